@@ -1,0 +1,66 @@
+"""Every error this project raises on purpose.
+
+SagError
+├── SettingsError      a setting or option is missing, misspelt or out of bounds
+├── SourceError        a source of documents cannot be read at all
+├── ReleaseError       the release on disk cannot be used
+│   └── SchemaMismatch a table does not have the columns it promises
+├── FilterError        a `where` or `sql` restriction was refused
+├── QueryError         a query is empty or asks for what the release does not hold
+└── ModelError         a language or embedding model gave no usable answer
+    ├── ModelDown      the server cannot be reached; stop and resume later
+    ├── AnswerError    the answer does not have the shape that was asked for
+    └── BudgetSpent    the budget of calls, tokens or money is used up
+"""
+
+
+class SagError(Exception):
+    """Base of every error raised on purpose; the message names the value, the bound and the next command."""
+
+
+class SettingsError(SagError):
+    """A setting or option is missing, misspelt or out of bounds."""
+
+
+class SourceError(SagError):
+    """A source of documents cannot be read at all."""
+
+
+class ReleaseError(SagError):
+    """The release on disk cannot be used."""
+
+
+class SchemaMismatch(ReleaseError):  # noqa: N818  reads better where it is caught
+    """A table's columns differ from the schema that names it."""
+
+    def __init__(self, table: str, missing: set[str], extra: set[str]) -> None:
+        """Say which columns are wrong, so that the message alone is enough to act on."""
+        super().__init__(
+            f"table {table!r}: missing columns {sorted(missing)}, unexpected {sorted(extra)}; "
+            f"rebuild it with `dagster asset materialize --select {table}`"
+        )
+        self.table = table
+
+
+class FilterError(SagError):
+    """A `where` or `sql` restriction was refused."""
+
+
+class QueryError(SagError):
+    """A query is empty or asks for what the release does not hold."""
+
+
+class ModelError(SagError):
+    """A language or embedding model gave no usable answer."""
+
+
+class ModelDown(ModelError):  # noqa: N818  reads better where it is caught
+    """The server cannot be reached; stop cleanly and resume later."""
+
+
+class AnswerError(ModelError):
+    """The answer does not have the shape that was asked for."""
+
+
+class BudgetSpent(ModelError):  # noqa: N818  reads better where it is caught
+    """The budget of calls, tokens or money is used up."""

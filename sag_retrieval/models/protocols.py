@@ -1,0 +1,110 @@
+"""What the house asks of a language model and of an embedding model, whoever serves them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel
+from scipy.sparse import csr_array
+
+from sag_retrieval.errors import ModelError
+
+Vectors = npt.NDArray[np.float32] | csr_array
+"""Shape (texts, dimension), rows of length 1 (or all zero): dense, or sparse for the hashing embedder."""
+
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What calls cost; sums by `+`."""
+
+    calls: int = 0
+    cached_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        """Sum of two usages."""
+        return Usage(
+            self.calls + other.calls,
+            self.cached_calls + other.cached_calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.seconds + other.seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Request(Generic[Answer]):
+    """One question to a language model and the shape its answer must have."""
+
+    prompt: str
+    answer: type[Answer]
+    step: str
+    """Who asks: a pipeline step or a query stage; the unit of the cost ledger."""
+    system: str = ""
+    document_id: str = ""
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply(Generic[Answer]):
+    """A validated answer and what it cost."""
+
+    value: Answer
+    usage: Usage = field(default_factory=Usage)
+
+
+class ChatModel(Protocol):
+    """A language model that answers in a given shape."""
+
+    @property
+    def model_id(self) -> str:
+        """Name that enters fingerprints and the ledger, such as `openai:gpt-5-mini`."""
+        ...
+
+    def ask(self, request: Request[Answer]) -> Reply[Answer]:
+        """The answer to one request.
+
+        Raises:
+            ModelError: If no usable answer came after all repairs and retries.
+
+        """
+        ...
+
+    def ask_all(self, requests: Iterable[Request[Answer]]) -> Iterator[Reply[Answer] | ModelError]:
+        """Answers in the order of the requests, many under way at once; a failed one is its error, not raised.
+
+        Raises:
+            ModelDown: If the server is gone; what was answered until then has been yielded.
+            BudgetSpent: If the budget is used up.
+
+        """
+        ...
+
+
+class Embedder(Protocol):
+    """A model that turns texts into vectors of length 1."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the same text would get another vector."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Columns of a vector."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row a text, in order; an empty text gets a row of zeros.
+
+        Raises:
+            ModelError: If a vector has another dimension, is not finite, or is missing.
+
+        """
+        ...

@@ -1,0 +1,57 @@
+"""The settings of the contract: environment or `.env`, checked before any work starts."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from sag_retrieval.errors import SettingsError
+
+
+def _chat_model(name: str) -> str:
+    if name != "offline" and not (name.startswith("openai:") and len(name) > len("openai:")):
+        raise ValueError(f"{name!r} is neither 'offline' nor 'openai:<model>'")
+    return name
+
+
+def _embedding_model(name: str) -> str:
+    provider, colon, model = name.partition(":")
+    if name != "hashing" and not (provider in {"openai", "sentence-transformers"} and colon and model):
+        raise ValueError(
+            f"{name!r} is none of 'hashing', 'openai:<model>', 'sentence-transformers:<name or folder>'"
+        )
+    return name
+
+
+class Settings(BaseSettings):
+    """Where things lie and which models work; everything else is an option of the operation that uses it."""
+
+    model_config = SettingsConfigDict(env_prefix="SAG_", env_file=".env", extra="ignore", frozen=True)
+
+    home: Path = Field(default=Path("data"), description="where tables, cache, releases and reports live")
+    source: str = Field(default="data/documents", description="what `ingest` reads when no source is given")
+    chat_model: Annotated[str, AfterValidator(_chat_model)] = Field(
+        default="offline", description="`offline` or `openai:<model>`"
+    )
+    embedding_model: Annotated[str, AfterValidator(_embedding_model)] = Field(
+        default="hashing", description="`hashing`, `openai:<model>` or `sentence-transformers:<name or folder>`"
+    )
+    language: Literal["auto", "zh", "en"] = Field(default="auto", description="language of the prompts")
+
+
+def load_settings(**given: object) -> Settings:
+    """The settings in force; `given` wins over the environment, which wins over `.env`.
+
+    Raises:
+        SettingsError: If a value is out of bounds, with its name, value and bound.
+
+    """
+    try:
+        return Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    except ValidationError as error:
+        faults = "; ".join(
+            f"SAG_{str(fault['loc'][0]).upper()}: {fault['msg'].removeprefix('Value error, ')}"
+            for fault in error.errors()
+        )
+        raise SettingsError(f"{faults}. `sag settings` shows every setting with its origin") from error

@@ -1,0 +1,101 @@
+"""Words, characters and names: one reading of text for keys, full text and vectors, in Chinese and English."""
+
+import re
+import threading
+import unicodedata
+from functools import lru_cache
+from typing import cast
+
+import Stemmer
+
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_CJK_CHARACTER = re.compile(f"[{_CJK}]")
+_WORD_OR_RUN = re.compile(rf"[{_CJK}]+|(?:(?![{_CJK}])[^\W_])+(?:'(?:(?![{_CJK}])[^\W_])+)?")
+_GAP = re.compile(r"\s+")
+_NOT_IN_NAMES = re.compile(r"[^\w%°$€£¥+#&]|_", re.UNICODE)
+
+STOP_WORDS = frozenset(
+    """a about after all also am an and any are as at be because been before being both but by can could did do does
+    doing down during each few for from further had has have having he her here hers him his how i if in into is it
+    its itself just me more most my no nor not of off on once only or other our out over own s same she should so some
+    such t than that the their them then there these they this those through to too under until up very was we were
+    what when where which while who whom whose why will with would you your""".split()
+)
+
+_local = threading.local()
+
+
+def is_cjk(text: str) -> bool:
+    """Whether any character is Chinese or Japanese."""
+    return _CJK_CHARACTER.search(text) is not None
+
+
+def language_of(text: str) -> str:
+    """`zh` where at least a tenth of the letters of the first 20,000 characters are Chinese, else `en`."""
+    letters = [c for c in text[:20_000] if c.isalpha()]
+    chinese = sum(1 for c in letters if _CJK_CHARACTER.match(c))
+    return "zh" if letters and chinese >= 0.1 * len(letters) else "en"
+
+
+def fold(text: str) -> str:
+    """Text for comparing: compatibility forms, case and white space made one.
+
+    Example:
+        >>> fold("ＡＢＣ  Straße")
+        'abc strasse'
+
+    """
+    return _GAP.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
+
+
+@lru_cache(maxsize=65_536)
+def normal_name(name: str) -> str:
+    """A key's name for comparing: folded, without punctuation, and without spaces beside Chinese characters.
+
+    A name that is all punctuation keeps it. `302.AI` and `３０２－ＡＩ` are one name, `302 ai`; that `302ai` is the
+    same one is for aligning to decide.
+
+    Example:
+        >>> normal_name("Ｐéter  O'Neil-Smith"), normal_name("苹果 公司（中国）")
+        ('péter oneil smith', '苹果公司中国')
+
+    """
+    folded = fold(name).replace("'", "").replace("’", "")
+    bare = _GAP.sub(" ", _NOT_IN_NAMES.sub(" ", folded)).strip() or folded
+    return re.sub(rf"(?<=[{_CJK}]) | (?=[{_CJK}])", "", bare)
+
+
+def words(text: str) -> list[str]:
+    """Folded words in order: Latin words whole, Chinese one character at a time; nothing dropped or stemmed."""
+    found: list[str] = []
+    for run in _WORD_OR_RUN.findall(fold(text)):
+        found.extend(run if _CJK_CHARACTER.match(run) else [run])
+    return found
+
+
+def tokens(text: str) -> list[str]:
+    """Index terms in order: stems of Latin words without stop words, Chinese characters and their neighbouring pairs.
+
+    Characters with pairs need no dictionary and rank as well as segmented words (docs/algorithm.md §3.1).
+
+    Example:
+        >>> tokens("The Companies’ 苹果公司")
+        ['compani', '苹', '果', '公', '司', '苹果', '果公', '公司']
+
+    """
+    found: list[str] = []
+    for run in _WORD_OR_RUN.findall(fold(text).replace("’", "'")):
+        if _CJK_CHARACTER.match(run):
+            found.extend(run)
+            found.extend(map("".join, zip(run, run[1:], strict=False)))
+        elif run not in STOP_WORDS:
+            found.append(stem(run))
+    return found
+
+
+def stem(word: str) -> str:
+    """The Snowball English stem of a folded word; words of other languages lose at most a suffix."""
+    stemmer = getattr(_local, "stemmer", None)
+    if stemmer is None:  # a stemmer may not be shared between threads
+        stemmer = _local.stemmer = Stemmer.Stemmer("english")
+    return cast("str", stemmer.stemWord(word.removesuffix("'s")))

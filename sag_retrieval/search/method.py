@@ -1,0 +1,64 @@
+"""The one signature of every way to rank chunks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from sag_retrieval.release.index import Index
+
+Rows = npt.NDArray[np.int32]
+"""Row numbers: positions in a table of the release and in its arrays."""
+Flags = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What a restriction leaves to be found: one flag a row, for the tables that are searched."""
+
+    chunks: Flags
+    events: Flags
+    keys: Flags
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is asked: the question, keys given with it, how many hits, and the restriction (None: none)."""
+
+    text: str
+    keys: tuple[str, ...] = ()
+    top_k: int = 10
+    allowed: Allowed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RankedKey:
+    """A key that took part: its row, weight, the hop that found it (0: a seed key), and why."""
+
+    row: int
+    weight: float
+    hop: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Chunks, best first, with descending scores; ties by row. `parts` holds each chunk's terms of the score."""
+
+    chunks: Rows
+    scores: Floats
+    keys: tuple[RankedKey, ...] = ()
+    parts: Mapping[str, Floats] = field(default_factory=dict)
+    trace: Mapping[str, Any] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+class Method(Protocol):
+    """Ranks the chunks of an index for a query: pure, and the same twice."""
+
+    def __call__(self, index: Index, query: Query) -> Ranking:
+        """Chunks for the query, at most `query.top_k` where the method has no reason to give more."""
+        ...

@@ -1,0 +1,172 @@
+"""Triples: derived from events and their keys without a model, or read from raw ones that were given."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from sag_retrieval.records import TITLE, Event, EventKey, Key, Triple, make_id
+from sag_retrieval.text import fold, is_cjk, normal_name, words
+
+RELATED: Final = "related_to"
+"""Relation of two keys whose event names none."""
+
+SUBJECT_TYPES: Final = ("person", "organisation", "organization", "company", "人物", "组织", "机构", "公司")
+ACTION_TYPES: Final = frozenset({"action", "relation", "动作", "关系"})
+ENTITY: Final = "entity"
+"""Type of an end that is no key of its event."""
+
+_PARTS: Final = ("head", "relation", "tail")
+_LONGEST_BRIDGE: Final = 5
+_NOT_RELATION = re.compile(r"[^\w]+|_+", re.UNICODE)
+_AMOUNT = re.compile(
+    r"[\s$€£¥~≈约+\-−±]*\d[\d\s,.，．/]*"
+    r"(?:%|％|‰|percent|per cent|(?:hundred|thousand|million|billion|trillion|[百千万萬亿億兆]+)?\s*"
+    r"(?:usd|eur|gbp|cny|rmb|yuan|dollars?|euros?|pounds?|yen|元|美元|人民币|欧元|港元|日元|[$€£¥])?)?\s*",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"1\d{3}|20\d{2}|21\d{2}")
+
+
+def derive_triples(document_id: str, events: Sequence[Event], keys: Sequence[EventKey]) -> list[Triple]:
+    """Triples of one document from its events and keys alone: a subject an event, related to its other text keys.
+
+    The subject is the key of a subject type that stands first in the event, else the document's title, else
+    the first text key. The relation is the event's action key, else the few words between the two names,
+    other names left out, else `related_to`. No triples for an event with fewer than two different text keys.
+
+    Source:
+        docs/algorithm.md §think-on-graph.1
+
+    """
+    carried: dict[str, list[Key]] = {}
+    for link in keys:
+        if link.document_id == document_id and link.key.value_string is not None:
+            carried.setdefault(link.event_id, []).append(link.key)
+    return [
+        triple
+        for event in events
+        if event.document_id == document_id
+        for triple in _star(event, carried.get(event.event_id, ()))
+    ]
+
+
+def read_triples(event: Event, keys: Iterable[Key], raw: Iterable[object]) -> list[Triple]:
+    """Clean triples of one event from `[head, relation, tail]` lists or objects with these three fields.
+
+    Left out: whatever is neither, has an empty part, relates a name to itself, has a bare amount for an end,
+    or repeats an earlier one. An end that is a text key of the event points to that key.
+
+    Source:
+        docs/algorithm.md §think-on-graph.2
+
+    """
+    known = {normal_name(key.value_string): key.key_id for key in keys if key.value_string is not None}
+    found: dict[str, Triple] = {}
+    for item in raw:
+        head, relation, tail = _parts(item)
+        link = relation_name(relation)
+        if not (link and is_entity(head) and is_entity(tail)) or normal_name(head) == normal_name(tail):
+            continue
+        ends = [(name, known.get(normal_name(name)) or entity_key(name).key_id) for name in (head, tail)]
+        triple = make_triple(event, ends[0], link, ends[1])
+        found.setdefault(triple.triple_id, triple)
+    return list(found.values())
+
+
+def make_triple(event: Event, head: tuple[str, str], relation: str, tail: tuple[str, str]) -> Triple:
+    """The triple that an event says; `head` and `tail` are (name, key id)."""
+    return Triple(
+        triple_id=make_id("t", event.event_id, normal_name(head[0]), relation, normal_name(tail[0])),
+        document_id=event.document_id,
+        chunk_id=event.chunk_id,
+        event_id=event.event_id,
+        head=head[0],
+        head_key_id=head[1],
+        relation=relation,
+        tail=tail[0],
+        tail_key_id=tail[1],
+    )
+
+
+def align_triples(triples: Iterable[Triple], key_ids: Mapping[str, str]) -> list[Triple]:
+    """The triples with the key of each end replaced by the one it was aligned to, if the mapping has it."""
+    return [
+        replace(
+            triple,
+            head_key_id=key_ids.get(triple.head_key_id, triple.head_key_id),
+            tail_key_id=key_ids.get(triple.tail_key_id, triple.tail_key_id),
+        )
+        for triple in triples
+    ]
+
+
+def relation_name(relation: str) -> str:
+    """A relation in lower snake case, Chinese without gaps.
+
+    Example:
+        >>> relation_name(" Was founded-In "), relation_name("成立 于")
+        ('was_founded_in', '成立于')
+
+    """
+    gap = "" if is_cjk(relation) else "_"
+    return gap.join(part for part in _NOT_RELATION.split(fold(relation)) if part)
+
+
+def is_entity(name: str) -> bool:
+    """Whether a name can be an end: not empty, and no bare number, amount or percentage; a year is an end."""
+    bare = name.strip()
+    return bool(normal_name(bare)) and (_YEAR.fullmatch(bare) is not None or _AMOUNT.fullmatch(bare) is None)
+
+
+def entity_key(name: str, key_type: str = ENTITY) -> Key:
+    """The text key of a triple's end that is no key of its event."""
+    return Key(make_id("k", key_type, normal_name(name)), key_type, value_string=name.strip())
+
+
+def _star(event: Event, keys: Sequence[Key]) -> list[Triple]:
+    things = [key for key in keys if key.key_type not in ACTION_TYPES and is_entity(_name(key))]
+    if not things:
+        return []
+    subject = min(enumerate(things), key=lambda pair: (*_claim(pair[1], event), pair[0]))[1]
+    action = next((relation_name(_name(key)) for key in keys if key.key_type in ACTION_TYPES), "")
+    triples: dict[str, Triple] = {}
+    for key in things:
+        if normal_name(_name(key)) == normal_name(_name(subject)):
+            continue
+        others = [_name(other) for other in things if other not in (subject, key)]
+        relation = action or _words_between(event.content, _name(subject), _name(key), others) or RELATED
+        triple = make_triple(event, (_name(subject), subject.key_id), relation, (_name(key), key.key_id))
+        triples.setdefault(triple.triple_id, triple)
+    return list(triples.values())
+
+
+def _claim(key: Key, event: Event) -> tuple[int, int]:
+    """How strongly a key claims to be the subject, smallest first: by type, then place in the sentence."""
+    place = fold(event.content).find(fold(_name(key)))
+    kind = 0 if key.key_type.casefold() in SUBJECT_TYPES else 1 if key.key_type == TITLE else 2
+    return (kind, place if place >= 0 else len(event.content))
+
+
+def _words_between(sentence: str, head: str, tail: str, others: Sequence[str]) -> str:
+    text, head, tail = fold(sentence), fold(head), fold(tail)
+    start = text.find(head)
+    end = text.find(tail, start + len(head)) if start >= 0 else -1
+    between = text[start + len(head) : end] if end > start >= 0 else ""
+    for name in sorted(map(fold, others), key=len, reverse=True):
+        between = between.replace(name, " ") if name else between
+    return relation_name(between) if 0 < len(words(between)) <= _LONGEST_BRIDGE else ""
+
+
+def _name(key: Key) -> str:
+    return key.value_string or ""
+
+
+def _parts(item: object) -> tuple[str, str, str]:
+    """Head, relation and tail as written, or empty strings for anything else."""
+    if isinstance(item, Mapping):
+        item = [item.get(part) for part in _PARTS]
+    if not isinstance(item, Sequence) or isinstance(item, str) or len(item) != len(_PARTS):
+        return ("", "", "")
+    head, relation, tail = (part.strip() if isinstance(part, str) else "" for part in item)
+    return (head, relation, tail)

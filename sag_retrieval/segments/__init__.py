@@ -1,0 +1,32 @@
+"""Relevant segment extraction: hits that lie near each other become longer passages. Pure functions."""
+
+from sag_retrieval.segments.extract import (
+    Hit,
+    Segment,
+    Spans,
+    extract_segments,
+    segment_documents,
+    segment_text,
+)
+from sag_retrieval.segments.options import CANDIDATES, PRESETS, SegmentOptions, segment_options
+from sag_retrieval.segments.selection import Run, best_segments
+from sag_retrieval.segments.values import calibrated_relevance, chunk_values, relevance_of, scale_by_length
+
+__all__ = [
+    "CANDIDATES",
+    "PRESETS",
+    "Hit",
+    "Run",
+    "Segment",
+    "SegmentOptions",
+    "Spans",
+    "best_segments",
+    "calibrated_relevance",
+    "chunk_values",
+    "extract_segments",
+    "relevance_of",
+    "scale_by_length",
+    "segment_documents",
+    "segment_options",
+    "segment_text",
+]

@@ -1,0 +1,128 @@
+"""Ranked hits of one or several queries to segments: runs of chunks with their exact place in the source."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, islice, zip_longest
+
+import numpy as np
+
+from sag_retrieval.segments.options import Floats, SegmentOptions, segment_options
+from sag_retrieval.segments.selection import Run, best_segments
+from sag_retrieval.segments.values import NOT_RETRIEVED, chunk_values, relevance_of, scale_by_length
+
+Hit = tuple[str, int, float]
+"""Document, number of the chunk in it, score."""
+Spans = Sequence[tuple[int, int]]
+"""Start and end of a document's chunks, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Chunks `chunk_start` to before `chunk_end` of a document: its characters `start` to before `end`."""
+
+    document_id: str
+    chunk_start: int
+    chunk_end: int
+    start: int
+    end: int
+    score: float
+
+
+def extract_segments(
+    results: Sequence[Sequence[Hit]],
+    spans: Mapping[str, Spans],
+    options: SegmentOptions | Mapping[str, object] | str = "balanced",
+) -> list[Segment]:
+    """Join hits that lie near each other into segments, best first for each query in turn.
+
+    Args:
+        results: For each query its hits, best first; of a chunk named twice the first counts.
+        spans: Chunks of every document that `segment_documents` names; others may be left out.
+        options: Options, a preset (`balanced`, `precision`, `find_all`), or a mapping of some options.
+
+    Returns:
+        Segments that never overlap or cross a document. Where none is worth enough, the best
+        `fallback_top_k` hits, one chunk each; without hits, nothing.
+
+    Raises:
+        ValueError: If a preset or option is unknown or out of bounds, a document's chunks are not given, or a
+            hit names a chunk that its document does not have.
+
+    Source:
+        docs/algorithm.md §segments.5
+
+    """
+    chosen = segment_options(options)
+    documents = segment_documents(results, chosen)
+    missing = [document for document in documents if document not in spans]
+    if missing:
+        raise ValueError(f"chunks of documents {missing[:3]} are not given; pass their spans")
+    ends = list(accumulate(len(spans[document]) for document in documents))
+    offsets = dict(zip(documents, [0, *ends], strict=False))
+    lengths = np.array(
+        [end - start for document in documents for start, end in spans[document]], dtype=np.float64
+    )
+    values = [_values(hits, offsets, spans, lengths, chosen) for hits in results]
+    budget = chosen.overall_max_length + (len(results) - 1) * chosen.overall_max_length_extension
+    runs = best_segments(values, ends, chosen.max_length, budget, chosen.minimum_value)
+    runs = runs or _fallback(results, offsets, values, min(chosen.fallback_top_k, budget))
+    return [_segment(run, documents, ends, spans) for run in runs]
+
+
+def segment_documents(
+    results: Sequence[Sequence[Hit]], options: SegmentOptions | Mapping[str, object] | str = "balanced"
+) -> list[str]:
+    """Documents of the first `top_k_for_document_selection` hits of any query, in order of appearance."""
+    top = segment_options(options).top_k_for_document_selection
+    return list(dict.fromkeys(document for hits in results for document, _, _ in hits[:top]))
+
+
+def segment_text(document_text: str, segment: Segment) -> str:
+    """The segment exactly as it stands in the source."""
+    return document_text[segment.start : segment.end]
+
+
+def _values(
+    hits: Sequence[Hit],
+    offsets: Mapping[str, int],
+    spans: Mapping[str, Spans],
+    lengths: Floats,
+    options: SegmentOptions,
+) -> Floats:
+    ranks = np.full(lengths.shape, NOT_RETRIEVED, dtype=np.float64)
+    relevance = np.zeros(lengths.shape)
+    worth = relevance_of([score for _, _, score in hits], options)
+    for rank in reversed(range(len(hits))):  # so that the best of equal hits stays
+        document, number, _ = hits[rank]
+        if document in offsets:
+            if not 0 <= number < len(spans[document]):
+                raise ValueError(f"document {document!r} has no chunk {number} of {len(spans[document])}")
+            ranks[offsets[document] + number] = rank
+            relevance[offsets[document] + number] = worth[rank]
+    values = chunk_values(ranks, relevance, options)
+    if not options.chunk_length_adjustment:
+        return values
+    if options.length_scaling == "floor":  # a chunk that is no hit costs the penalty, however long it is
+        lengths = np.where(ranks == NOT_RETRIEVED, 0.0, lengths)
+    return scale_by_length(values, lengths, options.length_scaling, options.reference_length)
+
+
+def _fallback(
+    results: Sequence[Sequence[Hit]], offsets: Mapping[str, int], values: Sequence[Floats], count: int
+) -> list[Run]:
+    found: dict[int, Run] = {}
+    for tier in zip_longest(*results):
+        for query, hit in enumerate(tier):
+            if hit is not None and hit[0] in offsets:
+                place = offsets[hit[0]] + hit[1]
+                found.setdefault(place, Run(place, place + 1, float(values[query][place]), query))
+    return list(islice(found.values(), count))
+
+
+def _segment(run: Run, documents: Sequence[str], ends: Sequence[int], spans: Mapping[str, Spans]) -> Segment:
+    number = int(np.searchsorted(ends, run.start, side="right"))
+    document = documents[number]
+    offset = ends[number] - len(spans[document])
+    first, last = run.start - offset, run.end - offset
+    start, end = spans[document][first][0], spans[document][last - 1][1]
+    return Segment(document, first, last, start, end, run.score)

@@ -1,0 +1,144 @@
+"""The best runs of consecutive chunks under a budget, in time linear in the chunks."""
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sag_retrieval.segments.options import Floats
+
+_EXACT_BITS = 40
+_SAFE_BITS = 61
+
+
+class Run(NamedTuple):
+    """Chunks `start` to before `end`, what they are worth together, and the query that chose them."""
+
+    start: int
+    end: int
+    score: float
+    query: int
+
+
+class _Best(NamedTuple):
+    """The largest sum in one gap, in whole units, and where it lies; ordered so that the best comes first."""
+
+    loss: int
+    start: int
+    end: int
+
+
+_Gap = tuple[int, int]
+
+
+class _Row:
+    """One query's values: their prefix sums in whole units, and the places where a run may begin or end.
+
+    Whole units (2^-40, coarser only for huge values) make equal sums equal, whatever the order of adding.
+    """
+
+    def __init__(self, values: Floats) -> None:
+        largest = float(np.abs(values).max(initial=0.0)) * max(len(values), 1)
+        bits = min(_EXACT_BITS, _SAFE_BITS - math.frexp(largest)[1])
+        units = np.rint(np.ldexp(values, bits)).astype(np.int64)
+        self.values = values
+        self._sums = np.concatenate([[0], np.cumsum(units)])
+        self._usable = np.flatnonzero(values >= 0)
+        self._found: dict[_Gap, _Best | None] = {}
+
+    def best(self, gap: _Gap, longest: int) -> _Best | None:
+        """The best run inside the gap; found anew only where the limit has become shorter than the run."""
+        if gap in self._found:
+            known = self._found[gap]
+            if known is None or known.end - known.start <= longest:
+                return known
+        self._found[gap] = found = self._search(gap, longest)
+        return found
+
+    def _search(self, gap: _Gap, longest: int) -> _Best | None:
+        first, last = np.searchsorted(self._usable, gap)
+        places = self._usable[first:last]
+        before, after = self._sums[places].tolist(), self._sums[places + 1].tolist()
+        starts: deque[tuple[int, int]] = deque()  # sums before a start, growing; the front is the least
+        best: _Best | None = None
+        for place, low, high in zip(places.tolist(), before, after, strict=True):
+            while starts and starts[-1][0] > low:
+                starts.pop()
+            starts.append((low, place))
+            while starts[0][1] <= place - longest:
+                starts.popleft()
+            here = _Best(starts[0][0] - high, starts[0][1], place + 1)
+            best = here if best is None else min(best, here)
+        return best
+
+
+def best_segments(
+    values: Sequence[npt.ArrayLike],
+    document_ends: Sequence[int],
+    max_length: int,
+    overall_max_length: int,
+    minimum_value: float,
+) -> list[Run]:
+    """Choose runs of chunks, the queries in turn, each taking its best remaining run until none is worth it.
+
+    A run lies inside one document, has at most `max_length` chunks, overlaps no chosen run, keeps the total
+    within `overall_max_length`, and neither begins nor ends with a negative value. Of equal sums the smallest
+    start wins, then the smallest end. A query whose best run is worth less than `minimum_value` is finished.
+
+    Args:
+        values: One array a query, shape (chunks,), the documents' chunks one after the other.
+        document_ends: For every document the position after its last chunk, ascending.
+        max_length: Longest run, in chunks.
+        overall_max_length: All runs together, in chunks.
+        minimum_value: Least worth of a run.
+
+    Returns:
+        Runs in the order they were chosen.
+
+    Raises:
+        ValueError: If a value is not finite or the arrays do not end with the last document.
+
+    Source:
+        docs/algorithm.md §segments.4
+
+    """
+    rows = [_Row(_checked(row, document_ends)) for row in values]
+    gaps = list(zip([0, *document_ends[:-1]], document_ends, strict=True)) if document_ends else []
+    chosen: list[Run] = []
+    waiting = deque(range(len(rows)))
+    left = overall_max_length
+    while waiting and left > 0:
+        query = waiting.popleft()
+        gap, best = _best_of(rows[query], gaps, min(max_length, left))
+        if gap is None or best is None:
+            continue
+        score = math.fsum(rows[query].values[best.start : best.end])
+        if score < minimum_value:
+            continue
+        chosen.append(Run(best.start, best.end, score, query))
+        waiting.append(query)
+        left -= best.end - best.start
+        place = gaps.index(gap)
+        gaps[place : place + 1] = [(gap[0], best.start), (best.end, gap[1])]
+    return chosen
+
+
+def _best_of(row: _Row, gaps: Sequence[_Gap], longest: int) -> tuple[_Gap | None, _Best | None]:
+    found = [(best, gap) for gap in gaps if (best := row.best(gap, longest)) is not None]
+    if not found:
+        return None, None
+    best, gap = min(found)
+    return gap, best
+
+
+def _checked(row: npt.ArrayLike, document_ends: Sequence[int]) -> Floats:
+    values = np.asarray(row, dtype=np.float64)
+    chunks = document_ends[-1] if document_ends else 0
+    if values.shape != (chunks,):
+        raise ValueError(f"values have shape {values.shape}, but the documents end at chunk {chunks}")
+    if not np.isfinite(values).all():
+        raise ValueError("values hold a number that is not finite; check the scores they were made from")
+    return values

@@ -29,7 +29,7 @@ _YEAR = re.compile(r"1\d{3}|20\d{2}|21\d{2}")
 
 
 def derive_triples(document_id: str, events: Sequence[Event], keys: Sequence[EventKey]) -> list[Triple]:
-    """Triples of one document from its events and keys alone: a subject an event, related to its other text keys.
+    """Triples of one document from its events and keys alone: each event's subject with its other text keys.
 
     The subject is the key of a subject type that stands first in the event, else the document's title, else
     the first text key. The relation is the event's action key, else the few words between the two names,

@@ -1,0 +1,144 @@
+"""How good an answer is beside its references: pure functions of two texts, Chinese counted by characters."""
+
+import re
+import string
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
+
+from sag_retrieval.text import is_cjk
+
+Tokens = Callable[[str], list[str]]
+Match = Literal["contains", "exact", "overlap"]
+
+OVERLAP_THRESHOLD = 0.3
+"""Share of a reference's words that counts as a right answer under `match="overlap"`, as in SAGE."""
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_ASCII_MARKS = str.maketrans("", "", string.punctuation)
+_LETTERS_OR_DIGITS = re.compile(r"[^\W_]+")
+_APOSTROPHES = str.maketrans("", "", "‘’")
+_ANSWER_IS = re.compile(r"answer is\s*", re.IGNORECASE)
+
+
+def normalise(text: str) -> str:
+    """Text for comparing answers: no case, punctuation, articles or spare spaces.
+
+    Source:
+        docs/algorithm.md §evaluation.1
+
+    Example:
+        >>> normalise("The  Eiffel Tower, it’s in Paris。")
+        'eiffel tower its in paris'
+
+    """
+    spaced = "".join(" " if _is_foreign_mark(c) else c for c in text.translate(_APOSTROPHES))
+    folded = unicodedata.normalize("NFKC", spaced).lower().translate(_ASCII_MARKS)
+    return " ".join(_ARTICLES.sub(" ", folded).split())
+
+
+def plain_words(text: str) -> list[str]:
+    """Lower-case words between white space, marks included; each Chinese character is a word of its own."""
+    return "".join(f" {c} " if is_cjk(c) else c for c in text).lower().split()
+
+
+def answer_words(text: str) -> list[str]:
+    """Words of the normalised text."""
+    return plain_words(normalise(text))
+
+
+def exact_match(generated: str, reference: str) -> float:
+    """1 if the normalised texts are equal, also when both are empty; else 0."""
+    return float(normalise(generated) == normalise(reference))
+
+
+def f1(generated: str, reference: str, words: Tokens = answer_words) -> float:
+    """Harmonic mean of precision and recall of words with their counts; both empty 1, one empty 0."""
+    left, right = words(generated), words(reference)
+    if not left or not right:
+        return float(left == right)
+    shared = _shared(left, right)
+    return 2 * shared / (len(left) + len(right))
+
+
+def recall(generated: str, reference: str, words: Tokens = answer_words) -> float:
+    """Share of the reference's words, with their counts, that the answer has; an empty reference gives 0."""
+    left, right = words(generated), words(reference)
+    return _shared(left, right) / len(right) if right else 0.0
+
+
+def rouge_l(generated: str, reference: str) -> float:
+    """F1 of the longest common subsequence of words; 0 if either text has none.
+
+    Source:
+        docs/algorithm.md §evaluation.2
+
+    """
+    left, right = (_LETTERS_OR_DIGITS.findall(" ".join(plain_words(t))) for t in (generated, reference))
+    if not left or not right:
+        return 0.0
+    return 2 * _longest_common_subsequence(left, right) / (len(left) + len(right))
+
+
+def accuracy(generated: str, reference: str, match: Match = "contains") -> float:
+    """1 if the answer is right: it contains the reference, equals it, or has 30 % of its distinct words.
+
+    Raises:
+        ValueError: If `match` is none of the three.
+
+    """
+    if match == "overlap":
+        return float(context_recall(generated, reference) >= OVERLAP_THRESHOLD)
+    if match == "exact":
+        return exact_match(generated, reference)
+    if match == "contains":
+        needle = answer_words(reference)
+        return float(bool(needle) and _has_run(answer_words(generated), needle))
+    raise ValueError(f"match {match!r} is none of 'contains', 'exact', 'overlap'")
+
+
+def context_recall(generated: str, reference: str) -> float:
+    """Share of the reference's distinct plain words found in a text; an empty reference gives 0."""
+    wanted = set(plain_words(reference))
+    return len(wanted & set(plain_words(generated))) / len(wanted) if wanted else 0.0
+
+
+def character_recall(generated: str, reference: str) -> float:
+    """Share of the reference's distinct characters in a text (SAGE's BRS); an empty reference gives 0."""
+    wanted = set(reference)
+    return len(wanted & set(generated)) / len(wanted) if wanted else 0.0
+
+
+def best(metric: Callable[[str, str], float], generated: str, references: Iterable[str]) -> float:
+    """The highest value over the references; 0 without any."""
+    return max((metric(generated, reference) for reference in references), default=0.0)
+
+
+def extract_answer(text: str) -> str:
+    """What follows the last "answer is", or the whole text where nothing does."""
+    return _ANSWER_IS.split(text)[-1].strip() or text.strip()
+
+
+def _is_foreign_mark(character: str) -> bool:
+    return not character.isascii() and unicodedata.category(character).startswith("P")
+
+
+def _shared(left: Sequence[str], right: Sequence[str]) -> int:
+    return (Counter(left) & Counter(right)).total()
+
+
+def _has_run(text: Sequence[str], run: Sequence[str]) -> bool:
+    width = len(run)
+    return any(text[at : at + width] == run for at in range(len(text) - width + 1))
+
+
+def _longest_common_subsequence(left: Sequence[str], right: Sequence[str]) -> int:
+    row = [0] * (len(right) + 1)
+    for word in left:
+        diagonal = 0
+        for column, other in enumerate(right, start=1):
+            above = row[column]
+            row[column] = diagonal + 1 if word == other else max(above, row[column - 1])
+            diagonal = above
+    return row[-1]

@@ -1,0 +1,94 @@
+"""Questions with what is right about them: read from JSON Lines, every fault named with its line."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from sag_retrieval.errors import SourceError
+
+_SHOWN_FAULTS = 10
+
+
+class Question(BaseModel):
+    """A question and what is known about its answer; other fields of the line are left alone."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
+
+    id: str = ""
+    question: str = Field(min_length=1)
+    answers: tuple[str, ...] = ()
+    gold_documents: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    type: str = ""
+
+    @field_validator("question")
+    @classmethod
+    def _says_something(cls, question: str) -> str:
+        if not question.strip():
+            raise ValueError("the question is blank")
+        return question
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    number: int
+    question: Question | None = None
+    fault: str = ""
+
+
+def read_questions(path: Path | str) -> list[Question]:
+    """The questions of a file, one JSON object a line; one without `id` gets its line's number.
+
+    Raises:
+        SourceError: If the file cannot be read, is empty, repeats an id, or has a line that is no question;
+            the message names each such line and its fault.
+
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"questions {str(path)!r} cannot be read: {error}") from error
+    lines = [_read(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    faults = [f"line {line.number}: {line.fault}" for line in _with_repeats(lines) if line.fault]
+    if faults or not lines:
+        raise SourceError(f"{path}: {_faults(faults)}")
+    return [line.question for line in lines if line.question is not None]
+
+
+def _read(number: int, line: str) -> _Line:
+    try:
+        given = json.loads(line)
+    except json.JSONDecodeError as error:
+        return _Line(number, fault=f"not JSON ({error.msg} at character {error.pos})")
+    if not isinstance(given, dict):
+        return _Line(number, fault=f"a JSON object is wanted, got {type(given).__name__}")
+    try:
+        question = Question.model_validate({"id": str(number)} | given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        return _Line(number, fault=f"{place}: {first['msg'].removeprefix('Value error, ')}")
+    return _Line(number, question)
+
+
+def _with_repeats(lines: Iterable[_Line]) -> Iterable[_Line]:
+    seen: dict[str, int] = {}
+    for line in lines:
+        if line.question is not None and line.question.id in seen:
+            first = seen[line.question.id]
+            yield _Line(line.number, fault=f"id {line.question.id!r} is that of line {first}")
+        else:
+            if line.question is not None:
+                seen[line.question.id] = line.number
+            yield line
+
+
+def _faults(faults: list[str]) -> str:
+    if not faults:
+        return "holds no question; wanted is one JSON object with `question` a line"
+    rest = len(faults) - _SHOWN_FAULTS
+    return "; ".join(faults[:_SHOWN_FAULTS]) + (f"; and {rest} more" if rest > 0 else "")

@@ -1,0 +1,183 @@
+"""One method over a set of questions: recall by documents, seconds, and the JSON of `sag evaluate`."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sag_retrieval.errors import QueryError
+from sag_retrieval.evaluation.intervals import Interval, bootstrap, paired_difference
+from sag_retrieval.evaluation.questions import Question
+from sag_retrieval.evaluation.ranking import distinct, evidence_coverage, has_all_at, recall_at
+from sag_retrieval.query.protocols import Result, Search
+
+KS = (2, 5, 10)
+CHARACTERS = 3000
+"""Returned characters within which evidence sentences are looked for."""
+
+_CHUNKS_PER_DOCUMENT = 5
+_MOST_CHUNKS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionOutcome:
+    """What a method found for one question; the measures are empty where nothing is known to be right."""
+
+    question: Question
+    documents: tuple[str, ...]
+    seconds: float
+    recall: Mapping[int, float] = field(default_factory=dict)
+    all_gold: Mapping[int, float] = field(default_factory=dict)
+    evidence: float | None = None
+    stages: Mapping[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """One line of `per_question`."""
+        return {
+            "id": self.question.id,
+            "question": self.question.question,
+            "gold_documents": list(self.question.gold_documents),
+            "documents": list(self.documents),
+            "recall": _by_k(self.recall),
+            "all_gold": _by_k(self.all_gold),
+            "seconds": self.seconds,
+            **({} if self.evidence is None else {"evidence": self.evidence}),
+            **({"stages": dict(self.stages)} if self.stages else {}),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A method's outcome for every question. Means are over questions with gold documents."""
+
+    method: str
+    ks: tuple[int, ...]
+    outcomes: tuple[QuestionOutcome, ...]
+
+    def recall(self, k: int) -> Interval:
+        """Mean recall among the first k distinct documents."""
+        return bootstrap(list(self.recall_by_question(k).values()))
+
+    def recall_by_question(self, k: int) -> dict[str, float]:
+        """Recall of each question that has gold documents, by its id."""
+        return {o.question.id: o.recall[k] for o in self.outcomes if o.recall}
+
+    def all_gold(self, k: int) -> Interval:
+        """Share of questions with every gold document among the first k."""
+        return bootstrap([o.all_gold[k] for o in self.outcomes if o.all_gold])
+
+    def evidence(self) -> Interval:
+        """Mean share of evidence sentences within the first 3,000 returned characters."""
+        return bootstrap([o.evidence for o in self.outcomes if o.evidence is not None])
+
+    def stages(self) -> dict[str, float]:
+        """For each stage of the search that told its candidates: mean share of gold documents still alive."""
+        names = dict.fromkeys(name for o in self.outcomes for name in o.stages)
+        return {name: _mean([o.stages[name] for o in self.outcomes if name in o.stages]) for name in names}
+
+    def seconds_per_query(self) -> dict[str, float]:
+        """Median and 95th percentile."""
+        seconds = [outcome.seconds for outcome in self.outcomes]
+        return {name: float(np.percentile(seconds, p)) for name, p in (("p50", 50), ("p95", 95))}
+
+    def to_json(self) -> dict[str, Any]:
+        """What `sag evaluate --json` prints."""
+        recall = {k: self.recall(k) for k in self.ks}
+        all_gold = {k: self.all_gold(k) for k in self.ks}
+        evidence = (
+            {} if all(o.evidence is None for o in self.outcomes) else {"evidence": self.evidence().mean}
+        )
+        stages = self.stages()
+        return {
+            "method": self.method,
+            "questions": len(self.outcomes),
+            "questions_with_gold": sum(1 for o in self.outcomes if o.recall),
+            "recall": _by_k({k: interval.mean for k, interval in recall.items()}),
+            "all_gold": _by_k({k: interval.mean for k, interval in all_gold.items()}),
+            "intervals": {
+                "recall": _by_k({k: [interval.low, interval.high] for k, interval in recall.items()}),
+                "all_gold": _by_k({k: [interval.low, interval.high] for k, interval in all_gold.items()}),
+            },
+            "seconds_per_query": self.seconds_per_query(),
+            **evidence,
+            **({"stages": stages} if stages else {}),
+            "per_question": [outcome.to_json() for outcome in self.outcomes],
+        }
+
+
+def evaluate(
+    search: Search,
+    questions: Iterable[Question],
+    *,
+    ks: Sequence[int] = KS,
+    method: str = "sag",
+    clock: Callable[[], float] = time.perf_counter,
+) -> Evaluation:
+    """The outcome of a search for every question.
+
+    Raises:
+        QueryError: If there is no question, or a k is below 1.
+
+    """
+    wanted = tuple(sorted(set(ks)))
+    if not wanted or wanted[0] < 1:
+        raise QueryError(f"k must be at least 1, got {list(ks)}")
+    outcomes = tuple(_outcomes(search, questions, wanted, clock))
+    if not outcomes:
+        raise QueryError("there is no question to evaluate")
+    return Evaluation(method, wanted, outcomes)
+
+
+def compare(left: Evaluation, right: Evaluation) -> dict[int, Interval]:
+    """For each k of both: mean difference left − right of recall over the same questions."""
+    ks = sorted(set(left.ks) & set(right.ks))
+    return {k: paired_difference(left.recall_by_question(k), right.recall_by_question(k)) for k in ks}
+
+
+def _outcomes(
+    search: Search, questions: Iterable[Question], ks: tuple[int, ...], clock: Callable[[], float]
+) -> Iterator[QuestionOutcome]:
+    for question in questions:
+        started = clock()
+        result = search(question.question, question.keys, None, ks[-1] * _CHUNKS_PER_DOCUMENT)
+        seconds = clock() - started
+        yield _outcome(question, _with_enough_documents(search, question, ks[-1], result), ks, seconds)
+
+
+def _with_enough_documents(search: Search, question: Question, wanted: int, result: Result) -> Result:
+    """The result, or that of a larger search where many chunks come from few documents."""
+    top_k = wanted * _CHUNKS_PER_DOCUMENT
+    while len({hit.document_id for hit in result.hits}) < wanted and len(result.hits) >= top_k < _MOST_CHUNKS:
+        top_k *= 4
+        result = search(question.question, question.keys, None, top_k)
+    return result
+
+
+def _outcome(question: Question, result: Result, ks: tuple[int, ...], seconds: float) -> QuestionOutcome:
+    documents = tuple(distinct(hit.document_id for hit in result.hits)[: ks[-1]])
+    gold, texts = question.gold_documents, [hit.text for hit in result.hits]
+    return QuestionOutcome(
+        question,
+        documents,
+        seconds,
+        recall={k: recall_at(documents, gold, k) for k in ks} if gold else {},
+        all_gold={k: has_all_at(documents, gold, k) for k in ks} if gold else {},
+        evidence=evidence_coverage(texts, question.evidence, CHARACTERS) if question.evidence else None,
+        stages=_stage_coverage(result.trace, gold) if gold else {},
+    )
+
+
+def _stage_coverage(trace: Mapping[str, Any], gold: Sequence[str]) -> dict[str, float]:
+    """Share of gold documents among the documents that each stage of the search still held."""
+    stages = trace.get("stage_documents", {})
+    return {name: len(set(gold) & set(alive)) / len(set(gold)) for name, alive in stages.items()}
+
+
+def _by_k(values: Mapping[int, Any]) -> dict[str, Any]:
+    return {str(k): value for k, value in values.items()}
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if len(values) else 0.0

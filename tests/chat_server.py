@@ -1,0 +1,339 @@
+"""A scripted OpenAI-compatible server on 127.0.0.1 for tests and benchmarks.
+
+    with ChatServer(lambda request: Answer({"events": ["…"]})) as server:
+        chat = OpenAIChat("scripted", base_url=server.base_url, api_key="none")
+
+The script gets the JSON body of each chat request and says what comes back; it runs in the server's thread.
+`request["_n"]` is the number of the call, from 0. A text, a dict or a list is taken for an `Answer` with it.
+"""
+
+import asyncio
+import json
+import re
+import threading
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from aiohttp import web
+
+Request = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One reply of the server."""
+
+    content: Any = ""
+    """The message: a text as it is, anything else as JSON."""
+    delay: float = 0.0
+    """Seconds before the reply."""
+    status: int = 200
+    """From 400: an error with `content` as its message."""
+    retry_after: float | None = None
+    is_cut: bool = False
+    """The connection breaks in the middle of the reply."""
+    finish_reason: str = "stop"
+    has_usage: bool = True
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        return self.content if isinstance(self.content, str) else json.dumps(self.content, ensure_ascii=False)
+
+
+Script = Callable[[Request], Answer | str | dict[str, Any] | list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What the server saw of one chat call, and what it sent back."""
+
+    request: Request
+    status: int
+    started: float
+    ended: float
+    input_tokens: int
+    output_tokens: int
+    is_finished: bool
+    """Whether the whole reply went out."""
+
+    @property
+    def prompt(self) -> str:
+        return prompt_of(self.request)
+
+
+def rate_limited(retry_after: float | None = 1.0) -> Answer:
+    """A 429, with Retry-After unless None."""
+    return Answer("slow down", status=429, retry_after=retry_after)
+
+
+def broken() -> Answer:
+    """A 500."""
+    return Answer("out of order", status=500)
+
+
+def cut(answer: Answer) -> Answer:
+    """The connection breaks in the middle of the reply."""
+    return replace(answer, is_cut=True)
+
+
+def late(answer: Answer, seconds: float) -> Answer:
+    """The same reply, later."""
+    return replace(answer, delay=seconds)
+
+
+def fenced(answer: Answer) -> Answer:
+    """JSON in a Markdown fence, with prose around it."""
+    return replace(answer, content=f"Sure, here it is:\n```json\n{answer.text}\n```\nAnything else?")
+
+
+def with_trailing_commas(answer: Answer) -> Answer:
+    """A comma before every closing bracket."""
+    return replace(answer, content=re.sub(r"([\]}])", r",\1", answer.text))
+
+
+def truncated(answer: Answer, share: float = 0.6) -> Answer:
+    """The reply ends early because the limit of tokens was reached."""
+    return replace(answer, content=answer.text[: int(len(answer.text) * share)], finish_reason="length")
+
+
+def full_width(answer: Answer) -> Answer:
+    """JSON with Chinese punctuation in place of its own."""
+    table = str.maketrans({"{": "｛", "}": "｝", "[": "［", "]": "］", ":": "：", ",": "，"})
+    opened = re.sub(r'"([^"]*)"', r"“\1”", answer.text)
+    return replace(answer, content=opened.translate(table))
+
+
+def wrong_shape(answer: Answer) -> Answer:
+    """Sound JSON of another shape."""
+    return replace(answer, content={"thoughts": answer.text[:20], "done": True})
+
+
+def over_long(answer: Answer, times: int = 2_000) -> Answer:
+    """The reply after a very long preamble."""
+    return replace(answer, content="Let me think about that. " * times + answer.text)
+
+
+def prompt_of(request: Request) -> str:
+    """The last message of a chat request."""
+    return str(request["messages"][-1]["content"])
+
+
+def first_prompt_of(request: Request) -> str:
+    """The first user message: the task, also when it is asked again."""
+    return next(str(m["content"]) for m in request["messages"] if m["role"] == "user")
+
+
+def mode_of(request: Request) -> str:
+    """`json_schema`, `json_object` or `text`: how the answer's shape was asked for."""
+    return str(request.get("response_format", {"type": "text"})["type"])
+
+
+def schema_of(request: Request) -> str:
+    """Name of the JSON schema asked for, or empty."""
+    return str(request.get("response_format", {}).get("json_schema", {}).get("name", ""))
+
+
+def count_tokens(text: str) -> int:
+    """Tokens as this server bills them: pieces of 7 letters or 3 digits, 0.7 a Chinese character."""
+    total = 0.0
+    for piece in re.findall(r"[\u3040-\u9fff]+|[^\W\d_\u3040-\u9fff]+|\d+|[^\w\s]|\n+", text):
+        if "\u3040" <= piece[0] <= "\u9fff":
+            total += 0.7 * len(piece)
+        elif piece[0].isdigit():
+            total += -(-len(piece) // 3)
+        elif piece[0].isalpha():
+            total += -(-len(piece) // 7)
+        else:
+            total += 1
+    return round(total)
+
+
+def vector_of(text: str, dimension: int = 64) -> list[float]:
+    """A vector from character pairs: alike texts get alike vectors, in every process."""
+    row = [0.0] * dimension
+    padded = f" {text.lower()} "
+    for i in range(len(padded) - 1):
+        digest = zlib.crc32(padded[i : i + 2].encode())
+        row[digest % dimension] += 1.0 if digest & 0x10000 else -1.0
+    length = sum(x * x for x in row) ** 0.5 or 1.0
+    return [x / length for x in row]
+
+
+class ChatServer:
+    """Serves `/v1/chat/completions`, `/v1/embeddings` and `/v1/models` from a thread of its own."""
+
+    def __init__(
+        self,
+        script: Script = lambda _: "",
+        *,
+        delay: float = 0.0,
+        refuses: frozenset[str] | set[str] = frozenset(),
+        dimension: int = 64,
+        port: int = 0,
+    ) -> None:
+        """`refuses` holds modes (`json_schema`, …) or parameters (`temperature`, …) answered with a 400."""
+        self.script = script
+        self.delay = delay
+        self.refuses = frozenset(refuses)
+        self.dimension = dimension
+        self.port = port
+        self.calls: list[Call] = []
+        self.embedded: list[list[str]] = []
+        self.running = 0
+        self.peak = 0
+        self._seen = 0
+        self._ready = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def finished(self) -> list[Call]:
+        """Calls whose answer went out whole and without an error."""
+        return [call for call in self.calls if call.is_finished and call.status == 200]
+
+    @property
+    def input_tokens(self) -> int:
+        return sum(call.input_tokens for call in self.calls)
+
+    @property
+    def output_tokens(self) -> int:
+        return sum(call.output_tokens for call in self.calls)
+
+    def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self._serve, name="chat-server", daemon=True)
+        self._thread.start()
+        if not self._ready.wait(10):
+            raise RuntimeError("the scripted server did not start within 10 s")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._loop is not None
+        assert self._thread is not None
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+
+    def _serve(self) -> None:
+        loop = self._loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        app = web.Application(client_max_size=64 << 20)
+        app.router.add_post("/v1/chat/completions", self._chat)
+        app.router.add_post("/v1/embeddings", self._embed)
+        app.router.add_get("/v1/models", self._models)
+        runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
+        loop.run_until_complete(runner.setup())
+        site = web.TCPSite(runner, "127.0.0.1", self.port)
+        loop.run_until_complete(site.start())
+        self.port = site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
+        self._ready.set()
+        loop.run_forever()
+        loop.run_until_complete(runner.cleanup())
+        loop.close()
+
+    async def _models(self, _: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": [{"id": "scripted", "object": "model"}]})
+
+    async def _chat(self, http: web.Request) -> web.StreamResponse:
+        request = await http.json()
+        request["_n"], self._seen = self._seen, self._seen + 1
+        started = time.monotonic()
+        self.running += 1
+        self.peak = max(self.peak, self.running)
+        answer, is_finished = Answer("abandoned", status=499), False
+        try:
+            answer = self._refusal(request) or _as_answer(self.script(request))
+            await asyncio.sleep(self.delay + answer.delay)
+            response = await self._reply(http, request, answer)
+            is_finished = not answer.is_cut
+            return response
+        finally:
+            self.running -= 1
+            has_cost = answer.status < 400
+            self.calls.append(
+                Call(
+                    request,
+                    answer.status,
+                    started,
+                    time.monotonic(),
+                    _sent_tokens(request) if has_cost else 0,
+                    count_tokens(answer.text) if has_cost else 0,
+                    is_finished,
+                )
+            )
+
+    def _refusal(self, request: Request) -> Answer | None:
+        refused = mode_of(request) if mode_of(request) in self.refuses else None
+        refused = refused or next((name for name in self.refuses if name in request), None)
+        return Answer(f"unsupported: {refused}", status=400) if refused else None
+
+    async def _reply(self, http: web.Request, request: Request, answer: Answer) -> web.StreamResponse:
+        headers = dict(answer.headers)
+        if answer.retry_after is not None:
+            headers["Retry-After"] = str(answer.retry_after)
+        if answer.status >= 400:
+            body = {"error": {"message": answer.text, "type": "scripted", "code": None, "param": None}}
+            return web.json_response(body, status=answer.status, headers=headers)
+        payload = json.dumps(_completion(request, answer), ensure_ascii=False).encode()
+        if not answer.is_cut:
+            return web.Response(body=payload, headers=headers, content_type="application/json")
+        response = web.StreamResponse(
+            headers={"Content-Type": "application/json", "Content-Length": str(len(payload))}
+        )
+        await response.prepare(http)
+        await response.write(payload[: len(payload) // 2])
+        assert http.transport is not None
+        http.transport.close()
+        return response
+
+    async def _embed(self, http: web.Request) -> web.Response:
+        request = await http.json()
+        texts = [request["input"]] if isinstance(request["input"], str) else request["input"]
+        self.embedded.append(texts)
+        data = [
+            {"object": "embedding", "index": i, "embedding": vector_of(text, self.dimension)}
+            for i, text in enumerate(texts)
+        ]
+        used = sum(map(count_tokens, texts))
+        return web.json_response(
+            {
+                "object": "list",
+                "data": data,
+                "model": request["model"],
+                "usage": {"prompt_tokens": used, "total_tokens": used},
+            }
+        )
+
+
+def _as_answer(given: Answer | str | dict[str, Any] | list[Any]) -> Answer:
+    return given if isinstance(given, Answer) else Answer(given)
+
+
+def _sent_tokens(request: Request) -> int:
+    schema = request.get("response_format", {}).get("json_schema", {}).get("schema")
+    sent = sum(count_tokens(m["content"]) for m in request["messages"])
+    return sent + (count_tokens(json.dumps(schema)) if schema else 0)
+
+
+def _completion(request: Request, answer: Answer) -> dict[str, Any]:
+    sent, received = _sent_tokens(request), count_tokens(answer.text)
+    usage = {"prompt_tokens": sent, "completion_tokens": received, "total_tokens": sent + received}
+    return {
+        "id": f"chatcmpl-{request['_n']}",
+        "object": "chat.completion",
+        "created": 0,
+        "model": request["model"],
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": answer.text},
+                "finish_reason": answer.finish_reason,
+            }
+        ],
+    } | ({"usage": usage} if answer.has_usage else {})

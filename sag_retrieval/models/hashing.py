@@ -1,0 +1,195 @@
+"""The embedder without a model: words and character n-grams, weighted by idf and hashed to few columns."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from hashlib import blake2b
+from itertools import chain, islice
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from sag_retrieval.errors import ModelError
+from sag_retrieval.text import is_cjk, tokens
+
+BUCKETS: Final = 1 << 20
+NGRAM_WEIGHT: Final = 0.35
+_FILE: Final = "hashing.npy"
+_VERSION: Final = 1
+_BATCH: Final = 4096
+
+Hashes = npt.NDArray[np.uint64]
+"""One stable 64-bit hash a feature: low 20 bits its idf bucket, next 32 its column, highest bit its sign."""
+
+
+@dataclass(frozen=True, eq=False)
+class HashingFit:
+    """How many texts of a corpus hold each feature, by bucket of its hash; constant size (4 MB)."""
+
+    document_frequency: npt.NDArray[np.uint32]
+    text_count: int
+
+    def idf(self, features: Hashes) -> npt.NDArray[np.float64]:
+        """`ln(1 + texts / texts with it)` of each feature, 1 for an empty fit: docs/algorithm.md §search.1."""
+        if self.text_count == 0:
+            return np.ones(len(features))
+        frequency = self.document_frequency[features & np.uint64(BUCKETS - 1)]
+        return np.log1p(self.text_count / np.maximum(frequency, 1).astype(np.float64))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of the table."""
+        return blake2b(np.ascontiguousarray(self.document_frequency).data, digest_size=8).hexdigest()
+
+    def save(self, folder: Path) -> None:
+        """Write one file, `hashing.npy`: the table and, after it, the number of texts."""
+        folder.mkdir(parents=True, exist_ok=True)
+        np.save(folder / _FILE, np.append(self.document_frequency, np.uint32(self.text_count)))
+
+    @classmethod
+    def load(cls, folder: Path) -> "HashingFit":
+        """Map a saved fit into memory.
+
+        Raises:
+            ModelError: If there is none, or it has another size.
+
+        """
+        path = folder / _FILE
+        if not path.is_file():
+            raise ModelError(f"no hashing fit at {path}; rebuild the release with `sag ingest`")
+        table = np.load(path, mmap_mode="r")
+        if table.shape != (BUCKETS + 1,):
+            raise ModelError(
+                f"{path} holds {table.shape}, not {(BUCKETS + 1,)}; rebuild it with `sag ingest`"
+            )
+        return cls(table[:BUCKETS], int(table[BUCKETS]))
+
+
+def fit(texts: Iterable[str]) -> HashingFit:
+    """Count in how many of the texts each feature occurs, one pass, constant memory."""
+    table = np.zeros(BUCKETS, np.int64)
+    count = 0
+    for batch in _batches(texts):
+        counts, features = _count_features(batch)
+        frequency = np.bincount(counts.indices, minlength=len(features))
+        np.add.at(table, (features & np.uint64(BUCKETS - 1)).astype(np.intp), frequency)
+        count += len(batch)
+    return HashingFit(np.minimum(table, np.iinfo(np.uint32).max).astype(np.uint32), count)
+
+
+@dataclass(frozen=True, eq=False)
+class HashingEmbedder:
+    """Sparse vectors from spelling alone: no download, no model, the same in every process.
+
+    A row is `l2(Σ_f (1 + ln tf) · idf · weight · sign · e_column)` over the features f of the text: stems and
+    Chinese characters weigh 1, character 3- to 5-grams of stems and pairs of Chinese characters .35.
+
+    Source:
+        docs/algorithm.md §search.1.
+
+    """
+
+    fitted: HashingFit = HashingFit(np.zeros(BUCKETS, np.uint32), 0)
+    dimension: int = 2048
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Changes with the corpus it was fitted on and with the dimension."""
+        return f"hashing-{_VERSION}-{self.dimension}-{self.fitted.text_count}-{self.fitted.fingerprint}"
+
+    def embed(self, texts: Sequence[str]) -> csr_array:
+        """One sparse row a text, in order; an empty text gets a row of zeros."""
+        blocks = list(self.embed_blocks(texts))
+        if not blocks:
+            return csr_array((0, self.dimension), dtype=np.float32)
+        return _stack(blocks)
+
+    def embed_blocks(self, texts: Iterable[str]) -> Iterator[csr_array]:
+        """The rows of many texts in blocks, so that never more than one block is held."""
+        return (self._embed_batch(batch) for batch in _batches(texts))
+
+    def _embed_batch(self, texts: Sequence[str]) -> csr_array:
+        counts, features = _count_features(texts)
+        weights = _weights(features) * self.fitted.idf(features)
+        counts.data = (1 + np.log(counts.data)) * weights[counts.indices]
+        columns = ((features >> np.uint64(20)) & np.uint64(0xFFFFFFFF)) % np.uint64(self.dimension)
+        signs = 1 - 2 * (features >> np.uint64(63)).astype(np.float64)
+        counts.data *= signs[counts.indices]
+        rows = csr_array(
+            (counts.data, columns.astype(np.int32)[counts.indices], counts.indptr),
+            shape=(len(texts), self.dimension),
+        )
+        rows.sum_duplicates()
+        return _unit_rows(rows)
+
+
+def _batches(texts: Iterable[str]) -> Iterator[Sequence[str]]:
+    rest = iter(texts)
+    return iter(lambda: list(islice(rest, _BATCH)), [])
+
+
+def _count_features(texts: Sequence[str]) -> tuple[csr_array, Hashes]:
+    """Texts × features with the number of times each stands in the text, and the features' hashes."""
+    found = [tokens(text) for text in texts]
+    vocabulary = {token: number for number, token in enumerate(dict.fromkeys(chain.from_iterable(found)))}
+    of_text = _rows_of([[vocabulary[token] for token in each] for each in found], len(vocabulary))
+    features_of = [_features(token) for token in vocabulary]
+    flat = np.concatenate(features_of) if features_of else np.empty(0, np.uint64)
+    features, number = np.unique(flat, return_inverse=True)
+    starts = np.cumsum([0, *(len(each) for each in features_of)])
+    of_token = csr_array((np.ones(len(flat)), number, starts), shape=(len(vocabulary), len(features)))
+    return of_text @ of_token, features
+
+
+def _rows_of(numbers: Sequence[Sequence[int]], width: int) -> csr_array:
+    indices = np.fromiter(chain.from_iterable(numbers), np.int32)
+    starts = np.cumsum([0, *map(len, numbers)])
+    return csr_array((np.ones(len(indices)), indices, starts), shape=(len(numbers), width))
+
+
+@lru_cache(maxsize=1 << 18)
+def _features(token: str) -> Hashes:
+    """Hashes of a token: itself, and for a Latin stem its character n-grams between word marks."""
+    if is_cjk(token):
+        return np.array([_hash(token, is_whole=len(token) == 1)], np.uint64)
+    marked = f"<{token}>"
+    grams = [marked[i : i + n] for n in (3, 4, 5) for i in range(len(marked) - n + 1)]
+    return np.array(
+        [_hash(token, is_whole=True), *(_hash(gram, is_whole=False) for gram in grams)], np.uint64
+    )
+
+
+_WHOLE: Final = np.uint64(1 << 62)
+
+
+def _hash(text: str, *, is_whole: bool) -> int:
+    """Bit 62 says whether the feature weighs 1; words and n-grams of one spelling have other hashes."""
+    salt = b"word" if is_whole else b"gram"
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, person=salt).digest()
+    number = int.from_bytes(digest, "little")
+    return number | int(_WHOLE) if is_whole else number & ~int(_WHOLE)
+
+
+def _weights(features: Hashes) -> npt.NDArray[np.float64]:
+    return np.where(features & _WHOLE, 1.0, NGRAM_WEIGHT)
+
+
+def _unit_rows(rows: csr_array) -> csr_array:
+    lengths = np.sqrt(np.add.reduceat(np.append(rows.data**2, 0), rows.indptr[:-1]))
+    lengths[np.diff(rows.indptr) == 0] = 1
+    lengths[lengths == 0] = 1
+    data = rows.data / np.repeat(lengths, np.diff(rows.indptr))
+    return csr_array(
+        (data.astype(np.float32), rows.indices, rows.indptr), shape=(len(lengths), rows.shape[1])
+    )
+
+
+def _stack(blocks: list[csr_array]) -> csr_array:
+    if len(blocks) == 1:
+        return blocks[0]
+    starts = np.concatenate([[0], *(np.diff(block.indptr) for block in blocks)]).cumsum()
+    data, indices = (np.concatenate([getattr(b, name) for b in blocks]) for name in ("data", "indices"))
+    return csr_array((data, indices, starts), shape=(len(starts) - 1, blocks[0].shape[1]))

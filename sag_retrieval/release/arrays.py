@@ -1,0 +1,229 @@
+"""The graph of a release as arrays by row number: written when it is published, mapped by readers."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sag_retrieval.errors import ReleaseError
+from sag_retrieval.release.mapped import Lists, Rows, Starts, group, map_array, ranges, save_array
+from sag_retrieval.release.mentions import Mentions, write_mentions
+from sag_retrieval.release.postings import Postings, Terms, open_text, write_text
+from sag_retrieval.release.vectors import Nearest, VectorSet, open_vectors
+from sag_retrieval.text import normal_name
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphParts:
+    """Links between rows, as a release's tables say them, before they are turned into lists."""
+
+    event_key: Rows
+    """Shape (links, 2): event row, key row; sorted."""
+    chunk_key: Rows
+    """Shape (links, 2): chunk row, key row; sorted."""
+    chunk_key_count: Rows
+    """Times the key stands in the chunk, at least 1."""
+    event_chunk: Rows
+    chunk_document: Rows
+    chunk_main_key: Rows
+    """-1 for a chunk without one."""
+    key_idf: Floats
+    document_count: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrays:
+    """Everything a ranking reads besides the rows themselves; lists hold row numbers in ascending order."""
+
+    event_keys: Lists
+    key_events: Lists
+    chunk_keys: Lists
+    key_chunks: Lists
+    key_chunk_count: Rows
+    """Beside `key_chunks.items`: times the key stands in that chunk."""
+    event_chunk: Rows
+    chunk_events: Starts
+    """Shape (chunks + 1,): chunk c has the events `chunk_events[c]` to `chunk_events[c + 1]`."""
+    chunk_document: Rows
+    document_chunks: Starts
+    """Shape (documents + 1,): document d has the chunks `document_chunks[d]` to `document_chunks[d + 1]`."""
+    chunk_main_key: Rows
+    key_idf: Floats
+    key_document_count: Rows
+    terms: Terms
+    chunk_text: Postings
+    document_text: Postings
+    mentions: Mentions
+    vectors: Mapping[str, VectorSet]
+    """Of `events`, `keys` and `chunks`."""
+
+    @property
+    def event_count(self) -> int:
+        """Rows of events."""
+        return len(self.event_chunk)
+
+    @property
+    def key_count(self) -> int:
+        """Rows of keys."""
+        return len(self.key_idf)
+
+    @property
+    def chunk_count(self) -> int:
+        """Rows of chunks."""
+        return len(self.chunk_document)
+
+    @property
+    def document_count(self) -> int:
+        """Rows of documents."""
+        return len(self.document_chunks) - 1
+
+
+_LISTS = ("event_keys", "key_events", "chunk_keys", "key_chunks")
+_ARRAYS = (
+    "key_chunk_count",
+    "event_chunk",
+    "chunk_events",
+    "chunk_document",
+    "document_chunks",
+    "chunk_main_key",
+    "key_idf",
+    "key_document_count",
+)
+
+
+def graph_parts(rows: Mapping[str, pa.Table]) -> GraphParts:
+    """The links of a release's tables, by row number.
+
+    Raises:
+        ReleaseError: If a row names one that does not exist.
+
+    """
+    event_key = _pairs(rows, "event_keys", "events", "keys")
+    chunk_key = _pairs(rows, "chunk_keys", "chunks", "keys")
+    order = np.lexsort((chunk_key[:, 1], chunk_key[:, 0]))
+    return GraphParts(
+        event_key=event_key[np.lexsort((event_key[:, 1], event_key[:, 0]))],
+        chunk_key=chunk_key[order],
+        chunk_key_count=rows["chunk_keys"]["count"].to_numpy().astype(np.int32)[order],
+        event_chunk=_places(rows["events"]["chunk_id"], rows["chunks"]["chunk_id"]),
+        chunk_document=_places(rows["chunks"]["document_id"], rows["documents"]["document_id"]),
+        chunk_main_key=_places(rows["chunks"]["main_key_id"], rows["keys"]["key_id"]),
+        key_idf=rows["keys"]["idf"].to_numpy().astype(np.float32),
+        document_count=rows["documents"].num_rows,
+    )
+
+
+def _pairs(rows: Mapping[str, pa.Table], table: str, left: str, right: str) -> Rows:
+    columns = [
+        _places(rows[table][f"{name[:-1]}_id"], rows[name][f"{name[:-1]}_id"]) for name in (left, right)
+    ]
+    return np.stack(columns, axis=1)
+
+
+def _places(wanted: pa.ChunkedArray, among: pa.ChunkedArray) -> Rows:
+    """Row of each wanted id; -1 for null."""
+    found = pc.index_in(wanted, value_set=among.combine_chunks(), skip_nulls=True)
+    missing = wanted.filter(pc.and_(pc.is_null(found), pc.is_valid(wanted)))
+    if len(missing):
+        raise ReleaseError(
+            f"{len(missing)} rows name ids that do not exist, such as {missing[0]}; run `sag ingest`"
+        )
+    return np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), np.int32)
+
+
+def write_arrays(folder: Path, parts: GraphParts, rows: Mapping[str, pa.Table]) -> None:
+    """Write lists in both directions, ranges, full text and names; vectors are written apart.
+
+    Args:
+        folder: Made if missing.
+        parts: The links by row number, for example of `graph_parts(rows)`.
+        rows: The tables of `release/schema.py` in their order; chunks, documents, keys, key_aliases are read.
+
+    """
+    graph = folder / "graph"
+    graph.mkdir(parents=True, exist_ok=True)
+    for name, lists in _build_lists(parts).items():
+        lists.save(graph / name)
+    for name, array in _build_arrays(parts).items():
+        save_array(graph / name, array)
+    write_text(folder / "text", _chunk_texts(rows["chunks"]), _document_texts(rows["documents"]))
+    write_mentions(folder / "names", _names(rows["keys"], rows["key_aliases"]))
+
+
+def _build_lists(parts: GraphParts) -> dict[str, Lists]:
+    (event, key), (chunk, chunk_key) = parts.event_key.T, parts.chunk_key.T
+    events, chunks, keys = len(parts.event_chunk), len(parts.chunk_document), len(parts.key_idf)
+    return {
+        "event_keys": group(event, key, events)[0],
+        "key_events": group(key, event, keys)[0],
+        "chunk_keys": group(chunk, chunk_key, chunks)[0],
+        "key_chunks": group(chunk_key, chunk, keys)[0],
+    }
+
+
+def _build_arrays(parts: GraphParts) -> dict[str, npt.NDArray[Any]]:
+    chunk, key = parts.chunk_key.T
+    chunks, keys = len(parts.chunk_document), len(parts.key_idf)
+    order = np.lexsort((chunk, key))
+    pairs = np.unique(key.astype(np.int64) * max(1, parts.document_count) + parts.chunk_document[chunk])
+    return {
+        "key_chunk_count": parts.chunk_key_count[order].astype(np.int32),
+        "event_chunk": parts.event_chunk.astype(np.int32),
+        "chunk_events": ranges(parts.event_chunk, chunks),
+        "chunk_document": parts.chunk_document.astype(np.int32),
+        "document_chunks": ranges(parts.chunk_document, parts.document_count),
+        "chunk_main_key": parts.chunk_main_key.astype(np.int32),
+        "key_idf": parts.key_idf.astype(np.float32),
+        "key_document_count": np.bincount(pairs // max(1, parts.document_count), minlength=keys).astype(
+            np.int32
+        ),
+    }
+
+
+def _chunk_texts(chunks: pa.Table) -> Iterator[str]:
+    columns = chunks["header"].to_pylist(), chunks["text"].to_pylist()
+    return (f"{header}\n{text}" if header else text for header, text in zip(*columns, strict=True))
+
+
+def _document_texts(documents: pa.Table) -> Iterator[str]:
+    columns = documents["title"].to_pylist(), documents["text"].to_pylist()
+    return (f"{title}\n{text}" for title, text in zip(*columns, strict=True))
+
+
+def _names(keys: pa.Table, aliases: pa.Table) -> Iterator[tuple[str, int]]:
+    places = _places(aliases["key_id"], keys["key_id"]).tolist()
+    other = (normal_name(alias) for alias in aliases["alias"].to_pylist())
+    own = ((name, row) for row, name in enumerate(keys["name"].to_pylist()))
+    return chain(own, zip(other, places, strict=True))
+
+
+def open_arrays(folder: Path, nearest: Mapping[str, Nearest] | None = None) -> Arrays:
+    """Map everything that `write_arrays` and `write_vectors` put below the folder; nothing is read yet.
+
+    Args:
+        folder: `vectors/` below it holds the vectors of events, keys and chunks.
+        nearest: Indexes of large dense tables, by table: query vector, k → row numbers.
+
+    Raises:
+        ReleaseError: If a file is missing or damaged.
+
+    """
+    graph = folder / "graph"
+    terms, chunk_text, document_text = open_text(folder / "text")
+    return Arrays(
+        **{name: Lists.open(graph / name) for name in _LISTS},
+        **{name: map_array(graph / name) for name in _ARRAYS},  # type: ignore[arg-type]
+        terms=terms,
+        chunk_text=chunk_text,
+        document_text=document_text,
+        mentions=Mentions.open(folder / "names"),
+        vectors=open_vectors(folder / "vectors", nearest),
+    )

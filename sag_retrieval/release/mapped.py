@@ -1,0 +1,101 @@
+"""Arrays as files that open without being read."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sag_retrieval.errors import ReleaseError
+
+Rows = npt.NDArray[np.int32]
+Starts = npt.NDArray[np.int64]
+
+
+def save_array(path: Path, array: npt.NDArray[Any]) -> None:
+    """Write one array as `<path>.npy`."""
+    np.save(path.with_name(f"{path.name}.npy"), np.ascontiguousarray(array))
+
+
+def map_array(path: Path) -> npt.NDArray[Any]:
+    """The array of `<path>.npy`, mapped into memory read-only, as a plain array.
+
+    Raises:
+        ReleaseError: If the file is missing or not an array.
+
+    """
+    whole = path.with_name(f"{path.name}.npy")
+    try:
+        return np.load(whole, mmap_mode="r").view(np.ndarray)  # type: ignore[no-any-return]
+    except FileNotFoundError as error:
+        raise ReleaseError(f"{whole} is missing; rebuild the release with `sag ingest`") from error
+    except ValueError as error:
+        try:  # an array without elements cannot be mapped
+            return np.load(whole)  # type: ignore[no-any-return]
+        except ValueError:
+            raise ReleaseError(f"{whole} is damaged; rebuild the release with `sag ingest`") from error
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lists:
+    """Lists of row numbers behind one another: list i is `items[starts[i] : starts[i + 1]]`, ascending."""
+
+    starts: Starts
+    items: Rows
+
+    def __len__(self) -> int:
+        """How many lists there are."""
+        return len(self.starts) - 1
+
+    def of(self, row: int) -> Rows:
+        """One list."""
+        return self.items[self.starts[row] : self.starts[row + 1]]
+
+    def sizes(self) -> Starts:
+        """Length of every list."""
+        return np.diff(self.starts)
+
+    def places(self, rows: npt.NDArray[Any]) -> tuple[Rows, Starts]:
+        """For some lists, behind one another: which of them each place belongs to, and the place in `items`.
+
+        Example:
+            >>> Lists(np.array([0, 2, 2, 3]), np.array([5, 7, 6], np.int32)).places(np.array([2, 0]))
+            (array([0, 1, 1], dtype=int32), array([2, 0, 1]))
+
+        """
+        rows = np.asarray(rows, np.int64)
+        first, sizes = self.starts[rows], self.starts[rows + 1] - self.starts[rows]
+        owner = np.repeat(np.arange(len(rows), dtype=np.int32), sizes)
+        ends = np.cumsum(sizes)
+        return owner, np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - ends + sizes, sizes)
+
+    def save(self, path: Path) -> None:
+        """Write `<path>.starts.npy` and `<path>.items.npy`."""
+        save_array(path.with_name(f"{path.name}.starts"), self.starts.astype(np.int64, copy=False))
+        save_array(path.with_name(f"{path.name}.items"), self.items.astype(np.int32, copy=False))
+
+    @classmethod
+    def open(cls, path: Path) -> "Lists":
+        """Map what `save` wrote."""
+        return cls(
+            map_array(path.with_name(f"{path.name}.starts")), map_array(path.with_name(f"{path.name}.items"))
+        )
+
+
+def group(owners: npt.NDArray[Any], items: npt.NDArray[Any], count: int) -> tuple[Lists, Starts]:
+    """Lists of the items of each owner 0 … count − 1, ascending, and the order in which pairs were taken."""
+    order = np.lexsort((items, owners))
+    starts = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=count))]).astype(np.int64)
+    return Lists(starts, np.asarray(items, np.int32)[order]), order
+
+
+def ranges(owners: npt.NDArray[Any], count: int) -> Starts:
+    """Where each owner's run starts in rows sorted by owner; shape (count + 1,)."""
+    return np.searchsorted(owners, np.arange(count + 1)).astype(np.int64)
+
+
+def join(parts: Iterable[npt.NDArray[Any]], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Arrays behind one another; empty for none."""
+    return np.concatenate([np.zeros(0, dtype), *parts]).astype(dtype, copy=False)

@@ -1,0 +1,121 @@
+"""Which sentences of what was found speak to a question: fast answers, and a first compression."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from sag_retrieval.sentences import sentence_spans
+from sag_retrieval.text import STOP_WORDS, is_cjk, stem, tokens
+
+_ASKING = frozenset("谁何哪几么吗呢的了是在和与及或请问于被把为个这那此其之中有")
+_ASKING_PAIRS = frozenset({"多少", "怎样", "如下"})
+_ASKING_STEMS = (
+    frozenset(stem(word) for word in ("many", "much", "name", "tell", "give", "list")) | STOP_WORDS
+)
+
+_TITLE_SHARE = 0.5
+_REPEATED_SHARE = 0.3
+_RANK_DECAY = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence `start:end` of text number `place`; `score` is its gain when it was chosen."""
+
+    place: int
+    start: int
+    end: int
+    text: str
+    terms: frozenset[str]
+    score: float = 0.0
+
+
+@lru_cache(maxsize=4096)
+def question_terms(question: str) -> frozenset[str]:
+    """Index terms of a question without the words that only ask.
+
+    Example:
+        >>> sorted(question_terms("How many people live in Paris?"))
+        ['live', 'pari', 'peopl']
+        >>> sorted(question_terms("谁创建了苹果？"))
+        ['创', '创建', '建', '果', '苹', '苹果']
+
+    """
+    return frozenset(term for term in tokens(question) if not _only_asks(term))
+
+
+def best_sentences(
+    question: str, texts: Sequence[str], *, titles: Sequence[str] = (), limit: int = 3, budget: int = 600
+) -> list[Sentence]:
+    """Sentences that cover the question's terms; each choice counts what the earlier ones left open.
+
+    Args:
+        question: What is asked.
+        texts: What was found, best first.
+        titles: Titles of the texts; their terms count half, for a text seldom repeats its title.
+        limit: Most sentences.
+        budget: Most characters in all; the first sentence is taken whatever its length.
+
+    Returns:
+        Fewer than `limit` where nothing more shares a term with the question.
+
+    Source:
+        docs/algorithm.md §rag.1
+
+    """
+    pool = [sentence for place, text in enumerate(texts) for sentence in _sentences(place, text)]
+    weight = _weights(question_terms(question), pool)
+    named = [frozenset(tokens(title)) for title in titles] or [frozenset[str]()] * len(texts)
+    chosen: list[Sentence] = []
+    covered: set[str] = set()
+    while len(chosen) < limit and pool:
+        gains = [_gain(s, named[s.place], covered, weight) for s in pool]
+        at = max(range(len(pool)), key=lambda i: (gains[i], -i))
+        best = pool.pop(at)
+        if gains[at] <= 0:
+            break
+        if chosen and budget < sum(len(s.text) for s in chosen) + len(best.text):
+            continue
+        chosen.append(Sentence(best.place, best.start, best.end, best.text, best.terms, gains[at]))
+        covered |= best.terms
+    return chosen
+
+
+def coverage(question: str, sentences: Sequence[Sentence], titles: Sequence[str] = ()) -> float:
+    """Share of the question's distinct terms in some sentences and titles of their texts; 0 for none."""
+    terms = question_terms(question)
+    held = set().union(*(s.terms for s in sentences), *(tokens(title) for title in titles))
+    return len(terms & held) / len(terms) if terms and sentences else 0.0
+
+
+def _only_asks(term: str) -> bool:
+    if not is_cjk(term):
+        return term in _ASKING_STEMS
+    return term in _ASKING_PAIRS or any(character in _ASKING for character in term)
+
+
+@lru_cache(maxsize=4096)
+def _spans(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
+    return tuple((start, end, frozenset(tokens(text[start:end]))) for start, end in sentence_spans(text))
+
+
+def _sentences(place: int, text: str) -> list[Sentence]:
+    return [Sentence(place, start, end, text[start:end], terms) for start, end, terms in _spans(text)]
+
+
+def _weights(terms: frozenset[str], pool: Sequence[Sentence]) -> dict[str, float]:
+    counts = Counter(term for sentence in pool for term in sentence.terms & terms)
+    return {term: math.log(1 + len(pool) / (1 + counts[term])) for term in sorted(terms)}
+
+
+def _gain(sentence: Sentence, titled: frozenset[str], covered: set[str], weight: dict[str, float]) -> float:
+    total = sum(weight.values())
+    if not total or not (sentence.terms & weight.keys()):
+        return 0.0
+    gain = 0.0
+    for term, value in weight.items():
+        share = 1.0 if term in sentence.terms else _TITLE_SHARE if term in titled else 0.0
+        gain += value * share * (_REPEATED_SHARE if term in covered else 1.0)
+    return gain / total / (1 + _RANK_DECAY * sentence.place)

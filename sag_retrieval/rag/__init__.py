@@ -1,0 +1,24 @@
+"""RAGData: one record through retrieval, reranking, refining, prompt and generation (seed 002)."""
+
+from sag_retrieval.rag.data import RAGData, check_record, docs_of, migrate, references_of
+from sag_retrieval.rag.generate import Generator, QAPromptor
+from sag_retrieval.rag.refine import ExtractiveRefiner, ModelRefiner, Refiner, SummaryRefiner
+from sag_retrieval.rag.rerank import CrossEncoderReranker, ModelReranker, PageRankReranker, Reranker
+from sag_retrieval.rag.retrieve import Retriever
+from sag_retrieval.rag.segments import SegmentReranker, Source
+from sag_retrieval.rag.stages import DocumentStage, Pipeline, Stage
+
+__all__ = [  # noqa: RUF022  in the order of the stages
+    # the record
+    "RAGData", "check_record", "docs_of", "migrate", "references_of",
+    # stages in general
+    "DocumentStage", "Pipeline", "Stage",
+    # retrieval
+    "Retriever",
+    # reranking
+    "CrossEncoderReranker", "ModelReranker", "PageRankReranker", "Reranker", "SegmentReranker", "Source",
+    # refining
+    "ExtractiveRefiner", "ModelRefiner", "Refiner", "SummaryRefiner",
+    # prompt and generation
+    "Generator", "QAPromptor",
+]  # fmt: skip

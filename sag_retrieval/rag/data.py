@@ -1,0 +1,118 @@
+"""The record that stages fill, one field after another, nothing overwritten: RAGData of seed 002."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict, cast
+
+StageName = Literal["retrieval", "reranking", "refining"]
+Item = dict[str, Any]
+"""A document at some stage: `text`, and what the stage knows of it."""
+
+
+class RAGData(TypedDict, total=False):
+    """Fields `{stage}_{results, docs, time}`, times in seconds; unknown fields are kept.
+
+    After a stage `docs == [item["text"] for item in results]`.
+    """
+
+    query: str
+    question: dict[str, Any]
+    references: list[str]
+    retrieval_results: list[dict[str, Any]]
+    retrieval_docs: list[str]
+    retrieval_time: float
+    reranking_results: list[dict[str, Any]]
+    reranking_docs: list[str]
+    reranking_time: float
+    refining_results: list[dict[str, Any]]
+    refining_docs: list[str]
+    refining_time: float
+    prompt: str
+    generated: str
+    generation_time: float
+    input: Any
+
+
+BEST: tuple[StageName, ...] = ("refining", "reranking", "retrieval")
+"""Order in which a prompt and the measures look for documents; an empty list falls through."""
+TO_RERANK: tuple[StageName, ...] = ("refining", "retrieval")
+TO_REFINE: tuple[StageName, ...] = ("reranking", "retrieval")
+
+_RENAMED = {
+    "retrieved_docs": "retrieval_docs",
+    "refined_docs": "refining_docs",
+    "retrieve_time": "retrieval_time",
+    "refine_time": "refining_time",
+    "generate_time": "generation_time",
+    "pred": "generated",
+    "golds": "references",
+}
+_REFINED = ("refined_docs", "refine_time", "refine_metrics", "refining_docs", "refining_time")
+
+
+def check_record(data: object) -> RAGData:
+    """The record itself.
+
+    Raises:
+        TypeError: If it is not a dict; `(query, docs)` tuples were the form before.
+
+    """
+    if isinstance(data, tuple):
+        raise TypeError(
+            "the tuple form (query, docs) was removed; "
+            'pass a dict such as {"query": query, "retrieval_docs": docs}'
+        )
+    if not isinstance(data, dict):
+        raise TypeError(f"a RAGData record is a dict, got {type(data).__name__}")
+    return cast("RAGData", data)
+
+
+def docs_of(data: Mapping[str, Any], order: tuple[StageName, ...] = BEST) -> list[str]:
+    """Texts of the first stage in the order that has any; none if no stage has."""
+    return next((docs for stage in order if (docs := data.get(f"{stage}_docs"))), [])
+
+
+def items_of(data: Mapping[str, Any], order: tuple[StageName, ...]) -> list[Item]:
+    """Items of the first stage in the order that has documents; texts alone become items of score 0."""
+    for stage in order:
+        docs, results = data.get(f"{stage}_docs"), data.get(f"{stage}_results")
+        if results and (not docs or len(docs) == len(results)):
+            return list(results)
+        if docs:
+            return [{"text": text, "score": 0.0} for text in docs]
+    return []
+
+
+def references_of(data: Mapping[str, Any]) -> list[str]:
+    """Right answers: `references`, else those of the question, else none."""
+    question = data.get("question")
+    asked = question.get("references") if isinstance(question, dict) else None
+    return list(data.get("references") or asked or [])
+
+
+def migrate(old: Mapping[str, Any], stage: StageName | None = None) -> RAGData:
+    """A record with today's field names; a new name that is there already wins.
+
+    Doing it twice changes nothing.
+
+    Args:
+        old: A record with old names; left as it is.
+        stage: Whose `results` the ambiguous field holds; by default refining if any refining field is there.
+
+    """
+    check_record(old)
+    whose = stage or ("refining" if any(name in old for name in _REFINED) else "retrieval")
+    renamed = _RENAMED | {"results": f"{whose}_results"}
+    new = {name: value for name, value in old.items() if name not in renamed and name != "refine_metrics"}
+    for name, today in renamed.items():
+        if name in old:
+            new.setdefault(today, old[name])
+    metrics = old.get("refine_metrics")
+    if isinstance(metrics, dict):
+        rest = {name: value for name, value in metrics.items() if name != "refine_time"}
+        if "refine_time" in metrics:
+            new.setdefault("refining_time", metrics["refine_time"])
+        if rest:
+            new["refine_metrics"] = rest
+    elif metrics is not None:
+        new["refine_metrics"] = metrics
+    return cast("RAGData", new)

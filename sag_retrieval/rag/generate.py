@@ -1,0 +1,60 @@
+"""The prompt from the best documents, and the answer to it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from sag_retrieval.models.protocols import ChatModel, Request
+from sag_retrieval.prompts import load_prompt
+from sag_retrieval.prompts.passages import numbered
+from sag_retrieval.rag.data import RAGData, docs_of
+from sag_retrieval.rag.stages import Clock, Stage
+from sag_retrieval.text import language_of
+
+
+class GeneratedAnswer(BaseModel):
+    """The model's answer to a whole prompt."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    answer: str = Field(description="the answer alone, in the language of the question")
+
+
+@dataclass(frozen=True, kw_only=True)
+class QAPromptor(Stage):
+    """Fills `prompt` from the best documents there are; without documents the context is empty."""
+
+    language: str = "auto"
+    """`zh`, `en`, or `auto`: that of the query."""
+
+    def _fields(self, data: RAGData, seconds: Clock) -> Mapping[str, Any]:  # noqa: ARG002  no time field in the format
+        query = data.get("query", "")
+        language = language_of(query) if self.language == "auto" else self.language
+        prompt = load_prompt("qa", language)
+        return {"prompt": prompt.fill(context=numbered(docs_of(data)), question=query)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generator(Stage):
+    """Fills `generated` and `generation_time` by one call of a language model."""
+
+    chat: ChatModel
+    max_tokens: int | None = None
+
+    def _fields(self, data: RAGData, seconds: Clock) -> Mapping[str, Any]:
+        """The answer.
+
+        Raises:
+            ValueError: If there is no prompt.
+            ModelError: If the model gave no usable answer.
+
+        """
+        prompt = data.get("prompt")
+        if not prompt:
+            raise ValueError(
+                f"Generator needs a non-empty `prompt`, got {prompt!r}; run QAPromptor before it"
+            )
+        reply = self.chat.ask(Request(prompt, GeneratedAnswer, "generate", max_tokens=self.max_tokens))
+        return {"generated": reply.value.answer, "generation_time": float(seconds())}

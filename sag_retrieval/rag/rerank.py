@@ -1,0 +1,115 @@
+"""Reranking: what was found in a better order, each item with its rank before."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from sag_retrieval.errors import ModelError, SettingsError
+from sag_retrieval.models.protocols import ChatModel, Request
+from sag_retrieval.prompts import load_prompt
+from sag_retrieval.prompts.passages import numbered, shown_numbers
+from sag_retrieval.rag.data import TO_RERANK, Item, RAGData, items_of
+from sag_retrieval.rag.orders import by_pagerank, reordered, with_choice
+from sag_retrieval.rag.stages import DocumentStage, query_of
+from sag_retrieval.text import language_of
+
+Score = Callable[[Sequence[tuple[str, str]]], Sequence[float]]
+"""Relevance of (question, text) pairs."""
+
+
+class Choice(BaseModel):
+    """The model's answer: numbers of the passages it wants, best first."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    numbers: list[int] = Field(description="numbers of the chosen passages, the most useful first")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reranker(DocumentStage):
+    """Fills `reranking_*` from `refining_docs`, else `retrieval_docs`; `top_k` cuts the new order."""
+
+    stage = "reranking"
+
+    top_k: int | None = None
+
+    def _items(self, data: RAGData) -> Iterable[Item]:
+        items = items_of(data, TO_RERANK)
+        return self.rerank(query_of(data, self), items)[: self.top_k] if items else []
+
+    @abstractmethod
+    def rerank(self, query: str, items: Sequence[Item]) -> list[Item]:
+        """The items in their new order, with `score` and `previous_rank`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageRankReranker(Reranker):
+    """Items that share keys with good items rise (docs/algorithm.md §rag.2); keys are in the metadata."""
+
+    def rerank(self, query: str, items: Sequence[Item]) -> list[Item]:  # noqa: ARG002  the order is in the keys
+        """Items by PageRank."""
+        return reordered(items, by_pagerank(items))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelReranker(Reranker):
+    """A language model chooses up to `keep` of the first `shown` items in one call; the rest follow.
+
+    Every item says in `mode` what ordered it: `model`, or `heuristic` when the model gave nothing usable.
+    """
+
+    chat: ChatModel
+    keep: int = 5
+    shown: int = 100
+    longest: int = 600
+    """Characters shown of an item."""
+
+    def rerank(self, query: str, items: Sequence[Item]) -> list[Item]:
+        """Items with the chosen ones first."""
+        chosen = self._chosen(query, items[: self.shown])
+        mode = "model" if chosen else "heuristic"
+        return [item | {"mode": mode} for item in reordered(items, with_choice(items, chosen))]
+
+    def _chosen(self, query: str, items: Sequence[Item]) -> list[int]:
+        texts = [item["text"] for item in items]
+        titles = [str((item.get("metadata") or {}).get("title", "")) for item in items]
+        prompt = load_prompt("rerank", language_of(query))
+        passages = numbered(texts, titles, longest=self.longest)
+        filled = prompt.fill(passages=passages, question=query, keep=self.keep)
+        try:
+            reply = self.chat.ask(Request(filled, Choice, "rerank", prompt.system))
+        except ModelError:
+            return []
+        return [n - 1 for n in shown_numbers(reply.value.numbers, len(items))[: self.keep]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossEncoderReranker(Reranker):
+    """Items by a cross-encoder's relevance: a model of the extra `local` by name or folder, or a function."""
+
+    model: str | Score
+
+    def rerank(self, query: str, items: Sequence[Item]) -> list[Item]:
+        """Items by relevance; ties keep their order.
+
+        Raises:
+            SettingsError: If a model is named and the extra `local` is not installed.
+
+        """
+        score = _cross_encoder(self.model) if isinstance(self.model, str) else self.model
+        scores = [float(value) for value in score([(query, item["text"]) for item in items])]
+        return reordered(items, sorted(enumerate(scores), key=lambda pair: (-pair[1], pair[0])))
+
+
+@lru_cache(maxsize=4)
+def _cross_encoder(model: str) -> Score:
+    try:
+        from sentence_transformers import CrossEncoder  # noqa: PLC0415  heavy, and in an extra
+    except ImportError as error:
+        raise SettingsError(f'cross-encoder {model!r} needs the extra: pip install "sag[local]"') from error
+    encoder: Any = CrossEncoder(model)
+    return lambda pairs: [float(value) for value in encoder.predict(list(pairs))]

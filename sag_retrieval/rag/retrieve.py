@@ -1,0 +1,43 @@
+"""Retrieval: the documents of any search, or of a whole asking mode, as the first items of a record."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, is_dataclass
+from typing import Any
+
+from sag_retrieval.query.protocols import Hit, Search
+from sag_retrieval.rag.data import Item, RAGData
+from sag_retrieval.rag.stages import DocumentStage, query_of
+
+_KNOWN = ("chunk_id", "document_id", "title", "start", "end", "events", "keys")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retriever(DocumentStage):
+    """Fills `retrieval_*` from a search, such as `partial(release.search, method="bm25")`."""
+
+    stage = "retrieval"
+
+    search: Search
+    top_k: int = 10
+    keys: Sequence[str] = ()
+    sql: str | None = None
+
+    def _items(self, data: RAGData) -> Iterable[Item]:
+        result = self.search(query_of(data, self), self.keys, self.sql, self.top_k)
+        return [item_of(hit) for hit in result.hits]
+
+
+def item_of(hit: Hit) -> Item:
+    """A hit as an item: `text`, `score` and `metadata` in plain JSON values."""
+    metadata = {name: _plain(getattr(hit, name)) for name in _KNOWN if hasattr(hit, name)}
+    return {"text": hit.text, "score": float(hit.score), "metadata": metadata}
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401  any field of a hit
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain(asdict(value))
+    if isinstance(value, Mapping):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value

@@ -1,0 +1,43 @@
+"""Central sentences by sumy's LexRank, on our own sentences and words, Chinese as well as English."""
+
+from collections.abc import Sequence
+from importlib import import_module
+
+from sag_retrieval.errors import SettingsError
+from sag_retrieval.sentences import sentences
+from sag_retrieval.text import tokens
+
+
+class _Tokenizer:
+    """What sumy asks of a tokenizer."""
+
+    def to_sentences(self, text: str) -> Sequence[str]:
+        return tuple(sentences(text))
+
+    def to_words(self, text: str) -> Sequence[str]:
+        return tuple(tokens(text))
+
+
+def important_sentences(text: str, budget: int) -> str:
+    """The most central sentences within so many characters, in their order; at least one if there is any.
+
+    Raises:
+        SettingsError: If sumy is not installed.
+
+    """
+    try:
+        plaintext = import_module("sumy.parsers.plaintext")
+        lex_rank = import_module("sumy.summarizers.lex_rank")
+    except ImportError as error:
+        raise SettingsError('SummaryRefiner needs sumy: pip install "sag[pipeline]"') from error
+    document = plaintext.PlaintextParser.from_string(text, _Tokenizer()).document
+    everything = list(document.sentences)
+    rated = lex_rank.LexRankSummarizer().rate_sentences(document) if everything else {}
+    kept: set[int] = set()
+    used = 0
+    for at in sorted(range(len(everything)), key=lambda i: (-rated[everything[i]], i)):
+        length = len(str(everything[at]))
+        if not kept or used + length <= budget:
+            kept.add(at)
+            used += length
+    return " ".join(str(everything[at]) for at in sorted(kept))

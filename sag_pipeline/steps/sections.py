@@ -1,0 +1,204 @@
+"""Documents divided into sections by a language model: what to ask, and what its answers come to."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from sag_pipeline.steps.section_lines import (
+    LINE_LENGTH,
+    Line,
+    Window,
+    line_text,
+    lines_of,
+    numbered,
+    windows_of,
+)
+from sag_pipeline.steps.section_repair import (
+    Merging,
+    Run,
+    is_splintered,
+    join_windows,
+    runs_from_ranges,
+    runs_from_starts,
+)
+from sag_retrieval.errors import ModelError, SettingsError
+from sag_retrieval.models.protocols import Reply, Request
+from sag_retrieval.prompts import load_prompt
+from sag_retrieval.records import Document, Section, make_id
+
+FINGERPRINT = "sections-1"
+_TITLE_LENGTH = 200
+_NUMBER = re.compile(r"[-+]?\d+")
+_GAP = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SectionOptions:
+    """How documents are divided; lengths count characters."""
+
+    min_length: int = 1_000
+    """A shorter document is one untitled section, and no model is asked."""
+    max_characters: int = 20_000
+    """A longer document is read in windows of about this size."""
+    line_length: int = LINE_LENGTH
+    """Longer lines are cut, so that a section can begin inside a long paragraph."""
+    min_average: int = 500
+    """A window whose sections would be shorter on average stays one section."""
+    merge_windows: Merging = "same_title"
+    """When the sections on both sides of a window's border are one."""
+    min_section: int = 400
+    """Without a model: a shorter section joins its neighbour."""
+    max_section: int = 6_000
+    """Without a model: a longer section is divided where its words change."""
+
+    def __post_init__(self) -> None:
+        """Refuse values out of bounds, with the value and the bound."""
+        least = {"min_length": 0, "max_characters": 1, "line_length": 10, "min_average": 0, "min_section": 0}
+        for name, bound in least.items():
+            if getattr(self, name) < bound:
+                raise SettingsError(f"{name}={getattr(self, name)} must be at least {bound}")
+        if self.max_section < max(2 * self.min_section, 1):
+            raise SettingsError(
+                f"max_section={self.max_section} is below twice min_section={self.min_section}"
+            )
+        if self.merge_windows not in get_args(Merging):
+            raise SettingsError(f"merge_windows={self.merge_windows!r} is none of {get_args(Merging)}")
+
+
+def _line_number(given: object) -> int | None:
+    """The first whole number in whatever a model wrote for a line, or None."""
+    if isinstance(given, float) and not given.is_integer():
+        return None
+    found = _NUMBER.search(unicodedata.normalize("NFKC", str(given))) if given is not None else None
+    return int(found[0][:12]) if found else None
+
+
+class SectionMark(BaseModel):
+    """Where a section lies."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str = Field(description="what the section is about")
+    start_index: Annotated[int | None, BeforeValidator(_line_number)] = Field(
+        description="number of its first line"
+    )
+    end_index: Annotated[int | None, BeforeValidator(_line_number)] = Field(
+        default=None, description="number of its last line; may be left out"
+    )
+
+
+class SectionMarks(BaseModel):
+    """The model's answer for one window."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    sections: list[SectionMark]
+    first_continues: bool = Field(default=False, description="whether the first lines go on from before")
+
+
+def section_requests(
+    document: Document, options: SectionOptions | None = None
+) -> list[Request[SectionMarks]]:
+    """What to ask for a document: one request a window, none for a document shorter than `min_length`."""
+    chosen = options or SectionOptions()
+    if len(document.text) < chosen.min_length:
+        return []
+    lines, windows = _divided(document.text, chosen)
+    prompt = load_prompt("sections", document.language, "sag_pipeline.prompts")
+    return [
+        Request(
+            prompt=prompt.fill(
+                first_line=window.first,
+                last_line=window.last,
+                lines=numbered(document.text, lines, window),
+            ),
+            answer=SectionMarks,
+            step="sections",
+            system=prompt.system,
+            document_id=document.document_id,
+        )
+        for window in windows
+    ]
+
+
+def sections_from_replies(
+    document: Document,
+    replies: Sequence[Reply[SectionMarks] | ModelError],
+    options: SectionOptions | None = None,
+) -> list[Section]:
+    """The sections of a document, a partition of its text whatever the replies say.
+
+    Args:
+        document: The document.
+        replies: One for every request of `section_requests`, in order; a window whose reply is an error
+            becomes one untitled section. None at all: the whole document does.
+        options: The same as in `section_requests`.
+
+    Source:
+        docs/algorithm.md §sections.3 to 7
+
+    """
+    chosen = options or SectionOptions()
+    if not replies:
+        return untitled(document)
+    lines, windows = _divided(document.text, chosen)
+    answers = [reply.value if isinstance(reply, Reply) else None for reply in replies]
+    runs = [
+        _runs(document.text, lines, window, answer, chosen.min_average)
+        for window, answer in zip(windows, answers, strict=True)
+    ]
+    continued = [answer is not None and answer.first_continues for answer in answers]
+    joined = join_windows(runs, chosen.merge_windows, continued)
+    spans = [(run.title, lines[run.first].start, lines[run.last].end) for run in joined]
+    return section_records(document, spans)
+
+
+def untitled(document: Document) -> list[Section]:
+    """The whole document as one section without a title; nothing for an empty text."""
+    return section_records(document, [("", 0, len(document.text))])
+
+
+def section_records(document: Document, spans: Sequence[tuple[str, int, int]]) -> list[Section]:
+    """Titled spans that partition the text, as records; one of white space alone joins the one ahead of it.
+
+    An id follows from document, title and text, so it stays when other sections change.
+    """
+    kept: list[tuple[str, int, int]] = []
+    for title, start, end in spans:
+        if kept and not (document.text[start:end].strip() and document.text[kept[-1][1] : start].strip()):
+            before = kept.pop()
+            kept.append((before[0] if document.text[before[1] : start].strip() else title, before[1], end))
+        elif start < end:
+            kept.append((title, start, end))
+    seen: Counter[tuple[str, str]] = Counter()
+    sections = []
+    for number, (title, start, end) in enumerate(kept):
+        named = (_GAP.sub(" ", title).strip()[:_TITLE_LENGTH].strip(), document.text[start:end])
+        identity = make_id("s", document.document_id, *named, seen[named])
+        sections.append(Section(identity, document.document_id, number, named[0], "", start, end))
+        seen[named] += 1
+    return sections
+
+
+def _divided(text: str, options: SectionOptions) -> tuple[list[Line], list[Window]]:
+    lines = lines_of(text, options.line_length)
+    lengths = [len(line_text(text, line)) for line in lines]
+    return lines, windows_of(lengths, options.max_characters)
+
+
+def _runs(
+    text: str, lines: Sequence[Line], window: Window, answer: SectionMarks | None, least_average: int
+) -> list[Run]:
+    if answer is None:
+        return [Run("", *window)]
+    marks = [mark for mark in answer.sections if mark.start_index is not None]
+    if is_splintered(len(marks), len(numbered(text, lines, window)), least_average):
+        return [Run("", *window)]
+    if marks and all(mark.end_index is not None for mark in marks):
+        return runs_from_ranges([(m.title, m.start_index or 0, m.end_index or 0) for m in marks], window)
+    return runs_from_starts([(m.title, m.start_index or 0) for m in marks], window)

@@ -1,0 +1,116 @@
+"""Headers put before chunks."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sag_pipeline.steps.headers import HeaderOptions, chunk_header
+from sag_retrieval.errors import SettingsError
+from sag_retrieval.records import Chunk
+
+GOLDEN = Path(__file__).parents[2].parent / "shared" / "golden" / "auto_context_header_golden.json"
+TEXTS = st.text(alphabet="ab c。，中文 ", max_size=80)
+
+
+def without_line_ends(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.split("\n")).strip()
+
+
+@pytest.mark.skipif(not GOLDEN.is_file(), reason="recorded cases are not beside the project")
+def test_english_headers_are_as_recorded():
+    cases = json.loads(GOLDEN.read_text(encoding="utf-8"))["cases"]
+    # a summary without a title is left out there and used here
+    usable = [case for case in cases if case["document_title"] or not case["document_summary"]]
+
+    for case in usable:
+        header = chunk_header(
+            case["document_title"],
+            case["document_summary"],
+            case["section_title"],
+            case["section_summary"],
+            "en",
+        )
+
+        assert header == without_line_ends(case["chunk_header"])
+
+    assert len(usable) >= 30
+
+
+def test_a_chinese_document_gets_a_chinese_header():
+    header = chunk_header("年报", "本文讲一家公司。", "风险", "本节讲汇率。", "zh-TW")
+
+    assert header == "所在文档：《年报》。本文讲一家公司。\n\n所在章节：“风险”。本节讲汇率。"
+
+
+def test_a_summary_is_used_without_a_title():
+    assert chunk_header("", "本文讲一家公司。", "", "", "zh") == "所在文档：本文讲一家公司。"
+    assert chunk_header("", "About a firm.", "", "", "en") == "Document context: About a firm."
+
+
+def test_an_untitled_section_adds_nothing():
+    assert chunk_header("Report", "", "", "A summary.", "en") == chunk_header("Report", "", "", "", "en")
+
+
+def test_nothing_known_gives_no_header():
+    assert chunk_header("", "", "", "", "en") == ""
+    assert chunk_header(" ", "\n", "", "", "zh") == ""
+
+
+@pytest.mark.parametrize("part", ["document_title", "document_summary", "section_title", "section_summary"])
+def test_each_part_can_be_switched_off(part):
+    names = {"document_title": "T1", "document_summary": "S1", "section_title": "T2", "section_summary": "S2"}
+    gone = {names[part]} | ({"S2"} if part == "section_title" else set())
+
+    header = chunk_header(*names.values(), "en", HeaderOptions(**{part: False}))
+
+    assert {name for name in names.values() if name not in header} == gone
+
+
+def test_bare_parts_stand_one_a_line():
+    header = chunk_header("T1", "", "T2", "S2", "en", HeaderOptions(sentences=False))
+
+    assert header == "T1\nT2\nS2"
+
+
+def test_over_the_limit_summaries_are_shortened_before_anything_else():
+    full = chunk_header("Title", "word " * 50, "Section", "more " * 20, "en")
+
+    shorter = chunk_header(
+        "Title", "word " * 50, "Section", "more " * 20, "en", HeaderOptions(max_length=220)
+    )
+
+    assert len(full) > 220 >= len(shorter)
+    assert "'Title'. word" in shorter
+    assert "'Section'." in shorter
+    assert "more" not in shorter
+
+
+@given(TEXTS, TEXTS, TEXTS, TEXTS, st.sampled_from(["zh", "en"]), st.integers(0, 300), st.booleans())
+def test_a_header_keeps_to_its_limit(title, summary, section, section_summary, language, limit, sentences):
+    options = HeaderOptions(max_length=limit, sentences=sentences)
+
+    header = chunk_header(title, summary, section, section_summary, language, options)
+
+    full = chunk_header(
+        title, summary, section, section_summary, language, HeaderOptions(sentences=sentences)
+    )
+    assert len(header) <= limit
+    assert header == full or len(full) > limit
+
+
+def test_a_limit_below_nothing_is_refused():
+    with pytest.raises(SettingsError, match="max_length=-1"):
+        HeaderOptions(max_length=-1)
+
+
+def test_the_header_is_indexed_before_the_text_and_not_stored_in_it():
+    header = chunk_header("年报", "", "", "", "zh")
+
+    chunk = Chunk("c", "d", "s", 0, 0, 2, "正文", header)
+
+    assert chunk.indexed_text.startswith(header)
+    assert chunk.indexed_text.endswith("正文")
+    assert chunk.text == "正文"

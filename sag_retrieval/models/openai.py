@@ -1,0 +1,201 @@
+"""A language model behind any OpenAI-compatible address."""
+
+import weakref
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sag_retrieval.errors import ModelError
+from sag_retrieval.models import background
+from sag_retrieval.models.budget import Budget
+from sag_retrieval.models.calls import Caller
+from sag_retrieval.models.dialect import Dialect
+from sag_retrieval.models.faults import Refused, UnusableAnswer
+from sag_retrieval.models.limits import ChatOptions
+from sag_retrieval.models.protocols import Answer, Reply, Request, Usage
+from sag_retrieval.models.structured import WrongShape, read_answer
+from sag_retrieval.models.tokens import estimate_tokens
+from sag_retrieval.text import language_of
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+WINDOW = 32
+"""Requests taken ahead of the answers handed out, times the concurrency: a slow call holds up only the order."""
+EXPECTED_ANSWER_TOKENS = 400
+"""Set aside for an answer under way, until its real length is known."""
+_QUOTED = 4_000
+_AGAIN = {
+    "en": "That answer cannot be used: {fault}. Do the task again, complete and in the shape asked for.",
+    "zh": "上面的回答无法使用：{fault}。请按要求的格式，完整地重新回答最初的任务。",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Completion:
+    text: str
+    is_cut: bool
+    usage: Usage
+
+
+class OpenAIChat:
+    """Asks a model for answers of a given shape.
+
+    Calls of all threads share one client, its concurrency, rates, breaker and budget. The shape is asked for as
+    a strict JSON schema, else as JSON, else in words; what the server refused once is not tried again. An answer
+    of the wrong shape is asked for once more with its fault named.
+
+    Source:
+        docs/algorithm.md §extraction.1 to §extraction.4.
+
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        options: ChatOptions | None = None,
+    ) -> None:
+        """Without `base_url` and `api_key` the variables OPENAI_BASE_URL and OPENAI_API_KEY hold."""
+        self.options = options or ChatOptions()
+        self._model = model
+        self._address = {"base_url": base_url, "api_key": api_key}
+        self._caller = Caller(self.options)
+        self._budget = Budget(self.options)
+        self._dialect = Dialect()
+        self._clients: list[AsyncOpenAI] = []
+        weakref.finalize(self, close_all, self._clients)
+
+    @property
+    def model_id(self) -> str:
+        """`openai:` and the model's name."""
+        return f"openai:{self._model}"
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the same request may get another answer."""
+        return f"{self.model_id} temperature={self.options.temperature} seed={self.options.seed}"
+
+    @property
+    def spent(self) -> Usage:
+        """What all calls cost so far, those without a usable answer included."""
+        return self._budget.spent
+
+    def ask(self, request: Request[Answer]) -> Reply[Answer]:
+        """The answer to one request (see `ChatModel`)."""
+        return background.submit(self._answer(request)).result()
+
+    def ask_all(self, requests: Iterable[Request[Answer]]) -> Iterator[Reply[Answer] | ModelError]:
+        """Answers in the order of the requests (see `ChatModel`)."""
+        return background.in_order(
+            requests,
+            lambda request: background.submit(self._answer(request)),
+            WINDOW * self.options.concurrency,
+        )
+
+    async def _answer(self, request: Request[Answer]) -> Reply[Answer]:
+        messages = [{"role": "system", "content": request.system}] if request.system else []
+        messages.append({"role": "user", "content": request.prompt})
+        limit = request.max_tokens or self.options.max_answer_tokens
+        first = await self._complete(messages, request, limit)
+        fault = "it ends early"
+        try:
+            value, is_truncated = read_answer(first.text, request.answer)
+            if not is_truncated:
+                return Reply(value, first.usage)
+        except WrongShape as error:
+            fault = fault if first.is_cut else str(error)
+        again = _AGAIN[language_of(request.prompt)].format(fault=fault)
+        messages += [
+            {"role": "assistant", "content": first.text[:_QUOTED]},
+            {"role": "user", "content": again},
+        ]
+        second = await self._complete(messages, request, limit and 2 * limit)
+        usage = first.usage + second.usage
+        try:
+            value, is_truncated = read_answer(second.text, request.answer)
+            fault = "it ends before its first item" if is_truncated and not any(dict(value).values()) else ""
+        except WrongShape as error:
+            fault = str(error)
+        if fault:
+            raise UnusableAnswer(f"{request.step}: no usable answer in two turns: {fault}", usage)
+        return Reply(value, usage)
+
+    async def _complete(
+        self, messages: list[dict[str, str]], request: Request[Answer], limit: int | None
+    ) -> _Completion:
+        dialect = self._dialect
+        while True:
+            body = dialect.body(messages, request.answer, self._parameters(), limit)
+            try:
+                completion = await self._call(body)
+            except Refused as error:
+                following = dialect.after_refusal(str(error), body)
+                if following is None:
+                    raise ModelError(f"{request.step}: the server refuses the request: {error}") from None
+                dialect = following
+            else:
+                self._dialect = dialect
+                return completion
+
+    async def _call(self, body: dict[str, Any]) -> _Completion:
+        sent = sum(estimate_tokens(message["content"]) for message in body["messages"])
+        expected = Usage(1, 0, sent, EXPECTED_ANSWER_TOKENS)
+        self._budget.book(expected)
+        used = Usage()
+        try:
+            create = self._client().chat.completions.create
+            response, seconds = await self._caller.run(
+                lambda: create(model=self._model, **body), sent + EXPECTED_ANSWER_TOKENS
+            )
+            completion = _read(response, sent, seconds)
+            used = completion.usage
+        finally:
+            self._budget.settle(expected, used)
+        self._caller.correct(used.input_tokens + used.output_tokens - sent - EXPECTED_ANSWER_TOKENS)
+        return completion
+
+    def _parameters(self) -> dict[str, Any]:
+        given = {"temperature": self.options.temperature, "seed": self.options.seed}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def _client(self) -> "AsyncOpenAI":
+        if not self._clients:
+            self._clients.append(make_client(**self._address, options=self.options))
+        return self._clients[0]
+
+
+def make_client(base_url: str | None, api_key: str | None, options: ChatOptions) -> "AsyncOpenAI":
+    """A client whose own retries are off: ours see the whole run.
+
+    Raises:
+        ModelError: If no key is set; local servers take any.
+
+    """
+    import openai  # noqa: PLC0415  slow to load, and only needed by those who call
+
+    try:
+        return openai.AsyncOpenAI(
+            base_url=base_url, api_key=api_key, max_retries=0, timeout=options.timeout_seconds
+        )
+    except openai.OpenAIError as error:
+        raise ModelError(f"{error} A local server takes any key: set OPENAI_API_KEY=none") from None
+
+
+def _read(response: Any, sent: int, seconds: float) -> _Completion:  # noqa: ANN401  servers differ from the types
+    """The text of a reply and its usage, estimated where the server reports none."""
+    choice = response.choices[0] if getattr(response, "choices", None) else None
+    text = (choice.message.content or getattr(choice.message, "refusal", None) or "") if choice else ""
+    usage = getattr(response, "usage", None)
+    received = usage.completion_tokens if usage else estimate_tokens(text)
+    sent = usage.prompt_tokens if usage else sent
+    is_cut = choice is not None and choice.finish_reason == "length"
+    return _Completion(text, is_cut, Usage(1, 0, sent, received, seconds))
+
+
+def close_all(clients: "list[AsyncOpenAI]") -> None:
+    """Close the connections of clients that nobody uses any more."""
+    for client in clients:
+        background.submit(client.close())

@@ -1,0 +1,129 @@
+"""Answers in a given shape: the schema that is sent, and the value read from what comes back."""
+
+import json
+import re
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from sag_retrieval.models.protocols import Answer
+from sag_retrieval.models.repair import repair_json
+
+_NOT_SENT = ("default", "title")
+_THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
+
+
+class WrongShape(ValueError):  # noqa: N818  says what is wrong with an answer, and is always caught
+    """A text is not an answer of the shape asked for; the message names the fault for the model to mend."""
+
+
+def strict_schema(answer: type[BaseModel]) -> dict[str, Any] | None:
+    """The JSON schema of an answer as strict modes want it: every field required, no other allowed.
+
+    None if the answer holds a free mapping, which strict modes cannot express.
+
+    Source:
+        docs/algorithm.md §extraction.1.
+
+    """
+    schema = answer.model_json_schema()
+    return _tighten(schema) if _is_closed(schema) else None
+
+
+def schema_instruction(answer: type[BaseModel]) -> str:
+    """The line that asks for the shape where the server cannot be told it."""
+    schema = json.dumps(_trim(answer.model_json_schema()), ensure_ascii=False, separators=(",", ":"))
+    return f"Answer with one JSON object and no other text. Its JSON schema: {schema}"
+
+
+def read_answer(text: str, answer: type[Answer]) -> tuple[Answer, bool]:
+    """The answer in a text, and whether the text ended early.
+
+    Fences, prose, thoughts, stray commas and Chinese punctuation are read over; unknown fields are dropped; a bare
+    list is taken for an answer's only list. Of a text that ended early the whole items are kept.
+
+    Raises:
+        WrongShape: If no answer can be read.
+
+    """
+    text = _THOUGHTS.sub("", text)
+    try:
+        return answer.model_validate_json(text), False
+    except ValidationError:
+        pass
+    try:
+        repaired = repair_json(text)
+        return _validate(
+            _unwrap(repaired.value, answer), answer, repaired.is_truncated
+        ), repaired.is_truncated
+    except ValidationError as error:
+        raise WrongShape(describe(error)) from None
+    except ValueError as error:
+        raise WrongShape(str(error)) from None
+
+
+def describe(error: ValidationError) -> str:
+    """The first three faults of an answer on one line, with their places."""
+    faults = [f"{'.'.join(map(str, fault['loc'])) or 'answer'}: {fault['msg']}" for fault in error.errors()]
+    return "; ".join(faults[:3])
+
+
+def _validate(value: object, answer: type[Answer], is_truncated: bool) -> Answer:  # noqa: FBT001  internal
+    try:
+        return answer.model_validate(value)
+    except ValidationError as error:
+        for fault in reversed(error.errors()):
+            is_extra = fault["type"] == "extra_forbidden"
+            if is_extra or (is_truncated and fault["type"] == "missing"):
+                _remove(value, fault["loc"] if is_extra else fault["loc"][:-1])
+        return answer.model_validate(value)
+
+
+def _remove(value: Any, place: Any) -> None:  # noqa: ANN401  any JSON
+    for step in place[:-1]:
+        value = value[step]
+    if place and (isinstance(value, list) or place[-1] in value):
+        del value[place[-1]]
+
+
+def _unwrap(value: Any, answer: type[BaseModel]) -> object:  # noqa: ANN401  any JSON
+    """The value itself, or what a model often puts around it or leaves off."""
+    fields = answer.model_fields
+    if isinstance(value, list) and len(fields) == 1:
+        return {next(iter(fields)): value}
+    if isinstance(value, dict) and len(value) == 1 and not fields.keys() & value.keys():
+        (inner,) = value.values()
+        if isinstance(inner, dict):
+            return inner
+    return value
+
+
+def _is_closed(schema: Any) -> bool:  # noqa: ANN401  any JSON
+    if isinstance(schema, dict):
+        is_free = schema.get("type") == "object" and "properties" not in schema
+        return not is_free and all(map(_is_closed, schema.values()))
+    return not isinstance(schema, list) or all(map(_is_closed, schema))
+
+
+def _tighten(schema: Any) -> Any:  # noqa: ANN401  any JSON
+    if isinstance(schema, list):
+        return [_tighten(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    tight = {name: _tighten(item) for name, item in _trim_here(schema).items()}
+    if "properties" in tight and tight.get("type") == "object":
+        tight |= {"additionalProperties": False, "required": list(tight["properties"])}
+    return tight
+
+
+def _trim(schema: Any) -> Any:  # noqa: ANN401  any JSON
+    if isinstance(schema, list):
+        return [_trim(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {name: _trim(item) for name, item in _trim_here(schema).items() if name != "additionalProperties"}
+
+
+def _trim_here(schema: dict[str, Any]) -> dict[str, Any]:
+    """Without annotations; a *field* that happens to be named like one is a mapping and stays."""
+    return {name: item for name, item in schema.items() if name not in _NOT_SENT or isinstance(item, dict)}

@@ -33,11 +33,11 @@ class HashingFit:
     text_count: int
 
     def idf(self, features: Hashes) -> npt.NDArray[np.float64]:
-        """`ln(1 + texts / texts with it)` of each feature, 1 for an empty fit: docs/algorithm.md §search.1."""
+        """`ln(1 + texts / texts with it)` of a feature, 1 for an empty fit: docs/algorithm.md §search.1."""
         if self.text_count == 0:
             return np.ones(len(features))
         frequency = self.document_frequency[features & np.uint64(BUCKETS - 1)]
-        return np.log1p(self.text_count / np.maximum(frequency, 1).astype(np.float64))
+        return np.asarray(np.log1p(self.text_count / np.maximum(frequency, 1)), np.float64)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -216,14 +216,17 @@ def open_arrays(folder: Path, nearest: Mapping[str, Nearest] | None = None) -> A
         ReleaseError: If a file is missing or damaged.
 
     """
-    graph = folder / "graph"
     terms, chunk_text, document_text = open_text(folder / "text")
     return Arrays(
-        **{name: Lists.open(graph / name) for name in _LISTS},
-        **{name: map_array(graph / name) for name in _ARRAYS},  # type: ignore[arg-type]
+        **_open_graph(folder / "graph"),
         terms=terms,
         chunk_text=chunk_text,
         document_text=document_text,
         mentions=Mentions.open(folder / "names"),
         vectors=open_vectors(folder / "vectors", nearest),
     )
+
+
+def _open_graph(folder: Path) -> dict[str, Any]:
+    lists: dict[str, Any] = {name: Lists.open(folder / name) for name in _LISTS}
+    return lists | {name: map_array(folder / name) for name in _ARRAYS}

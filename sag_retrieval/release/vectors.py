@@ -13,7 +13,7 @@ from scipy.sparse import csc_array, csr_array
 
 from sag_retrieval.errors import ReleaseError
 from sag_retrieval.models.protocols import Vectors
-from sag_retrieval.release.mapped import map_array
+from sag_retrieval.release.mapped import Starts, map_array, save_array
 
 Rows = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]
@@ -106,7 +106,7 @@ class DenseVectors:
 class SparseVectors:
     """Vectors stored by dimension, so that a query reads only its own dimensions."""
 
-    starts: npt.NDArray[np.int64]
+    starts: Starts
     rows: Rows
     values: Floats
     row_count: int
@@ -139,7 +139,9 @@ class SparseVectors:
         for column in range(self.dimension):
             inside = self.rows[self.starts[column] : self.starts[column + 1]]
             places = np.searchsorted(inside, wanted)
-            hit = np.flatnonzero(np.take(inside, places, mode="clip") == wanted) if len(inside) else []
+            if not len(inside):
+                continue
+            hit = np.flatnonzero(np.take(inside, places, mode="clip") == wanted)
             found[hit, column] = self.values[self.starts[column] + places[hit]]
         return csr_array(found[back])
 
@@ -195,44 +197,45 @@ def write_sparse(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[
         parts = []
         for number, (rows, vectors) in enumerate(blocks):
             _check_width(name, vectors, shape)
-            parts.append(_spill(Path(scratch), number, np.asarray(rows, np.int32), csc_array(vectors)))
-        counts = np.sum([np.diff(starts) for starts, _, _ in parts] or [np.zeros(shape[1], np.int64)], axis=0)
+            parts.append(_spill(Path(scratch) / str(number), np.asarray(rows, np.int32), csc_array(vectors)))
+        counts = sum((np.diff(part.starts) for part in parts), np.zeros(shape[1], np.int64))
         starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        np.save(folder / f"{name}.starts.npy", np.append(starts, shape[0]))
-        _merge(folder, name, starts, parts)
+        save_array(folder / f"{name}.starts", np.append(starts, shape[0]))
+        _merge(folder / f"{name}.rows", np.int32, starts, [(part.starts, part.rows) for part in parts])
+        _merge(folder / f"{name}.values", np.float32, starts, [(part.starts, part.values) for part in parts])
 
 
-def _spill(
-    scratch: Path, number: int, rows: Rows, block: csc_array
-) -> tuple[npt.NDArray[np.int64], Path, Path]:
+@dataclass(frozen=True, slots=True)
+class _Spilled:
+    """One block on disk, by dimension."""
+
+    starts: Starts
+    rows: Path
+    values: Path
+
+
+def _spill(path: Path, rows: Rows, block: csc_array) -> _Spilled:
     block.sort_indices()
-    paths = scratch / f"{number}.rows.npy", scratch / f"{number}.values.npy"
-    np.save(paths[0], rows[block.indices])
-    np.save(paths[1], block.data.astype(np.float32, copy=False))
-    return block.indptr.astype(np.int64), *paths
+    spilled = _Spilled(block.indptr.astype(np.int64), path.with_suffix(".rows"), path.with_suffix(".values"))
+    save_array(spilled.rows, rows[block.indices])
+    save_array(spilled.values, block.data.astype(np.float32, copy=False))
+    return spilled
 
 
-def _merge(
-    folder: Path,
-    name: str,
-    starts: npt.NDArray[np.int64],
-    parts: list[tuple[npt.NDArray[np.int64], Path, Path]],
-) -> None:
+def _merge(path: Path, dtype: npt.DTypeLike, starts: Starts, parts: list[tuple[Starts, Path]]) -> None:
     """Lay the blocks' entries of each dimension behind one another; blocks come in ascending row order."""
-    for kind, place, dtype in (("rows", 1, np.int32), ("values", 2, np.float32)):
-        if starts[-1] == 0:
-            np.save(folder / f"{name}.{kind}.npy", np.zeros(0, dtype))
-            continue
-        merged = np.lib.format.open_memmap(folder / f"{name}.{kind}.npy", "w+", dtype, (int(starts[-1]),))
-        free = starts[:-1].copy()
-        for part in parts:
-            block = np.load(part[place])
-            sizes = np.diff(part[0])
-            for column in np.flatnonzero(sizes):
-                inside = block[part[0][column] : part[0][column + 1]]
-                merged[free[column] : free[column] + len(inside)] = inside
-            free += sizes
-        merged.flush()
+    if starts[-1] == 0:
+        save_array(path, np.zeros(0, dtype))
+        return
+    target = path.with_name(f"{path.name}.npy")
+    merged = np.lib.format.open_memmap(target, "w+", np.dtype(dtype), (int(starts[-1]),))
+    free = starts[:-1].copy()
+    for first, spilled in parts:
+        block, sizes = map_array(spilled), np.diff(first)
+        for column in np.flatnonzero(sizes):
+            merged[free[column] : free[column] + sizes[column]] = block[first[column] : first[column + 1]]
+        free += sizes
+    merged.flush()
 
 
 def _check_width(name: str, vectors: Vectors, shape: tuple[int, int]) -> None:

@@ -1,0 +1,26 @@
+"""Asset `keys`: typed attributes of events."""
+
+import dagster as dg
+
+from sag_pipeline.offline.keys import offline_keys
+from sag_pipeline.resources import Workshop
+from sag_pipeline.steps.events import given_events
+from sag_pipeline.work import Inputs, each
+from sag_retrieval.records import EventKey
+
+
+
+@dg.asset(group_name="extract", deps=["documents", "chunks", "events"], kinds={"parquet", "python"}, owners=["team:sag"])
+def keys(context: dg.AssetExecutionContext, workshop: Workshop) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    """One row a key of an event, as its document spells it, and one for what each chunk is mainly about."""
+    return workshop.make(context, "keys", each(_read))
+
+
+def _read(inputs: Inputs) -> list[EventKey]:
+    document, chunks = inputs.one("documents"), inputs.tables["chunks"]
+    if document.extraction is not None:
+        found = [key for extraction in given_events(document, chunks) for key in extraction.keys]
+    else:
+        found = offline_keys(document, chunks, inputs.tables["events"])
+    return [*found, *main_keys(document, chunks)]
+

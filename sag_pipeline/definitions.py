@@ -1,0 +1,37 @@
+"""Everything Dagster knows of the pipeline: the whole graph on one page.
+
+    documents ─► summaries ─┐
+        └─────► sections ───┴─► chunks ─► events ─► keys ─► event_keys ─► idf ─┐
+                                  │         └────► triples ────────────────────┤
+                                  └──────────────► vectors ────────────────────┴─► release ─► communities ─► report
+"""
+
+import dagster as dg
+
+from sag_pipeline.assets.chunks import chunks
+from sag_pipeline.assets.documents import documents
+from sag_pipeline.assets.event_keys import event_keys
+from sag_pipeline.assets.events import events
+from sag_pipeline.assets.idf import idf
+from sag_pipeline.assets.keys import keys
+from sag_pipeline.assets.release import release
+from sag_pipeline.assets.sections import sections
+from sag_pipeline.assets.summaries import summaries
+from sag_pipeline.assets.triples import triples
+from sag_pipeline.assets.vectors import vectors
+from sag_pipeline.resources import Workshop
+from sag_pipeline.schedules import ingest, nightly_ingest
+from sag_pipeline.sensors import inbox
+
+READ = [documents, summaries, sections, chunks]
+EXTRACT = [events, keys, triples, event_keys, idf]
+PUBLISH = [vectors, release]
+
+defs = dg.Definitions(
+    assets=[*READ, *EXTRACT, *PUBLISH],
+    jobs=[ingest],
+    schedules=[nightly_ingest],
+    sensors=[inbox],
+    resources={"workshop": Workshop()},
+    executor=dg.in_process_executor,  # steps are short and share one store: a process each costs 2 s a step
+)

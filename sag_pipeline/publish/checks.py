@@ -1,0 +1,133 @@
+"""What must hold of a release before it is put in force."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sag_retrieval.errors import SchemaMismatch
+from sag_retrieval.release.arrays import open_arrays
+from sag_retrieval.release.files import Manifest
+from sag_retrieval.release.schema import TABLES
+from sag_retrieval.release.vectors import DenseVectors
+
+RECALL_FLOOR = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check's outcome; the message has the figure that decided it."""
+
+    name: str
+    passed: bool
+    message: str
+
+
+NAMES = (
+    "schema",
+    "no_orphans",
+    "one_value_per_key",
+    "idf_not_negative",
+    "vectors_finite",
+    "counts_tie_up",
+    "nearest_neighbour_recall",
+)
+
+_ORPHANS = {
+    "chunks without document": "SELECT count(*) FROM chunks ANTI JOIN documents USING (document_id)",
+    "events without chunk": "SELECT count(*) FROM events ANTI JOIN chunks USING (chunk_id)",
+    "links without event": "SELECT count(*) FROM event_keys ANTI JOIN events USING (event_id)",
+    "links without key": "SELECT count(*) FROM event_keys ANTI JOIN keys USING (key_id)",
+    "keys without chunk": "SELECT count(*) FROM keys ANTI JOIN chunk_keys USING (key_id)",
+    "triples without event": "SELECT count(*) FROM triples ANTI JOIN events USING (event_id)",
+}
+
+
+def check_release(folder: Path, manifest: Manifest, tables: Mapping[str, pa.Table]) -> list[Check]:
+    """Every check of `NAMES`, in that order, on a release folder and its tables."""
+    return [
+        check_schema(tables),
+        _check_orphans(folder),
+        check_values(tables["keys"]),
+        check_idf(tables["keys"]),
+        _check_vectors(folder, manifest),
+        _check_counts(folder, manifest, tables),
+        check_recall(manifest),
+    ]
+
+
+def check_schema(tables: Mapping[str, pa.Table]) -> Check:
+    """Every table has the columns and types it promises, and no null where none is allowed."""
+    for name, schema in TABLES.items():
+        found, wanted = tables[name].schema, schema.remove_metadata()
+        if found.names != wanted.names:
+            mismatch = SchemaMismatch(name, set(wanted.names) - set(found.names), set(found.names) - set(wanted.names))
+            return Check("schema", passed=False, message=str(mismatch))
+        for field in wanted:
+            column = tables[name][field.name]
+            if column.type != field.type or (not field.nullable and column.null_count):
+                fault = f"{name}.{field.name} is {column.type} with {column.null_count} nulls, not {field.type}"
+                return Check("schema", passed=False, message=fault)
+    return Check("schema", passed=True, message=f"{len(TABLES)} tables")
+
+
+def _check_orphans(folder: Path) -> Check:
+    connection = duckdb.connect(str(folder / "sag.duckdb"), read_only=True)
+    try:
+        counts = {name: connection.execute(sql).fetchall()[0][0] for name, sql in _ORPHANS.items()}
+    finally:
+        connection.close()
+    found = {name: count for name, count in counts.items() if count}
+    return Check("no_orphans", passed=not found, message=str(found) if found else "0 orphans")
+
+
+def check_values(keys: pa.Table) -> Check:
+    """Every key has exactly one value."""
+    given = [pc.cast(pc.is_valid(keys[name]), pa.int8()) for name in ("value_string", "value_number", "value_bool")]
+    wrong = pc.sum(pc.not_equal(pc.add(pc.add(given[0], given[1]), given[2]), 1)).as_py() or 0
+    return Check("one_value_per_key", passed=wrong == 0, message=f"{wrong} of {keys.num_rows} keys differ")
+
+
+def check_idf(keys: pa.Table) -> Check:
+    """No idf is negative or not finite."""
+    idf = keys["idf"].to_numpy()
+    wrong = int((~np.isfinite(idf) | (idf < 0)).sum())
+    return Check("idf_not_negative", passed=wrong == 0, message=f"{wrong} of {len(idf)} keys below 0")
+
+
+def _check_vectors(folder: Path, manifest: Manifest) -> Check:
+    for name, vectors in open_arrays(folder / "arrays").vectors.items():
+        if vectors.dimension != manifest.dimension or vectors.row_count != manifest.counts[name]:
+            fault = f"{name}: {vectors.row_count} × {vectors.dimension}, not {manifest.counts[name]} × {manifest.dimension}"
+            return Check("vectors_finite", passed=False, message=fault)
+        values = vectors.matrix if isinstance(vectors, DenseVectors) else getattr(vectors, "values", np.zeros(0))
+        wrong = sum(int((~np.isfinite(values[i : i + 65_536])).sum()) for i in range(0, len(values), 65_536))
+        if wrong:
+            return Check("vectors_finite", passed=False, message=f"{name}: {wrong} values are not finite")
+    return Check("vectors_finite", passed=True, message=f"dimension {manifest.dimension}, all finite")
+
+
+def _check_counts(folder: Path, manifest: Manifest, tables: Mapping[str, pa.Table]) -> Check:
+    arrays = open_arrays(folder / "arrays")
+    pairs = {
+        "documents": arrays.document_count,
+        "chunks": arrays.chunk_count,
+        "events": arrays.event_count,
+        "keys": arrays.key_count,
+        "event_keys": len(arrays.event_keys.items),
+        "chunk_keys": len(arrays.chunk_keys.items),
+    }
+    wrong = {n: (c, tables[n].num_rows) for n, c in pairs.items() if not c == tables[n].num_rows == manifest.counts[n]}
+    told = ", ".join(f"{count} {name}" for name, count in pairs.items())
+    return Check("counts_tie_up", passed=not wrong, message=f"arrays and tables differ: {wrong}" if wrong else told)
+
+
+def check_recall(manifest: Manifest) -> Check:
+    """Where there is an index of vectors, it finds at least `RECALL_FLOOR` of the exact neighbours."""
+    measured = {n: i["recall_at_50"] for n, i in manifest.index.items() if "recall_at_50" in i}
+    passed = all(recall >= RECALL_FLOOR for recall in measured.values())
+    return Check("nearest_neighbour_recall", passed=passed, message=str(measured) if measured else "exact scan")

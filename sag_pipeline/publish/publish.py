@@ -1,0 +1,172 @@
+"""From the store's tables to a release in force: build beside, check, switch."""
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+
+from sag_pipeline.publish.checks import Check, check_release
+from sag_pipeline.publish.lance import LanceSource, write_lance
+from sag_pipeline.publish.relational import build_tables, read_rows
+from sag_pipeline.store.ledger import WHOLE, Entry
+from sag_pipeline.store.store import Store
+from sag_pipeline.store.vectors import VectorStore, vector_ids
+from sag_retrieval.models.protocols import Embedder
+from sag_retrieval.release.arrays import graph_parts, write_arrays
+from sag_retrieval.release.files import Manifest, Releases
+from sag_retrieval.release.schema import SCHEMA_VERSION, TABLES, VOLATILE
+from sag_retrieval.release.vectors import open_vectors, write_vectors
+
+_PUBLISH_VERSION = "1"
+_MAPPED = ("documents", "sections", "chunks", "events", "keys", "event_keys", "chunk_keys", "key_aliases")
+"""Tables that readers also hold as Arrow rows."""
+_BLOCK_BYTES = 600_000_000
+_DRAFT = ".draft-"
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What a publish did: the manifest of what was built, whether it is a new release, and what the checks found.
+
+    With a failed check nothing is put in force: the release before stays, and the draft is gone.
+    """
+
+    manifest: Manifest
+    is_new: bool
+    checks: Sequence[Check] = ()
+
+    @property
+    def faults(self) -> str:
+        """What the failed checks found; empty if the release is in force."""
+        return "; ".join(f"{check.name}: {check.message}" for check in self.checks if not check.passed)
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """The embedder of a release: its setting, itself, its vectors, and how to keep what queries need of it."""
+
+    model: str
+    embedder: Embedder
+    vectors: VectorStore
+    save: Callable[[Path], None]
+
+
+def publish(store: Store, embedding: Embedding, now: str) -> Publication:
+    """Bring the release in force up to date with the store; the same content gives the same release."""
+    releases = Releases(store.home)
+    state = blake2b(
+        f"{_PUBLISH_VERSION}|{SCHEMA_VERSION}|{embedding.embedder.fingerprint}|{store.state_hash(_READ)}".encode(),
+        digest_size=12,
+    ).hexdigest()
+    done = store.ledger.entries("step = 'release' AND unit = ? AND input_hash = ?", WHOLE, state)
+    if done and (releases.folder / done[0].output_hash / "manifest.json").is_file():
+        if releases.current() != done[0].output_hash:
+            releases.promote(done[0].output_hash)
+        return Publication(Manifest.read(releases.path()), is_new=False)
+    for leftover in releases.folder.glob(f"{_DRAFT}*"):
+        shutil.rmtree(leftover)
+    draft = releases.folder / f"{_DRAFT}{uuid4().hex}"
+    draft.mkdir(parents=True)
+    try:
+        manifest, checks = _build(draft, store, embedding, releases)
+        manifest = replace(manifest, input_hash=state, created_at=now)
+        if not all(check.passed for check in checks):
+            return Publication(manifest, is_new=False, checks=checks)
+        is_new = not (releases.folder / manifest.release_id / "manifest.json").is_file()
+        if is_new:
+            manifest.write(draft)
+            draft.rename(releases.folder / manifest.release_id)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    releases.promote(manifest.release_id)
+    store.ledger.commit([Entry(WHOLE, "release", "done", "", state, manifest.release_id)])
+    return Publication(Manifest.read(releases.path()), is_new, checks)
+
+
+_READ = (
+    "documents", "summaries", "sections", "chunks", "events", "keys", "triples", "calls",
+    "event_keys", "canonical", "key_names", "key_aliases", "idf",
+)  # fmt: skip
+
+
+def _build(
+    draft: Path, store: Store, embedding: Embedding, releases: Releases
+) -> tuple[Manifest, Sequence[Check]]:
+    build_tables(draft / "sag.duckdb", store)
+    tables = read_rows(draft / "sag.duckdb", tuple(TABLES))
+    hashes = {name: _write_rows(draft / "rows", name, rows) for name, rows in tables.items() if name not in VOLATILE}
+    write_arrays(draft / "arrays", graph_parts(tables), tables)
+    embedding.save(draft / "embedder")
+    index = _write_vectors(draft, tables, embedding, _previous(releases))
+    content = _content_hash(hashes, embedding.embedder.fingerprint)
+    manifest = Manifest(
+        release_id=f"r{content[:12]}",
+        schema_version=SCHEMA_VERSION,
+        content_hash=content,
+        input_hash="",
+        created_at="",
+        embedding_model=embedding.model,
+        embedder_fingerprint=embedding.embedder.fingerprint,
+        dimension=embedding.embedder.dimension,
+        counts={name: rows.num_rows for name, rows in tables.items()},
+        hashes=hashes,
+        checks={},
+        index=index,
+    )
+    checks = check_release(draft, manifest, tables)
+    return replace(manifest, checks={check.name: check.message for check in checks}), checks
+
+
+def _previous(releases: Releases) -> Path | None:
+    return releases.path() if releases.current() else None
+
+
+def _write_rows(folder: Path, name: str, rows: pa.Table) -> str:
+    """Write a table as an Arrow file with fixed batches, so that equal rows give equal bytes; its hash."""
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{name}.arrow"
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, rows.schema) as writer:
+        writer.write_table(rows, max_chunksize=65_536)
+    digest = blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while block := file.read(1 << 22):
+            digest.update(block)
+    if name not in _MAPPED:
+        path.unlink()
+    return digest.hexdigest()
+
+
+def _content_hash(hashes: Mapping[str, str], fingerprint: str) -> str:
+    lines = [f"{SCHEMA_VERSION}", fingerprint, *(f"{name} {hashes[name]}" for name in sorted(hashes))]
+    return blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()
+
+
+def _write_vectors(
+    draft: Path, tables: Mapping[str, pa.Table], embedding: Embedding, previous: Path | None
+) -> dict[str, Any]:
+    folder = draft / "arrays" / "vectors"
+    index: dict[str, Any] = {}
+    rows_a_block = max(1, _BLOCK_BYTES // (4 * embedding.embedder.dimension))
+    for name, id_column in (("chunks", "chunk_id"), ("events", "event_id"), ("keys", "key_id")):
+        texts = embedded_texts(name, tables[name])
+        hashes = vector_ids(texts)
+        blocks = embedding.vectors.blocks(hashes, rows_a_block)
+        write_vectors(folder, name, blocks, (len(texts), embedding.embedder.dimension))
+        opened = open_vectors(folder)[name]
+        source = LanceSource(name, tables[name][id_column], texts, hashes, opened)
+        index[name] = write_lance(draft / "lance", source, previous / "lance" if previous else None)
+    return index
+
+
+def embedded_texts(table: str, rows: pa.Table) -> list[str]:
+    """The text of each row that is embedded, as its record says; empty for keys that are not text."""
+    if table == "keys":
+        return [value or "" for value in rows["value_string"].to_pylist()]
+    before, mark, own = ("header", "\n", "text") if table == "chunks" else ("title", ": ", "content")
+    pairs = zip(rows[before].to_pylist(), rows[own].to_pylist(), strict=True)
+    return [f"{first}{mark}{second}" if first else second for first, second in pairs]

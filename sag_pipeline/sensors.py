@@ -1,0 +1,33 @@
+"""The sensor that starts an ingest when the source folder changes."""
+
+from hashlib import blake2b
+from pathlib import Path
+
+import dagster as dg
+
+from sag_pipeline.schedules import ingest
+from sag_retrieval.settings import load_settings
+
+
+def state_of(source: Path) -> str:
+    """Hash of the names, sizes and times of the files of a source; empty if it is not there."""
+    if not source.exists():
+        return ""
+    digest = blake2b(digest_size=12)
+    for path in sorted(source.rglob("*")) if source.is_dir() else [source]:
+        if path.is_file():
+            stat = path.stat()
+            digest.update(f"{path}\x1f{stat.st_size}\x1f{stat.st_mtime_ns}\n".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+@dg.sensor(job=ingest, minimum_interval_seconds=60, description="Looks at SAG_SOURCE once a minute.")
+def inbox(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+    """One run for each state of the source; a state that was seen starts nothing."""
+    source = Path(load_settings().source)
+    state = state_of(source)
+    if not state:
+        return dg.SkipReason(f"{source} is not there; set SAG_SOURCE to a folder or file of documents")
+    if state == context.cursor:
+        return dg.SkipReason(f"{source} has not changed")
+    return dg.SensorResult(run_requests=[dg.RunRequest(run_key=state)], cursor=state)

@@ -1,0 +1,247 @@
+"""The truth on disk: tables by document, what is pending in each step, and commits that survive a crash."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from filelock import FileLock, Timeout
+
+from sag_pipeline.store.ledger import WHOLE, Entry, Ledger
+from sag_pipeline.store.parts import Parts, by_document, of_documents, wasteful
+from sag_pipeline.store.rows import content_hash, from_table, schema_of, to_table
+from sag_retrieval.errors import SourceError
+
+_DEAD_SHARE = 0.3
+_SMALL_PART, _MOST_SMALL_PARTS, _ROWS_A_PART = 20_000, 24, 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What makes one table: its name, the tables it reads, and a hash of everything else its rows depend on."""
+
+    name: str
+    inputs: tuple[str, ...] = ()
+    fingerprint: str = ""
+    retries: bool = False
+    """Whether a failed document is tried again in the next run though nothing changed (models fail by chance)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A document that a step has to do, and the hash of what it reads of it."""
+
+    document_id: str
+    input_hash: str
+    attempts: int = 0
+    is_new: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a step made of one document. A reason with records: some are missing; without: it failed."""
+
+    pending: Pending
+    records: Sequence[Any] = ()
+    reason: str = ""
+
+
+class Store:
+    """The tables below `home`; one writer at a time (`Store.locked`), any number of readers of `status`."""
+
+    def __init__(self, home: Path) -> None:
+        """Open the tables of a home; a new one is empty."""
+        self.home = home
+        self.ledger = Ledger(home / "ledger")
+        self._parts = Parts(home / "tables")
+
+    @classmethod
+    @contextmanager
+    def locked(cls, home: Path, patience: float = 600) -> Iterator["Store"]:
+        """The store of a home, with other writers kept out.
+
+        Raises:
+            SourceError: If another process still writes below the same home after `patience` seconds.
+
+        """
+        home.mkdir(parents=True, exist_ok=True)
+        try:
+            with FileLock(home / "lock", timeout=patience):
+                yield cls(home)
+        except Timeout:
+            raise SourceError(
+                f"another run has been writing below {home} for {patience:.0f} s; `sag status` shows what is done"
+            ) from None
+
+    # ── what is to do ────────────────────────────────────────────────────────────────────────────────────────
+
+    def pending(self, step: Step) -> list[Pending]:
+        """Documents whose inputs, or the step itself, changed since the step did them; ordered by where they lie."""
+        again = "OR (s.status <> 'done')" if step.retries else ""
+        rows = self.ledger.select(
+            f"""
+            WITH expected AS ({self._expected(step)})
+            SELECT e.unit, e.input_hash,
+                   CASE WHEN s.input_hash = e.input_hash THEN s.attempts ELSE 0 END, s.unit IS NULL
+            FROM expected e LEFT JOIN current s ON s.unit = e.unit AND s.step = '{step.name}'
+            WHERE s.unit IS NULL OR s.input_hash <> e.input_hash {again}
+            ORDER BY e.place, e.unit
+            """
+        )
+        return [Pending(*row) for row in rows]  # type: ignore[arg-type]
+
+    def _expected(self, step: Step) -> str:
+        joins = " ".join(
+            f"JOIN current i{n} ON i{n}.unit = d.unit AND i{n}.step = '{name}' AND i{n}.status <> 'failed'"
+            for n, name in enumerate(step.inputs)
+        )
+        read = ", ".join(f"i{n}.output_hash" for n in range(len(step.inputs)))
+        place = f"i{len(step.inputs) - 1}.part" if step.inputs else "d.part"
+        return (
+            f"SELECT d.unit, md5(concat_ws('|', '{step.fingerprint}', {read})) AS input_hash, {place} AS place "
+            f"FROM current d {joins} WHERE d.step = 'documents' AND d.status = 'done'"
+        )
+
+    def drop_stale(self, step: Step) -> int:
+        """Take out of force what a step made of documents that are gone or whose inputs failed; how many."""
+        stale = self.ledger.select(
+            f"WITH expected AS ({self._expected(step)}) SELECT unit FROM current "
+            f"WHERE step = '{step.name}' AND unit <> '{WHOLE}' AND unit NOT IN (SELECT unit FROM expected) ORDER BY 1"
+        )
+        self.ledger.commit([Entry(str(unit), step.name, "removed") for (unit,) in stale])
+        return len(stale)
+
+    def state_hash(self, tables: Iterable[str]) -> str:
+        """Hash of the current content of tables, from the ledger alone."""
+        names = ", ".join(f"'{name}'" for name in tables)
+        ((digest,),) = self.ledger.select(
+            "SELECT coalesce(md5(string_agg(concat_ws('|', unit, step, output_hash), '\n' ORDER BY unit, step)), '') "
+            f"FROM current WHERE step IN ({names}) AND status <> 'failed'"
+        )
+        return str(digest)
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def read(self, table: str, documents: Sequence[str]) -> dict[str, list[Any]]:
+        """Current records of some documents; a document without rows has an empty list."""
+        found: dict[str, list[Any]] = {document: [] for document in documents}
+        for part, members in self._places(table, documents).items():
+            for document, rows in by_document(of_documents(self._parts.read(table, part), members)):
+                found[document] = from_table(table, rows)
+        return found
+
+    def _places(self, table: str, documents: Sequence[str] | None = None) -> dict[str, list[str]]:
+        sql = "SELECT part, list(unit ORDER BY unit) FROM current c {} WHERE step = '{}' AND part <> '' GROUP BY 1 ORDER BY 1"
+        if documents is None:
+            return dict(self.ledger.select(sql.format("", table)))  # type: ignore[arg-type]
+        with self.ledger.registered("wanted", pa.table({"wanted_id": pa.array(documents, pa.string())})):
+            return dict(self.ledger.select(sql.format("JOIN wanted ON wanted_id = c.unit", table)))  # type: ignore[arg-type]
+
+    def scan(self, table: str) -> Iterator[pa.Table]:
+        """All current rows of a table, a part at a time, in a stable order; at least one, maybe empty, table."""
+        yield schema_of(table).empty_table()
+        for part, members in self._places(table).items():
+            yield of_documents(self._parts.read(table, part), members)
+
+    def whole(self, table: str) -> pa.Table | None:
+        """A table that is kept whole, or None before it was made."""
+        found = self.ledger.entries("step = ? AND unit = ?", table, WHOLE)
+        return self._parts.read(table, found[0].part) if found else None
+
+    # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def commit(
+        self, step: Step, outcomes: Sequence[Outcome], sources: Mapping[str, Entry] | None = None
+    ) -> None:
+        """Write one part with the rows of all outcomes, then put them in force, all or none.
+
+        `sources` gives the documents step's entries their source, path and line.
+        """
+        records = [record for outcome in outcomes for record in outcome.records]
+        hashes = [content_hash(outcome.records) for outcome in outcomes]
+        names = [f"{o.pending.document_id}|{h}" for o, h in zip(outcomes, hashes, strict=True)]
+        part = self._parts.write(step.name, to_table(step.name, records), names) if records else ""
+        self.ledger.commit(
+            [
+                replace(
+                    (sources or {}).get(outcome.pending.document_id, Entry("", "", "")),
+                    unit=outcome.pending.document_id,
+                    step=step.name,
+                    status=_status(outcome),
+                    input_hash=outcome.pending.input_hash,
+                    output_hash=digest,
+                    part=part if outcome.records else "",
+                    row_count=len(outcome.records),
+                    reason=outcome.reason,
+                    attempts=outcome.pending.attempts + 1,
+                )
+                for outcome, digest in zip(outcomes, hashes, strict=True)
+            ]
+        )
+
+    def commit_whole(self, table: str, rows: pa.Table, input_hash: str) -> None:
+        """Replace a table that is kept whole."""
+        part = self._parts.write(table, rows, [input_hash])
+        old = self._parts.names(table) - {part}
+        self.ledger.commit([Entry(WHOLE, table, "done", "", input_hash, input_hash, part, rows.num_rows)])
+        for name in old:
+            self._parts.delete(table, name)
+
+    def is_current_whole(self, table: str, input_hash: str) -> bool:
+        """Whether a whole table was made from this input."""
+        return bool(self.ledger.entries("step = ? AND unit = ? AND input_hash = ?", table, WHOLE, input_hash))
+
+    def compact(self, table: str, *, purge: bool = False) -> int:
+        """Rewrite wasteful parts and delete unused ones; how many parts went. With `purge` no dead row stays."""
+        places = self._places(table)
+        entries = {entry.unit: entry for entry in self.ledger.entries("step = ? AND part <> ''", table)}
+        counts = {
+            part: (sum(entries[unit].row_count for unit in units), self._parts.row_count(table, part))
+            for part, units in places.items()
+        }
+        chosen = wasteful(
+            counts, purge=purge, dead_share=_DEAD_SHARE, small=_SMALL_PART, most=_MOST_SMALL_PARTS
+        )
+        for group in _groups(sorted(chosen), counts):
+            units = [unit for part in group for unit in places[part]]
+            rows = pa.concat_tables(
+                [of_documents(self._parts.read(table, part), places[part]) for part in group]
+            )
+            part = self._parts.write(table, rows, [f"{u}|{entries[u].output_hash}" for u in units])
+            self.ledger.commit([replace(entries[unit], part=part) for unit in units])
+        unused = self._parts.names(table) - set(self._places(table))
+        for part in unused:
+            self._parts.delete(table, part)
+        return len(unused)
+
+    def bytes_used(self) -> int:
+        """Bytes of all tables on disk."""
+        return self._parts.bytes_used()
+
+
+def _status(outcome: Outcome) -> str:
+    if not outcome.reason:
+        return "done"
+    return "partial" if outcome.records else "failed"
+
+
+def _groups(parts: Sequence[str], counts: Mapping[str, tuple[int, int]]) -> Iterator[list[str]]:
+    """Parts to be rewritten together: up to about `_ROWS_A_PART` live rows."""
+    group: list[str] = []
+    rows = 0
+    for part in parts:
+        group.append(part)
+        rows += counts[part][0]
+        if rows >= _ROWS_A_PART:
+            yield group
+            group, rows = [], 0
+    if group:
+        yield group
+
+
+def in_batches(pending: Sequence[Pending], size: int) -> Iterator[tuple[Pending, ...]]:
+    """Batches of documents, each one commit."""
+    for start in range(0, len(pending), size):
+        yield tuple(pending[start : start + size])

@@ -81,7 +81,7 @@ class ExtractiveRefiner(Refiner):
 
 @dataclass(frozen=True, kw_only=True)
 class SummaryRefiner(Refiner):
-    """Keeps each document's most central sentences by LexRank of sumy, whatever is asked.
+    """Keeps each document's most central sentences by TextRank of sumy, whatever is asked.
 
     The budget is shared in proportion to the documents' lengths.
     """

@@ -1,4 +1,4 @@
-"""Central sentences by sumy's LexRank, on our own sentences and words, Chinese as well as English."""
+"""Central sentences by sumy's TextRank, on our own sentences and words, Chinese as well as English."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -27,12 +27,12 @@ def important_sentences(text: str, budget: int) -> str:
     """
     try:
         plaintext = import_module("sumy.parsers.plaintext")
-        lex_rank = import_module("sumy.summarizers.lex_rank")
+        text_rank = import_module("sumy.summarizers.text_rank")
     except ImportError as error:
         raise SettingsError('SummaryRefiner needs sumy: pip install "sag[pipeline]"') from error
     document = plaintext.PlaintextParser.from_string(text, _Tokenizer()).document
     everything = list(document.sentences)
-    rated = lex_rank.LexRankSummarizer().rate_sentences(document) if everything else {}
+    rated = text_rank.TextRankSummarizer().rate_sentences(document) if everything else {}
     kept: set[int] = set()
     used = 0
     for at in sorted(range(len(everything)), key=lambda i: (-rated[everything[i]], i)):

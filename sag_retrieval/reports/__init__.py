@@ -1,0 +1,1 @@
+"""Communities of events and the report written from them."""

@@ -1,0 +1,108 @@
+"""Nearest events by meaning, in blocks: exact for small sets, by cells of like events for large ones."""
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array, issparse
+
+from sag_retrieval.models.protocols import Vectors
+from sag_retrieval.reports.events import Floats, Rows
+
+EXACT_LIMIT = 4_000
+"""Sets up to this size are compared in full."""
+
+_PAIRS_AT_ONCE = 65_536
+_ROWS_AT_ONCE = 2_048
+_SKETCH = 256
+_PROBES = 6
+_PROPOSED = 4
+
+Dense = npt.NDArray[np.float32]
+
+
+def cosines(vectors: Vectors, left: Rows, right: Rows) -> Floats:
+    """Cosine of each pair of rows; shape (pairs,)."""
+    found = np.empty(len(left))
+    for start in range(0, len(left), _PAIRS_AT_ONCE):
+        part = slice(start, start + _PAIRS_AT_ONCE)
+        if issparse(vectors):
+            found[part] = vectors[left[part]].multiply(vectors[right[part]]).sum(axis=1)
+        else:
+            found[part] = np.einsum("ij,ij->i", vectors[left[part]], vectors[right[part]])
+    return found
+
+
+def nearest(vectors: Vectors, count: int, seed: int = 0) -> tuple[Rows, Rows]:
+    """Pairs (event, one of its `count` nearest other events), ordered by event.
+
+    Above `EXACT_LIMIT` events each one is compared with the events of its cell only: those for which the
+    cell's centre is one of the six nearest. For sparse vectors a random projection proposes, cosines choose.
+    """
+    size = vectors.shape[0]
+    if count == 0 or size <= 1:
+        return np.zeros(0, np.int32), np.zeros(0, np.int32)
+    everyone = np.arange(size, dtype=np.int32)
+    if size <= EXACT_LIMIT:
+        return _nearest_within(vectors, everyone, everyone, count)
+    dense = _dense(vectors, seed)
+    wanted = count * _PROPOSED if issparse(vectors) else count
+    found = [
+        _nearest_within(dense, members, pool, wanted) for members, pool in _cells(dense, seed) if len(members)
+    ]
+    left, right = (np.concatenate([pair[side] for pair in found]) for side in (0, 1))
+    likeness = cosines(vectors, left, right) if issparse(vectors) else np.zeros(len(left))
+    order = np.lexsort((right, -likeness, left))
+    left, right = left[order], right[order]
+    first = np.searchsorted(left, left)
+    chosen = np.arange(len(left)) - first < count
+    return left[chosen], right[chosen]
+
+
+def _dense(vectors: Vectors, seed: int) -> Dense:
+    """The vectors themselves, or a random projection of sparse ones that keeps their cosines roughly."""
+    if not issparse(vectors):
+        return np.asarray(vectors, dtype=np.float32)
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], (vectors.shape[1], _SKETCH)).astype(np.float32)
+    return np.asarray(csr_array(vectors).astype(np.float32) @ signs, dtype=np.float32)
+
+
+def _cells(dense: Dense, seed: int) -> list[tuple[Rows, Rows]]:
+    """For every centre: the events it is nearest to, and all events it is among the nearest `_PROBES` of."""
+    size = len(dense)
+    chosen = np.random.default_rng(seed).choice(size, 2 * int(np.sqrt(size)), replace=False)
+    centres = dense[np.sort(chosen)]
+    near = np.empty((size, min(_PROBES, len(centres))), dtype=np.int32)
+    nearest_one = np.empty((size, 1), dtype=np.int32)
+    for start in range(0, size, _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        likeness = dense[part] @ centres.T
+        near[part] = _top(likeness, _PROBES)
+        nearest_one[part, 0] = likeness.argmax(axis=1)
+    return list(zip(_groups(nearest_one, len(centres)), _groups(near, len(centres)), strict=True))
+
+
+def _groups(cell: Rows, count: int) -> list[Rows]:
+    row = np.repeat(np.arange(len(cell), dtype=np.int32), cell.shape[1])
+    order = np.argsort(cell.ravel(), kind="stable")
+    return np.split(row[order], np.searchsorted(cell.ravel()[order], np.arange(1, count)))
+
+
+def _nearest_within(vectors: Vectors, members: Rows, pool: Rows, count: int) -> tuple[Rows, Rows]:
+    left: list[Rows] = []
+    right: list[Rows] = []
+    candidates = vectors[pool].T
+    for start in range(0, len(members), _ROWS_AT_ONCE):
+        rows = members[start : start + _ROWS_AT_ONCE]
+        product = vectors[rows] @ candidates
+        likeness = np.asarray(product.toarray() if issparse(product) else product, dtype=np.float32)
+        likeness[rows[:, None] == pool[None, :]] = -np.inf
+        best = _top(likeness, count)
+        real = np.take_along_axis(likeness, best, axis=1) > 0
+        left.append(np.repeat(rows, best.shape[1])[real.ravel()])
+        right.append(pool[best][real])
+    return np.concatenate(left), np.concatenate(right)
+
+
+def _top(score: Dense, count: int) -> Rows:
+    count = min(count, score.shape[1])
+    best = np.argpartition(-score, count - 1, axis=1)[:, :count]
+    return np.sort(best, axis=1).astype(np.int32)

@@ -1,0 +1,174 @@
+"""Titles and summaries of communities without a language model: from their telling keys and their dates."""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from sag_retrieval.reports.events import EventTable, Rows
+from sag_retrieval.reports.groups import Sentence
+from sag_retrieval.reports.telling import TellingKey
+from sag_retrieval.text import fold, is_cjk
+
+MOST_CHARACTERS = 12
+"""Of a Chinese title."""
+MOST_WORDS = 6
+"""Of an English title."""
+
+_NOT_A_NAME = frozenset(
+    {
+        "date",
+        "time",
+        "year",
+        "number",
+        "quantity",
+        "amount",
+        "percent",
+        "日期",
+        "时间",
+        "年份",
+        "数量",
+        "金额",
+    }
+)
+_FIGURES_ONLY = re.compile(r"^[\W\d_年月日时分秒]*$")
+_SECOND_KEY = 0.35
+"""A second key enters the title from this share of the first one's score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What a title is made from: members by falling centrality, telling keys, the language to write in."""
+
+    members: Rows
+    keys: Sequence[TellingKey]
+    language: str
+
+
+def make_title(events: EventTable, group: Group, taken: Collection[str]) -> str:
+    """A short title that is not among the folded titles `taken`.
+
+    One or two telling keys; a later key where the title is taken; the words of the most typical event where
+    no key can name the group; at last a number.
+
+    Source:
+        docs/algorithm.md §reports.5.
+
+    """
+    tried = ""
+    for title in _proposals(events, group):
+        tried = tried or title
+        if fold(title) not in taken:
+            return title
+    number = 2
+    while fold(f"{tried} {number}") in taken:
+        number += 1
+    return f"{tried} {number}"
+
+
+def _proposals(events: EventTable, group: Group) -> Iterator[str]:
+    names = _names(events, group.keys)
+    joined = [
+        (f"{one} · {two}", share) for one, two, share in sorted(_pairs(names), key=lambda pair: -pair[2])
+    ]
+    yield from (title for title, share in joined[:1] if share >= _SECOND_KEY)
+    if names:
+        yield shorten(names[0][0])
+    yield from (title for title, _ in joined)
+    yield shorten(events.contents[int(group.members[0])])
+
+
+def _names(events: EventTable, keys: Sequence[TellingKey]) -> list[tuple[str, float, int]]:
+    """Values that can name a group, with score and rivals, best first; too long ones count half."""
+    usable = [
+        (value, key.score if fits(value) else key.score / 2, key.rivals)
+        for key in keys
+        if fold(events.keys.types[key.row]) not in _NOT_A_NAME
+        and not _FIGURES_ONLY.match(value := clean(events.keys.values[key.row]))
+    ]
+    return sorted(usable, key=lambda each: -each[1])
+
+
+def _pairs(names: list[tuple[str, float, int]]) -> Iterator[tuple[str, str, float]]:
+    """The best name with each other one that adds to it; one that many groups share counts little."""
+    if not names:
+        return
+    first, best, _ = names[0]
+    for second, score, rivals in names[1:]:
+        apart = fold(second) not in fold(first) and fold(first) not in fold(second)
+        if apart and fits(f"{first} · {second}"):
+            yield first, second, score / best / (1 + rivals) if best > 0 else 0.0
+
+
+def fits(title: str) -> bool:
+    """Whether a title is short enough: 12 characters in Chinese, else 6 words; separators do not count."""
+    bare = title.replace(" · ", " ")
+    return len(bare.replace(" ", "")) <= MOST_CHARACTERS if is_cjk(bare) else len(bare.split()) <= MOST_WORDS
+
+
+def shorten(text: str) -> str:
+    """The beginning of a text that fits, with `…` where it was cut."""
+    text = clean(text)
+    if fits(text):
+        return text
+    if is_cjk(text):
+        return text[: MOST_CHARACTERS - 1] + "…"
+    return " ".join(text.split()[:MOST_WORDS]) + "…"
+
+
+def clean(text: str) -> str:
+    """One line without control characters and marks that turn the direction of writing."""
+    return re.sub(
+        r"\s+", " ", re.sub(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]", " ", text)
+    ).strip()
+
+
+def make_summary(events: EventTable, group: Group) -> tuple[Sentence, ...]:
+    """Two or three sentences, each with the events that say it: telling keys, period, newest event."""
+    return tuple(sentence for sentence in (_about(events, group), _newest(events, group)) if sentence)
+
+
+def _about(events: EventTable, group: Group) -> Sentence | None:
+    named = [key for key in group.keys if not _FIGURES_ONLY.match(events.keys.values[key.row])][:3]
+    if not named:
+        return None
+    counted = sorted(named, key=lambda key: (-key.count, key.row))
+    size, zh = len(group.members), group.language == "zh"
+    parts = [
+        f"{clean(events.keys.values[key.row])}（{key.count} 个）"
+        if zh
+        else f"{clean(events.keys.values[key.row])} ({key.count})"
+        for key in counted
+    ]
+    text = (
+        f"{size} 个事件中反复出现的有：{'、'.join(parts)}。"
+        if zh
+        else f"Recurring in its {size} events: {', '.join(parts)}."
+    )
+    return Sentence(text, _bearers(events, group.members, counted))
+
+
+def _bearers(events: EventTable, members: Rows, keys: Sequence[TellingKey]) -> tuple[str, ...]:
+    """For each key, its most typical event in the group; each event once."""
+    incidence = events.incidence()[members]
+    found = []
+    for key in keys:
+        rows = incidence[:, [key.row]].nonzero()[0]
+        found.append(events.event_ids[int(members[rows.min()])])
+    return tuple(dict.fromkeys(found))
+
+
+def _newest(events: EventTable, group: Group) -> Sentence | None:
+    dated = sorted(
+        (date, -place, int(row)) for place, row in enumerate(group.members) if (date := events.dates[row])
+    )
+    if not dated:
+        return None
+    (first, _, first_row), (last, _, last_row) = dated[0], dated[-1]
+    content = clean(events.contents[last_row])
+    if group.language == "zh":
+        span = f"时间从 {first} 到 {last}，" if first != last else f"时间为 {last}，"
+        text = f"{span}最新的一件是：{content}"
+    else:
+        span = f"They run from {first} to {last}" if first != last else f"All are dated {last}"
+        text = f"{span}; the newest: {content}"
+    return Sentence(text, tuple(dict.fromkeys((events.event_ids[last_row], events.event_ids[first_row]))))

@@ -1,8 +1,10 @@
 """The settings of the contract: environment or `.env`, checked before any work starts."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
+from dotenv import dotenv_values
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -55,3 +57,15 @@ def load_settings(**given: object) -> Settings:
             for fault in error.errors()
         )
         raise SettingsError(f"{faults}. `sag settings` shows every setting with its origin") from error
+
+
+def origins(settings: Settings) -> list[dict[str, str]]:
+    """Each setting with its name, value, where it comes from (environment, `.env` or default) and its meaning."""
+    from_file = {name.upper() for name in dotenv_values(".env")}
+    found = []
+    for name, field in Settings.model_fields.items():
+        variable = f"SAG_{name.upper()}"
+        origin = "environment" if variable in os.environ else ".env" if variable in from_file else "default"
+        value = str(getattr(settings, name))
+        found.append({"name": variable, "value": value, "origin": origin, "meaning": field.description or ""})
+    return found

@@ -1,6 +1,7 @@
 """An opened release: its manifest, its index in memory maps, and the door to its SQL tables, opened when needed."""
 
 import fcntl
+import os
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -36,6 +37,8 @@ class Reader:
         self.manifest = Manifest.read(folder)
         self._hold = (folder / "manifest.json").open("rb")
         fcntl.flock(self._hold, fcntl.LOCK_SH)
+        if not os.fstat(self._hold.fileno()).st_nlink:
+            raise FileNotFoundError(folder)  # it was pruned while this waited for the lock
         self._open_embedder = open_embedder
         self._lock = Lock()
 

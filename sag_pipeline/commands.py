@@ -1,0 +1,129 @@
+"""The commands of the pipeline: demo, ingest, status."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from sag_pipeline.watch import watching
+from sag_retrieval.commands import as_json, print_json
+from sag_retrieval.settings import load_settings
+
+
+def register(main: click.Group) -> None:
+    """Add the commands to `sag`."""
+    for command in (demo, ingest, status):
+        main.add_command(command)
+
+
+@click.command()
+@click.argument("sources", nargs=-1, metavar="[SOURCE]…")
+@click.option("--estimate", is_flag=True, help="Only say what a run would cost in calls, tokens and money.")
+@as_json
+def ingest(*, sources: tuple[str, ...], estimate: bool, is_json: bool) -> None:
+    """Bring the release up to date with each SOURCE: a folder, a file, or a .jsonl file of documents.
+
+    Without SOURCE, SAG_SOURCE is read. Only what changed is done.
+
+    \b
+    sag ingest my-documents
+    sag ingest reports/ notes.jsonl
+    sag ingest my-documents --estimate
+    """
+    from sag_pipeline.runs import estimate_run, run_ingest  # noqa: PLC0415  Dagster takes seconds to import
+
+    if estimate:
+        planned = estimate_run(list(sources))
+        print_json(planned) if is_json else _show_rows(Console(), planned["steps"])
+        return
+    with _bars(is_visible=not is_json):
+        report = run_ingest(list(sources))
+    print_json(report) if is_json else _show_run(Console(), report)
+
+
+@click.command()
+@as_json
+def status(*, is_json: bool) -> None:
+    """Show what is stored, what was put aside and why, what is pending, and the release in force.
+
+    \b
+    sag status
+    sag status --json
+    """
+    from sag_pipeline.status import status_of  # noqa: PLC0415
+
+    found = status_of(load_settings())
+    print_json(found) if is_json else _show_status(Console(), found)
+
+
+@click.command()
+@as_json
+def demo(*, is_json: bool) -> None:
+    """Try everything on the small corpus in data/documents: ingest, search, ask, report; then say where it lies."""
+    from sag_pipeline.demo import run_demo  # noqa: PLC0415
+
+    with _bars(is_visible=not is_json):
+        told = run_demo(Console(stderr=is_json))
+    if is_json:
+        print_json(told)
+
+
+@contextmanager
+def _bars(*, is_visible: bool) -> Iterator[None]:
+    """A progress bar for each step that has something to do."""
+    columns = (TextColumn("{task.description:>12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not (is_visible and console.is_terminal)) as bars:
+        tasks: dict[str, Any] = {}
+
+        def progress(step: str, done: int, total: int) -> None:
+            if step not in tasks:
+                tasks[step] = bars.add_task(step, total=total)
+            bars.update(tasks[step], completed=done, total=total)
+
+        with watching(progress):
+            yield
+
+
+def _show_run(console: Console, report: Mapping[str, Any]) -> None:
+    table = Table("step", "new", "changed", "removed", "skipped", "failed", "rows", "seconds", box=None)
+    for step, row in report["steps"].items():
+        table.add_row(step, *(f"{row[name]:,}" if name in row else "" for name in _COUNTS), f"{row['seconds']:.2f}")
+    console.print(table)
+    if report["put_aside"]:
+        console.print(f"[yellow]{report['put_aside']} put aside; `sag status` says why[/yellow]")
+    console.print(f"release {report['release']} is in force ({'new' if report['is_new'] else 'nothing changed'})")
+
+
+_COUNTS = ("new", "changed", "removed", "skipped", "failed", "rows")
+
+
+def _show_rows(console: Console, rows: list[Mapping[str, Any]]) -> None:
+    if not rows:
+        console.print("nothing to pay for: no step asks a model")
+        return
+    table = Table(*rows[0], box=None)
+    for row in rows:
+        table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row.values()))
+    console.print(table)
+
+
+def _show_status(console: Console, found: Mapping[str, Any]) -> None:
+    console.print(f"home {found['home']} · {found['megabytes']:.1f} MB of tables · release {found['release'] or 'none yet'}")
+    table = Table("table", "documents", "rows", "pending", "failed", box=None)
+    for row in found["tables"]:
+        numbers = (f"{row[name]:,}" for name in ("documents", "rows", "pending", "failed"))
+        table.add_row(row["table"], *numbers)
+    console.print(table)
+    for row in found["put_aside"]:
+        place = row["file"] + (f":{row['line']}" if row["line"] else "")
+        console.print(f"[yellow]put aside[/yellow] {row['step']} {place}: {row['reason']}", highlight=False)
+    for row in found["calls"]:
+        console.print(f"calls {json.dumps(row)}", highlight=False)
+
+

@@ -1,0 +1,74 @@
+"""Running the job `ingest` from the command line or from code, as Dagster runs it."""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from sag_pipeline.definitions import defs
+from sag_retrieval.errors import SagError
+
+
+@contextmanager
+def _instance() -> Iterator[dg.DagsterInstance]:
+    """The instance that `dagster dev` shows from this folder; one in memory where there is none."""
+    logging.getLogger("dagster").setLevel(logging.WARNING)
+    if Path("dagster.yaml").is_file():
+        with dg.DagsterInstance.from_config(".") as instance:
+            yield instance
+    else:
+        with dg.DagsterInstance.ephemeral() as instance:
+            yield instance
+
+
+def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Run a job in this process; the metadata of each asset it made.
+
+    Raises:
+        SagError: If an asset or a check failed, with its reason.
+
+    """
+    with _instance() as instance:
+        job = defs.resolve_job_def(name)
+        result = job.execute_in_process(run_config=dict(run_config), instance=instance, raise_on_error=False)
+    if not result.success:
+        raise SagError(f"job {name!r} failed: {_reason(result)}")
+    found: dict[str, dict[str, Any]] = {}
+    for event in result.get_asset_materialization_events():
+        made = event.step_materialization_data.materialization
+        found[made.asset_key.to_user_string()] = {n: _plain(value) for n, value in made.metadata.items()}
+    return found
+
+
+def _reason(result: dg.ExecuteInProcessResult) -> str:
+    checks = [c for c in result.get_asset_check_evaluations() if not c.passed]
+    if checks:
+        return "; ".join(f"check {c.check_name}: {c.description}" for c in checks)
+    for event in result.filter_events(lambda e: e.is_step_failure):
+        error = event.step_failure_data.error
+        while error is not None and error.cause is not None:
+            error = error.cause
+        return f"{event.step_key}: {(error.message if error else '').strip()}"
+    return "see the log of the run"
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401  metadata of any type
+    return getattr(value, "value", getattr(value, "text", None))
+
+
+def run_ingest(sources: Sequence[str]) -> dict[str, Any]:
+    """Follow the sources and publish; counts and seconds of every step, and the release in force."""
+    config = {"ops": {"documents": {"config": {"sources": list(sources)}}}} if sources else {}
+    made = run_job("ingest", config)
+    counts = ("new", "changed", "removed", "skipped", "failed", "rows", "seconds")
+    return {
+        "release": made["release"]["release"],
+        "is_new": made["release"]["is_new"],
+        "put_aside": made["documents"]["failed"],
+        "steps": {
+            name: {c: values[c] for c in counts if c in values} for name, values in made.items()
+        },
+    }

@@ -1,0 +1,62 @@
+"""What is stored, pending and put aside below a home."""
+
+from typing import Any
+
+from sag_pipeline.plan import INPUTS, IngestOptions, step_of
+from sag_pipeline.store.store import Store
+from sag_retrieval.release.files import Releases
+from sag_retrieval.settings import Settings
+
+
+def status_of(settings: Settings) -> dict[str, Any]:
+    """Counts by table, everything put aside with its reason, and the release in force; nothing is changed."""
+    store = Store(settings.home)
+    return {
+        "home": str(settings.home),
+        "release": Releases(settings.home).current(),
+        "megabytes": store.bytes_used() / 1e6,
+        "tables": [_table(store, name) for name in INPUTS],
+        "put_aside": _put_aside(store),
+        "calls": _calls(store),
+    }
+
+
+def _table(store: Store, name: str) -> dict[str, Any]:
+    ((documents, rows, failed),) = store.ledger.select(
+        "SELECT count(*) FILTER (status <> 'failed'), coalesce(sum(row_count), 0), count(*) FILTER (status <> 'done') "
+        "FROM current WHERE step = ? AND unit <> '*'",
+        name,
+    )
+    pending = 0
+    if INPUTS[name]:  # a step is pending where what it reads changed; its own options are the run's business
+        done = {e.unit for e in store.ledger.entries("step = ? AND status <> 'failed'", name)}
+        pending = sum(p.document_id not in done for p in store.pending(step_of(name, IngestOptions())))
+    return {"table": name, "documents": documents, "rows": int(str(rows)), "pending": pending, "failed": failed}
+
+
+def _put_aside(store: Store) -> list[dict[str, Any]]:
+    return [
+        {
+            "step": entry.step,
+            "source": entry.source,
+            "file": entry.path or entry.unit,
+            "line": entry.line if entry.line >= 0 else None,
+            "reason": entry.reason,
+            "attempts": entry.attempts,
+        }
+        for entry in store.ledger.entries("status IN ('failed', 'partial')")
+    ]
+
+
+def _calls(store: Store) -> list[dict[str, Any]]:
+    totals: dict[str, dict[str, Any]] = {}
+    for rows in store.scan("calls"):
+        for row in rows.to_pylist():
+            total = totals.setdefault(
+                row["step"], {"step": row["step"], "calls": 0, "cached": 0, "input_tokens": 0, "output_tokens": 0, "cost": 0.0}
+            )
+            total["cached" if row["is_cached"] else "calls"] += 1
+            total["input_tokens"] += 0 if row["is_cached"] else row["input_tokens"]
+            total["output_tokens"] += 0 if row["is_cached"] else row["output_tokens"]
+            total["cost"] += row["cost"] or 0.0
+    return [totals[step] for step in sorted(totals)]

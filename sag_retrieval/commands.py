@@ -1,0 +1,223 @@
+"""The commands of retrieval: settings, search, ask, evaluate, releases."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from sag_retrieval import show
+from sag_retrieval.errors import QueryError
+from sag_retrieval.settings import load_settings, origins
+
+METHODS = ("sag", "sag-literal", "dense", "bm25", "hybrid", "bridge", "think-on-graph", "tiers")
+
+as_json = click.option("--json", "is_json", is_flag=True, help="Print JSON instead of a table.")
+of_release = click.option("--release", "release_id", metavar="ID", help="Open this release, not the one in force.")
+with_sql = click.option(
+    "--sql", metavar="SQL", help="Find only what a SELECT of event_id, chunk_id or document_id, or a condition, allows."
+)
+with_method = click.option("--method", type=click.Choice(METHODS), default="sag", show_default=True)
+
+
+def register(main: click.Group) -> None:
+    """Add the commands to `sag`."""
+    for command in (settings, search, ask, evaluate, releases):
+        main.add_command(command)
+
+
+def print_json(value: Any) -> None:  # noqa: ANN401  any JSON
+    """One JSON document on standard output."""
+    click.echo(json.dumps(value, ensure_ascii=False, indent=1, default=str))
+
+
+@click.command()
+@as_json
+def settings(*, is_json: bool) -> None:
+    """Show every setting, its value and where it comes from.
+
+    \b
+    sag settings
+    SAG_HOME=elsewhere sag settings --json
+    """
+    found = origins(load_settings())
+    print_json(found) if is_json else show.settings(Console(), found)
+
+
+@click.command()
+@click.argument("query")
+@click.option("--key", "keys", multiple=True, metavar="TEXT", help="A name the answer has to do with; may be repeated.")
+@with_sql
+@click.option("--top-k", type=click.IntRange(1, 1000), default=10, show_default=True, help="Hits at the most.")
+@with_method
+@of_release
+@click.option("--explain", is_flag=True, help="Also show how each hit was found.")
+@click.option("--segments", metavar="PRESET", help="Join neighbouring hits: balanced, precision or find_all.")
+@as_json
+def search(  # noqa: PLR0913  one argument an option
+    *,
+    query: str,
+    keys: tuple[str, ...],
+    sql: str | None,
+    top_k: int,
+    method: str,
+    release_id: str | None,
+    explain: bool,
+    segments: str | None,
+    is_json: bool,
+) -> None:
+    """Find the passages that answer QUERY.
+
+    \b
+    sag search "Who supplies the sensors of the Heron buoy?"
+    sag search "海鹭浮标的传感器由谁供应？" --key 海鹭 --top-k 5 --explain
+    sag search "fines" --sql "SELECT document_id FROM documents WHERE language = 'en'"
+    """
+    from sag_retrieval import open_release  # noqa: PLC0415  `sag --help` stays quick
+
+    with open_release(release=release_id) as release:
+        result = release.search(query, list(keys), sql, top_k, method=method, segments=segments)
+    if is_json:
+        print_json(result.to_json(explain=explain))
+    else:
+        show.result(Console(), result, explain=explain)
+
+
+@click.command()
+@click.argument("query")
+@click.option("--mode", type=click.Choice(["fast", "normal", "deep"]), default="fast", show_default=True)
+@with_sql
+@of_release
+@as_json
+def ask(*, query: str, mode: str, sql: str | None, release_id: str | None, is_json: bool) -> None:
+    """Answer QUERY with citations.
+
+    fast asks no model; normal lets a model rewrite the question; deep plans sub-questions and works them off.
+
+    \b
+    sag ask "Who founded the firm that makes the Heron buoy?" --mode deep
+    sag ask "海鹭浮标是哪家公司制造的？"
+    """
+    from sag_retrieval import open_release  # noqa: PLC0415
+
+    console = Console(stderr=is_json)
+    with open_release(release=release_id) as release:
+        answer = release.ask(query, mode=mode, sql=sql, on_event=lambda event: show.progress(console, event))
+    print_json(answer.to_json()) if is_json else show.answer(Console(), answer)
+
+
+@click.command()
+@click.argument("questions", type=click.Path(path_type=Path))
+@with_method
+@click.option("--k", "ks", default="2,5,10", show_default=True, help="Cut-offs, separated by commas.")
+@click.option("--against", type=click.Choice(METHODS), help="Also show the paired difference to this method.")
+@click.option("--answers", "mode", type=click.Choice(["fast", "normal", "deep"]), help="Score answers of this mode.")
+@click.option("--explain", is_flag=True, help="Also show which stage loses gold documents.")
+@of_release
+@as_json
+def evaluate(  # noqa: PLR0913  one argument an option
+    *,
+    questions: Path,
+    method: str,
+    ks: str,
+    against: str | None,
+    mode: str | None,
+    explain: bool,
+    release_id: str | None,
+    is_json: bool,
+) -> None:
+    """Measure recall over QUESTIONS, a JSON Lines file: {"id", "question", "answers", "gold_documents"} a line.
+
+    \b
+    sag evaluate data/questions.jsonl
+    sag evaluate data/questions.jsonl --method bm25 --k 1,5
+    sag evaluate data/questions.jsonl --against bm25
+    """
+    from sag_retrieval import open_release  # noqa: PLC0415
+    from sag_retrieval.evaluation import compare, evaluate_answers, read_questions  # noqa: PLC0415
+    from sag_retrieval.evaluation import evaluate as run  # noqa: PLC0415
+
+    cuts, asked = _cuts(ks), read_questions(questions)
+    with open_release(release=release_id) as release:
+        if mode is not None:
+            scored = evaluate_answers(lambda question: release.ask(question, mode=mode), asked, mode=mode)
+            print_json(scored.to_json()) if is_json else show.answers(Console(), scored)
+            return
+        found = run(release.searcher(method), asked, ks=cuts, method=method)
+        other = run(release.searcher(against), asked, ks=cuts, method=against) if against else None
+    if is_json:
+        difference = {"against": other.to_json()} if other else {}
+        print_json(found.to_json() | difference)
+    else:
+        show.evaluation(Console(), found, other, compare(found, other) if other else {}, explain=explain)
+
+
+def _cuts(ks: str) -> list[int]:
+    try:
+        return [int(k) for k in ks.split(",")]
+    except ValueError:
+        raise QueryError(f"--k {ks!r} is not a list of whole numbers such as 2,5,10") from None
+
+
+@click.group(invoke_without_command=True)
+@as_json
+@click.pass_context
+def releases(context: click.Context, *, is_json: bool) -> None:
+    """List, promote or prune releases.
+
+    \b
+    sag releases                 the same as: sag releases list
+    sag releases promote ID      put an older (or newer) release in force
+    sag releases prune --keep 3  delete old ones that nobody reads
+    """
+    if context.invoked_subcommand is None:
+        _list(is_json=is_json)
+
+
+@releases.command("list")
+@as_json
+def list_releases(*, is_json: bool) -> None:
+    """Show every release, oldest first, and which one is in force."""
+    _list(is_json=is_json)
+
+
+def _list(*, is_json: bool) -> None:
+    from sag_retrieval.release.files import Releases  # noqa: PLC0415
+
+    below = Releases(load_settings().home)
+    current, found = below.current(), below.manifests()
+    rows = [
+        {
+            "release": m.release_id,
+            "in_force": m.release_id == current,
+            "created_at": m.created_at,
+            "embedding_model": m.embedding_model,
+            "counts": dict(m.counts),
+        }
+        for m in found
+    ]
+    print_json(rows) if is_json else show.releases(Console(), rows)
+
+
+@releases.command()
+@click.argument("release_id", metavar="ID")
+@as_json
+def promote(*, release_id: str, is_json: bool) -> None:
+    """Put a release in force; readers that hold another one open are not disturbed."""
+    from sag_retrieval.release.files import Releases  # noqa: PLC0415
+
+    Releases(load_settings().home).promote(release_id)
+    print_json({"in_force": release_id}) if is_json else click.echo(f"{release_id} is in force")
+
+
+@releases.command()
+@click.option("--keep", type=click.IntRange(1), default=3, show_default=True, help="Newest releases that stay.")
+@click.option("--grace-hours", type=float, default=24.0, show_default=True, help="Younger ones stay as well.")
+@as_json
+def prune(*, keep: int, grace_hours: float, is_json: bool) -> None:
+    """Delete old releases; never the one in force, nor one that a reader holds open."""
+    from sag_retrieval.release.prune import prune_releases  # noqa: PLC0415
+
+    gone = prune_releases(load_settings().home, keep=keep, grace_hours=grace_hours)
+    print_json({"pruned": gone}) if is_json else click.echo(f"pruned {len(gone)}: {', '.join(gone) or 'none'}")

@@ -1,0 +1,103 @@
+"""A release in the hand: search it, ask it, report on it."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sag_retrieval.models.open import open_chat, open_embedder
+from sag_retrieval.models.protocols import ChatModel
+from sag_retrieval.release.files import Manifest
+from sag_retrieval.release.index import Index
+from sag_retrieval.release.reader import Reader, open_reader
+from sag_retrieval.search.method import Query
+from sag_retrieval.search.methods import method_named
+from sag_retrieval.search.result import SearchResult, hydrate
+from sag_retrieval.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from sag_retrieval.query.answer import Answer
+    from sag_retrieval.reports.report import Report
+
+
+def open_release(home: Path | str | None = None, *, release: str | None = None) -> "Release":
+    """The release in force below `home` (or SAG_HOME), or the one with the given id.
+
+    Opening maps files and reads little; the release stays as it is while it is held, whatever is published meanwhile.
+
+    Raises:
+        ReleaseError: If there is none, or it cannot be used by this package.
+
+    """
+    settings = load_settings(home=home)
+    return Release(open_reader(settings.home, release, open_embedder), settings)
+
+
+class Release:
+    """An opened release. Safe to share between threads; many processes may open the same one."""
+
+    def __init__(self, reader: Reader, settings: Settings) -> None:
+        """Hold an opened release and the settings that name the language model."""
+        self._reader = reader
+        self._settings = settings
+
+    @property
+    def release_id(self) -> str:
+        """Its id, which follows from its content."""
+        return self.manifest.release_id
+
+    @property
+    def manifest(self) -> Manifest:
+        """What it says of itself: counts, embedder, hashes, checks."""
+        return self._reader.manifest
+
+    @property
+    def index(self) -> Index:
+        """Rows, arrays and embedder, for those who write their own ranking."""
+        return self._reader.index
+
+    @cached_property
+    def chat(self) -> ChatModel | None:
+        """The language model of the settings; None for `offline`."""
+        return open_chat(self._settings)
+
+    def search(
+        self,
+        query: str,
+        keys: Sequence[str] | None = None,
+        sql: str | None = None,
+        top_k: int = 10,
+        *,
+        method: str = "sag",
+        where: Mapping[str, Any] | None = None,
+    ) -> SearchResult:
+        """The best chunks for a query, each with its events and keys.
+
+        Args:
+            query: The question.
+            keys: Names the answer has to do with, if known.
+            sql: A SELECT of event_id, chunk_id or document_id, or a condition over events, that restricts what may be
+                found, before ranking.
+            top_k: How many hits at the most.
+            method: One of the contract's methods.
+            where: Conditions such as `{"language": "zh", "key.person": "…", "key.amount__gte": 3}`.
+
+        Raises:
+            QueryError: If the query is empty or the method unknown.
+            FilterError: If the restriction was refused.
+
+        """
+        allowed = self._reader.door.allowed(sql, where) if sql or where else None
+        asked = Query(query, tuple(keys or ()), top_k, allowed)
+        ranking = method_named(method, chat=self.chat, home=self._reader.folder)(self.index, asked)
+        return hydrate(self.index, asked, ranking, release=self.release_id, method=method)
+
+    def close(self) -> None:
+        """Let `sag releases prune` have it."""
+        self._reader.close()
+
+    def __enter__(self) -> "Release":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,125 @@
+"""Results as tables and lines for a terminal."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from sag_retrieval.evaluation import Evaluation
+from sag_retrieval.evaluation.intervals import Interval
+
+_SHOWN_KEYS = 8
+
+
+def settings(console: Console, found: Sequence[Mapping[str, str]]) -> None:
+    """One row a setting."""
+    table = Table("setting", "value", "from", "meaning", box=None)
+    for row in found:
+        table.add_row(row["name"], row["value"], row["origin"], row["meaning"])
+    console.print(table)
+
+
+def result(console: Console, found: Any, *, explain: bool) -> None:  # noqa: ANN401  a SearchResult
+    """Hits with place, score and text; with `explain` the keys, the parts of each score and the path."""
+    for hit in found.hits:
+        console.print(f"[bold]{hit.rank}[/bold] [dim]{hit.score:.3f}[/dim] [bold]{escape(hit.title)}[/bold]", end=" ")
+        console.print(f"[dim]{escape(hit.document_id)} {hit.start}–{hit.end}[/dim]", highlight=False)
+        console.print("  " + escape(" ".join(hit.text.split())), highlight=False)
+        if hit.keys:
+            names = " · ".join(str(key["value"]) for key in hit.keys[:_SHOWN_KEYS])
+            console.print(f"  [cyan]{escape(names)}[/cyan]", highlight=False)
+        if explain:
+            _explain(console, hit)
+    if explain:
+        _keys(console, found)
+    seconds = sum(found.seconds.values())
+    console.print(f"[dim]{len(found.hits)} hits from {found.release} by {found.method} in {seconds * 1000:.0f} ms[/dim]")
+
+
+def _explain(console: Console, hit: Any) -> None:  # noqa: ANN401  a Hit
+    parts = ", ".join(f"{name} {value:.3f}" for name, value in hit.parts.items())
+    if parts:
+        console.print(f"  [dim]score: {parts}[/dim]", highlight=False)
+    for step in hit.path:
+        console.print(f"  [dim]{escape(str(step))}[/dim]", highlight=False)
+
+
+def _keys(console: Console, found: Any) -> None:  # noqa: ANN401  a SearchResult
+    table = Table("hop", "key", "type", "weight", "why", box=None)
+    for key in found.keys:
+        table.add_row(str(key.hop), escape(str(key.value)), key.type, f"{key.weight:.3f}", escape(key.reason))
+    console.print(table)
+    for stage, counts in found.trace.get("stages", {}).items():
+        console.print(f"[dim]{stage}: {counts}[/dim]", highlight=False)
+
+
+def progress(console: Console, event: Any) -> None:  # noqa: ANN401  an event of asking
+    """One line for an event of a plan being worked off."""
+    console.print(f"[dim]{escape(str(event))}[/dim]", highlight=False)
+
+
+def answer(console: Console, found: Any) -> None:  # noqa: ANN401  an Answer
+    """The answer, then what it cites."""
+    console.print(escape(found.text), highlight=False)
+    for citation in found.citations:
+        place = f"{citation.document_id} {citation.start}–{citation.end}"
+        console.print(f"  [bold]\\[{citation.marker}][/bold] [dim]{escape(place)}[/dim]", highlight=False)
+        console.print(f"      {escape(' '.join(citation.quote.split()))}", highlight=False)
+
+
+def evaluation(
+    console: Console,
+    found: Evaluation,
+    other: Evaluation | None,
+    differences: Mapping[int, Interval],
+    *,
+    explain: bool,
+) -> None:
+    """Recall in percent with 95 % intervals, a row a method; below it the paired difference."""
+    table = Table("method", *(f"R@{k}" for k in found.ks), *(f"all@{k}" for k in found.ks), "p50 ms", "p95 ms", box=None)
+    for one in [found] if other is None else [found, other]:
+        seconds = one.seconds_per_query()
+        table.add_row(
+            one.method,
+            *(_percent(one.recall(k)) for k in one.ks),
+            *(f"{100 * one.all_gold(k).mean:.1f}" for k in one.ks),
+            *(f"{1000 * seconds[p]:.1f}" for p in ("p50", "p95")),
+        )
+    if other is not None:
+        table.add_row(f"{found.method} − {other.method}", *(_percent(differences[k]) for k in found.ks))
+    console.print(table)
+    if explain:
+        stages = Table("stage", "gold alive %", box=None)
+        for name, share in found.stages().items():
+            stages.add_row(name, f"{100 * share:.1f}")
+        console.print(stages)
+    console.print(f"[dim]{len(found.outcomes)} questions[/dim]")
+
+
+def _percent(interval: Interval) -> str:
+    return f"{100 * interval.mean:.1f} \\[{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+
+
+def answers(console: Console, scored: Any) -> None:  # noqa: ANN401  scores of answers
+    """One row a measure of the answers of a mode."""
+    table = Table("measure", "value", box=None)
+    for name, value in scored.to_json().items():
+        if isinstance(value, (int, float, str)):
+            table.add_row(name, f"{value:.4f}" if isinstance(value, float) else str(value))
+    console.print(table)
+
+
+def releases(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
+    """One row a release, oldest first."""
+    if not rows:
+        console.print("no release yet; make one with `sag ingest`")
+        return
+    table = Table("", "release", "created", "embedder", "documents", "chunks", "events", "keys", box=None)
+    for row in rows:
+        counts = row["counts"]
+        numbers = (f"{counts[name]:,}" for name in ("documents", "chunks", "events", "keys"))
+        mark = "●" if row["in_force"] else ""
+        table.add_row(mark, row["release"], row["created_at"], row["embedding_model"], *numbers)
+    console.print(table)

@@ -1,0 +1,204 @@
+"""The store keeps exactly the newest version of each document, whatever happens in between."""
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sag_pipeline.store.ledger import Entry, Ledger
+from sag_pipeline.store.parts import Parts, wasteful
+from sag_pipeline.store.rows import content_hash, from_table, schema_of, to_table
+from sag_pipeline.store.store import Outcome, Pending, Step, Store
+from sag_retrieval.errors import SourceError
+from sag_retrieval.records import Document, EventKey, Key, Summary
+
+DOCUMENTS = Step("documents")
+SUMMARIES = Step("summaries", ("documents",), "v1")
+
+
+def document(name: str, text: str = "text") -> Document:
+    return Document(name, "inbox", name, text, "en", version=text)
+
+
+def put(store: Store, *documents: Document) -> None:
+    outcomes = [Outcome(Pending(d.document_id, d.version), (d,)) for d in documents]
+    store.commit(DOCUMENTS, outcomes, {d.document_id: Entry("", "", "", "inbox") for d in documents})
+
+
+def summarise(store: Store, step: Step = SUMMARIES) -> list[str]:
+    store.drop_stale(step)
+    pending = store.pending(step)
+    texts = store.read("documents", [p.document_id for p in pending])
+    store.commit(
+        step,
+        [Outcome(p, (Summary(p.document_id, texts[p.document_id][0].text.upper()),)) for p in pending],
+    )
+    return [p.document_id for p in pending]
+
+
+def rows(store: Store, table: str) -> list[dict]:
+    found = pa.concat_tables(list(store.scan(table))).to_pylist()
+    return sorted(found, key=lambda row: row["document_id"])
+
+
+def test_a_step_is_pending_only_for_documents_whose_content_changed(tmp_path):
+    store = Store(tmp_path)
+    put(store, document("a"), document("b"))
+
+    first = summarise(store)
+    put(store, document("b", "other"))
+    second = summarise(store)
+
+    assert sorted(first) == ["a", "b"]
+    assert second == ["b"]
+    assert [r["summary"] for r in rows(store, "summaries")] == ["TEXT", "OTHER"]
+
+
+def test_a_changed_fingerprint_makes_every_document_pending(tmp_path):
+    store = Store(tmp_path)
+    put(store, document("a"), document("b"))
+    summarise(store)
+
+    again = summarise(store, replace(SUMMARIES, fingerprint="v2"))
+
+    assert sorted(again) == ["a", "b"]
+
+
+def test_an_unchanged_output_stops_the_work_downstream(tmp_path):
+    store = Store(tmp_path)
+    chunks = Step("sections", ("summaries",))
+    put(store, document("a"))
+    summarise(store)
+    store.commit(chunks, [Outcome(p) for p in store.pending(chunks)])
+
+    summarise(store, replace(SUMMARIES, fingerprint="v2"))
+
+    assert store.pending(chunks) == []
+
+
+def test_a_removed_document_leaves_no_row_in_any_part(tmp_path):
+    store = Store(tmp_path)
+    put(store, document("a"), document("b", "secret"))
+    summarise(store)
+
+    store.ledger.commit([Entry("b", step, "removed") for step in ("documents", "summaries")])
+    for table in ("documents", "summaries"):
+        store.compact(table, purge=True)
+
+    assert [r["document_id"] for r in rows(Store(tmp_path), "summaries")] == ["a"]
+    assert all(b"SECRET" not in path.read_bytes() for path in tmp_path.rglob("*.parquet") if "ledger" not in str(path))
+
+
+def test_what_a_step_made_goes_when_its_input_fails(tmp_path):
+    store = Store(tmp_path)
+    chunks = Step("sections", ("summaries",))
+    put(store, document("a"))
+    summarise(store)
+    store.commit(chunks, [Outcome(p) for p in store.pending(chunks)])
+
+    store.commit(SUMMARIES, [Outcome(Pending("a", "x"), reason="the model is down")])
+
+    assert store.drop_stale(chunks) == 1
+    assert store.pending(chunks) == []
+
+
+@pytest.mark.parametrize(("retries", "expected"), [(True, ["a"]), (False, [])], ids=["model", "rules"])
+def test_a_failure_is_tried_again_only_where_chance_plays_a_part(tmp_path, retries, expected):
+    store = Store(tmp_path)
+    step = replace(SUMMARIES, retries=retries)
+    put(store, document("a"))
+    (pending,) = store.pending(step)
+
+    store.commit(step, [Outcome(pending, reason="no answer")])
+
+    assert [p.document_id for p in store.pending(step)] == expected
+    assert [p.attempts for p in store.pending(step)] == [1] * len(expected)
+
+
+def test_a_part_without_a_ledger_entry_does_not_exist(tmp_path):
+    store = Store(tmp_path)
+    put(store, document("a"))
+    Parts(tmp_path / "tables").write("documents", to_table("documents", [document("ghost")]), ["ghost"])
+
+    reopened = Store(tmp_path)
+
+    assert [r["document_id"] for r in rows(reopened, "documents")] == ["a"]
+    assert reopened.compact("documents") == 1
+
+
+def test_a_snapshot_keeps_what_was_removed_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr("sag_pipeline.store.ledger._FILES_BEFORE_SNAPSHOT", 3)
+    ledger = Ledger(tmp_path)
+    for n in range(8):
+        ledger.commit([Entry(f"d{n}", "documents", "done"), Entry(f"d{n - 1}", "documents", "removed")])
+
+    reopened = Ledger(tmp_path)
+
+    assert [e.unit for e in reopened.entries()] == ["d7"]
+    assert len(list(tmp_path.glob("*.parquet"))) <= 4
+
+
+def test_files_that_a_crash_left_before_a_snapshot_are_not_read_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("sag_pipeline.store.ledger._FILES_BEFORE_SNAPSHOT", 1)
+    ledger = Ledger(tmp_path)
+    ledger.commit([Entry("a", "documents", "done")])
+    leftover = next(tmp_path.glob("*.parquet")).read_bytes()
+    ledger.commit([Entry("a", "documents", "removed")])
+
+    (tmp_path / "0000000000.parquet").write_bytes(leftover)
+
+    assert Ledger(tmp_path).entries() == []
+
+
+def test_a_second_writer_is_told_to_wait(tmp_path):
+    with Store.locked(tmp_path), pytest.raises(SourceError, match="another run"):
+        with Store.locked(tmp_path, patience=0.1):
+            pass
+
+
+def test_rows_and_records_are_the_same_thing():
+    keys = [
+        EventKey("a", "e1", Key("k1", "person", value_string="陈晓")),
+        EventKey("a", "e1", Key("k2", "amount", value_number=3.5, unit="t")),
+        EventKey("a", "e2", Key("k3", "is_forecast", value_bool=False)),
+    ]
+
+    table = to_table("keys", keys)
+
+    assert table.schema == schema_of("keys")
+    assert from_table("keys", table) == keys
+
+
+@given(st.lists(st.sampled_from("abcd"), min_size=1), st.integers(1, 3))
+@settings(max_examples=30, deadline=None)
+def test_any_order_of_changes_ends_in_the_newest_state(tmp_path_factory, changes, every):
+    store = Store(tmp_path_factory.mktemp("store"))
+    newest = {}
+    for n, name in enumerate(changes):
+        put(store, document(name, f"text {n}"))
+        newest[name] = f"TEXT {n}"
+        if n % every == 0:
+            summarise(store)
+            store.compact("summaries", purge=True)
+    summarise(store)
+
+    assert {r["document_id"]: r["summary"] for r in rows(store, "summaries")} == newest
+
+
+def test_only_parts_that_waste_space_are_rewritten():
+    counts = {"full": (100, 100), "half": (50, 100), "some": (90, 100)}
+
+    lazily = wasteful(counts, purge=False, dead_share=0.3, small=10, most=8)
+    strictly = wasteful(counts, purge=True, dead_share=0.3, small=10, most=8)
+
+    assert lazily == {"half"}
+    assert strictly == {"half", "some"}
+
+
+def test_the_content_hash_follows_order_and_content():
+    one, two = Summary("a", "x"), Summary("b", "y")
+
+    assert content_hash([one, two]) == content_hash([Summary("a", "x"), Summary("b", "y")])
+    assert content_hash([one, two]) != content_hash([two, one])

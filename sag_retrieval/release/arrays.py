@@ -56,7 +56,10 @@ class Arrays:
     document_chunks: Starts
     """Shape (documents + 1,): document d has the chunks `document_chunks[d]` to `document_chunks[d + 1]`."""
     chunk_main_key: Rows
+    is_main_key: npt.NDArray[np.bool_]
+    """Whether some chunk is mainly about the key."""
     key_idf: Floats
+    highest_idf: float
     key_document_count: Rows
     terms: Terms
     chunk_text: Postings
@@ -94,6 +97,7 @@ _ARRAYS = (
     "chunk_document",
     "document_chunks",
     "chunk_main_key",
+    "is_main_key",
     "key_idf",
     "key_document_count",
 )
@@ -181,6 +185,7 @@ def _build_arrays(parts: GraphParts) -> dict[str, npt.NDArray[Any]]:
         "chunk_document": parts.chunk_document.astype(np.int32),
         "document_chunks": ranges(parts.chunk_document, parts.document_count),
         "chunk_main_key": parts.chunk_main_key.astype(np.int32),
+        "is_main_key": np.isin(np.arange(keys), parts.chunk_main_key),
         "key_idf": parts.key_idf.astype(np.float32),
         "key_document_count": np.bincount(pairs // max(1, parts.document_count), minlength=keys).astype(
             np.int32
@@ -229,4 +234,5 @@ def open_arrays(folder: Path, nearest: Mapping[str, Nearest] | None = None) -> A
 
 def _open_graph(folder: Path) -> dict[str, Any]:
     lists: dict[str, Any] = {name: Lists.open(folder / name) for name in _LISTS}
-    return lists | {name: map_array(folder / name) for name in _ARRAYS}
+    arrays: dict[str, Any] = {name: map_array(folder / name) for name in _ARRAYS}
+    return lists | arrays | {"highest_idf": float(arrays["key_idf"].max(initial=0.0))}

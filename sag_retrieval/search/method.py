@@ -32,6 +32,10 @@ class Query:
     keys: tuple[str, ...] = ()
     top_k: int = 10
     allowed: Allowed | None = None
+    explain: bool = False
+    """Whether the ranking's trace tells how each hit was found."""
+    gold_documents: tuple[str, ...] = ()
+    """With `explain`: documents known to be right; the trace counts how many each stage still has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class RankedKey:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Chunks, best first, with descending scores; ties by row. `parts` holds each chunk's terms of the score."""
+    """Chunks, best first, with descending scores; ties by row. `parts` holds the terms of each score."""
 
     chunks: Rows
     scores: Floats

@@ -1,0 +1,106 @@
+"""The bridge: from the best chunks over a shared rare key to chunks that hold what is still missing."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sag_retrieval.release.arrays import Arrays
+from sag_retrieval.search.method import Flags, Floats, Rows
+from sag_retrieval.search.options import SearchOptions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bridges:
+    """The best bridge into each reached chunk: its end, its start, the shared key and what it adds."""
+
+    ends: Rows
+    starts: Rows
+    keys: Rows
+    gains: Floats
+
+
+def build_bridges(
+    arrays: Arrays, scores: Floats, terms: dict[int, int], options: SearchOptions, allowed: Flags | None
+) -> Bridges:
+    """`S(start) · link · (floor + (1 − floor) · residual)`, the best of each reached chunk, before strength.
+
+    Args:
+        arrays: The graph and the full text.
+        scores: Shape (chunks,), in [0, 1].
+        terms: Of the query.
+        options: Limits and floor.
+        allowed: Chunks that may be found.
+
+    Source:
+        docs/algorithm.md §search.13.
+
+    """
+    starts = choose_starts(scores, arrays.chunk_document, options)
+    pair = _pairs(arrays, starts, options, allowed)
+    gain = scores[starts[pair.start]] * pair.link
+    floor = options.bridge_floor
+    gain = gain * (floor + (1 - floor) * _residual(arrays, starts, pair, terms))
+    order = np.lexsort((pair.start, -gain, pair.end))
+    first = order[np.flatnonzero(np.diff(pair.end[order], prepend=-1))]
+    return Bridges(pair.end[first], starts[pair.start[first]], pair.key[first], gain[first])
+
+
+def choose_starts(scores: Floats, document: npt.NDArray[Any], options: SearchOptions) -> Rows:
+    """The best chunks, at most so many of one document, ties by row."""
+    pool = min(len(scores), 8 * options.bridge_starts)
+    if pool == 0:
+        return np.zeros(0, np.int32)
+    least = np.partition(scores, -pool)[-pool]
+    rows = np.flatnonzero((scores >= least) & (scores > 0))
+    chosen: list[int] = []
+    taken: dict[int, int] = {}
+    for row in rows[np.argsort(-scores[rows], kind="stable")].tolist():
+        owner = int(document[row])
+        if taken.get(owner, 0) < options.bridge_starts_per_document:
+            chosen.append(row)
+            taken[owner] = taken.get(owner, 0) + 1
+        if len(chosen) == options.bridge_starts:
+            break
+    return np.array(chosen, np.int32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pairs:
+    start: npt.NDArray[np.intp]
+    """Position among the starts."""
+    end: Rows
+    key: Rows
+    link: Floats
+
+
+def _pairs(arrays: Arrays, starts: Rows, options: SearchOptions, allowed: Flags | None) -> _Pairs:
+    """Start and end chunks that share a key of few documents, with their best link, each pair once."""
+    start, place = arrays.chunk_keys.places(starts)
+    key = arrays.chunk_keys.items[place]
+    narrow = arrays.key_document_count[key] <= options.bridge_documents
+    start, key = start[narrow], key[narrow]
+    owner, place = arrays.key_chunks.places(key)
+    start, key, end = start[owner], key[owner], arrays.key_chunks.items[place]
+    link = arrays.key_idf[key] / max(arrays.highest_idf, 1e-12)
+    link = link * np.where(arrays.chunk_main_key[end] == key, 1.0, 0.5)
+    fits = end != starts[start]
+    if allowed is not None:
+        fits &= allowed[end]
+    start, key, end, link = start[fits], key[fits], end[fits], link[fits]
+    order = np.lexsort((key, -link, end, start))
+    pair = start[order].astype(np.int64) * arrays.chunk_count + end[order]
+    first = order[np.flatnonzero(np.diff(pair, prepend=-1))]
+    return _Pairs(start[first].astype(np.intp), end[first], key[first], np.asarray(link[first], np.float64))
+
+
+def _residual(arrays: Arrays, starts: Rows, pair: _Pairs, terms: dict[int, int]) -> Floats:
+    """BM25 of the end for the query terms that the start lacks, as a share of the idf of all query terms."""
+    text = arrays.chunk_text
+    total = sum(count * float(text.idf[term]) for term, count in terms.items())
+    if total <= 0:
+        return np.zeros(len(pair.end))
+    lacking = text.matrix(terms, starts) == 0
+    ends, position = np.unique(pair.end, return_inverse=True)
+    return np.asarray((lacking.T.astype(np.float64) @ text.matrix(terms, ends))[pair.start, position] / total)

@@ -1,0 +1,152 @@
+"""Stage 1, from the query to the keys that matter: eight steps."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from sag_retrieval.models.protocols import Vectors
+from sag_retrieval.release.index import Index
+from sag_retrieval.search.method import Flags, Floats, Rows
+from sag_retrieval.search.options import SearchOptions
+from sag_retrieval.search.reading import Reading
+from sag_retrieval.search.weights import (
+    event_weights,
+    key_weights,
+    links_from,
+    look_up,
+    normalise,
+    rarity,
+    sharpen,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightedKeys:
+    """Keys in ascending row order, their weights, and the hop that first reached each."""
+
+    rows: Rows
+    weights: Floats
+    hops: Rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expansion:
+    """What stage 1 found: seed keys with reasons, the events it went through, and the final keys."""
+
+    seeds: WeightedKeys
+    reasons: dict[int, str]
+    events: Rows
+    event_weights: Floats
+    keys: WeightedKeys
+
+
+def expand(index: Index, reading: Reading, options: SearchOptions) -> Expansion:
+    """Keys of the query and, through the events that are both like it and carry them, the keys beside them.
+
+    Source:
+        docs/algorithm.md §search.4 to §search.8.
+
+    """
+    allowed = reading.query.allowed.keys if reading.query.allowed else None
+    seeds, reasons = seed_keys(index, reading, options)
+    found, cosine = similar_events(index, reading, options)
+    carrying = _carrying(index, found, seeds.rows, allowed)
+    events, cosine = found[carrying], cosine[carrying]
+    links, beside = links_from(index.arrays.event_keys, events, allowed)
+    likeness = sharpen(cosine, options.sharpness)
+    weight_of_key = look_up(seeds.rows, seeds.weights, beside)
+    weight = event_weights(links, weight_of_key, likeness) if weight_of_key.any() else likeness
+    back = key_weights(links, weight, len(beside)) * _rarity(index, beside, options.back_idf)
+    kept, kept_weight = prune(beside, back, options)
+    keys = WeightedKeys(kept, kept_weight, np.ones(len(kept), np.int32))
+    return Expansion(seeds, reasons, events, weight, keys)
+
+
+def seed_keys(index: Index, reading: Reading, options: SearchOptions) -> tuple[WeightedKeys, dict[int, str]]:
+    """Step 1: keys named in the query or given (similarity 1), and keys like either; with the reason of each."""
+    allowed = reading.query.allowed.keys if reading.query.allowed else None
+    found: dict[int, tuple[float, str]] = {}
+    for rows, cosines, reason in _sources(index, reading, options, allowed):
+        for row, cosine in zip(rows.tolist(), cosines.tolist(), strict=True):
+            if cosine > found.get(row, (0.0, ""))[0] and (allowed is None or allowed[row]):
+                found[row] = min(cosine, 1.0), reason
+    rows = np.array(sorted(found), np.int32)
+    cosines = np.array([found[row][0] for row in rows.tolist()])
+    weights = sharpen(cosines, options.sharpness) * _rarity(index, rows, options.seed_idf)
+    reasons = {row: reason for row, (_, reason) in found.items()}
+    return WeightedKeys(rows, weights, np.zeros(len(rows), np.int32)), reasons
+
+
+def _sources(
+    index: Index, reading: Reading, options: SearchOptions, allowed: Flags | None
+) -> Iterator[tuple[Rows, Floats, str]]:
+    """Keys, their similarity, and where they come from: the surest source first."""
+    for name, rows, vector in reading.given:
+        yield rows, np.ones(len(rows)), f"given: {name}"
+        yield *_similar_keys(index, vector, options.key_count, allowed), f"like the given {name}"
+    if reading.given and not options.join_given_keys:
+        return
+    for name, rows in reading.mentions if options.use_mentions else ():
+        yield rows, np.ones(len(rows)), f"named: {name}"
+    yield *_similar_keys(index, reading.vector, options.key_count, allowed), "like the query"
+
+
+def similar_events(index: Index, reading: Reading, options: SearchOptions) -> tuple[Rows, Floats]:
+    """Step 3: the events most like the query, ascending, and their cosines; merged vectors look further."""
+    vectors = index.arrays.vectors["events"]
+    allowed = reading.query.allowed.events if reading.query.allowed else None
+    rows, cosines = vectors.top(reading.vector, options.event_count, allowed)
+    found = dict(zip(rows.tolist(), cosines.tolist(), strict=True))
+    for _ in range(options.event_merges):
+        merged = _merge(reading.vector, vectors.take(rows[:_MERGED]))
+        rows, cosines = vectors.top(merged, options.event_count, allowed)
+        for row, cosine in zip(rows.tolist(), cosines.tolist(), strict=True):
+            found.setdefault(row, cosine)
+    ordered = sorted(found)
+    return np.array(ordered, np.int32), np.array([found[row] for row in ordered])
+
+
+_MERGED = 3
+"""Best events whose vectors are merged into the query."""
+
+
+def _merge(query: Vectors, events: Vectors) -> Vectors:
+    """The direction of the query and the mean of some events together."""
+    total = _row(query) + _row(events.mean(axis=0))
+    merged = (total / (np.linalg.norm(total) or 1)).astype(np.float32)[None, :]
+    return csr_array(merged) if isinstance(query, csr_array) else merged
+
+
+def _row(vector: Any) -> Floats:  # noqa: ANN401  a mean of sparse rows is no Vectors
+    dense = vector.toarray() if isinstance(vector, csr_array) else np.asarray(vector)
+    return np.asarray(dense.reshape(-1), np.float64)
+
+
+def prune(rows: Rows, weights: Floats, options: SearchOptions) -> tuple[Rows, Floats]:
+    """Step 8: the heaviest keys, ascending by row, with weight above 0 and at least the threshold's share."""
+    if options.normalise:
+        weights = normalise(weights)
+    least = options.final_threshold * weights.max(initial=0.0)
+    order = np.lexsort((rows, -weights))[: options.final_count]
+    kept = np.sort(order[(weights[order] > 0) & (weights[order] >= least)])
+    return rows[kept], weights[kept]
+
+
+def _carrying(index: Index, found: Rows, seeds: Rows, allowed: Flags | None) -> Flags:
+    """Step 4: which of the similar events carry a seed key; all of them where none does."""
+    links, keys = links_from(index.arrays.event_keys, found, allowed)
+    carrying = np.zeros(len(found), bool)
+    carrying[links.event[np.isin(keys, seeds)[links.key]]] = True
+    return carrying if carrying.any() else ~carrying
+
+
+def _similar_keys(index: Index, vector: Vectors, count: int, allowed: Flags | None) -> tuple[Rows, Floats]:
+    rows, cosines = index.arrays.vectors["keys"].top(vector, count, allowed)
+    return rows, np.asarray(cosines, np.float64)
+
+
+def _rarity(index: Index, keys: Rows, power: float) -> Floats:
+    return rarity(index.arrays.key_idf[keys], index.arrays.highest_idf, power)

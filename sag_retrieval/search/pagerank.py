@@ -1,0 +1,109 @@
+"""Personalised PageRank on the graph of keys and chunks: by power iteration, or near its seeds by push."""
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from sag_retrieval.release.mapped import Lists
+from sag_retrieval.search.method import Floats, Rows
+
+SMALL_GRAPH: Final = 20_000
+"""Nodes up to which power iteration is as fast as push."""
+_ITERATIONS: Final = 25
+_PRECISION: Final = 1e-5
+_MOST_ROUNDS: Final = 200
+
+
+def power(
+    edges: csr_array, key_restart: Floats, chunk_restart: Floats, damping: float
+) -> tuple[Floats, Floats]:
+    """PageRank of keys and chunks, to sum 1; a node without edges passes nothing on.
+
+    `p = (1 − d) · restart + d · (edges with rows scaled to 1) · p`, 25 rounds, docs/algorithm.md §search.12.
+
+    Args:
+        edges: Chunks × keys.
+        key_restart: Shape (keys,), not negative.
+        chunk_restart: Shape (chunks,), not negative.
+        damping: d in [0, 1).
+
+    """
+    key_share, chunk_share = _inverse(edges.sum(axis=0)), _inverse(edges.sum(axis=1))
+    back = edges.T.tocsr()
+    key, chunk = key_restart, chunk_restart
+    for _ in range(_ITERATIONS):
+        key, chunk = (
+            (1 - damping) * key_restart + damping * (back @ (chunk * chunk_share)),
+            (1 - damping) * chunk_restart + damping * (edges @ (key * key_share)),
+        )
+    return _to_one(key, chunk)
+
+
+def push(
+    key_chunks: Lists,
+    chunk_keys: Lists,
+    key_restart: tuple[Rows, Floats],
+    chunk_restart: tuple[Rows, Floats],
+    damping: float,
+) -> Floats:
+    """PageRank of chunks by local push: mass below a precision times a node's degree stays where it is.
+
+    Work depends on the restart, not on the graph. Source: docs/algorithm.md §search.12.
+
+    Args:
+        key_chunks: Chunks of each key.
+        chunk_keys: Keys of each chunk.
+        key_restart: Key rows, each once, and their shares.
+        chunk_restart: Chunk rows, each once, and their shares; all shares sum to 1.
+        damping: In [0, 1).
+
+    Returns:
+        Shape (chunks,), up to a common factor.
+
+    """
+    sides = (key_chunks, chunk_keys)
+    rank = [np.zeros(len(side)) for side in sides]
+    rest = [np.zeros(len(side)) for side in sides]
+    active: list[npt.NDArray[Any]] = []
+    for side, (rows, share) in enumerate((key_restart, chunk_restart)):
+        rest[side][rows] = share
+        active.append(rows)
+    for _ in range(_MOST_ROUNDS):
+        active = [_above(sides[side], rest[side], active[side]) for side in (0, 1)]
+        if not (len(active[0]) or len(active[1])):
+            break
+        moved = [_settle(rank[side], rest[side], active[side], damping) for side in (0, 1)]
+        active = [_spread(sides[1 - side], active[1 - side], moved[1 - side], rest[side]) for side in (0, 1)]
+    return rank[1] + (1 - damping) * rest[1]
+
+
+def _above(lists: Lists, rest: Floats, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    degree = lists.starts[rows + 1] - lists.starts[rows]
+    return np.asarray(rows[rest[rows] > _PRECISION * np.maximum(degree, 1)])
+
+
+def _settle(rank: Floats, rest: Floats, rows: npt.NDArray[Any], damping: float) -> Floats:
+    mass: Floats = rest[rows]
+    rank[rows] += (1 - damping) * mass
+    rest[rows] = 0
+    return damping * mass
+
+
+def _spread(lists: Lists, rows: npt.NDArray[Any], mass: Floats, rest: Floats) -> npt.NDArray[Any]:
+    """Pass mass to neighbours; the neighbours, each once."""
+    owner, place = lists.places(rows)
+    degree = lists.starts[rows + 1] - lists.starts[rows]
+    reached = lists.items[place]
+    rest += np.bincount(reached, weights=(mass / np.maximum(degree, 1))[owner], minlength=len(rest))
+    return np.unique(reached)
+
+
+def _inverse(degree: npt.NDArray[Any]) -> Floats:
+    return np.asarray(np.divide(1.0, degree, out=np.zeros(len(degree)), where=degree > 0))
+
+
+def _to_one(key: Floats, chunk: Floats) -> tuple[Floats, Floats]:
+    total = key.sum() + chunk.sum()
+    return (key / total, chunk / total) if total > 0 else (key, chunk)

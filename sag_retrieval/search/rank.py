@@ -1,0 +1,149 @@
+"""Stage 3, from keys to the chunks that answer: candidates, their weights, PageRank, text and bridge."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from sag_retrieval.release.arrays import Arrays
+from sag_retrieval.release.index import Index
+from sag_retrieval.release.vectors import best
+from sag_retrieval.search.bridge import Bridges, build_bridges
+from sag_retrieval.search.context import TextRoute, read_texts
+from sag_retrieval.search.expand import WeightedKeys
+from sag_retrieval.search.method import Floats, Rows
+from sag_retrieval.search.options import SearchOptions
+from sag_retrieval.search.pagerank import SMALL_GRAPH, power, push
+from sag_retrieval.search.reading import Reading
+from sag_retrieval.search.weights import chunk_weights, key_terms, sum_at
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """Shape (chunks,) each: the final score and its parts."""
+
+    final: Floats
+    pagerank: Floats
+    text: Floats
+    bridge: Floats
+    route: TextRoute
+    bridges: Bridges | None
+    candidates: Rows
+
+
+def rank(index: Index, reading: Reading, keys: WeightedKeys, options: SearchOptions) -> Scores:
+    """Score every chunk.
+
+    Source:
+        docs/algorithm.md §search.10 to §search.13.
+
+    """
+    arrays = index.arrays
+    route = read_texts(index, reading, options)
+    candidates, initial = weigh_candidates(arrays, reading, route, keys, options)
+    pagerank = _pagerank(arrays, keys, candidates, initial, options)
+    if reading.query.allowed is not None:
+        pagerank = np.where(reading.query.allowed.chunks, pagerank, 0)
+    pagerank = pagerank / (pagerank.max(initial=0) or 1)
+    text = text_weight(arrays, keys, route, options) * route.in_context
+    final = pagerank + text
+    scores = Scores(
+        final / (final.max(initial=0) or 1), pagerank, text, np.zeros(len(text)), route, None, candidates
+    )
+    return _bridged(arrays, reading, scores, options)
+
+
+def weigh_candidates(
+    arrays: Arrays, reading: Reading, route: TextRoute, keys: WeightedKeys, options: SearchOptions
+) -> tuple[Rows, Floats]:
+    """Steps 1 to 4: chunks with a final key or like the query, ascending, and their initial weights."""
+    allowed = reading.query.allowed.chunks if reading.query.allowed else None
+    owner, place = arrays.key_chunks.places(keys.rows)
+    chunk = arrays.key_chunks.items[place]
+    count = arrays.key_chunk_count[place]
+    if allowed is not None:
+        owner, chunk, count = owner[allowed[chunk]], chunk[allowed[chunk]], count[allowed[chunk]]
+    alike = best(route.similarity.astype(np.float32), options.text_count)[0]
+    candidates = np.unique(np.concatenate([chunk, alike]))
+    added = key_terms(keys.weights[owner], count, keys.hops[owner])
+    term = sum_at(np.searchsorted(candidates, chunk), added, len(candidates))
+    return candidates, chunk_weights(route.similarity[candidates], term, options.similarity_share)
+
+
+def _pagerank(
+    arrays: Arrays, keys: WeightedKeys, candidates: Rows, initial: Floats, options: SearchOptions
+) -> Floats:
+    key_share, chunk_share = restart(keys.weights, initial, options.key_share)
+    if options.graph == "candidates":
+        return _on_candidates(arrays, (keys.rows, key_share), (candidates, chunk_share), options.damping)
+    if arrays.key_count + arrays.chunk_count > SMALL_GRAPH:
+        seeds = (keys.rows, key_share), (candidates, chunk_share)
+        return push(arrays.key_chunks, arrays.chunk_keys, *seeds, options.damping)
+    links = arrays.chunk_keys
+    shape = (arrays.chunk_count, arrays.key_count)
+    edges = csr_array((np.ones(len(links.items)), links.items, links.starts), shape=shape)
+    on_keys, on_chunks = np.zeros(shape[1]), np.zeros(shape[0])
+    on_keys[keys.rows], on_chunks[candidates] = key_share, chunk_share
+    return power(edges, on_keys, on_chunks, options.damping)[1]
+
+
+def _on_candidates(
+    arrays: Arrays, keys: tuple[Rows, Floats], chunks: tuple[Rows, Floats], damping: float
+) -> Floats:
+    owner, place = arrays.key_chunks.places(keys[0])
+    chunk = arrays.key_chunks.items[place]
+    inside = np.isin(chunk, chunks[0])
+    position = np.searchsorted(chunks[0], chunk[inside])
+    shape = (len(chunks[0]), len(keys[0]))
+    edges = csr_array((np.ones(len(position)), (position, owner[inside])), shape=shape)
+    total = np.zeros(arrays.chunk_count)
+    total[chunks[0]] = power(edges, keys[1], chunks[1], damping)[1]
+    return total
+
+
+def restart(key_weight: Floats, chunk_weight: Floats, key_share: float | None) -> tuple[Floats, Floats]:
+    """Restart shares of keys and chunks, to sum 1: by a fixed share of the keys, or all by weight."""
+    keys, chunks = key_weight.sum(), chunk_weight.sum()
+    if key_share is None or keys <= 0 or chunks <= 0:
+        total = keys + chunks
+        return (key_weight / total, chunk_weight / total) if total > 0 else (key_weight, chunk_weight)
+    return key_share * key_weight / keys, (1 - key_share) * chunk_weight / chunks
+
+
+def text_weight(arrays: Arrays, keys: WeightedKeys, route: TextRoute, options: SearchOptions) -> float:
+    """`beta = text share · n · max(1, m / 2)`: text counts more where documents are long and keys are wide.
+
+    n is the typical number of chunks a document has, m the effective number of chunks a final key has.
+    Source: docs/algorithm.md §search.11.
+    """
+    return options.text_share * route.chunks_per_document * max(1.0, breadth(arrays, keys) / 2)
+
+
+def breadth(arrays: Arrays, keys: WeightedKeys) -> float:
+    """`m = exp(Σ w ln c)`, w the keys' weights to sum 1, c their chunk counts; 1 without keys."""
+    total = keys.weights.sum()
+    if total <= 0:
+        return 1.0
+    counts = arrays.key_chunks.starts[keys.rows + 1] - arrays.key_chunks.starts[keys.rows]
+    return float(np.exp(keys.weights @ np.log(np.maximum(counts, 1)) / total))
+
+
+def _bridged(arrays: Arrays, reading: Reading, scores: Scores, options: SearchOptions) -> Scores:
+    strength = bridge_strength(arrays, reading, scores.route.chunks_per_document, options)
+    if strength <= 0:
+        return scores
+    root = np.sqrt(scores.final)
+    allowed = reading.query.allowed.chunks if reading.query.allowed else None
+    bridges = build_bridges(arrays, root, reading.terms, options, allowed)
+    added = np.zeros(len(root))
+    added[bridges.ends] = strength * bridges.gains
+    return replace(scores, final=root + added, bridge=added, bridges=bridges)
+
+
+def bridge_strength(arrays: Arrays, reading: Reading, length: float, options: SearchOptions) -> float:
+    """`strength / n + (1 − 1 / n) · g`: g = 1 if the query names some chunk's main key, else the doubt."""
+    if options.bridge_strength <= 0:
+        return 0.0
+    named = [arrays.is_main_key[rows].any() for _, rows in reading.mentions]
+    trust = 1.0 if any(named) else options.bridge_doubt
+    return options.bridge_strength / length + (1 - 1 / length) * trust

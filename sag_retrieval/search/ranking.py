@@ -1,0 +1,55 @@
+"""From scores of all chunks to the best of them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import TypeVar
+
+import numpy as np
+
+from sag_retrieval.search.method import Flags, Floats, Ranking, Rows
+
+Result = TypeVar("Result")
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """Seconds each named step took; time is measured, never used."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def __call__(self, step: str, work: Callable[[], Result]) -> Result:
+        """Do the work and note its time under the step's name."""
+        start = perf_counter()
+        result = work()
+        self.seconds[step] = perf_counter() - start
+        return result
+
+
+def best_rows(scores: Floats, k: int, allowed: Flags | None = None) -> Rows:
+    """The k best allowed rows, best first, ties by row; fewer only where fewer are allowed.
+
+    Rows with score 0 are found only under a restriction: three that fit among a million are three results.
+    """
+    rows = np.flatnonzero(scores > 0 if allowed is None else allowed)
+    if len(rows) > k > 0:
+        least = np.partition(scores[rows], -k)[-k]
+        rows = rows[scores[rows] >= least]
+    return rows[np.argsort(-scores[rows], kind="stable")][: max(k, 0)].astype(np.int32)
+
+
+def rank_by(
+    scores: Floats,
+    k: int,
+    allowed: Flags | None = None,
+    parts: Mapping[str, Floats] | None = None,
+    seconds: Mapping[str, float] | None = None,
+) -> Ranking:
+    """The ranking that scores of all chunks give, with the parts of the chosen ones."""
+    rows = best_rows(scores, k, allowed)
+    return Ranking(
+        chunks=rows,
+        scores=scores[rows],
+        parts={name: part[rows] for name, part in (parts or {}).items()},
+        seconds=seconds or {},
+    )

@@ -1,0 +1,38 @@
+"""The atomic search on one page: expand the query to keys, hop on, rank the chunks."""
+
+from sag_retrieval.release.index import Index
+from sag_retrieval.search.expand import expand
+from sag_retrieval.search.hops import hop_on
+from sag_retrieval.search.method import Method, Query, Ranking
+from sag_retrieval.search.options import SearchOptions
+from sag_retrieval.search.rank import rank
+from sag_retrieval.search.ranking import Stopwatch
+from sag_retrieval.search.reading import read_query
+from sag_retrieval.search.trace import Search, make_ranking
+
+
+def search_method(options: SearchOptions) -> Method:
+    """Graph search with these options, as a method."""
+
+    def method(index: Index, query: Query) -> Ranking:
+        return search(index, query, options)
+
+    return method
+
+
+def search(index: Index, query: Query, options: SearchOptions) -> Ranking:
+    """The chunks that answer a query: query → (key ↔ event) → chunk.
+
+    Raises:
+        QueryError: If the query is empty.
+
+    Source:
+        docs/algorithm.md §search.
+
+    """
+    watch = Stopwatch()
+    reading = watch("read", lambda: read_query(index, query))
+    expansion = watch("expand", lambda: expand(index, reading, options))
+    hops = watch("hop", lambda: hop_on(index, reading, expansion.keys, options))
+    scores = watch("rank", lambda: rank(index, reading, hops[-1], options))
+    return make_ranking(Search(index, reading, expansion, hops, scores), watch.seconds)

@@ -66,7 +66,7 @@ def expand(index: Index, reading: Reading, options: SearchOptions) -> Expansion:
 
 
 def seed_keys(index: Index, reading: Reading, options: SearchOptions) -> tuple[WeightedKeys, dict[int, str]]:
-    """Step 1: keys named in the query or given (similarity 1), and keys like either; with the reason of each."""
+    """Step 1: keys named in the query or given (similarity 1), and keys like either; with reasons."""
     allowed = reading.query.allowed.keys if reading.query.allowed else None
     found: dict[int, tuple[float, str]] = {}
     for rows, cosines, reason in _sources(index, reading, options, allowed):

@@ -51,13 +51,10 @@ def ranked_keys(search: Search) -> tuple[RankedKey, ...]:
         row: RankedKey(row, weight, 0, reasons[row])
         for row, weight in zip(seeds.rows.tolist(), seeds.weights.tolist(), strict=True)
     }
-    for row, weight, hop in zip(
-        final.rows.tolist(), final.weights.tolist(), final.hops.tolist(), strict=True
-    ):
-        known = found.get(row)
-        found[row] = RankedKey(
-            row, weight, 0 if known else hop, known.reason if known else "beside a seed key"
-        )
+    columns = final.rows.tolist(), final.weights.tolist(), final.hops.tolist()
+    for row, weight, hop in zip(*columns, strict=True):
+        seed = found.get(row)
+        found[row] = RankedKey(row, weight, 0, seed.reason) if seed else RankedKey(row, weight, hop, _BESIDE)
     return tuple(sorted(found.values(), key=lambda key: (key.hop, -key.weight, key.row)))
 
 
@@ -65,10 +62,11 @@ _BESIDE = "in an event with a seed key"
 
 
 def explain(search: Search, hits: Rows) -> dict[str, Any]:
-    """Seed keys with reasons, keys per hop, candidates per stage, and the way to each hit, as plain values."""
+    """Seed keys with reasons, keys per hop, candidates per stage and the way to each hit, as plain values."""
+    seeds = [key for key in ranked_keys(search) if key.hop == 0]
     return {
         "seeds": [
-            _weighed(search, key) | {"reason": key.reason} for key in ranked_keys(search) if key.hop == 0
+            key_of(search.index, key.row) | {"weight": key.weight, "reason": key.reason} for key in seeds
         ],
         "hops": [_hop(search, number) for number in range(len(search.hops))],
         "stages": _stages(search, hits),

@@ -84,9 +84,9 @@ def align_keys(
     """Which key stands for which.
 
     Equal names, then names equal but for spaces, then but for accents, spelling and legal forms; then what
-    documents and models say is the same; then near vectors. Two specific types never become one; a generic type
-    gives way to the specific one, to the most frequent if there are several. Of equals the most frequent stands,
-    then the first by name, then by id. The order of the rows does not matter.
+    documents and models say is the same; then near vectors. Two specific types never become one; a generic
+    type gives way to the specific one, to the most frequent if there are several. Of equals the most
+    frequent stands, then the first by name, then by id. The order of the rows does not matter.
 
     Args:
         keys: Text keys, each id once.

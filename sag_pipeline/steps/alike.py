@@ -125,8 +125,8 @@ def spelling(word: str) -> str:
 def may_be_same(one: str, other: str) -> bool:
     """Whether two normal names of one type may mean one thing, if their vectors say so.
 
-    No, where numbers differ, where opposite words stand, where Chinese names differ in a character, and where one
-    holds a word of weight that the other lacks; a long word may lack one letter.
+    No, where numbers differ, where opposite words stand, where Chinese names differ in a character, and
+    where one holds a word of weight that the other lacks; a long word may lack one letter.
 
     Example:
         >>> may_be_same("university of oxford", "oxford university"), may_be_same("war i", "war ii")

@@ -20,7 +20,7 @@ Pairs = npt.NDArray[np.int64]
 def near_pairs(
     names: Sequence[str], key_types: Sequence[str], vectors: Vectors, rows: Sequence[int], bound: float
 ) -> Iterator[tuple[int, int, float]]:
-    """Pairs of rows of one type with a rare index term in common and a cosine of `bound` or more, nearest first.
+    """Pairs of rows of one type with a rare term in common and a cosine of `bound` or more, nearest first.
 
     Source:
         docs/algorithm.md §extraction.6.

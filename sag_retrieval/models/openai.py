@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 WINDOW = 32
-"""Requests taken ahead of the answers handed out, times the concurrency: a slow call holds up only the order."""
+"""Requests taken ahead of the answers handed out, times the concurrency: a slow call delays no other."""
 EXPECTED_ANSWER_TOKENS = 400
 """Set aside for an answer under way, until its real length is known."""
 _QUOTED = 4_000
@@ -41,9 +41,9 @@ class _Completion:
 class OpenAIChat:
     """Asks a model for answers of a given shape.
 
-    Calls of all threads share one client, its concurrency, rates, breaker and budget. The shape is asked for as
-    a strict JSON schema, else as JSON, else in words; what the server refused once is not tried again. An answer
-    of the wrong shape is asked for once more with its fault named.
+    Calls of all threads share one client, its concurrency, rates, breaker and budget. The shape is asked
+    for as a strict JSON schema, else as JSON, else in words; what the server refused once is not tried
+    again. An answer of the wrong shape is asked for once more with its fault named.
 
     Source:
         docs/algorithm.md §extraction.1 to §extraction.4.

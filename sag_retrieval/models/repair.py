@@ -1,4 +1,4 @@
-"""JSON out of what a language model wrote: fences, prose, stray commas, Chinese punctuation, a missing end."""
+"""JSON out of what a language model wrote: fences, prose, stray commas, Chinese punctuation, no end."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

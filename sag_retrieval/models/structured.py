@@ -39,8 +39,8 @@ def schema_instruction(answer: type[BaseModel]) -> str:
 def read_answer(text: str, answer: type[Answer]) -> tuple[Answer, bool]:
     """The answer in a text, and whether the text ended early.
 
-    Fences, prose, thoughts, stray commas and Chinese punctuation are read over; unknown fields are dropped; a bare
-    list is taken for an answer's only list. Of a text that ended early the whole items are kept.
+    Fences, prose, thoughts, stray commas and Chinese punctuation are read over; unknown fields are dropped;
+    a bare list is taken for an answer's only list. Of a text that ended early the whole items are kept.
 
     Raises:
         WrongShape: If no answer can be read.

@@ -1,0 +1,179 @@
+"""Paid answers, kept on disk by the hash of what was asked, before anybody uses them."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from sag_retrieval.errors import SagError
+
+_SCHEMA = """
+create table if not exists answers (
+    call_id text primary key, answer text not null, document_id text not null, step text not null,
+    model text not null, input_tokens integer not null, output_tokens integer not null, seconds real not null,
+    calls integer not null, cost real, answered_at text not null default (datetime('now'))
+) without rowid
+"""
+_COLUMNS = "call_id, answer, document_id, step, model, input_tokens, output_tokens, seconds, calls, cost"
+
+
+class CacheError(SagError):
+    """The file of answers cannot be read or written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer and the call that was paid for it; `calls` counts the turns it took."""
+
+    call_id: str
+    answer: str
+    document_id: str
+    step: str
+    model: str
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+    calls: int = 1
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one step paid one model for, ever."""
+
+    step: str
+    model: str
+    answers: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+
+
+class AnswerCache:
+    """Answers in one SQLite file with a write-ahead log.
+
+    SQLite and not files of our own: a commit is on disk or not there at all, whatever moment the process is
+    killed at or the power fails (`synchronous=full`); any number of processes may read and write; a million
+    answers need no index in memory. Answers that threads bring at the same time share one commit, so the
+    disk is waited for once. The file must lie on a local disk: locks of network folders are not to be
+    trusted.
+
+    Source:
+        docs/algorithm.md §extraction.5.
+
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open the file, or make it.
+
+        Raises:
+            CacheError: If it is no file of answers or cannot be written.
+
+        """
+        self._path = path
+        self._pending: list[_Waiting] = []
+        self._pending_lock = threading.Lock()
+        self._write_lock = threading.Lock()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._connection = sqlite3.connect(
+                path, timeout=60, isolation_level=None, check_same_thread=False
+            )
+            self._connection.execute("pragma journal_mode=wal")
+            self._connection.execute("pragma synchronous=full")
+            self._connection.execute(_SCHEMA)
+        except sqlite3.Error as error:
+            raise CacheError(
+                f"{path} cannot be used as the file of answers: {error}; move it away"
+            ) from error
+
+    def close(self) -> None:
+        """Close the file; what was kept is on disk already."""
+        with self._write_lock:
+            self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def find(self, call_id: str) -> Answered | None:
+        """The answer to a call, or None."""
+        with (
+            self._write_lock,
+            closing(
+                self._connection.execute(f"select {_COLUMNS} from answers where call_id = ?", (call_id,))  # noqa: S608
+            ) as rows,
+        ):
+            row = rows.fetchone()
+        return Answered(*row) if row else None
+
+    def keep(self, answered: Answered) -> None:
+        """Write an answer; it is on disk when this returns. The first answer to a call stays.
+
+        Raises:
+            CacheError: If it cannot be written.
+
+        """
+        waiting = _Waiting(answered)
+        with self._pending_lock:
+            self._pending.append(waiting)
+        with self._write_lock:
+            if not waiting.is_written:
+                self._write()
+
+    def spent(self) -> list[Spent]:
+        """What all answers kept here cost, by step and model, over all runs."""
+        query = (
+            "select step, model, count(*), sum(calls), sum(input_tokens), sum(output_tokens), sum(cost) "
+            "from answers group by step, model order by step, model"
+        )
+        with self._write_lock:
+            return [Spent(*row) for row in self._connection.execute(query)]
+
+    def __len__(self) -> int:
+        with self._write_lock:
+            return int(self._connection.execute("select count(*) from answers").fetchone()[0])
+
+    def __iter__(self) -> Iterator[Answered]:
+        """All answers, by call id."""
+        with self._write_lock:
+            rows = self._connection.execute(f"select {_COLUMNS} from answers order by call_id").fetchall()  # noqa: S608
+        return (Answered(*row) for row in rows)
+
+    def _write(self) -> None:
+        """Commit every answer that waits, those of other threads too."""
+        with self._pending_lock:
+            batch, self._pending = self._pending, []
+        rows = [_row(waiting.answered) for waiting in batch]
+        places = ", ".join("?" * 10)
+        try:
+            self._connection.execute("begin immediate")
+            self._connection.executemany(
+                f"insert into answers ({_COLUMNS}) values ({places}) on conflict do nothing",  # noqa: S608
+                rows,
+            )
+            self._connection.execute("commit")
+        except sqlite3.Error as error:
+            if self._connection.in_transaction:
+                self._connection.execute("rollback")
+            with self._pending_lock:
+                self._pending = batch + self._pending
+            raise CacheError(f"cannot keep an answer in {self._path}: {error}") from error
+        for waiting in batch:
+            waiting.is_written = True
+
+
+@dataclass(slots=True)
+class _Waiting:
+    answered: Answered
+    is_written: bool = field(default=False)
+
+
+def _row(answered: Answered) -> tuple[object, ...]:
+    return tuple(getattr(answered, name) for name in _COLUMNS.split(", "))

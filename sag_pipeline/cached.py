@@ -1,0 +1,180 @@
+"""A language model that never pays for one answer twice, and writes down what each call cost."""
+
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+from sag_pipeline.cache import AnswerCache, Answered
+from sag_retrieval.errors import AnswerError, ModelError
+from sag_retrieval.models.background import in_order
+from sag_retrieval.models.prices import Prices
+from sag_retrieval.models.protocols import Answer, ChatModel, Reply, Request, Usage
+
+WINDOW = 32
+"""Requests taken ahead of the answers handed out, times the concurrency."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One row of the table `calls` (`sag_retrieval/release/schema.py`)."""
+
+    call_id: str
+    document_id: str
+    step: str
+    model: str
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+    is_cached: bool
+    cost: float | None
+
+
+def call_id(fingerprint: str, request: Request[Any]) -> str:
+    """The hash of everything an answer depends on: model and its options, prompt, shape, bound.
+
+    Who asks and for which document is left out: the same question is paid once.
+    """
+    parts = (
+        fingerprint,
+        request.system,
+        request.prompt,
+        request.max_tokens,
+        request.answer.model_json_schema(),
+    )
+    return blake2b("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+class CachedChat:
+    """A `ChatModel` that answers from a cache, else asks `inner` and keeps the answer before handing it out.
+
+    Requests that are alike and under way at the same time are asked once. Each call runs in a thread of its
+    own, so that an answer is on disk as soon as it came, whatever answers before it are still waited for.
+
+    Source:
+        docs/algorithm.md §extraction.5.
+
+    """
+
+    def __init__(
+        self,
+        inner: ChatModel,
+        cache: AnswerCache,
+        *,
+        concurrency: int | None = None,
+        prices: Prices | None = None,
+    ) -> None:
+        """`concurrency` and `prices` None: those of `inner`, if it has options."""
+        options = getattr(inner, "options", None)
+        self._inner = inner
+        self._cache = cache
+        self._concurrency = int(concurrency or getattr(options, "concurrency", 16))
+        self._prices: Prices | None = prices or getattr(options, "prices", None)
+        self._fingerprint: str = getattr(inner, "fingerprint", inner.model_id)
+        self._lock = threading.Lock()
+        self._under_way: dict[str, Future[Answered]] = {}
+        self._calls: list[Call] = []
+
+    @property
+    def model_id(self) -> str:
+        """The inner model's."""
+        return self._inner.model_id
+
+    @property
+    def fingerprint(self) -> str:
+        """The inner model's."""
+        return self._fingerprint
+
+    def take_calls(self) -> list[Call]:
+        """Calls since the last time, in the order of their ids: rows for the table `calls`."""
+        with self._lock:
+            taken, self._calls = self._calls, []
+        return sorted(taken, key=lambda call: (call.document_id, call.step, call.call_id, call.is_cached))
+
+    def count_cached(self, requests: Iterable[Request[Any]]) -> int:
+        """How many of the requests would cost nothing."""
+        return sum(self._cache.find(call_id(self._fingerprint, request)) is not None for request in requests)
+
+    def ask(self, request: Request[Answer]) -> Reply[Answer]:
+        """The answer to one request (see `ChatModel`)."""
+        key = call_id(self._fingerprint, request)
+        found = self._cache.find(key)
+        if found is not None:
+            return self._reply(found, request, Usage(0, 1))
+        with self._lock:
+            other = self._under_way.get(key)
+            mine: Future[Answered] = Future()
+            if other is None:
+                self._under_way[key] = mine
+        if other is not None:
+            return self._reply(other.result(), request, Usage(0, 1))
+        try:
+            answered, usage = self._pay(key, request)
+        except BaseException as error:
+            self._finish(key)
+            mine.set_exception(error)
+            raise
+        self._finish(key)
+        mine.set_result(answered)
+        return self._reply(answered, request, usage)
+
+    def ask_all(self, requests: Iterable[Request[Answer]]) -> Iterator[Reply[Answer] | ModelError]:
+        """Answers in the order of the requests (see `ChatModel`); calls under way are finished and kept."""
+        with ThreadPoolExecutor(self._concurrency, thread_name_prefix="sag-cached") as threads:
+
+            def start(request: Request[Answer]) -> Future[Reply[Answer]]:
+                return threads.submit(self.ask, request)
+
+            yield from in_order(requests, start, WINDOW * self._concurrency)
+
+    def _pay(self, key: str, request: Request[Answer]) -> tuple[Answered, Usage]:
+        kept = self._cache.find(key)  # it may have come between the first look and the entry under way
+        if kept is not None:
+            return kept, Usage(0, 1)
+        try:
+            reply = self._inner.ask(request)
+        except AnswerError as error:
+            self._note(key, request, getattr(error, "usage", Usage(1)))
+            raise
+        usage = reply.usage
+        answered = Answered(
+            key,
+            reply.value.model_dump_json(),
+            request.document_id,
+            request.step,
+            self.model_id,
+            usage.input_tokens,
+            usage.output_tokens,
+            usage.seconds,
+            usage.calls,
+            self._prices.cost(usage) if self._prices else None,
+        )
+        self._cache.keep(answered)
+        return answered, usage
+
+    def _finish(self, key: str) -> None:
+        with self._lock:
+            self._under_way.pop(key, None)
+
+    def _reply(self, answered: Answered, request: Request[Answer], usage: Usage) -> Reply[Answer]:
+        self._note(answered.call_id, request, usage)
+        return Reply(request.answer.model_validate_json(answered.answer), usage)
+
+    def _note(self, key: str, request: Request[Any], usage: Usage) -> None:
+        is_cached = usage.cached_calls > 0
+        cost = self._prices.cost(usage) if self._prices else None
+        call = Call(
+            key,
+            request.document_id,
+            request.step,
+            self.model_id,
+            usage.input_tokens,
+            usage.output_tokens,
+            usage.seconds,
+            is_cached,
+            cost,
+        )
+        with self._lock:
+            self._calls.append(call)

@@ -1,0 +1,252 @@
+"""`where`: conditions by field name, compiled to SQL with every value and metadata path as a parameter."""
+
+import datetime as dt
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+from sag_retrieval.errors import FilterError
+from sag_retrieval.text import normal_name
+
+Kind = Literal["text", "number", "flag"]
+Value = str | float | bool
+
+OPERATORS: Final = (
+    "eq", "ne", "in", "nin", "gt", "gte", "lt", "lte", "contains", "startswith", "isnull",
+)  # fmt: skip
+COLUMNS: Final[dict[str, tuple[str, Kind]]] = {
+    "document_id": ("d.document_id", "text"),
+    "doc_id": ("d.document_id", "text"),
+    "source": ("d.source", "text"),
+    "title": ("d.title", "text"),
+    "language": ("d.language", "text"),
+    "summary": ("d.summary", "text"),
+    "version": ("d.version", "text"),
+    "char_count": ("d.char_count", "number"),
+    "event_id": ("e.event_id", "text"),
+    "chunk_id": ("e.chunk_id", "text"),
+    "content": ("e.content", "text"),
+    "date": ("e.date", "text"),
+    "event_index": ("e.event_index", "number"),
+}
+
+_LONGEST: Final = 10_000
+_BIGGEST: Final = 2.0**63
+_ORDERS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+_DATE = r"\d{4}(-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?)?)?"
+_IS_DATE = re.compile(_DATE, re.ASCII)
+_METADATA_NAME = re.compile(r"[^\"\\\x00-\x1f]{1,200}")
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A condition over `e` (events) and `d` (documents), its parameters, and whether it needs an event.
+
+    Without an event's condition it holds for a document as a whole, chunks without events included.
+    """
+
+    sql: str
+    parameters: tuple[Value, ...]
+    needs_event: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """How a field's values are read: an expression for each kind; every `?` in it stands for `given`."""
+
+    name: str
+    by_kind: Mapping[Kind, str]
+    given: str = ""
+    is_key: bool = False
+    needs_event: bool = False
+
+    def read(self, kind: Kind) -> tuple[str, list[Value]]:
+        if kind not in self.by_kind:
+            raise FilterError(f"filter field {self.name!r} holds {' or '.join(self.by_kind)}, not {kind}")
+        sql = self.by_kind[kind]
+        return sql, [self.given] * sql.count("?")
+
+
+def compile_where(where: Mapping[str, object], scope: Sequence[str] = ()) -> Where:
+    """All conditions of `where`, joined by AND.
+
+    Fields are `name` or `name__operator`: columns of documents and events, `metadata.<name>`, `key.<type>`,
+    and the names in `scope`, which stand for metadata of that name. The Python type of the value chooses what
+    it is compared with: text, number or flag. A value None leaves its condition out.
+
+    Raises:
+        FilterError: If a field or operator is unknown, or a value does not fit it.
+
+    Source:
+        docs/algorithm.md §filters.2
+
+    """
+    parts: list[str] = []
+    parameters: list[Value] = []
+    needs_event = False
+    for name, value in where.items():
+        field, operator = _field_and_operator(name, scope)
+        if value is None:
+            continue
+        sql, given = _condition(field, operator, value)
+        if field.is_key:
+            sql, given = _carried(field, operator, sql, given, value)
+        parts.append(f"({sql})")
+        parameters += given
+        needs_event |= field.needs_event
+    return Where(" AND ".join(parts) or "TRUE", tuple(parameters), needs_event)
+
+
+def _field_and_operator(name: str, scope: Sequence[str]) -> tuple[_Field, str]:
+    field, mark, operator = name.rpartition("__")
+    if not mark:
+        field, operator = name, "eq"
+    if operator not in OPERATORS:
+        raise FilterError(f"unknown operator {operator!r} in filter field {name!r}; known: {list(OPERATORS)}")
+    return _field(field, scope), operator
+
+
+def _field(name: str, scope: Sequence[str]) -> _Field:
+    space, dot, inner = name.partition(".")
+    if name in scope:
+        return _metadata_field(name, name)
+    if name in COLUMNS:
+        column, kind = COLUMNS[name]
+        return _Field(name, {kind: column}, needs_event=column.startswith("e."))
+    if dot and space == "metadata" and _METADATA_NAME.fullmatch(inner):
+        return _metadata_field(name, inner)
+    if dot and space == "key" and inner:
+        values: dict[Kind, str] = {
+            "text": "k.value_string",
+            "number": "k.value_number",
+            "flag": "k.value_bool",
+        }
+        return _Field(name, values, given=_checked_text(name, inner), is_key=True, needs_event=True)
+    known = [*COLUMNS, *scope, "metadata.<name>", "key.<type>"]
+    raise FilterError(f"unknown filter field {name!r:.80}; known: {known}")
+
+
+def _metadata_field(name: str, inner: str) -> _Field:
+    kinds = {"text": "'VARCHAR'", "number": "'BIGINT', 'UBIGINT', 'HUGEINT', 'DOUBLE'", "flag": "'BOOLEAN'"}
+    casts = {"text": "{}", "number": "TRY_CAST({} AS DOUBLE)", "flag": "TRY_CAST({} AS BOOLEAN)"}
+    read = "json_extract_string(d.metadata, ?)"
+    by_kind: dict[Kind, str] = {
+        kind: f"CASE WHEN json_type(d.metadata, ?) IN ({kinds[kind]}) THEN {casts[kind].format(read)} END"
+        for kind in get_args(Kind)
+    }
+    return _Field(name, by_kind, given=f'$."{_checked_text(name, inner)}"')
+
+
+def _condition(field: _Field, operator: str, value: object) -> tuple[str, list[Value]]:
+    if operator == "isnull":
+        return _is_null(field, value)
+    if operator in {"in", "nin"} and not isinstance(value, str):
+        return _in_list(field, operator, value)
+    checked = _value(field.name, value)
+    if operator in {"eq", "in"}:
+        return _equals(field, checked)
+    if operator in {"ne", "nin"}:
+        sql, given = _equals(field, checked)
+        return f"NOT coalesce({sql}, FALSE)", given
+    if operator in _ORDERS:
+        return _ordered(field, operator, checked)
+    return _within(field, operator, checked)
+
+
+def _equals(field: _Field, value: Value) -> tuple[str, list[Value]]:
+    sql, given = field.read(_kind(value))
+    folded = normal_name(value) if field.is_key and isinstance(value, str) else ""
+    if folded:
+        return f"{sql} = ? OR k.name = ?", [*given, value, folded]
+    return f"{sql} = ?", [*given, value]
+
+
+def _in_list(field: _Field, operator: str, value: object) -> tuple[str, list[Value]]:
+    if not isinstance(value, list | tuple | set | frozenset) or len(value) > _LONGEST:
+        raise FilterError(f"{field.name}__{operator} takes a list of at most {_LONGEST} values")
+    listed = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
+    parts = [_equals(field, _value(field.name, item)) for item in listed]
+    sql = " OR ".join(f"({part})" for part, _ in parts) or "FALSE"
+    given = [item for _, items in parts for item in items]
+    return (sql if operator == "in" else f"NOT coalesce({sql}, FALSE)"), given
+
+
+def _ordered(field: _Field, operator: str, value: Value) -> tuple[str, list[Value]]:
+    """An order of numbers, or of dates as text: up to the shorter one's day, month or year."""
+    sql, given = field.read(_kind(value))
+    if isinstance(value, bool):
+        raise FilterError(f"{field.name}__{operator} takes a number or an ISO date, not a flag")
+    if not isinstance(value, str):
+        return f"{sql} {_ORDERS[operator]} ?", [*given, value]
+    if not _IS_DATE.fullmatch(value):
+        raise FilterError(
+            f"{field.name}__{operator} takes a number or an ISO date such as 2024-05, got {value!r}"
+        )
+    prefix = f"left({sql}, {len(value)}) {_ORDERS[operator]} ?"
+    return f"regexp_full_match({sql}, '{_DATE}') AND {prefix}", [*given, *given, value]
+
+
+def _within(field: _Field, operator: str, value: Value) -> tuple[str, list[Value]]:
+    if operator == "contains" and "json_type" in field.by_kind.get("text", ""):
+        listed = "json_contains(json_extract(d.metadata, ?), to_json(?))"
+        text, given = ("FALSE", []) if not isinstance(value, str) else _within_text(field, operator, value)
+        return f"{text} OR {listed}", [*given, field.given, value]
+    if not isinstance(value, str):
+        raise FilterError(f"{field.name}__{operator} takes text, got {value!r}")
+    return _within_text(field, operator, value)
+
+
+def _within_text(field: _Field, operator: str, value: str) -> tuple[str, list[Value]]:
+    sql, given = field.read("text")
+    return f"{'contains' if operator == 'contains' else 'starts_with'}({sql}, ?)", [*given, value]
+
+
+def _is_null(field: _Field, value: object) -> tuple[str, list[Value]]:
+    if not isinstance(value, bool):
+        raise FilterError(f"{field.name}__isnull takes True or False, got {value!r}")
+    if field.is_key:
+        return "TRUE", []
+    sql, given = field.read(next(iter(field.by_kind)))
+    if "flag" in field.by_kind:
+        sql, given = "json_extract_string(d.metadata, ?)", [field.given]
+    return f"{sql} IS {'' if value else 'NOT '}NULL", given
+
+
+def _carried(
+    field: _Field, operator: str, sql: str, given: list[Value], value: object
+) -> tuple[str, list[Value]]:
+    """The events that carry a key of the type for which the condition holds."""
+    inverse = "NOT " if operator == "isnull" and value is True else ""
+    carrying = "SELECT l.event_id FROM event_keys AS l JOIN keys AS k ON k.key_id = l.key_id"
+    condition = f"e.event_id {inverse}IN ({carrying} WHERE k.key_type = ? AND ({sql}))"
+    return condition, [field.given, *given]
+
+
+def _kind(value: Value) -> Kind:
+    if isinstance(value, bool):
+        return "flag"
+    return "text" if isinstance(value, str) else "number"
+
+
+def _value(name: str, value: object) -> Value:
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if isinstance(value, str):
+        return _checked_text(name, value)
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int | float) and math.isfinite(value) and abs(value) <= _BIGGEST:
+        return value
+    raise FilterError(f"filter field {name!r} takes text, a number, a flag or a date, got {value!r:.80}")
+
+
+def _checked_text(name: str, text: str) -> str:
+    if len(text) > _LONGEST:
+        raise FilterError(f"filter field {name!r:.80}: {len(text)} characters, allowed are {_LONGEST}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise FilterError(f"filter field {name!r:.80}: broken text, {error.reason}") from error
+    return text

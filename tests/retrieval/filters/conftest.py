@@ -41,25 +41,11 @@ def database(tmp_path_factory):
     path = tmp_path_factory.mktemp("release") / "sag.duckdb"
     connection = duckdb.connect(str(path))
     for table, rows in _tables().items():
-        names = (
-            ["row", *TABLES[table].names]
-            if table not in {"event_keys", "chunk_keys"}
-            else TABLES[table].names
-        )
-        names += {"events": ["chunk_row", "document_row"], "chunks": ["document_row"]}.get(table, [])
-        kinds = {
-            f.name: {"string": "VARCHAR", "double": "DOUBLE", "bool": "BOOLEAN"}.get(str(f.type), "INTEGER")
-            for f in TABLES[table]
-        }
-        columns = ", ".join(f'"{name}" {kinds.get(name, "INTEGER")}' for name in names)
-        connection.execute(f"CREATE TABLE {table} ({columns})")
+        connection.execute(f"CREATE TABLE {table} ({_columns(table)})")
         for row in rows:
             places = ", ".join("?" for _ in row)
             given = ", ".join(f'"{name}"' for name in row)
             connection.execute(f"INSERT INTO {table} ({given}) VALUES ({places})", list(row.values()))
-    for table in ("sections", "triples", "key_aliases"):
-        columns = ", ".join(f'"{name}" VARCHAR' for name in TABLES[table].names)
-        connection.execute(f"CREATE TABLE {table} ({columns})")
     connection.close()
     return path
 
@@ -71,13 +57,22 @@ def door(database):
     with_scope.close()
 
 
+def _columns(table):
+    kinds = {"string": "VARCHAR", "double": "DOUBLE", "bool": "BOOLEAN", "int32": "INTEGER"}
+    columns = [f'"{field.name}" {kinds[str(field.type)]}' for field in TABLES[table]]
+    numbers = {"documents": ["row"], "chunks": ["row", "document_row"], "keys": ["row"]}
+    numbers["events"] = ["row", "chunk_row", "document_row"]
+    return ", ".join([*(f'"{name}" INTEGER' for name in numbers.get(table, [])), *columns])
+
+
 def _tables():
     document_row = {d[0]: row for row, d in enumerate(DOCUMENTS)}
     chunk_row = {c[0]: row for row, c in enumerate(CHUNKS)}
     return {
         "documents": [
             {"row": row, "document_id": d, "source": "s", "title": title, "language": language,
-             "text": title * 3, "summary": "", "metadata": json.dumps(metadata), "version": "v", "char_count": len(title) * 3}
+             "text": title * 3, "summary": "", "metadata": json.dumps(metadata), "version": "v",
+             "char_count": len(title) * 3}
             for row, (d, title, language, metadata) in enumerate(DOCUMENTS)
         ],
         "chunks": [
@@ -102,4 +97,7 @@ def _tables():
               for e, k in LINKS),
             {"chunk_id": "c1", "key_id": "k7", "count": 1, "is_main": True},
         ],
+        "sections": [],
+        "triples": [],
+        "key_aliases": [],
     }  # fmt: skip

@@ -77,7 +77,7 @@ def test_a_missing_or_foreign_file_is_said_so(tmp_path):
 
 def test_a_refused_restriction_says_so_each_time(door):
     for _ in range(2):
-        with pytest.raises(FilterError, match="DROP|only SELECT"):
+        with pytest.raises(FilterError, match="only SELECT"):
             door.allowed("DROP TABLE events")
 
 

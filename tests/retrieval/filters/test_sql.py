@@ -14,28 +14,59 @@ LET_THROUGH = [
     ("select EVENT_ID from EVENTS where event_index > 0;", "event_id", "e1"),
     ("SELECT document_id FROM documents WHERE language = 'zh'", "document_id", "d1"),
     ("SELECT chunk_id FROM chunks WHERE chunk_index = 1", "chunk_id", "c1"),
-    ("SELECT e.event_id FROM events e JOIN documents d USING (document_id) WHERE d.title LIKE 'App%'",
-     "event_id", "e0 e1 e2"),
-    ("SELECT event_id FROM event_keys JOIN keys USING (key_id) WHERE key_type = 'amount' AND value_number >= 2",
-     "event_id", "e1"),
-    ("WITH big AS (SELECT document_id, count(*) AS n FROM events GROUP BY 1), x AS (SELECT * FROM big WHERE n > 1)"
-     " SELECT document_id FROM x", "document_id", "d0"),
-    ("SELECT event_id FROM events WHERE chunk_id IN (SELECT chunk_id FROM chunk_keys WHERE is_main)", "event_id", "e2"),
-    ("SELECT event_id FROM events WHERE EXISTS (SELECT * FROM event_keys k WHERE k.event_id = events.event_id"
-     " AND k.key_id = 'k3')", "event_id", "e3"),
-    ("SELECT event_id FROM events WHERE date >= '2021' UNION SELECT event_id FROM events WHERE date IS NULL",
-     "event_id", "e1 e2 e3"),
+    (
+        "SELECT e.event_id FROM events e JOIN documents d USING (document_id) WHERE d.title LIKE 'App%'",
+        "event_id",
+        "e0 e1 e2",
+    ),
+    (
+        "SELECT event_id FROM event_keys JOIN keys USING (key_id) WHERE key_type = 'amount' AND value_number > 2",
+        "event_id",
+        "e1",
+    ),
+    (
+        "WITH a AS (SELECT document_id, count(*) AS n FROM events GROUP BY 1), b AS (SELECT * FROM a WHERE n > 1) "
+        "SELECT document_id FROM b",
+        "document_id",
+        "d0",
+    ),
+    (
+        "SELECT event_id FROM events WHERE chunk_id IN (SELECT chunk_id FROM chunk_keys WHERE is_main)",
+        "event_id",
+        "e2",
+    ),
+    (
+        "SELECT event_id FROM events WHERE EXISTS "
+        "(SELECT * FROM event_keys k WHERE k.event_id = events.event_id AND k.key_id = 'k3')",
+        "event_id",
+        "e3",
+    ),
+    (
+        "SELECT event_id FROM events WHERE date >= '2021' UNION SELECT event_id FROM events WHERE date IS NULL",
+        "event_id",
+        "e1 e2 e3",
+    ),
     ("SELECT document_id FROM documents WHERE metadata->>'$.year' = '2020'", "document_id", "d0 d2"),
-    ("SELECT document_id FROM documents WHERE CAST(metadata->>'$.year' AS DOUBLE) BETWEEN 2021 AND 2022",
-     "document_id", "d1"),
-    ("SELECT event_id FROM (SELECT event_id, row_number() OVER (ORDER BY event_id DESC) AS n FROM events) WHERE n = 1",
-     "event_id", "e4"),
+    (
+        "SELECT document_id FROM documents WHERE CAST(metadata->>'$.year' AS DOUBLE) BETWEEN 2021 AND 2022",
+        "document_id",
+        "d1",
+    ),
+    (
+        "SELECT event_id FROM (SELECT event_id, rank() OVER (ORDER BY event_id DESC) AS n FROM events) WHERE n = 1",
+        "event_id",
+        "e4",
+    ),
     ("(SELECT event_id FROM main.events ORDER BY event_id LIMIT 2)", "event_id", "e0 e1"),
     ("-- first\nSELECT event_id /* ids */ FROM events WHERE content = '苹果公司成立'", "event_id", "e3"),
-    ("FROM events SELECT event_id WHERE CASE WHEN event_index = 1 THEN TRUE ELSE FALSE END", "event_id", "e1"),
+    (
+        "FROM events SELECT event_id WHERE CASE WHEN event_index = 1 THEN TRUE ELSE FALSE END",
+        "event_id",
+        "e1",
+    ),
     ("SELECT NULL AS event_id FROM events", "event_id", ""),
     ("SELECT 'not there' AS chunk_id", "chunk_id", "not there"),
-]  # fmt: skip
+]
 
 CONDITIONS = [
     ("title = 'Apple'", "e0 e1 e2"),
@@ -298,9 +329,11 @@ def test_anything_else_is_refused_with_a_reason(door, sql):
 )
 def test_text_out_of_bounds_is_refused_or_harmless(door, sql):
     try:
-        door.ids(sql)
-    except FilterError as error:
-        assert str(error)
+        ids = door.ids(sql)[1]
+    except FilterError:
+        ids = ()
+
+    assert ids == ()
 
 
 def test_the_attacks_are_many_and_left_no_trace(door, database):

@@ -213,10 +213,10 @@ def test_the_attacks_are_many():
 def test_an_attack_as_field_operator_or_value_is_an_error_or_matches_nothing(door, where):
     try:
         ids = found(door, where)
-    except FilterError as error:
-        assert str(error)
-    else:
-        assert ids == ()
+    except FilterError:
+        ids = ()
+
+    assert ids == ()
 
 
 def test_the_tables_are_intact_after_all_attacks(door):
@@ -241,7 +241,7 @@ def test_values_never_enter_the_text_of_a_condition(field, operator, value):
     except FilterError:
         return
 
-    again = {"x": 7, 7.0: 7} and compile_where({f"{field}__{operator}": _other(value)})
+    again = compile_where({f"{field}__{operator}": _other(value)})
     assert compiled.sql == again.sql
     assert len(compiled.parameters) == len(again.parameters) == compiled.sql.count("?")
 

@@ -15,7 +15,7 @@ def bars(values: Mapping[str, float], title: str) -> str:
     rows = "".join(
         f'<text x="{_LABEL - 8}" y="{_ROW * n + 40}" text-anchor="end">{escape(name)}</text>'
         f'<rect x="{_LABEL}" y="{_ROW * n + 27}" width="{max(1, _BAR * value / most):.0f}" height="16" fill="#4f7cac"/>'
-        f'<text x="{_LABEL + _BAR * value / most + 6:.0f}" y="{_ROW * n + 40}">{value:,.4g}</text>'
+        f'<text x="{_LABEL + _BAR * value / most + 6:.0f}" y="{_ROW * n + 40}">{value:,.0f}</text>'
         for n, (name, value) in enumerate(values.items())
     )
     width, height = _LABEL + _BAR + 90, _ROW * len(values) + 40

@@ -1,6 +1,5 @@
 """Running the job `ingest` from the command line or from code, as Dagster runs it."""
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,6 @@ from sag_retrieval.errors import SagError
 @contextmanager
 def _instance() -> Iterator[dg.DagsterInstance]:
     """The instance that `dagster dev` shows from this folder; one in memory where there is none."""
-    logging.getLogger("dagster").setLevel(logging.WARNING)
     if Path("dagster.yaml").is_file():
         with dg.DagsterInstance.from_config(".") as instance:
             yield instance
@@ -33,7 +31,8 @@ def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any
     """
     with _instance() as instance:
         job = defs.resolve_job_def(name)
-        result = job.execute_in_process(run_config=dict(run_config), instance=instance, raise_on_error=False)
+        config = {**run_config, "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+        result = job.execute_in_process(run_config=config, instance=instance, raise_on_error=False)
     if not result.success:
         raise SagError(f"job {name!r} failed: {_reason(result)}")
     found: dict[str, dict[str, Any]] = {}
@@ -69,6 +68,7 @@ def run_ingest(sources: Sequence[str]) -> dict[str, Any]:
         "is_new": made["release"]["is_new"],
         "put_aside": made["documents"]["failed"],
         "steps": {
-            name: {c: values[c] for c in counts if c in values} for name, values in made.items()
+            name: {c: values[c] for c in counts if isinstance(values.get(c), int | float)}
+            for name, values in made.items()
         },
     }

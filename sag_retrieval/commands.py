@@ -77,9 +77,9 @@ def search(  # noqa: PLR0913  one argument an option
     from sag_retrieval import open_release  # noqa: PLC0415  `sag --help` stays quick
 
     with open_release(release=release_id) as release:
-        result = release.search(query, list(keys), sql, top_k, method=method, segments=segments)
+        result = release.search(query, list(keys), sql, top_k, method=method, segments=segments, explain=explain)
     if is_json:
-        print_json(result.to_json(explain=explain))
+        print_json(result.to_dict())
     else:
         show.result(Console(), result, explain=explain)
 

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from sag_retrieval.models.open import open_chat, open_embedder
 from sag_retrieval.models.protocols import ChatModel
+from sag_retrieval.query.protocols import Search
 from sag_retrieval.release.files import Manifest
 from sag_retrieval.release.index import Index
 from sag_retrieval.release.reader import Reader, open_reader
 from sag_retrieval.search.method import Query
-from sag_retrieval.search.methods import method_named
-from sag_retrieval.search.result import SearchResult, hydrate
+from sag_retrieval.search.hydrate import hydrate
+from sag_retrieval.search.methods import find_method
+from sag_retrieval.search.result import SearchResult
 from sag_retrieval.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -70,6 +72,7 @@ class Release:
         *,
         method: str = "sag",
         where: Mapping[str, Any] | None = None,
+        explain: bool = False,
     ) -> SearchResult:
         """The best chunks for a query, each with its events and keys.
 
@@ -81,6 +84,7 @@ class Release:
             top_k: How many hits at the most.
             method: One of the contract's methods.
             where: Conditions such as `{"language": "zh", "key.person": "…", "key.amount__gte": 3}`.
+            explain: Fill `result.trace`: what each stage had, and the way from the query to each hit.
 
         Raises:
             QueryError: If the query is empty or the method unknown.
@@ -88,9 +92,19 @@ class Release:
 
         """
         allowed = self._reader.door.allowed(sql, where) if sql or where else None
-        asked = Query(query, tuple(keys or ()), top_k, allowed)
-        ranking = method_named(method, chat=self.chat, home=self._reader.folder)(self.index, asked)
-        return hydrate(self.index, asked, ranking, release=self.release_id, method=method)
+        asked = Query(query, tuple(keys or ()), top_k, allowed, explain=explain)
+        ranking = find_method(method)(self.index, asked)
+        return hydrate(self.index, ranking, query=query, release=self.release_id, method=method)
+
+    def searcher(self, method: str = "sag") -> Search:
+        """Its search by one method, as evaluation and asking call it."""
+
+        def search(
+            text: str, keys: Sequence[str] = (), sql: str | None = None, top_k: int = 10
+        ) -> SearchResult:
+            return self.search(text, keys, sql, top_k, method=method)
+
+        return search
 
     def close(self) -> None:
         """Let `sag releases prune` have it."""

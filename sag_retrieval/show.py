@@ -28,7 +28,7 @@ def result(console: Console, found: Any, *, explain: bool) -> None:  # noqa: ANN
         console.print(f"[dim]{escape(hit.document_id)} {hit.start}–{hit.end}[/dim]", highlight=False)
         console.print("  " + escape(" ".join(hit.text.split())), highlight=False)
         if hit.keys:
-            names = " · ".join(str(key["value"]) for key in hit.keys[:_SHOWN_KEYS])
+            names = " · ".join(str(key.value) for key in hit.keys[:_SHOWN_KEYS])
             console.print(f"  [cyan]{escape(names)}[/cyan]", highlight=False)
         if explain:
             _explain(console, hit)

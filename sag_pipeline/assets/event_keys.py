@@ -6,7 +6,6 @@ import dagster as dg
 
 from sag_pipeline.publish.links import LINK_TABLES, make_links
 from sag_pipeline.resources import Workshop
-from sag_pipeline.steps.align import align_table
 
 
 @dg.asset(group_name="extract", deps=["keys"], kinds={"parquet", "duckdb"}, owners=["team:sag"])
@@ -17,7 +16,7 @@ def event_keys(workshop: Workshop) -> dg.MaterializeResult:  # type: ignore[type
         state = store.state_hash(["keys"])
         is_new = not store.is_current_whole("event_keys", state)
         if is_new:
-            made = make_links(store, align_table)
+            made = make_links(store)
             for name in LINK_TABLES:
                 store.commit_whole(name, made[name], state)
         tables = {name: store.whole(name) for name in LINK_TABLES}

@@ -5,6 +5,7 @@ import dagster as dg
 from sag_pipeline.offline.keys import offline_keys
 from sag_pipeline.resources import Workshop
 from sag_pipeline.steps.events import given_events
+from sag_pipeline.steps.keys import main_keys
 from sag_pipeline.work import Inputs, each
 from sag_retrieval.records import EventKey
 

@@ -1,11 +1,13 @@
 """The links of a release: keys as documents spell them, aligned over all documents, and who carries which."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 
 import duckdb
 import pyarrow as pa
 
+from sag_pipeline.steps.align import Aligned, KeyColumns, align_keys
 from sag_pipeline.store.store import Store
+from sag_retrieval.release.schema import TABLES
 from sag_retrieval.text import normal_name
 
 LINK_TABLES = ("event_keys", "canonical", "key_names", "key_aliases")
@@ -22,20 +24,18 @@ _LINKED = """
     FROM raw_keys k LEFT JOIN canonical c USING (key_id) ORDER BY 1, 2
 """
 
-AlignKeys = Callable[[pa.Table], tuple[pa.Table, pa.Table]]
-"""Distinct keys (key_id, key_type, value_string, name, event_count) → (key_id, canonical) of those that were merged,
-and the rows of table `key_aliases`."""
-
-
-def make_links(store: Store, align: AlignKeys) -> dict[str, pa.Table]:
+def make_links(store: Store) -> dict[str, pa.Table]:
     """The tables of `LINK_TABLES` from the current keys of all documents."""
     connection = duckdb.connect(config={"memory_limit": "2GB"})
     try:
         _collect(connection, store.scan("keys"))
         distinct = connection.sql(_DISTINCT).to_arrow_table()
-        names = pa.array([normal_name(v) if v else "" for v in distinct["value_string"].to_pylist()], pa.string())
-        distinct = distinct.append_column("name", names)
-        canonical, aliases = align(distinct)
+        names = [normal_name(value) if value else "" for value in distinct["value_string"].to_pylist()]
+        rows = align_keys(_text_keys(distinct, names)).rows
+        canonical = pa.table(
+            {"key_id": [row.alias_key_id for row in rows], "canonical": [row.key_id for row in rows]},
+            schema=pa.schema({"key_id": pa.string(), "canonical": pa.string()}),
+        )
         connection.register("canonical", canonical)
         linked = connection.sql(_LINKED).to_arrow_table()
     finally:
@@ -43,9 +43,33 @@ def make_links(store: Store, align: AlignKeys) -> dict[str, pa.Table]:
     return {
         "event_keys": linked,
         "canonical": canonical,
-        "key_names": distinct.select(["key_id", "name"]),
-        "key_aliases": aliases,
+        "key_names": pa.table({"key_id": distinct["key_id"], "name": pa.array(names, pa.string())}),
+        "key_aliases": _aliases(rows),
     }
+
+
+def _text_keys(distinct: pa.Table, names: Sequence[str]) -> KeyColumns:
+    rows = [n for n, value in enumerate(distinct["value_string"].to_pylist()) if value is not None]
+    columns = [distinct[c].take(pa.array(rows, pa.int64())).to_pylist() for c in _KEY_COLUMNS]
+    ids, types, values, counts = columns
+    return KeyColumns(ids, types, values, [names[row] for row in rows], counts)
+
+
+_KEY_COLUMNS = ("key_id", "key_type", "value_string", "event_count")
+
+
+def _aliases(rows: Sequence[Aligned]) -> pa.Table:
+    schema = TABLES["key_aliases"].remove_metadata()
+    unique = {(row.key_id, row.alias): row for row in rows}
+    columns = {
+        "alias": [row.alias for row in unique.values()],
+        "key_id": [row.key_id for row in unique.values()],
+        "reason": [row.reason for row in unique.values()],
+        "score": [float(row.score) for row in unique.values()],
+    }
+    return pa.table(columns, schema=pa.schema([f.remove_metadata() for f in schema])).sort_by(
+        [("key_id", "ascending"), ("alias", "ascending")]
+    )
 
 
 def event_counts(linked: pa.Table) -> pa.Table:

@@ -140,6 +140,6 @@ def read_rows(path: Path, tables: tuple[str, ...]) -> dict[str, pa.Table]:
 
 def _rows(connection: duckdb.DuckDBPyConnection, table: str) -> pa.Table:
     order = "row" if table in NUMBERED else ", ".join(ORDER[table])
-    columns = ", ".join(TABLES[table].names)
+    columns = ", ".join(f'"{name}"' for name in TABLES[table].names)  # `end` is a word of SQL
     found = connection.sql(f"SELECT {columns} FROM {table} ORDER BY {order}").to_arrow_table()
     return found.cast(pa.schema([f.remove_metadata() for f in TABLES[table]])).combine_chunks()

@@ -36,7 +36,7 @@ class Search(Protocol):
     """The atomic search of seed 000 §3.1, bound to a release and a method."""
 
     def __call__(
-        self, text: str, keys: Sequence[str] = (), sql: str | None = None, top_k: int = 10
+        self, text: str, /, keys: Sequence[str] = (), sql: str | None = None, top_k: int = 10
     ) -> Result:
         """The best chunks for a text.
 

@@ -14,7 +14,7 @@ from sag_retrieval.reports.groups import (
     measure,
     members_of,
 )
-from sag_retrieval.reports.hierarchy import coarser
+from sag_retrieval.reports.hierarchy import coarser, strongest_ties
 from sag_retrieval.reports.leiden import by_size, partition
 from sag_retrieval.reports.options import ClusterOptions
 
@@ -66,6 +66,7 @@ def build_communities(
     return Communities(
         communities=tuple(communities),
         quality=tuple(quality),
+        ties=tuple(strongest_ties(edges, groups[0], ids[0])),
         edge_count=len(edges.left),
         candidate_count=edges.candidate_count,
         common_keys=edges.common_keys,

@@ -59,12 +59,23 @@ class Quality:
     """Mean over communities of three or more events."""
 
 
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """Summed weight between two communities."""
+
+    one: str
+    other: str
+    weight: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Communities:
     """Every level's communities; within a level larger ones first. Level 0 is the finest."""
 
     communities: tuple[Community, ...]
     quality: tuple[Quality, ...]
+    ties: tuple[Tie, ...] = ()
+    """The strongest ties between communities of level 0."""
     edge_count: int = 0
     candidate_count: int = 0
     common_keys: int = 0

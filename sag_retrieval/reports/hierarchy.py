@@ -1,6 +1,7 @@
 """Levels of communities: coarser ones made of whole finer ones, and sweeps over resolutions, by leidenalg."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import igraph
@@ -9,9 +10,12 @@ import numpy as np
 
 from sag_retrieval.reports.edges import Edges
 from sag_retrieval.reports.events import Floats, Rows
-from sag_retrieval.reports.groups import Quality, measure, sum_by
+from sag_retrieval.reports.groups import Quality, Tie, measure, sum_by
 from sag_retrieval.reports.leiden import by_size, to_graph
 from sag_retrieval.reports.options import ClusterOptions
+
+TIES_KEPT = 6
+"""Ties kept for each community."""
 
 
 def coarser(edges: Edges, group: Rows, options: ClusterOptions, level: int) -> Rows:
@@ -48,6 +52,17 @@ def ties(edges: Edges, group: Rows) -> tuple[Rows, Rows, Floats]:
     code, number = np.unique(low * width + high, return_inverse=True)
     weight = sum_by(number.astype(np.int32), edges.strength[apart], len(code))
     return (code // width).astype(np.int32), (code % width).astype(np.int32), weight
+
+
+def strongest_ties(edges: Edges, group: Rows, ids: Sequence[str]) -> Iterator[Tie]:
+    """The ties that are among the `TIES_KEPT` strongest of either of their groups; `ids` name the groups."""
+    low, high, weight = ties(edges, group)
+    kept: Counter[int] = Counter()
+    for number in np.lexsort((high, low, -weight)).tolist():
+        one, other = int(low[number]), int(high[number])
+        if min(kept[one], kept[other]) < TIES_KEPT:
+            kept.update((one, other))
+            yield Tie(ids[one], ids[other], float(weight[number]))
 
 
 @dataclass(frozen=True, slots=True)

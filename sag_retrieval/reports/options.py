@@ -1,12 +1,13 @@
 """What may be chosen about communities and reports, with defaults that need no thought."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from sag_retrieval.errors import SettingsError
 
 Method = Literal["leiden", "leiden-modularity", "louvain", "key-type"]
 _METHODS = ("leiden", "leiden-modularity", "louvain", "key-type")
+_MOST = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,3 +63,52 @@ class ClusterOptions:
             raise SettingsError(f"method is {self.method!r}, allowed are {', '.join(_METHODS)}")
         if self.method == "key-type" and len(self.key_types) != 1:
             raise SettingsError(f"method 'key-type' groups by one key type, got {list(self.key_types)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOptions:
+    """What a report is called, what it is about, and how much of it is told.
+
+    The release, range, counts around the range and models are only told; choosing the events is the caller's work.
+
+    Raises:
+        SettingsError: If a value is out of bounds, with the value and the bound.
+
+    """
+
+    title: str = ""
+    """Empty: the kind of page."""
+    language: Literal["auto", "zh", "en"] = "auto"
+    """Of the page's own words; `auto`: that of most events."""
+    release: str = ""
+    released: str = ""
+    """Date of the release: the report bears no other date."""
+    scope: str = ""
+    """The `sql` or `where` that chose the events; empty: everything."""
+    period: str = ""
+    events_before: int = 0
+    events_after: int = 0
+    """Events before and after the range, told where the range holds none."""
+    models: str = ""
+    failures: int = 0
+    """Communities a model could not describe."""
+    cluster: ClusterOptions = field(default_factory=ClusterOptions)
+    full_articles: int = 40
+    articles: int = 200
+    on_map: int = 60
+    typical: int = 6
+    list_all_up_to: int = 3_000
+    """Reports of more events list only typical and new ones."""
+
+    def __post_init__(self) -> None:
+        """Check every bound once."""
+        for name, value in (
+            ("full_articles", self.full_articles),
+            ("articles", self.articles),
+            ("on_map", self.on_map),
+            ("typical", self.typical),
+        ):
+            if not 1 <= value <= _MOST:
+                raise SettingsError(f"{name} is {value}, allowed are 1 to {_MOST}")
+        if self.language not in ("auto", "zh", "en"):
+            raise SettingsError(f"language is {self.language!r}, allowed are auto, zh, en")

@@ -1,12 +1,13 @@
 """Communities as Arrow tables, and back."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 import numpy as np
 import pyarrow as pa
 
 from sag_retrieval.errors import SchemaMismatch
-from sag_retrieval.reports.groups import Communities, Community, Quality, Sentence
+from sag_retrieval.reports.groups import Communities, Community, Quality, Sentence, Tie
 
 _STRING, _INT, _FLOAT = pa.string(), pa.int32(), pa.float64()
 _SENTENCE = pa.struct([("text", _STRING), ("event_ids", pa.list_(_STRING))])
@@ -32,6 +33,13 @@ COMMUNITY_SCHEMAS: dict[str, pa.Schema] = {
             pa.field("centrality", _FLOAT, nullable=False),
         ]
     ),
+    "community_ties": pa.schema(
+        [
+            pa.field("one", _STRING, nullable=False),
+            pa.field("other", _STRING, nullable=False),
+            pa.field("weight", _FLOAT, nullable=False),
+        ]
+    ),
     "community_levels": pa.schema(
         [
             pa.field("level", _INT, nullable=False),
@@ -45,7 +53,7 @@ COMMUNITY_SCHEMAS: dict[str, pa.Schema] = {
         ]
     ),
 }
-"""Communities, their events (most typical first) and one row of figures a level."""
+"""Communities, their events (most typical first), strongest ties, and one row of figures a level."""
 
 
 def communities_tables(communities: Communities, event_ids: Sequence[str]) -> dict[str, pa.Table]:
@@ -80,6 +88,9 @@ def communities_tables(communities: Communities, event_ids: Sequence[str]) -> di
     return {
         "communities": pa.Table.from_pylist(rows, COMMUNITY_SCHEMAS["communities"]),
         "community_events": _members_table(communities, event_ids),
+        "community_ties": pa.Table.from_pylist(
+            [asdict(each) for each in communities.ties], COMMUNITY_SCHEMAS["community_ties"]
+        ),
         "community_levels": pa.Table.from_pylist(figures, COMMUNITY_SCHEMAS["community_levels"]),
     }
 
@@ -125,6 +136,11 @@ def read_communities(tables: Mapping[str, pa.Table], event_ids: Sequence[str]) -
             if row["community_id"] in members
         ),
         quality=tuple(Quality(**{name: each[name] for name in Quality.__slots__}) for each in figures),
+        ties=tuple(
+            Tie(**each)
+            for each in tables["community_ties"].to_pylist()
+            if each["one"] in members and each["other"] in members
+        ),
         edge_count=first["edge_count"],
         candidate_count=first["candidate_count"],
         common_keys=first["common_keys"],

@@ -180,3 +180,4 @@ def test_tables_bring_the_communities_back():
     assert all(np.array_equal(a.members, b.members) for a, b in zip(back, communities, strict=True))
     assert all(np.allclose(a.centrality, b.centrality) for a, b in zip(back, communities, strict=True))
     assert back.quality == communities.quality
+    assert back.ties == communities.ties

@@ -1,0 +1,1 @@
+"""Documents to releases: Dagster assets over pure steps."""

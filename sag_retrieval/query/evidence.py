@@ -9,7 +9,7 @@ from functools import lru_cache
 from sag_retrieval.sentences import sentence_spans
 from sag_retrieval.text import STOP_WORDS, is_cjk, stem, tokens
 
-_ASKING = frozenset("谁何哪几么吗呢的了是在和与及或请问于被把为个这那此其之中有")
+_ASKING = frozenset("谁何什哪几么吗呢的了是在和与及或请问于被把为个这那此其之中有")
 _ASKING_PAIRS = frozenset({"多少", "怎样", "如下"})
 _ASKING_STEMS = (
     frozenset(stem(word) for word in ("many", "much", "name", "tell", "give", "list")) | STOP_WORDS

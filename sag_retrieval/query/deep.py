@@ -1,0 +1,116 @@
+"""The deep mode: a plan of sub-questions, worked off side by side, looked at again, then the answer."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from sag_retrieval.errors import ModelError
+from sag_retrieval.query.background import Background, find_background
+from sag_retrieval.query.cite import Cited
+from sag_retrieval.query.outcome import Outcome, merge_hits
+from sag_retrieval.query.parts import join_parts
+from sag_retrieval.query.plan import DraftPlan, Edge, Node, Plan, check_plan, single_step
+from sag_retrieval.query.protocols import Hit
+from sag_retrieval.query.session import Session
+from sag_retrieval.query.split import split_question
+from sag_retrieval.query.steps import StepOutcome, asked_question
+from sag_retrieval.query.together import work_off
+from sag_retrieval.query.written import as_lines, extract_answer, write_answer
+
+Known = Mapping[str, StepOutcome]
+
+
+class Verdict(BaseModel):
+    """The model's answer to "is it enough?", with a further plan if it is not."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    is_enough: bool = Field(description="whether what is known answers the question")
+    missing: str = Field(default="", description="what is still missing")
+    nodes: list[Node] = Field(default_factory=list)
+    edges: list[Edge] = Field(default_factory=list)
+
+
+def ask_deep(session: Session) -> Outcome:
+    """The outcome of up to `rounds` plans.
+
+    Source:
+        docs/algorithm.md §rag.6
+
+    """
+    background = find_background(session)
+    known: dict[str, StepOutcome] = {}
+    rounds: list[dict[str, Any]] = []
+    plan: Plan | None = _first_plan(session, background)
+    while plan is not None:
+        _tell_plan(session, plan, len(rounds) + 1)
+        outcomes = work_off(session, plan, known)
+        known |= outcomes
+        rounds.append({"steps": [o.to_trace() for o in outcomes.values()], "notes": list(plan.notes)})
+        is_last = len(rounds) == session.options.rounds or session.chat is None
+        plan = None if is_last else _next_plan(session, known, rounds[-1])
+    hits = evidence(tuple(known.values()), background.hits)
+    cited = write_answer(session, hits, _known_lines(known), lambda: _without_model(session, known, hits))
+    return Outcome(cited, hits, {"background": background.trace, "rounds": rounds})
+
+
+def evidence(outcomes: Sequence[StepOutcome], background: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Hits that steps cite, in the order of the steps; then background and all steps in turn by rank."""
+    cited = [hit for outcome in outcomes for hit in outcome.cited_hits]
+    return merge_hits(cited, background, *(outcome.hits for outcome in outcomes))
+
+
+def _first_plan(session: Session, background: Background) -> Plan:
+    if session.chat is None:
+        return split_question(session.question, session.options.nodes)
+    values = {
+        "passages": background.passages,
+        "keys": background.keys,
+        "question": session.question,
+        "limit": session.options.nodes,
+    }
+    try:
+        draft = session.ask("plan", DraftPlan, values)
+    except ModelError as error:
+        return single_step(session.question, f"there is no plan, the question is asked whole: {error}")
+    return check_plan(draft, question=session.question, limit=session.options.nodes)
+
+
+def _next_plan(session: Session, known: Known, told: dict[str, Any]) -> Plan | None:
+    """A plan for what is missing; None if it is enough, or nothing new would be asked."""
+    values = {"known": _known_lines(known), "question": session.question, "limit": session.options.nodes}
+    try:
+        verdict = session.ask("enough", Verdict, values)
+    except ModelError as error:
+        session.note(f"whether it is enough could not be asked: {error}")
+        return None
+    told |= {"is_enough": verdict.is_enough, "missing": verdict.missing}
+    session.tell("enough", is_enough=verdict.is_enough, missing=verdict.missing)
+    if verdict.is_enough or not any(node.question.strip() for node in verdict.nodes):
+        return None
+    draft = DraftPlan(nodes=verdict.nodes, edges=verdict.edges)
+    plan = check_plan(draft, question=session.question, limit=session.options.nodes, known=known)
+    asked = {outcome.asked for outcome in known.values()}
+    if all(asked_question(step.question, known) in asked for step in plan.steps):
+        session.note("the further plan asks nothing new: stopped")
+        return None
+    return plan
+
+
+def _without_model(session: Session, known: Known, hits: Sequence[Hit]) -> Cited | None:
+    """Answers of the steps that no other step needs; else the best sentences for the whole question."""
+    needed = {need for outcome in known.values() for need in outcome.step.needs}
+    last = [o for node_id, o in known.items() if node_id not in needed and o.cited is not None]
+    return join_parts(session.question, [o.cited for o in last if o.cited]) or extract_answer(session, hits)
+
+
+def _known_lines(known: Known) -> str:
+    return as_lines(outcome.to_line() for outcome in known.values())
+
+
+def _tell_plan(session: Session, plan: Plan, number: int) -> None:
+    for text in plan.notes:
+        session.note(text)
+    steps = [{"id": s.node_id, "question": s.question, "needs": list(s.needs)} for s in plan.steps]
+    session.tell("plan", round=number, steps=steps)

@@ -1,0 +1,42 @@
+"""Answers without a model: the sentences that speak to the question, cited."""
+
+from collections.abc import Sequence
+
+from sag_retrieval.query.answer import Citation
+from sag_retrieval.query.cite import Cited
+from sag_retrieval.query.evidence import Sentence, best_sentences, coverage
+from sag_retrieval.query.protocols import Hit
+from sag_retrieval.text import is_cjk
+
+LEAST_COVERAGE = 0.34
+"""Share of the question's terms that the sentences with their titles must hold to count as an answer."""
+
+
+def extractive_answer(
+    question: str, hits: Sequence[Hit], *, limit: int = 3, budget: int = 600
+) -> Cited | None:
+    """The best sentences in order of their hits, each with its citation; None where they say too little.
+
+    Source:
+        docs/algorithm.md §rag.1
+
+    """
+    titles = [hit.title for hit in hits]
+    chosen = best_sentences(question, [hit.text for hit in hits], titles=titles, limit=limit, budget=budget)
+    if coverage(question, chosen, [titles[s.place] for s in chosen]) < LEAST_COVERAGE:
+        return None
+    citations = tuple(
+        _citation(n, sentence, hits[sentence.place]) for n, sentence in enumerate(chosen, start=1)
+    )
+    joint = "" if is_cjk(question) else " "
+    text = joint.join(f"{_one_line(s.text)} [{n}]" for n, s in enumerate(chosen, start=1))
+    return Cited(text, citations, tuple(dict.fromkeys(s.place for s in chosen)))
+
+
+def _citation(marker: int, sentence: Sentence, hit: Hit) -> Citation:
+    start, end = hit.start + sentence.start, hit.start + sentence.end
+    return Citation(marker, hit.chunk_id, hit.document_id, hit.title, start, end, sentence.text)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

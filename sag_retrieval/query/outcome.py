@@ -1,0 +1,51 @@
+"""What a mode brings back, before it becomes an answer."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import zip_longest
+from typing import Any
+
+from sag_retrieval.query.answer import Answer, not_found
+from sag_retrieval.query.cite import Cited
+from sag_retrieval.query.protocols import Hit
+from sag_retrieval.query.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A cited text or None, all hits in their order of worth, and what is to be told of the way."""
+
+    cited: Cited | None
+    hits: tuple[Hit, ...]
+    trace: Mapping[str, Any] = field(default_factory=dict)
+
+
+def merge_hits(first: Iterable[Hit], *lists: Sequence[Hit]) -> tuple[Hit, ...]:
+    """The first hits, then the others in turn by rank; each chunk once (docs/algorithm.md §rag.5)."""
+    turns = (hit for tier in zip_longest(*lists) for hit in tier if hit is not None)
+    merged: dict[str, Hit] = {}
+    for hit in [*first, *turns]:
+        merged.setdefault(hit.chunk_id, hit)
+    return tuple(merged.values())
+
+
+def to_answer(session: Session, mode: str, outcome: Outcome) -> Answer:
+    """The answer, its cited hits first."""
+    cited = outcome.cited
+    by_chunk = {hit.chunk_id: hit for hit in outcome.hits}
+    first = [by_chunk[c.chunk_id] for c in cited.citations if c.chunk_id in by_chunk] if cited else []
+    trace = {"mode": mode, **outcome.trace, "calls": session.calls, "usage": asdict(session.usage)}
+    answer = Answer(
+        session.question,
+        cited.text if cited else not_found(session.language),
+        mode,
+        cited is not None,
+        cited.citations if cited else (),
+        merge_hits(first, outcome.hits),
+        tuple(session.notes),
+        session.usage,
+        session.seconds,
+        trace,
+    )
+    session.tell("done", is_found=answer.is_found, text=answer.text)
+    return answer

@@ -1,0 +1,33 @@
+"""Several cited texts as one, their markers counted on."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from sag_retrieval.query.answer import Citation
+from sag_retrieval.query.cite import Cited
+from sag_retrieval.text import is_cjk
+
+_MARKER = re.compile(r"\[(\d+)\]")
+
+
+def join_parts(question: str, parts: Sequence[Cited]) -> Cited | None:
+    """The texts one after the other; a place that is cited twice keeps one marker. None without parts."""
+    if not parts:
+        return None
+    citations: dict[tuple[str, int, int], Citation] = {}
+    texts: list[str] = []
+    for part in parts:
+        marker = {}
+        for citation in part.citations:
+            place = (citation.chunk_id, citation.start, citation.end)
+            kept = citations.setdefault(place, replace(citation, marker=len(citations) + 1))
+            marker[citation.marker] = kept.marker
+        texts.append(_MARKER.sub(partial(_renumbered, marker), part.text))
+    joint = "；" if is_cjk(question) else "; "
+    return Cited(joint.join(dict.fromkeys(texts)), tuple(citations.values()), ())
+
+
+def _renumbered(marker: Mapping[int, int], found: re.Match[str]) -> str:
+    return f"[{marker.get(int(found[1]), int(found[1]))}]"

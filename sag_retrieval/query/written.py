@@ -1,0 +1,94 @@
+"""Answers written by a model from passages it is shown, never without a citation."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from sag_retrieval.errors import ModelError
+from sag_retrieval.prompts.passages import numbered
+from sag_retrieval.query.cite import Cited, cite, support
+from sag_retrieval.query.extract import extractive_answer
+from sag_retrieval.query.protocols import Hit
+from sag_retrieval.query.session import Session
+
+EVIDENCE_CHARACTERS = 24_000
+"""Most characters of passages in one prompt."""
+
+
+class WrittenAnswer(BaseModel):
+    """The model's answer to a question or a sub-question, and the numbers of the passages it rests on."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    is_found: bool = Field(description="whether the evidence holds the answer")
+    answer: str = Field(description="the answer; empty if it is not in the evidence")
+    cited: list[int] = Field(default_factory=list, description="numbers of the evidence lines used")
+
+
+def write_answer(
+    session: Session, hits: Sequence[Hit], known: str = "", instead: Callable[[], Cited | None] | None = None
+) -> Cited | None:
+    """The cited answer to the session's question; None where the evidence does not hold it.
+
+    Args:
+        session: The asking.
+        hits: Passages, best first; as many are shown as the options allow.
+        known: Earlier answers as the prompt shows them.
+        instead: What answers when no model can; by default the best sentences.
+
+    """
+    shown = shown_hits(hits[: session.options.evidence])
+    extract = instead or (lambda: extract_answer(session, shown))
+    if session.chat is None or not shown:
+        return extract()
+    try:
+        reply = session.ask(
+            "answer", WrittenAnswer, evidence_values(session.question, shown, known), is_last=True
+        )
+    except ModelError as error:
+        session.note(f"the answer was put together without the model: {error}")
+        return extract()
+    return cited_answer(session, session.question, reply, shown)
+
+
+def extract_answer(session: Session, hits: Sequence[Hit]) -> Cited | None:
+    """The best sentences for the session's question."""
+    return extractive_answer(session.question, hits, limit=session.options.sentences)
+
+
+def cited_answer(session: Session, question: str, reply: WrittenAnswer, shown: Sequence[Hit]) -> Cited | None:
+    """The model's answer with its citations; None if it found nothing, or no passage holds any of it."""
+    if not reply.is_found or not reply.answer.strip():
+        return None
+    cited = cite(question, reply.answer, reply.cited, shown)
+    if cited.citations:
+        return cited
+    numbers = support(reply.answer, shown)
+    if not numbers:
+        session.note(f"an answer to {question!r} rests on no passage: left out")
+        return None
+    return cite(question, reply.answer, numbers, shown)
+
+
+def evidence_values(question: str, shown: Sequence[Hit], known: str) -> dict[str, object]:
+    """Values of the prompts `answer` and `sub_answer`."""
+    evidence = numbered([hit.text for hit in shown], [hit.title for hit in shown])
+    return {"evidence": evidence, "known": known or "-", "question": question}
+
+
+def shown_hits(hits: Iterable[Hit]) -> list[Hit]:
+    """The first hits whose texts fit into a prompt together; the first in any case."""
+    shown: list[Hit] = []
+    used = 0
+    for hit in hits:
+        used += len(hit.text)
+        if shown and used > EVIDENCE_CHARACTERS:
+            break
+        shown.append(hit)
+    return shown
+
+
+def as_lines(rows: Iterable[dict[str, str]]) -> str:
+    """One JSON object a line, as prompts show data."""
+    return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows) or "-"

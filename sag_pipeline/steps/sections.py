@@ -52,9 +52,9 @@ class SectionOptions:
     merge_windows: Merging = "same_title"
     """When the sections on both sides of a window's border are one."""
     min_section: int = 400
-    """Without a model: a shorter section joins its neighbour."""
+    """Without a model: a shorter section joins its neighbour; half of it in Chinese."""
     max_section: int = 6_000
-    """Without a model: a longer section is divided where its words change."""
+    """Without a model: a longer section is divided where its words change; half of it in Chinese."""
 
     def __post_init__(self) -> None:
         """Refuse values out of bounds, with the value and the bound."""

@@ -132,6 +132,8 @@ class EventKey:
     document_id: str
     event_id: str
     key: Key
+    same_as: str | None = None
+    """Id of the event's key that this one is another name of, where the text or the model says so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,13 +26,15 @@ def strict_schema(answer: type[BaseModel]) -> dict[str, Any] | None:
         docs/algorithm.md §extraction.1.
 
     """
-    schema = answer.model_json_schema()
+    schema = _inlined(answer.model_json_schema())
     return _tighten(schema) if _is_closed(schema) else None
 
 
 def schema_instruction(answer: type[BaseModel]) -> str:
     """The line that asks for the shape where the server cannot be told it."""
-    schema = json.dumps(_trim(answer.model_json_schema()), ensure_ascii=False, separators=(",", ":"))
+    schema = json.dumps(
+        _trim(_inlined(answer.model_json_schema())), ensure_ascii=False, separators=(",", ":")
+    )
     return f"Answer with one JSON object and no other text. Its JSON schema: {schema}"
 
 
@@ -96,6 +98,39 @@ def _unwrap(value: Any, answer: type[BaseModel]) -> object:  # noqa: ANN401  any
         if isinstance(inner, dict):
             return inner
     return value
+
+
+def _inlined(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema with its definitions where they are used, which is shorter; unchanged if they are recursive."""
+    definitions = schema.pop("$defs", {})
+    if any(_refers(definitions[name], definitions, {name}) for name in definitions):
+        return schema | {"$defs": definitions}
+    inlined: dict[str, Any] = _put_in(schema, definitions)
+    return inlined
+
+
+def _refers(schema: Any, definitions: dict[str, Any], above: set[str]) -> bool:  # noqa: ANN401  any JSON
+    """Whether a definition leads back to one that leads to it."""
+    if isinstance(schema, list):
+        return any(_refers(item, definitions, above) for item in schema)
+    if not isinstance(schema, dict):
+        return False
+    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+    if name in above:
+        return True
+    inner = [definitions[name]] if name in definitions else list(schema.values())
+    return any(_refers(item, definitions, above | {name}) for item in inner)
+
+
+def _put_in(schema: Any, definitions: dict[str, Any]) -> Any:  # noqa: ANN401  any JSON
+    if isinstance(schema, list):
+        return [_put_in(item, definitions) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+    if name in definitions:
+        return _put_in(definitions[name], definitions)
+    return {key: _put_in(item, definitions) for key, item in schema.items()}
 
 
 def _is_closed(schema: Any) -> bool:  # noqa: ANN401  any JSON

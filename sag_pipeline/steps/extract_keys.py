@@ -1,0 +1,166 @@
+"""Keys by a language model: all events of a chunk in one question, with the keys that are known already."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+
+from sag_pipeline.steps.extract_summaries import prompt_language
+from sag_pipeline.steps.keys import title_key
+from sag_pipeline.steps.known_keys import NO_KNOWN, Known, KnownKey
+from sag_pipeline.steps.typed_values import DEFAULT_TYPES, key_type_of, typed_keys
+from sag_retrieval.errors import SettingsError
+from sag_retrieval.models.protocols import Request
+from sag_retrieval.prompts import load_prompt
+from sag_retrieval.records import Document, Event, EventKey, Key
+
+MOST_KEYS = 16
+"""Of one event; what a model lists beyond is noise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyOptions:
+    """How keys are asked for."""
+
+    types: tuple[str, ...] = DEFAULT_TYPES
+    """What a key's type may be."""
+    is_asked_by_event: bool = False
+    """One question an event, as in the seed, instead of one a chunk: dearer, seldom better."""
+    most_known: int = 40
+    """Known keys in one question."""
+
+    def __post_init__(self) -> None:
+        """Refuse a list of types that leaves nothing to choose."""
+        if not self.types:
+            raise SettingsError("key types are empty; name at least one, such as topic")
+
+
+class ExtractedKey(BaseModel):
+    """One key of an event."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    type: str
+    value: Annotated[str | float | bool, WithJsonSchema({"type": "string"})]
+    same_as: list[str] = Field(default_factory=list)
+
+
+class KeysOfEvent(BaseModel):
+    """The keys of the event with that number."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    event: int
+    keys: list[ExtractedKey]
+
+
+class ExtractedKeys(BaseModel):
+    """The model's answer for one question."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    events: list[KeysOfEvent]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyQuestion:
+    """A question, and the events that its numbers stand for, from 1."""
+
+    request: Request[ExtractedKeys]
+    events: tuple[Event, ...]
+
+
+def key_questions(
+    document: Document,
+    events: Sequence[Event],
+    summary: str,
+    *,
+    known: Sequence[Known] | None = None,
+    options: KeyOptions | None = None,
+    language: str = "auto",
+) -> list[KeyQuestion]:
+    """What to ask for the events of a document, in their order: one question a chunk, or one an event.
+
+    Args:
+        document: Whose events they are.
+        events: Its events, those of a chunk together.
+        summary: Its summary.
+        known: What is known about each event, or None: nothing is.
+        options: Key types and the like.
+        language: `zh`, `en`, or `auto`: the document's.
+
+    Source:
+        docs/algorithm.md §extraction.8.
+
+    """
+    options = options or KeyOptions()
+    prompt = load_prompt("keys", prompt_language(document, language), "sag_pipeline.prompts")
+    known = known or [NO_KNOWN] * len(events)
+    questions = []
+    for group in _groups(events, by_event=options.is_asked_by_event):
+        text = prompt.fill(
+            types=", ".join(options.types),
+            title=document.title,
+            summary=summary,
+            known=_known_lines([known[row] for row in group], options.most_known) or "—",
+            events="\n".join(f"{place}. {events[row].content}" for place, row in enumerate(group, 1)),
+        )
+        request = Request(text, ExtractedKeys, "keys", prompt.system, document.document_id)
+        questions.append(KeyQuestion(request, tuple(events[row] for row in group)))
+    return questions
+
+
+def keys_from_reply(
+    document: Document, events: Sequence[Event], answer: ExtractedKeys, options: KeyOptions | None = None
+) -> list[EventKey]:
+    """The keys of a question's events, by event: the title's first, each once.
+
+    Another name of a key is a key of the event too, and says by `same_as` of which. Numbers that stand for
+    no event are dropped.
+    """
+    options = options or KeyOptions()
+    said: dict[int, list[ExtractedKey]] = {}
+    for one in answer.events:
+        said.setdefault(one.event, []).extend(one.keys)
+    found: list[EventKey] = []
+    title = title_key(document)
+    for number, event in enumerate(events, 1):
+        made = {title.key_id: EventKey(document.document_id, event.event_id, title)} if title else {}
+        for raw in said.get(number, ())[:MOST_KEYS]:
+            for key, same_as in _keys(raw, options.types):
+                made.setdefault(key.key_id, EventKey(document.document_id, event.event_id, key, same_as))
+        found.extend(made.values())
+    return found
+
+
+def _keys(raw: ExtractedKey, types: tuple[str, ...]) -> Iterator[tuple[Key, str | None]]:
+    key_type = key_type_of(raw.type, types)
+    keys = list(typed_keys(key_type, raw.value))
+    yield from ((key, None) for key in keys)
+    if len(keys) == 1 and keys[0].value_string is not None:
+        for alias in raw.same_as:
+            yield from (
+                (key, keys[0].key_id)
+                for key in typed_keys(key_type, alias)
+                if key.key_id != keys[0].key_id and key.value_string is not None
+            )
+
+
+def _groups(events: Sequence[Event], *, by_event: bool) -> list[list[int]]:
+    groups: dict[str, list[int]] = {}
+    for row, event in enumerate(events):
+        groups.setdefault(event.event_id if by_event else event.chunk_id, []).append(row)
+    return list(groups.values())
+
+
+def _known_lines(known: Sequence[Known], most: int) -> str:
+    """Known keys of several events, the nearest of each first, one line a type."""
+    ranked: dict[KnownKey, None] = {}
+    for tier in ([one.direct for one in known], [one.from_events for one in known]):
+        for place in range(max(map(len, tier), default=0)):
+            ranked.update({keys[place]: None for keys in tier if place < len(keys)})
+    by_type: dict[str, list[str]] = {}
+    for key in list(ranked)[:most]:
+        by_type.setdefault(key.key_type, []).append(key.value)
+    return "\n".join(f"{key_type}: {' | '.join(values)}" for key_type, values in sorted(by_type.items()))

@@ -91,7 +91,7 @@ def _next_plan(session: Session, known: Known, told: dict[str, Any]) -> Plan | N
         return None
     draft = DraftPlan(nodes=verdict.nodes, edges=verdict.edges)
     plan = check_plan(draft, question=session.question, limit=session.options.nodes, known=known)
-    asked = {outcome.asked for outcome in known.values()}
+    asked = {outcome.asked for outcome in known.values() if not outcome.fault}
     if all(asked_question(step.question, known) in asked for step in plan.steps):
         session.note("the further plan asks nothing new: stopped")
         return None

@@ -29,5 +29,10 @@ def join_parts(question: str, parts: Sequence[Cited]) -> Cited | None:
     return Cited(joint.join(dict.fromkeys(texts)), tuple(citations.values()), ())
 
 
+def without_markers(text: str) -> str:
+    """The text as it reads without its citations."""
+    return re.sub(r"\s*\[\d+\]", "", text)
+
+
 def _renumbered(marker: Mapping[int, int], found: re.Match[str]) -> str:
     return f"[{marker.get(int(found[1]), int(found[1]))}]"

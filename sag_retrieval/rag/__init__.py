@@ -4,7 +4,7 @@ from sag_retrieval.rag.data import RAGData, check_record, docs_of, migrate, refe
 from sag_retrieval.rag.generate import Generator, QAPromptor
 from sag_retrieval.rag.refine import ExtractiveRefiner, ModelRefiner, Refiner, SummaryRefiner
 from sag_retrieval.rag.rerank import CrossEncoderReranker, ModelReranker, PageRankReranker, Reranker
-from sag_retrieval.rag.retrieve import Retriever
+from sag_retrieval.rag.retrieve import Retriever, SagRetriever
 from sag_retrieval.rag.segments import SegmentReranker, Source
 from sag_retrieval.rag.stages import DocumentStage, Pipeline, Stage
 
@@ -14,7 +14,7 @@ __all__ = [  # noqa: RUF022  in the order of the stages
     # stages in general
     "DocumentStage", "Pipeline", "Stage",
     # retrieval
-    "Retriever",
+    "Retriever", "SagRetriever",
     # reranking
     "CrossEncoderReranker", "ModelReranker", "PageRankReranker", "Reranker", "SegmentReranker", "Source",
     # refining

@@ -1,9 +1,12 @@
-"""Retrieval: the documents of any search, or of a whole asking mode, as the first items of a record."""
+"""Retrieval: the documents of any search, or of a mode of asking, as the first items of a record."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any
 
+from sag_retrieval.models.protocols import ChatModel
+from sag_retrieval.query.ask import ask
+from sag_retrieval.query.options import AskOptions, Mode
 from sag_retrieval.query.protocols import Hit, Search
 from sag_retrieval.rag.data import Item, RAGData
 from sag_retrieval.rag.stages import DocumentStage, query_of
@@ -25,6 +28,23 @@ class Retriever(DocumentStage):
     def _items(self, data: RAGData) -> Iterable[Item]:
         result = self.search(query_of(data, self), self.keys, self.sql, self.top_k)
         return [item_of(hit) for hit in result.hits]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SagRetriever(DocumentStage):
+    """Fills `retrieval_*` with the passages that a mode of asking found, those it cites first."""
+
+    stage = "retrieval"
+
+    search: Search
+    mode: Mode = "fast"
+    chat: ChatModel | None = None
+    options: AskOptions = field(default_factory=AskOptions)
+
+    def _items(self, data: RAGData) -> Iterable[Item]:
+        query = query_of(data, self)
+        answer = ask(self.search, query, mode=self.mode, chat=self.chat, options=self.options)
+        return [item_of(hit) for hit in answer.hits]
 
 
 def item_of(hit: Hit) -> Item:

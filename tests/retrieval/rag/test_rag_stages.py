@@ -22,6 +22,7 @@ from sag_retrieval.rag import (
     Pipeline,
     QAPromptor,
     Retriever,
+    SagRetriever,
     SegmentReranker,
     Source,
     SummaryRefiner,
@@ -287,3 +288,11 @@ def test_a_failing_model_refines_by_sentences():
 
     assert record["refining_docs"] == ["two"]
     assert record["refining_results"][0]["mode"] == "heuristic"
+
+
+@pytest.mark.parametrize("mode", ["fast", "normal", "deep"])
+def test_a_mode_of_asking_may_be_the_retriever(mode):
+    record = SagRetriever(search=OverlapSearch(CHUNKS), mode=mode)({"query": CHINESE})
+
+    assert record["retrieval_docs"][0] == CHUNKS[2][2]
+    assert record["retrieval_results"][0]["metadata"]["document_id"] == "苹果.md"

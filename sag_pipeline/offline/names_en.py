@@ -1,0 +1,184 @@
+"""Names in English text: capitalised runs, with what they seem to be called by their form alone."""
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from sag_pipeline.offline import words_en as lists
+
+PERSON, ORGANISATION, PLACE, PRODUCT, ENTITY = "person", "organisation", "place", "product", "entity"
+_LONGEST = 8
+"""A run of more words is a title line or shouting, not a name."""
+
+_UPPER = "A-ZÀ-ÖØ-ÞĀĂĄĆČĎĐĒĘĚĞĢĪİĶĽŁŃŇŐŌŒŘŚŞŠŤŪŮŰŹŻŽ"
+_WORD = rf"(?:[{_UPPER}][\w&+]*(?:['’.-](?=\w)[\w&+]+)*|[a-z]{{1,2}}[A-Z]\w+|\d+[-.]?[A-Z][\w.-]*\w)"
+_NAME = re.compile(
+    rf"(?<![\w.@/$'’-])(?:{_WORD}|(?:[A-Z]\.\s?){{1,3}}{_WORD})"
+    rf"(?:(?:[ \t]|[ \t]?\n)(?:(?:of|of\sthe|de|del|der|van|von|da|di|la|le|al|bin|for|for\sthe|&)[ \t])?"
+    rf"(?:[A-Z]\.(?=\s?[{_UPPER}])|{_WORD}|(?<=[A-Za-z]\s)\d{{1,4}}[A-Za-z]?\b(?![.,]?\d|\s?%)))*"
+    r"(?:,?\s(?:Inc|Ltd|Jr|Sr|Corp|Co)\b\.?)?"
+)
+_SPLIT = re.compile(r"['’]s(?=\s|\Z)")
+_CONTRACTION = re.compile(r"(?:I|You|We|They|He|She|It|That|There|Don|Can|Won|Isn|Didn|Let|What|Who)['’]\w*")
+_TOKEN = re.compile(r"\S+")
+_OPENERS = tuple("\"“‘'(:*_—")
+_MODEL = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w.+-]+")
+_LOWER_WORD = re.compile(r"(?<![\w'’-])[a-z]{2,}(?![\w-])")
+
+
+class Name(NamedTuple):
+    """`text[start:end]` is written like a name; `is_sure` is false where a sentence's start may explain its capital."""
+
+    start: int
+    end: int
+    text: str
+    is_sure: bool
+    is_first: bool
+
+
+def english_names(text: str, sentence_starts: Sequence[int]) -> list[Name]:
+    """Capitalised runs that may be names, in order, cut clean of first words, roles and `'s`.
+
+    A single word at a sentence's start is a name only if it is one elsewhere in the text. A word that the text has
+    in lower case more often than not is none. Lines without lower case are passed over.
+
+    Args:
+        text: The whole document: a name is judged by all its uses.
+        sentence_starts: Where sentences begin, ascending.
+
+    """
+    found = [
+        name
+        for run in _NAME.finditer(text)
+        if not _is_shouted(text, run.start())
+        for name in _clean(text, run, is_first=_is_first(text, run.start(), sentence_starts))
+    ]
+    sure = {name.text for name in found if name.is_sure and not name.is_first}
+    sure_words = {word for name in sure for word in name.split()}
+    lower = Counter(_LOWER_WORD.findall(text))
+    capital = Counter(name.text.lower() for name in found)
+    return [
+        _without_first_word(name, sure) if name.is_first else name
+        for name in found
+        if (name.is_sure or name.text in sure_words)
+        and (" " in name.text or lower[name.text.lower()] <= capital[name.text.lower()] // 2)
+    ]
+
+
+def name_type(name: str) -> str:
+    """What a name is by its form alone, so that one name has one type in every document; `entity` where it is open.
+
+    Example:
+        >>> [name_type(n) for n in ("Lewis & Associates", "Hudson River", "Alice Brown", "GPT-4", "Nature Physics")]
+        ['organisation', 'place', 'person', 'product', 'entity']
+
+    """
+    words = name.replace(".", "").split()
+    first, last, folded = words[0].lower(), words[-1].lower().rstrip(","), name.lower()
+    if folded in lists.KNOWN_PLACES:
+        return ENTITY if folded in lists.FIRST_NAMES else PLACE
+    if last in lists.ORGANISATIONS or (
+        len(words) > 2 and words[1] == "of" and first in lists.ORGANISATION_OF
+    ):  # noqa: PLR2004
+        return ORGANISATION if len(words) > 1 else ENTITY
+    if len(words) > 1 and (last in lists.PLACES or first in lists.PLACE_FIRST):
+        return PLACE
+    if _is_person(words):
+        return PERSON
+    return PRODUCT if _MODEL.fullmatch(words[-1]) and len(name) > 2 else ENTITY  # noqa: PLR2004
+
+
+def _is_person(words: list[str]) -> bool:
+    if not 2 <= len(words) <= 4 or not all(
+        word[:1].isupper() or word in ("de", "van", "von", "la") for word in words
+    ):  # noqa: PLR2004
+        return False
+    if any(any(character.isdigit() or character == "&" for character in word) for word in words):
+        return False
+    if words[-1].lower() in lists.NOT_SURNAMES:
+        return False
+    return words[0].lower() in lists.FIRST_NAMES or (len(words[0]) == 1 and len(words[-1]) > 1)
+
+
+def _is_first(text: str, position: int, sentence_starts: Sequence[int]) -> bool:
+    """Whether nothing but marks stands between the sentence's start, or an opening quote, and the position."""
+    row = bisect_right(sentence_starts, position) - 1
+    start = sentence_starts[row] if row >= 0 else 0
+    before = text[max(start, position - 6) : position]
+    return not any(map(str.isalnum, before)) and (
+        position - start <= len(before) or bool(before.rstrip()[-1:] in _OPENERS)
+    )
+
+
+def _is_shouted(text: str, position: int) -> bool:
+    line = text[text.rfind("\n", 0, position) + 1 : position + 200].partition("\n")[0]
+    return len(line) > 6 and line.isupper()  # noqa: PLR2004  a short acronym may stand alone
+
+
+def _without_first_word(name: Name, sure: set[str]) -> Name:
+    """`Observing Hayes` at a sentence's start is `Hayes`, where the text knows only the shorter name."""
+    first, _, rest = name.text.partition(" ")
+    if rest in sure and name.text not in sure:
+        return name._replace(start=name.end - len(rest), text=rest)
+    return name
+
+
+def _clean(text: str, run: re.Match[str], *, is_first: bool) -> Iterator[Name]:
+    start = run.start()
+    for part in _SPLIT.split(run[0]):
+        name = _trimmed(text, start, start + len(part), is_first=is_first)
+        if name is not None:
+            yield name
+        start = start + len(part) + 2
+        is_first = False
+
+
+def _trimmed(text: str, start: int, end: int, *, is_first: bool) -> Name | None:
+    """The name inside a run, without common first and last words and roles; None if nothing is left."""
+    words = [(start + found.start(), start + found.end()) for found in _TOKEN.finditer(text[start:end])]
+    is_led = False
+    while words and _is_weak(text[slice(*words[0])]):
+        is_led = is_led or text[slice(*words[0])].lower().rstrip(".") in lists.ROLES
+        is_first = False
+        words = words[1:]
+    while words and _is_weak(text[slice(*words[-1])]):
+        words = words[:-1]
+    if not words or len(words) > _LONGEST:
+        return None
+    first, last = words[0][0], words[-1][1]
+    name = " ".join(text[first:last].split())
+    if not _may_be_name(name):
+        return None
+    is_sure = (
+        is_led or not is_first or len(words) > 1 or _is_marked(name) or _is_quoted_whole(text, first, last)
+    )
+    return Name(first, last, name, is_sure, is_first)
+
+
+def _may_be_name(name: str) -> bool:
+    if len(name) < 2 or not any(map(str.isalpha, name)) or _CONTRACTION.fullmatch(name):  # noqa: PLR2004
+        return False
+    return name.lower() not in lists.CALENDAR and not (" " in name and name.isupper() and len(name) > 12)  # noqa: PLR2004
+
+
+def _is_quoted_whole(text: str, start: int, end: int) -> bool:
+    return text[start - 1 : start] in ('"', "“") and text[end : end + 1] in ('"', "”") and start > 0
+
+
+def _is_marked(name: str) -> bool:
+    """Written as no common word is: with a digit or a capital inside."""
+    return any(character.isdigit() for character in name) or sum(map(str.isupper, name)) > 1
+
+
+def _is_weak(word: str) -> bool:
+    folded = word.lower().rstrip(".,")
+    if folded == "jan" and not word.endswith("."):
+        return False
+    return (
+        folded in lists.COMMON
+        or folded in lists.ROLES
+        or folded in ("of", "&", "de", "van")
+        or folded in lists.CALENDAR
+    )

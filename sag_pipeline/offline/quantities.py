@@ -1,0 +1,225 @@
+"""Amounts in Chinese and English text: money, percentages and quantities with a unit, as numbers."""
+
+import re
+from collections.abc import Iterator
+
+from sag_pipeline.offline.mentions import Mention
+
+MONEY, PERCENTAGE, QUANTITY = "money", "percentage", "quantity"
+
+_SCALES = {
+    "百": 1e2,
+    "千": 1e3,
+    "万": 1e4,
+    "萬": 1e4,
+    "十万": 1e5,
+    "百万": 1e6,
+    "百萬": 1e6,
+    "千万": 1e7,
+    "亿": 1e8,
+    "億": 1e8,
+    "十亿": 1e9,
+    "百亿": 1e10,
+    "千亿": 1e11,
+    "万亿": 1e12,
+    "hundred": 1e2,
+    "thousand": 1e3,
+    "k": 1e3,
+    "m": 1e6,
+    "mn": 1e6,
+    "million": 1e6,
+    "bn": 1e9,
+    "b": 1e9,
+    "billion": 1e9,
+    "trillion": 1e12,
+}
+_CURRENCIES = {
+    "元": "CNY",
+    "人民币": "CNY",
+    "人民幣": "CNY",
+    "rmb": "CNY",
+    "cny": "CNY",
+    "yuan": "CNY",
+    "美元": "USD",
+    "美金": "USD",
+    "usd": "USD",
+    "us$": "USD",
+    "$": "USD",
+    "dollar": "USD",
+    "港元": "HKD",
+    "港币": "HKD",
+    "hkd": "HKD",
+    "hk$": "HKD",
+    "欧元": "EUR",
+    "eur": "EUR",
+    "€": "EUR",
+    "euro": "EUR",
+    "英镑": "GBP",
+    "gbp": "GBP",
+    "£": "GBP",
+    "pound": "GBP",
+    "日元": "JPY",
+    "jpy": "JPY",
+    "yen": "JPY",
+    "¥": "CNY",
+    "￥": "CNY",
+}
+_UNITS = {
+    "公里": "km",
+    "千米": "km",
+    "km": "km",
+    "kilometre": "km",
+    "kilometer": "km",
+    "米": "m",
+    "metre": "m",
+    "meter": "m",
+    "厘米": "cm",
+    "cm": "cm",
+    "毫米": "mm",
+    "mm": "mm",
+    "mile": "mile",
+    "英里": "mile",
+    "foot": "foot",
+    "feet": "foot",
+    "inch": "inch",
+    "平方公里": "km²",
+    "平方米": "m²",
+    "公顷": "ha",
+    "hectare": "ha",
+    "acre": "acre",
+    "亩": "mu",
+    "立方米": "m³",
+    "吨": "t",
+    "ton": "t",
+    "tonne": "t",
+    "公斤": "kg",
+    "千克": "kg",
+    "kg": "kg",
+    "kilogram": "kg",
+    "克": "g",
+    "毫克": "mg",
+    "mg": "mg",
+    "升": "l",
+    "litre": "l",
+    "liter": "l",
+    "毫升": "ml",
+    "ml": "ml",
+    "千瓦时": "kWh",
+    "kwh": "kWh",
+    "gwh": "GWh",
+    "mwh": "MWh",
+    "兆瓦时": "MWh",
+    "兆瓦": "MW",
+    "mw": "MW",
+    "megawatt": "MW",
+    "gw": "GW",
+    "千瓦": "kW",
+    "kw": "kW",
+    "摄氏度": "°C",
+    "℃": "°C",
+    "°c": "°C",
+    "mmhg": "mmHg",
+    "次/分": "/min",
+    "gb": "GB",
+    "tb": "TB",
+    "小时": "hour",
+    "hour": "hour",
+    "分钟": "minute",
+    "minute": "minute",
+    "秒": "second",
+    "second": "second",
+    "天": "day",
+    "day": "day",
+    "周": "week",
+    "week": "week",
+    "个月": "month",
+    "month": "month",
+    "年": "year",
+    "year": "year",
+    "岁": "year old",
+    "year old": "year old",
+    "years old": "year old",
+    "人": "person",
+    "名": "person",
+    "位": "person",
+    "people": "person",
+    "person": "person",
+    "employee": "person",
+    "worker": "person",
+    "家": "firm",
+    "台": "unit",
+    "辆": "unit",
+    "架": "unit",
+    "艘": "unit",
+    "套": "unit",
+    "件": "unit",
+    "unit": "unit",
+    "户": "household",
+    "household": "household",
+    "股": "share",
+    "share": "share",
+    "倍": "×",
+    "times": "×",
+    "个": "item",
+    "项": "item",
+    "座": "item",
+    "条": "item",
+    "页": "page",
+    "page": "page",
+    "passenger": "passenger",
+    "vehicle": "unit",
+    "customer": "customer",
+    "user": "user",
+    "student": "student",
+    "member": "member",
+}
+
+
+def _either(names: list[str]) -> str:
+    return "|".join(re.escape(name) for name in sorted(names, key=lambda name: (-len(name), name)))
+
+
+_HAN_SCALE = _either([name for name in _SCALES if not name.isascii()])
+_LATIN_SCALE = _either([name for name in _SCALES if name.isascii()])
+_SIGN = _either([name for name in _CURRENCIES if len(name) <= 3 or not name.isascii()])  # noqa: PLR2004  signs and codes
+_HAN_UNIT = _either([name for name in {**_UNITS, **_CURRENCIES} if not name.isascii()])
+_LATIN_UNIT = _either([name for name in {**_UNITS, **_CURRENCIES} if name.isascii() and name[-1].isalpha()])
+_AMOUNT = re.compile(
+    rf"""
+    (?:(?P<sign>{_SIGN})\s?)?
+    (?<![A-Za-z0-9_.,/-])(?P<minus>[-−](?=\d))?(?P<number>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?)
+    (?:\s?(?P<han>{_HAN_SCALE})|(?:\s|-)?(?P<latin>{_LATIN_SCALE})(?![a-zA-Z]))?
+    (?:\s?(?P<percent>%|％|个百分点|百分点|percent\b|per\scent\b)
+      |余?多?\s?(?P<hanunit>{_HAN_UNIT})
+      |(?:\s|-)?(?P<latinunit>{_LATIN_UNIT})(?:s|es)?(?![a-zA-Z]))?
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def quantities(text: str) -> Iterator[Mention]:
+    """Every amount with a unit, a currency or a percent sign, in order; bare numbers are none.
+
+    `1.2亿元` is 120,000,000 CNY, `$3.5 million` 3,500,000 USD, `12%` 12 %. Units of both languages are one: `公里` is
+    `km`. A number of years or of a date is left to the dates.
+    """
+    for found in _AMOUNT.finditer(text):
+        mention = _mention(found)
+        if mention is not None:
+            yield mention
+
+
+def _mention(found: re.Match[str]) -> Mention | None:
+    sign, unit = found["sign"], found["hanunit"] or found["latinunit"]
+    if not (sign or unit or found["percent"]):
+        return None
+    scale = _SCALES[(found["han"] or found["latin"] or "").lower()] if found["han"] or found["latin"] else 1.0
+    number = round(float(found["number"].replace(",", "")) * scale, 6) * (-1 if found["minus"] else 1)
+    if found["percent"]:
+        return Mention(found.start(), found.end(), PERCENTAGE, number, "%")
+    currency = _CURRENCIES.get((unit or "").lower()) or (_CURRENCIES[sign.lower()] if sign else None)
+    if currency:
+        return Mention(found.start(), found.end(), MONEY, number, currency)
+    if unit == "年" and number > 200:  # noqa: PLR2004  a date, not a span of time
+        return None
+    return Mention(found.start(), found.end(), QUANTITY, number, _UNITS[unit.lower()])

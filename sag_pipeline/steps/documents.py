@@ -1,0 +1,144 @@
+"""Listed documents read into documents: decoded, their fields checked, with title, language and version."""
+
+import json
+from collections.abc import Mapping
+from hashlib import blake2b
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from sag_pipeline.steps.conversion import CONVERTED, convert
+from sag_pipeline.steps.decoding import clean, decode
+from sag_pipeline.steps.sources import STEP, RawDocument
+from sag_retrieval.layout import Kind, bare_heading, logical_lines
+from sag_retrieval.records import Document, Quarantined
+from sag_retrieval.text import language_of
+
+FINGERPRINT = "documents-1"
+_TITLE_LENGTH = 120
+_TITLE_WITHIN = 4000
+"""A first heading further down than this many characters is not the document's title."""
+
+
+class FieldError(ValueError):
+    """A field of a given document is missing, empty or of the wrong type."""
+
+
+def parse_document(raw: RawDocument) -> Document | Quarantined:
+    """The document, or why it is put aside. Never raises for what a file holds.
+
+    The title is the given one, else the first heading, else the file's stem. Text has `\\n` for line breaks, no control
+    characters, composed characters; offsets count from there. `version` is the hash of all that steps read, so two
+    spellings of one JSON line are one version.
+
+    Source:
+        docs/algorithm.md §extraction.1.
+
+    """
+    try:
+        return _parse(raw)
+    except OSError as error:
+        reason = f"disappeared or cannot be read: {error.strerror or error}"
+    except (ValueError, RecursionError, MemoryError) as error:
+        reason = str(error) or type(error).__name__
+    return Quarantined(raw.source, raw.path, raw.line, STEP, reason, raw.document_id)
+
+
+def document_version(document: Document) -> str:
+    """The hash of all that steps read from a document."""
+    parts = (document.title, document.text, document.language, document.metadata, document.extraction)
+    return blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
+
+
+def _parse(raw: RawDocument) -> Document:
+    payload = raw.read()
+    suffix = Path(raw.file).suffix.lower()
+    fields: Mapping[str, Any]
+    if suffix == ".jsonl":
+        _refuse_changed(raw, blake2b(payload.strip(), digest_size=16).hexdigest())
+        fields = json.loads(payload)
+    elif suffix == ".json":
+        fields = _json_fields(raw, payload)
+    elif suffix in CONVERTED:
+        title, text = convert(suffix, payload)
+        fields = {"title": title, "text": text}
+    else:
+        fields = {"text": decode(payload)}
+    return _document(raw, fields)
+
+
+def _json_fields(raw: RawDocument, payload: bytes) -> Mapping[str, Any]:
+    text = decode(payload)
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if raw.line is not None:
+        if not isinstance(value, list) or len(value) < raw.line:
+            raise ValueError("the file changed while it was being read; run again")
+        value = value[raw.line - 1]
+    return value if isinstance(value, dict) and "text" in value else {"text": text}
+
+
+def _refuse_changed(raw: RawDocument, version: str) -> None:
+    if version != raw.version:
+        raise ValueError("the file changed while it was being read; run again")
+
+
+def _document(raw: RawDocument, fields: Mapping[str, Any]) -> Document:
+    _field(fields, "id", (str, int), "")
+    text = clean(_field(fields, "text", (str,), ""))
+    if not text.strip():
+        raise FieldError("no text" if "text" in fields else "field 'text' is missing")
+    title = " ".join(clean(_field(fields, "title", (str,), "")).split())
+    metadata = _field(fields, "metadata", (dict,), {})
+    events = _field(fields, "events", (list,), None)
+    if events is not None:
+        _check_events(events)
+    document = Document(
+        document_id=raw.document_id,
+        source=raw.source,
+        title=title or first_heading(text) or PurePosixPath(raw.path).stem,
+        text=text,
+        language=language_of(text),
+        metadata=_json(metadata),
+        extraction=None if events is None else _json(events),
+    )
+    return Document(**{**_as_dict(document), "version": document_version(document)})
+
+
+def _as_dict(document: Document) -> dict[str, Any]:
+    return {name: getattr(document, name) for name in Document.__dataclass_fields__}
+
+
+def first_heading(text: str) -> str:
+    """The first marked heading near the text's start, without its marks; empty where there is none."""
+    for line in logical_lines(text[:_TITLE_WITHIN]):
+        if line.kind is Kind.HEADING:
+            return " ".join(bare_heading(text[line.start : line.end]).split())[:_TITLE_LENGTH]
+    return ""
+
+
+def _field(fields: Mapping[str, Any], name: str, types: tuple[type, ...], default: Any) -> Any:  # noqa: ANN401
+    value = fields.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, types) or isinstance(value, bool):
+        wanted = " or ".join(kind.__name__ for kind in types)
+        raise FieldError(f"field {name!r} must be {wanted}, got {type(value).__name__}")
+    return value
+
+
+def _check_events(events: list[Any]) -> None:
+    for number, event in enumerate(events, 1):
+        if not isinstance(event, dict) or not isinstance(event.get("content"), str):
+            raise FieldError(f"event {number} must be an object with a text `content`")
+        for name in ("keys", "triples"):
+            if not isinstance(event.get(name) or [], list):
+                raise FieldError(f"{name} of event {number} must be a list")
+        for key in event.get("keys") or []:
+            if not isinstance(key, dict) or not isinstance(key.get("value"), str | int | float):
+                raise FieldError(f"a key of event {number} must be an object with type and value")
+
+
+def _json(value: object) -> str:
+    return clean(json.dumps(value, ensure_ascii=False, sort_keys=True))

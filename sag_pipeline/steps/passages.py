@@ -1,0 +1,172 @@
+"""Sentences, headings, tables and code of a text packed to passages of a size."""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from sag_retrieval.layout import Kind, bare_heading, logical_lines
+from sag_retrieval.sentences import spans_within
+
+_TITLES = (Kind.HEADING, Kind.LABEL)
+_BLOCKS = (Kind.ROW, Kind.RULE, Kind.CODE)
+_LONG_SENTENCE = 2
+"""A sentence longer than this many sizes is cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """`text[start:end]` and the last heading at its start; empty where it starts without one."""
+
+    start: int
+    end: int
+    heading: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Characters: of a passage, of a block that stays whole, of a last passage that joins the one before."""
+
+    passage: int
+    block: int
+    tail: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What is never cut while packing: a heading, a sentence, a table or a fenced block."""
+
+    kind: Kind
+    start: int
+    end: int
+
+
+def text_units(text: str) -> list[Unit]:
+    """The units of a whole text, in order."""
+    units: list[Unit] = []
+    for line in logical_lines(text):
+        if line.kind in _BLOCKS:
+            last = units[-1] if units else None
+            is_code = line.kind is Kind.CODE
+            if last and last.kind in _BLOCKS and (last.kind is Kind.CODE) == is_code:
+                units[-1] = Unit(last.kind, last.start, line.end)
+            else:
+                units.append(Unit(line.kind, line.start, line.end))
+        elif line.kind in _TITLES:
+            units.append(Unit(line.kind, line.start, line.end))
+        else:
+            units.extend(Unit(line.kind, *span) for span in spans_within(text, line.start, line.end))
+    return units
+
+
+def pack(text: str, units: Sequence[Unit], sizes: Sizes) -> list[Passage]:
+    """Passages of one section's units: each as full as its size allows; a heading starts one and goes with what follows."""
+    packing = _Packing(text, sizes)
+    for unit in units:
+        for part in _parts(text, unit, sizes):
+            packing.add(part)
+    return packing.finish()
+
+
+def clip(text: str, units: Sequence[Unit], start: int, end: int) -> list[Unit]:
+    """The units inside `text[start:end]`; one over a border is cut there and trimmed of white space."""
+    found: list[Unit] = []
+    first = bisect_left(units, start, key=lambda unit: unit.end)
+    for unit in units[first:]:
+        if unit.start >= end:
+            break
+        piece = text[max(unit.start, start) : min(unit.end, end)]
+        left = max(unit.start, start) + len(piece) - len(piece.lstrip())
+        right = left + len(piece.strip())
+        if right > left:
+            found.append(replace(unit, start=left, end=right))
+    return found
+
+
+@dataclass(slots=True)
+class _Packing:
+    text: str
+    sizes: Sizes
+    done: list[Passage] = field(default_factory=list)
+    held: list[Unit] = field(default_factory=list)
+
+    def add(self, unit: Unit) -> None:
+        if self.held and self._must_close(unit):
+            self.close()
+        self.held.append(unit)
+
+    def _must_close(self, unit: Unit) -> bool:
+        if all(held.kind in _TITLES for held in self.held):
+            return False
+        length = self.held[-1].end - self.held[0].start
+        if unit.kind is Kind.HEADING or (unit.kind is Kind.LABEL and length >= self.sizes.passage // 2):
+            return True
+        return unit.end - self.held[0].start > self.sizes.passage
+
+    def close(self) -> None:
+        """End the passage; titles at its end, which name what follows, stay held."""
+        body = len(self.held)
+        while body > 0 and self.held[body - 1].kind in _TITLES:
+            body -= 1
+        body = body or len(self.held)
+        self._keep(self.held[:body])
+        self.held = self.held[body:]
+
+    def _keep(self, units: Sequence[Unit]) -> None:
+        start, end, heading = units[0].start, units[-1].end, ""
+        for unit in units:
+            if unit.kind not in _TITLES:
+                break
+            heading = bare_heading(self.text[unit.start : unit.end])
+        if self._joins_last(start, end, units[0].kind):
+            self.done[-1] = replace(self.done[-1], end=end)
+        else:
+            self.done.append(Passage(start, end, heading))
+
+    def _joins_last(self, start: int, end: int, kind: Kind) -> bool:
+        if not self.done or kind is Kind.HEADING or end - start >= self.sizes.tail:
+            return False
+        return end - self.done[-1].start <= self.sizes.passage + self.sizes.tail
+
+    def finish(self) -> list[Passage]:
+        if self.held:
+            self._keep(self.held)
+            self.held = []
+        return self.done
+
+
+def _parts(text: str, unit: Unit, sizes: Sizes) -> Iterator[Unit]:
+    length = unit.end - unit.start
+    if unit.kind in _BLOCKS and length > sizes.block:
+        for line in _physical_lines(text, unit):
+            yield from _cut(text, line, sizes)
+    elif unit.kind in _BLOCKS or length <= _LONG_SENTENCE * sizes.passage:
+        yield unit
+    else:
+        yield from _cut(text, unit, sizes)
+
+
+def _physical_lines(text: str, unit: Unit) -> Iterator[Unit]:
+    start = unit.start
+    while start < unit.end:
+        stop = text.find("\n", start, unit.end)
+        stop = unit.end if stop < 0 else stop
+        line = text[start:stop]
+        if line.strip():
+            left = start + len(line) - len(line.lstrip())
+            yield replace(unit, start=left, end=left + len(line.strip()))
+        start = stop + 1
+
+
+def _cut(text: str, unit: Unit, sizes: Sizes) -> Iterator[Unit]:
+    """Pieces of at most a passage's size, cut behind the last space or comma of their second half if there is one."""
+    start = unit.start
+    while unit.end - start > sizes.passage * _LONG_SENTENCE:
+        stop = start + sizes.passage
+        half = start + sizes.passage // 2
+        stop = max(text.rfind(mark, half, stop) + 1 for mark in " ，、,；;\n\t") or stop
+        piece = text[start:stop].rstrip()
+        yield replace(unit, start=start, end=start + len(piece))
+        start = stop
+        while text[start].isspace():
+            start += 1
+    yield replace(unit, start=start)

@@ -1,0 +1,102 @@
+"""The sentences of a document that matter most, chosen without a model."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sag_retrieval.errors import SettingsError
+from sag_retrieval.layout import Kind, logical_lines
+from sag_retrieval.records import Document, Summary
+from sag_retrieval.sentences import sentences, spans_within
+from sag_retrieval.text import STOP_WORDS, tokens
+
+FINGERPRINT = "summaries-1"
+_LONGEST_SENTENCE = 600
+_SHORTEST_SENTENCE = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryOptions:
+    """How long summaries are, and how much text is weighed at once."""
+
+    sentence_count: int = 3
+    max_characters: int = 500
+    window: int = 200
+    """Sentences weighed together; the winners of all windows are weighed again."""
+
+    def __post_init__(self) -> None:
+        """Refuse what leaves no summary or never ends."""
+        if self.sentence_count < 1 or self.max_characters < 1 or self.window <= self.sentence_count:
+            raise SettingsError(
+                f"sentence_count={self.sentence_count} and max_characters={self.max_characters} must be at least 1, "
+                f"window={self.window} more than sentence_count"
+            )
+
+
+def summarise(document: Document, options: SummaryOptions | None = None) -> Summary:
+    """The most important sentences in the order of the text, joined; never longer than `max_characters`.
+
+    Source:
+        docs/algorithm.md §extraction.3.
+
+    """
+    options = options or SummaryOptions()
+    chosen = important_sentences(document, options)
+    joint = "" if document.language == "zh" else " "
+    return Summary(document.document_id, joint.join(chosen)[: options.max_characters].strip())
+
+
+def important_sentences(
+    document: Document, options: SummaryOptions | None = None, *, count: int | None = None
+) -> list[str]:
+    """The `count` (else `options.sentence_count`) most important sentences, in the order of the text.
+
+    Sentences of prose and lists come first; headings, tables and code are weighed only if there is nothing else.
+    White space inside a sentence is one space. Empty for a text without words.
+    """
+    options = options or SummaryOptions()
+    wanted = count or options.sentence_count
+    candidates = list(_prose(document.text)) or [s for s in sentences(document.text) if tokens(s)]
+    rows = list(range(len(candidates)))
+    window = max(options.window, 2 * wanted)
+    while len(rows) > window:
+        rows = [
+            row
+            for start in range(0, len(rows), window)
+            for row in _best(candidates, rows[start : start + window], wanted)
+        ]
+    return [candidates[row] for row in _best(candidates, rows, wanted)]
+
+
+def _prose(text: str) -> Iterator[str]:
+    for line in logical_lines(text):
+        if line.kind in (Kind.PROSE, Kind.ITEM):
+            for start, end in spans_within(text, line.start, line.end):
+                sentence = " ".join(text[start:end].split())[:_LONGEST_SENTENCE]
+                if len(sentence) >= _SHORTEST_SENTENCE:
+                    yield sentence
+
+
+def _best(candidates: Sequence[str], rows: Sequence[int], count: int) -> list[int]:
+    """The rows of the `count` sentences that Luhn's method rates highest, in order."""
+    from sumy.models.dom import ObjectDocumentModel, Paragraph, Sentence  # noqa: PLC0415  loads nltk
+    from sumy.summarizers.luhn import LuhnSummarizer  # noqa: PLC0415
+
+    if len(rows) <= count:
+        return list(rows)
+    reader = _Tokenizer()
+    parts = [Sentence(candidates[row], reader) for row in rows]
+    summarizer = LuhnSummarizer()
+    summarizer.stop_words = STOP_WORDS
+    chosen = summarizer(ObjectDocumentModel([Paragraph(parts)]), count)
+    wanted = {id(part) for part in chosen}
+    return [row for row, part in zip(rows, parts, strict=True) if id(part) in wanted]
+
+
+class _Tokenizer:
+    """What sumy asks of a tokenizer, by this project's own reading of text: no download, both languages."""
+
+    def to_sentences(self, text: str) -> tuple[str, ...]:
+        return tuple(sentences(text))
+
+    def to_words(self, sentence: str) -> tuple[str, ...]:
+        return tuple(tokens(sentence))

@@ -10,9 +10,11 @@ from typing import Any
 from sag_pipeline.cache import AnswerCache, Answered
 from sag_retrieval.errors import AnswerError, ModelError
 from sag_retrieval.models.background import in_order
+from sag_retrieval.models.limits import ChatOptions
 from sag_retrieval.models.prices import Prices
 from sag_retrieval.models.protocols import Answer, ChatModel, Reply, Request, Usage
 
+_CONCURRENCY = 16
 WINDOW = 32
 """Requests taken ahead of the answers handed out, times the concurrency."""
 
@@ -67,11 +69,11 @@ class CachedChat:
         prices: Prices | None = None,
     ) -> None:
         """`concurrency` and `prices` None: those of `inner`, if it has options."""
-        options = getattr(inner, "options", None)
+        options: ChatOptions | None = getattr(inner, "options", None)
         self._inner = inner
         self._cache = cache
-        self._concurrency = int(concurrency or getattr(options, "concurrency", 16))
-        self._prices: Prices | None = prices or getattr(options, "prices", None)
+        self._concurrency = concurrency or (options.concurrency if options else _CONCURRENCY)
+        self._prices: Prices | None = prices or (options.prices if options else None)
         self._fingerprint: str = getattr(inner, "fingerprint", inner.model_id)
         self._lock = threading.Lock()
         self._under_way: dict[str, Future[Answered]] = {}

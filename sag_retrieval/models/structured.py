@@ -101,7 +101,7 @@ def _unwrap(value: Any, answer: type[BaseModel]) -> object:  # noqa: ANN401  any
 
 
 def _inlined(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with its definitions where they are used, which is shorter; unchanged if they are recursive."""
+    """The schema with its definitions where they are used, which is shorter; recursive ones stay."""
     definitions = schema.pop("$defs", {})
     if any(_refers(definitions[name], definitions, {name}) for name in definitions):
         return schema | {"$defs": definitions}
@@ -116,10 +116,9 @@ def _refers(schema: Any, definitions: dict[str, Any], above: set[str]) -> bool: 
     if not isinstance(schema, dict):
         return False
     name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
-    if name in above:
-        return True
-    inner = [definitions[name]] if name in definitions else list(schema.values())
-    return any(_refers(item, definitions, above | {name}) for item in inner)
+    if name in definitions:
+        return name in above or _refers(definitions[name], definitions, above | {name})
+    return any(_refers(item, definitions, above) for item in schema.values())
 
 
 def _put_in(schema: Any, definitions: dict[str, Any]) -> Any:  # noqa: ANN401  any JSON
@@ -160,5 +159,6 @@ def _trim(schema: Any) -> Any:  # noqa: ANN401  any JSON
 
 
 def _trim_here(schema: dict[str, Any]) -> dict[str, Any]:
-    """Without annotations; a *field* that happens to be named like one is a mapping and stays."""
-    return {name: item for name, item in schema.items() if name not in _NOT_SENT or isinstance(item, dict)}
+    """Without annotations and a model's docstring; a *field* named like one is a mapping and stays."""
+    left_out = {*_NOT_SENT, "description"} if "properties" in schema else _NOT_SENT
+    return {name: item for name, item in schema.items() if name not in left_out or isinstance(item, dict)}

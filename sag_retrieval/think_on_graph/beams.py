@@ -1,0 +1,166 @@
+"""Paths through the graph: how relevant an edge is, how paths grow, and which are kept."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sag_retrieval.release.mapped import Rows, join
+from sag_retrieval.think_on_graph.graph import Floats, KnowledgeGraph, Overlap
+
+DECAY: Final = 0.75
+SHOWN: Final = 20
+"""Paths that a judge is shown at once."""
+
+Edges = npt.NDArray[np.int64]
+Relevance = Callable[[Edges], Floats]
+"""Edges → how relevant each is to the question, at least 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beam:
+    """A path: its entities, the edges between them, how relevant each edge is, and the path's score."""
+
+    entities: tuple[int, ...]
+    score: float
+    edges: tuple[int, ...] = ()
+    relevance: tuple[float, ...] = ()
+
+    @property
+    def last(self) -> int:
+        """The entity it has reached."""
+        return self.entities[-1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordRelevance:
+    """`0.45 · J(question, relation) + 0.45 · J(question, target) + 0.10 · J(question, source)`.
+
+    J is the Jaccard overlap of word sets. Source: docs/algorithm.md §think-on-graph.4.
+    """
+
+    graph: KnowledgeGraph
+    entities: Overlap
+    relations: Overlap
+
+    def __call__(self, edges: Edges) -> Floats:
+        """Shape (edges,), in [0, 1]."""
+        graph = self.graph
+        likeness: Floats = (
+            0.45 * self.relations.of(graph.relation[edges >> 1])
+            + 0.45 * self.entities.of(graph.target(edges))
+            + 0.10 * self.entities.of(graph.source(edges))
+        )
+        return likeness
+
+
+def expand(
+    graph: KnowledgeGraph,
+    beams: Sequence[Beam],
+    relevance: Relevance,
+    hop: int,
+    allowed: npt.NDArray[np.bool_] | None = None,
+) -> "Grown":
+    """Every beam, longer by each relevant edge to an entity not yet on it.
+
+    A grown beam scores `score + 0.75^(hop − 1) · relevance`. `allowed` has a flag a triple.
+
+    Source:
+        docs/algorithm.md §think-on-graph.5
+
+    """
+    parts: list[tuple[Rows, Edges, Floats, Floats]] = []
+    for number, beam in enumerate(beams):
+        edges = graph.edges_of.of(beam.last).astype(np.int64)
+        edges = edges[~np.isin(graph.target(edges), beam.entities)]
+        if allowed is not None:
+            edges = edges[allowed[edges >> 1]]
+        weight = relevance(edges)
+        edges, weight = edges[weight > 0], weight[weight > 0]
+        owner = np.full(len(edges), number, np.int32)
+        parts.append((owner, edges, weight, beam.score + DECAY ** (hop - 1) * weight))
+    return Grown(
+        tuple(beams),
+        join((part[0] for part in parts), np.int32),
+        join((part[1] for part in parts), np.int64),
+        join((part[2] for part in parts), np.float64),
+        join((part[3] for part in parts), np.float64),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grown:
+    """Beams as arrays: the parent of each, the edge added, its relevance and the new score."""
+
+    parents: tuple[Beam, ...]
+    owner: Rows
+    edges: Edges
+    relevance: Floats
+    scores: Floats
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.edges)
+
+    def take(self, graph: KnowledgeGraph, places: Sequence[int]) -> list[Beam]:
+        """Some of them as beams."""
+        targets = graph.target(self.edges[np.asarray(places, np.int64)])
+        return [
+            Beam(
+                (*(parent := self.parents[self.owner[place]]).entities, int(target)),
+                float(self.scores[place]),
+                (*parent.edges, int(self.edges[place])),
+                (*parent.relevance, float(self.relevance[place])),
+            )
+            for place, target in zip(places, targets, strict=True)
+        ]
+
+    def best(self, count: int) -> list[int]:
+        """Places of the highest scores, best first, ties by place."""
+        if 0 < count < len(self.scores):
+            threshold = np.partition(self.scores, -count)[-count]
+            places = np.flatnonzero(self.scores >= threshold)
+        else:
+            places = np.arange(len(self.scores))
+        return [int(place) for place in places[np.argsort(-self.scores[places], kind="stable")][:count]]
+
+
+def keep_best(graph: KnowledgeGraph, grown: Grown, width: int) -> list[Beam]:
+    """The `width` best beams, at most one for each entity reached; ties by place.
+
+    Source:
+        docs/algorithm.md §think-on-graph.6
+
+    """
+    count = 4 * width
+    while True:
+        places = grown.best(count)
+        targets = graph.target(grown.edges[np.asarray(places, np.int64)])
+        chosen = [place for place, is_first in zip(places, _is_first(targets), strict=True) if is_first][
+            :width
+        ]
+        if len(chosen) == width or len(places) == len(grown):
+            return grown.take(graph, chosen)
+        count *= 8
+
+
+def keep_seeds(beams: Sequence[Beam], width: int) -> list[Beam]:
+    """The `width` best of beams that have not moved."""
+    return sorted(beams, key=lambda beam: -beam.score)[:width]
+
+
+def path_text(graph: KnowledgeGraph, beam: Beam) -> str:
+    """A path as people read it: `A -[relation]-> B <-[relation]- C`; an arrow points as its triple does."""
+    parts = [graph.entities.texts[beam.entities[0]]]
+    for edge, entity in zip(beam.edges, beam.entities[1:], strict=True):
+        relation = graph.relations.texts[graph.relation[edge >> 1]]
+        parts += [f"<-[{relation}]-" if edge & 1 else f"-[{relation}]->", graph.entities.texts[entity]]
+    return " ".join(parts)
+
+
+def _is_first(values: Rows) -> npt.NDArray[np.bool_]:
+    first = np.zeros(len(values), np.bool_)
+    first[np.unique(values, return_index=True)[1]] = True
+    return first

@@ -1,0 +1,156 @@
+"""A knowledge graph as arrays: triples, edges by entity, and words of names as inverted lists."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final
+
+import marisa_trie
+import numpy as np
+import numpy.typing as npt
+
+from sag_retrieval.release.mapped import Lists, Rows, group
+from sag_retrieval.text import is_cjk, normal_name, words
+
+Floats = npt.NDArray[np.float64]
+
+_SHORTEST: Final = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Names:
+    """Distinct words of each name, by word, and how many each name has."""
+
+    texts: Sequence[str]
+    number: dict[str, int]
+    rows_of: Lists
+    sizes: Rows
+
+    def jaccard(self, query: frozenset[str]) -> "Overlap":
+        """How alike each name is to a set of words; only names that share a word are looked at."""
+        shared = np.zeros(len(self.texts), np.int16)
+        for word in sorted(query):
+            number = self.number.get(word)
+            if number is not None:
+                shared[self.rows_of.of(number)] += 1
+        return Overlap(shared, self.sizes, len(query))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Overlap:
+    """Words that names share with a query."""
+
+    shared: npt.NDArray[np.int16]
+    sizes: Rows
+    query_size: int
+
+    def of(self, rows: npt.NDArray[np.integer]) -> Floats:
+        """Jaccard of the given names: shared words / distinct words of both; 0 where nothing is shared."""
+        shared = self.shared[rows].astype(np.float64)
+        union = self.query_size + self.sizes[rows] - shared
+        jaccard: Floats = np.divide(shared, union, out=np.zeros(len(rows)), where=union > 0)
+        return jaccard
+
+    def above_zero(self) -> Rows:
+        """Names that share a word."""
+        return np.flatnonzero(self.shared).astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnowledgeGraph:
+    """Triples by number and the edges of each entity: edge 2t runs along triple t, edge 2t + 1 against it."""
+
+    entities: Names
+    relations: Names
+    head: Rows
+    relation: Rows
+    tail: Rows
+    document: Rows
+    edges_of: Lists
+    trie: marisa_trie.Trie
+    entities_named: Lists
+
+    def target(self, edges: npt.NDArray[np.integer]) -> Rows:
+        """The entities that edges lead to."""
+        triples = edges >> 1
+        ends: Rows = np.where(edges & 1, self.head[triples], self.tail[triples]).astype(np.int32)
+        return ends
+
+    def source(self, edges: npt.NDArray[np.integer]) -> Rows:
+        """The entities that edges come from."""
+        return self.target(edges ^ 1)
+
+    def mentioned(self, text: str) -> Rows:
+        """Entities whose name stands in the text, longest names first, ties by row.
+
+        Latin names need word boundaries, Chinese names do not; names of one character are passed over.
+        """
+        read = normal_name(text)
+        found: set[str] = set()
+        for place in range(len(read)):
+            if not _cuts_word(read, place):
+                fitting = self.trie.prefixes(read[place:])
+                found.update(name for name in fitting if not _cuts_word(read, place + len(name)))
+        rows = [
+            int(row)
+            for name in found
+            if len(name) >= _SHORTEST
+            for row in self.entities_named.of(self.trie[name])
+        ]
+        return np.array(sorted(rows, key=lambda row: (-len(self.entities.texts[row]), row)), np.int32)
+
+
+def build_graph(
+    entities: Sequence[str],
+    relations: Sequence[str],
+    triples: tuple[Rows, Rows, Rows],
+    document: Rows,
+) -> KnowledgeGraph:
+    """The graph of triples given as rows of names.
+
+    Args:
+        entities: Names of the entities.
+        relations: Names of the relations.
+        triples: Head, relation and tail of each triple, shape (triples,) each.
+        document: The document of each triple.
+
+    """
+    head, relation, tail = triples
+    count = len(head)
+    ends = np.empty(2 * count, np.int64)
+    ends[0::2], ends[1::2] = head, tail
+    edges_of, _ = group(ends, np.arange(2 * count), len(entities))
+    folded = [normal_name(name) for name in entities]
+    trie = marisa_trie.Trie([name for name in folded if name])
+    numbers = np.array([trie.get(name, -1) if name else -1 for name in folded], np.int64)
+    named = np.flatnonzero(numbers >= 0)
+    entities_named, _ = group(numbers[named], named, len(trie))
+    return KnowledgeGraph(
+        read_names(entities),
+        read_names(relations),
+        head,
+        relation,
+        tail,
+        document,
+        edges_of,
+        trie,
+        entities_named,
+    )
+
+
+def read_names(texts: Sequence[str]) -> Names:
+    """The inverted lists of the names' words."""
+    number: dict[str, int] = {}
+    found = [{number.setdefault(word, len(number)) for word in words(text)} for text in texts]
+    sizes = np.fromiter(map(len, found), np.int32, len(found))
+    items = np.fromiter(chain.from_iterable(map(sorted, found)), np.int32, int(sizes.sum()))
+    owners = np.repeat(np.arange(len(texts), dtype=np.int32), sizes)
+    rows_of, _ = group(items, owners, len(number))
+    return Names(texts, number, rows_of, sizes)
+
+
+def _cuts_word(text: str, place: int) -> bool:
+    if not 0 < place < len(text):
+        return False
+    before, after = text[place - 1], text[place]
+    return before.isalnum() and after.isalnum() and not is_cjk(before) and not is_cjk(after)

@@ -1,0 +1,96 @@
+"""Think-on-Graph as a way to search: documents from the graph, chunks from their evidence and their text."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from sag_retrieval.models.protocols import ChatModel
+from sag_retrieval.release.index import Index
+from sag_retrieval.search.method import Flags, Floats, Method, Query, Ranking
+from sag_retrieval.search.ranking import Stopwatch, rank_by
+from sag_retrieval.search.reading import Likeness, Reading, read_query
+from sag_retrieval.search.weights import min_max
+from sag_retrieval.think_on_graph.beams import Edges, Relevance
+from sag_retrieval.think_on_graph.options import GraphOptions
+from sag_retrieval.think_on_graph.release_graph import ReleaseGraph, graph_of
+from sag_retrieval.think_on_graph.retriever import Walk, debug_record, walk
+
+SEARCH: Final = GraphOptions(use_multi_hop=True, relevance="events")
+"""As a way to search of its own: always more than one hop, and edges by the likeness of their events too."""
+
+_BESIDE_EVIDENCE: Final = 0.5
+_TEXT: Final = 0.1
+
+
+def think_on_graph_method(
+    options: GraphOptions = SEARCH,
+    *,
+    chat: ChatModel | None = None,
+    home: Path | None = None,  # noqa: ARG001  every method that is made by name is given it
+) -> Method:
+    """Ranks chunks by the graph score of their document; within it, by evidence, then by text.
+
+    `score(chunk) = g · (1 if it says a triple of the evidence, else t/2) + t/10`, where g is the graph score
+    of its document and t the mean of its scaled BM25 and cosine. Without any path the text alone decides.
+
+    Source:
+        docs/algorithm.md §think-on-graph.10
+
+    """
+
+    def rank(index: Index, query: Query) -> Ranking:
+        watch = Stopwatch()
+        reading = watch("read", lambda: read_query(index, query))
+        found = watch("walk", lambda: walk_release(index, reading, options, chat))
+        known = graph_of(index)
+        text = watch("text", lambda: text_scores(index, reading))
+        graph, is_evidence = _chunk_scores(index, known, found)
+        scores = graph * np.where(is_evidence, 1.0, _BESIDE_EVIDENCE * text) + _TEXT * text
+        allowed = query.allowed.chunks if query.allowed else None
+        parts = {"graph": graph, "evidence": is_evidence.astype(np.float64), "text": text}
+        ranking = rank_by(scores, query.top_k, allowed, parts, watch.seconds)
+        return replace(ranking, trace={"graph": debug_record(known.graph, query.text, found, options)})
+
+    return rank
+
+
+def walk_release(
+    index: Index, reading: Reading, options: GraphOptions, chat: ChatModel | None = None
+) -> Walk:
+    """The walk over a release's triples, those of allowed events alone."""
+    known = graph_of(index)
+    query = reading.query
+    allowed = query.allowed.events[known.event] if query.allowed else None
+    likeness = _event_likeness(index, known, reading) if options.relevance == "events" else None
+    text = " ".join([query.text, *query.keys])
+    return walk(known.graph, text, options, chat=chat, likeness=likeness, allowed=allowed)
+
+
+def text_scores(index: Index, reading: Reading) -> Floats:
+    """Shape (chunks,): mean of BM25 and cosine, each scaled to [0, 1]."""
+    allowed = reading.query.allowed.chunks if reading.query.allowed else None
+    cosine = Likeness(index.arrays.vectors["chunks"], reading.vector).all()
+    bm25 = index.arrays.chunk_text.scores(reading.terms)
+    return 0.5 * min_max(bm25, allowed) + 0.5 * min_max(cosine, allowed)
+
+
+def _event_likeness(index: Index, known: ReleaseGraph, reading: Reading) -> Relevance:
+    """An edge is as relevant as the event that says it is like the question."""
+    events = Likeness(index.arrays.vectors["events"], reading.vector)
+
+    def likeness(edges: Edges) -> Floats:
+        return np.maximum(events.of(known.event[edges >> 1]), 0.0)
+
+    return likeness
+
+
+def _chunk_scores(index: Index, known: ReleaseGraph, found: Walk) -> tuple[Floats, Flags]:
+    """Graph score of each chunk's document, and whether the chunk says one of its evidence triples."""
+    by_document = np.zeros(index.arrays.document_count)
+    is_evidence = np.zeros(index.arrays.chunk_count, np.bool_)
+    for document in found.documents:
+        by_document[document.document] = document.score
+        is_evidence[known.chunk[list(document.evidence_triples)]] = True
+    return by_document[index.arrays.chunk_document], is_evidence

@@ -1,0 +1,37 @@
+"""How far and how wide the graph is walked."""
+
+from dataclasses import dataclass, fields
+from typing import Final, Literal
+
+from sag_retrieval.errors import SettingsError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphOptions:
+    """Bounds of the beam search and who judges; the defaults are the seed's."""
+
+    max_hops: int = 2
+    beam_width: int = 6
+    top_docs: int = 50
+    max_seeds: int = 6
+    use_llm: bool = True
+    """Let the language model prune paths and score documents, where there is one."""
+    use_multi_hop: bool | None = None
+    """More than one hop: True, False, or None to read it off the question's wording."""
+    relevance: Literal["words", "events"] = "words"
+    """What makes an edge relevant: shared words alone, or also the likeness of the event that says it."""
+    stop_when_enough: bool = False
+    """Ask the language model after each hop whether the paths suffice."""
+    language: str | None = None
+    """Language of the prompts; None: the question's."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers out of bounds."""
+        for field in fields(self):
+            bounds = _BOUNDS.get(field.name)
+            value = getattr(self, field.name)
+            if bounds and not bounds[0] <= value <= bounds[1]:
+                raise SettingsError(f"{field.name}={value!r} is not between {bounds[0]} and {bounds[1]}")
+
+
+_BOUNDS: Final = {"max_hops": (0, 6), "beam_width": (1, 100), "top_docs": (1, 10_000), "max_seeds": (1, 100)}

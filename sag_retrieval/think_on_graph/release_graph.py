@@ -1,0 +1,76 @@
+"""The triples of a release as a knowledge graph: built at first use, kept as long as its rows are."""
+
+import weakref
+from dataclasses import dataclass
+from threading import Lock
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sag_retrieval.release.index import Index
+from sag_retrieval.release.mapped import Rows
+from sag_retrieval.text import normal_name
+from sag_retrieval.think_on_graph.graph import KnowledgeGraph, build_graph
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReleaseGraph:
+    """A release's knowledge graph, and the event and chunk of each triple."""
+
+    graph: KnowledgeGraph
+    event: Rows
+    chunk: Rows
+
+
+_built: dict[int, ReleaseGraph] = {}
+_lock = Lock()
+
+
+def graph_of(index: Index) -> ReleaseGraph:
+    """The knowledge graph of an index, the same one for every caller.
+
+    Entities are the triples' keys; keys of one folded name are one entity, whatever their types.
+    """
+    triples = index.rows["triples"]
+    with _lock:
+        found = _built.get(id(triples))
+        if found is None:
+            found = _built[id(triples)] = _build(index, triples)
+            weakref.finalize(triples, _built.pop, id(triples), None)
+    return found
+
+
+def _build(index: Index, triples: pa.Table) -> ReleaseGraph:
+    documents = _rows_of(triples["document_id"], index.rows["documents"]["document_id"])
+    events = _rows_of(triples["event_id"], index.rows["events"]["event_id"])
+    entities, ends = _entities(triples)
+    relations = triples["relation"].combine_chunks().dictionary_encode()
+    head, tail = ends[: len(events)], ends[len(events) :]
+    relation = relations.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+    graph = build_graph(entities, relations.dictionary.to_pylist(), (head, relation, tail), documents)
+    return ReleaseGraph(graph, events, np.asarray(index.arrays.event_chunk[events], np.int32))
+
+
+def _entities(triples: pa.Table) -> tuple[list[str], Rows]:
+    """Names of the entities, and the entity of each head, then of each tail."""
+    keys = pa.concat_arrays([triples[f"{end}_key_id"].combine_chunks() for end in ("head", "tail")])
+    names = pa.concat_arrays([triples[end].combine_chunks() for end in ("head", "tail")])
+    codes = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    _, first = np.unique(codes, return_index=True)
+    entities: list[str] = []
+    number: dict[str, int] = {}
+    entity_of = np.empty(len(first), np.int32)
+    for code, name in enumerate(names.take(pa.array(first)).to_pylist()):
+        folded = normal_name(name)
+        if folded not in number:
+            number[folded] = len(entities)
+            entities.append(name)
+        entity_of[code] = number[folded]
+    return entities, entity_of[codes]
+
+
+def _rows_of(ids: pa.ChunkedArray, table: pa.ChunkedArray) -> Rows:
+    found = pc.index_in(ids.combine_chunks(), value_set=table.combine_chunks())
+    rows: Rows = found.to_numpy(zero_copy_only=False).astype(np.int32)
+    return rows

@@ -1,0 +1,204 @@
+"""Think-on-Graph: from a question over entities and paths to the documents that say them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sag_retrieval.models.protocols import ChatModel
+from sag_retrieval.text import language_of, words
+from sag_retrieval.think_on_graph import reasoning
+from sag_retrieval.think_on_graph.beams import (
+    SHOWN,
+    Beam,
+    Edges,
+    Grown,
+    Relevance,
+    WordRelevance,
+    expand,
+    keep_best,
+    keep_seeds,
+    path_text,
+)
+from sag_retrieval.think_on_graph.graph import Floats, KnowledgeGraph
+from sag_retrieval.think_on_graph.judge import MOST_BEAMS, MOST_DOCUMENTS, Judge
+from sag_retrieval.think_on_graph.options import GraphOptions
+from sag_retrieval.think_on_graph.seeds import Seed, asks_many_hops, find_seeds
+
+Mode = Literal["llm", "heuristic"]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphDocument:
+    """A document that paths lead to: its score in [0, 1], the triples it says, the paths that end in it."""
+
+    document: int
+    score: float
+    evidence_triples: tuple[int, ...]
+    paths: tuple[str, ...]
+    mode: Mode
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Walk:
+    """All that was seen on the way from a question to documents."""
+
+    documents: tuple[GraphDocument, ...]
+    seeds: tuple[Seed, ...]
+    beams: tuple[Beam, ...]
+    raw: dict[int, float]
+    mode: Mode
+    calls: int = 0
+    failures: tuple[str, ...] = ()
+
+
+def walk(
+    graph: KnowledgeGraph,
+    query: str,
+    options: GraphOptions,
+    *,
+    chat: ChatModel | None = None,
+    likeness: Relevance | None = None,
+    allowed: npt.NDArray[np.bool_] | None = None,
+) -> Walk:
+    """Documents for a question, best first, ties in the order reached; none where no entity is found or no edge is relevant.
+
+    Args:
+        graph: The triples.
+        query: The question.
+        options: Bounds of the walk.
+        chat: Judge of paths and documents; None: the heuristic decides.
+        likeness: A second opinion on edges; the higher relevance counts.
+        allowed: Shape (triples,): which triples may be used; None: all.
+
+    Source:
+        docs/algorithm.md §think-on-graph.3 to 9
+
+    """
+    asked = frozenset(words(query))
+    overlap = graph.entities.jaccard(asked)
+    by_words = WordRelevance(graph, overlap, graph.relations.jaccard(asked))
+    judge = _judge(chat, query, options)
+    search = _Search(graph, options, _higher(by_words, likeness), judge, allowed)
+    seeds = find_seeds(graph, query, overlap, options.max_seeds)
+    hops = options.max_hops if _goes_on(options, query) else min(1, options.max_hops)
+    beams = search.beams([Beam((row,), score) for row, score in seeds], hops)
+    raw, mode = search.judged(beams)
+    return Walk(
+        search.documents(beams, raw, mode),
+        tuple(seeds),
+        tuple(beams),
+        raw,
+        mode,
+        judge.calls if judge else 0,
+        tuple(judge.failures) if judge else (),
+    )
+
+
+def _judge(chat: ChatModel | None, query: str, options: GraphOptions) -> Judge | None:
+    if chat is None or not options.use_llm:
+        return None
+    return Judge(chat, query, options.language or language_of(query))
+
+
+def _goes_on(options: GraphOptions, query: str) -> bool:
+    return asks_many_hops(query) if options.use_multi_hop is None else options.use_multi_hop
+
+
+def _higher(one: Relevance, other: Relevance | None) -> Relevance:
+    if other is None:
+        return one
+
+    def higher(edges: Edges) -> Floats:
+        return np.maximum(one(edges), other(edges))
+
+    return higher
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Search:
+    graph: KnowledgeGraph
+    options: GraphOptions
+    relevance: Relevance
+    judge: Judge | None
+    allowed: npt.NDArray[np.bool_] | None
+
+    def beams(self, seeds: list[Beam], hops: int) -> list[Beam]:
+        """The beams kept at every hop, the seeds' first."""
+        kept = self._prune_seeds(seeds)
+        everything = list(kept)
+        for hop in range(1, hops + 1):
+            grown = expand(self.graph, kept, self.relevance, hop, self.allowed)
+            if not len(grown):
+                break
+            kept = self._prune(grown)
+            everything += kept
+            if self._is_enough(everything):
+                break
+        return everything
+
+    def _prune_seeds(self, seeds: list[Beam]) -> list[Beam]:
+        width = self.options.beam_width
+        if self.judge is not None and len(seeds) > width:
+            shown = keep_seeds(seeds, SHOWN)
+            chosen = self.judge.choose([path_text(self.graph, beam) for beam in shown], width)
+            if chosen:
+                return [shown[place] for place in chosen]
+        return keep_seeds(seeds, width)
+
+    def _prune(self, grown: Grown) -> list[Beam]:
+        width = self.options.beam_width
+        if self.judge is not None and len(grown) > width:
+            shown = grown.take(self.graph, grown.best(SHOWN))
+            chosen = self.judge.choose([path_text(self.graph, beam) for beam in shown], width)
+            if chosen:
+                return [shown[place] for place in chosen]
+        return keep_best(self.graph, grown, width)
+
+    def _is_enough(self, beams: list[Beam]) -> bool:
+        if self.judge is None or not self.options.stop_when_enough:
+            return False
+        best = sorted((beam for beam in beams if beam.edges), key=lambda beam: -beam.score)[:SHOWN]
+        return self.judge.is_enough([path_text(self.graph, beam) for beam in best])
+
+    def judged(self, beams: Sequence[Beam]) -> tuple[dict[int, float], Mode]:
+        """Raw score of each document, and who gave it."""
+        by_paths = reasoning.score_by_paths(self.graph, beams)
+        if self.judge is None or not by_paths:
+            return by_paths, "heuristic"
+        shown = reasoning.paths_through([beam for beam in beams if beam.edges][:MOST_BEAMS], self.graph)
+        best = sorted(shown, key=lambda document: (-by_paths[document], document))[:MOST_DOCUMENTS]
+        judged = self.judge.score({document: shown[document] for document in best})
+        if not judged:
+            return by_paths, "heuristic"
+        return reasoning.combine(best, judged, by_paths), "llm"
+
+    def documents(self, beams: list[Beam], raw: dict[int, float], mode: Mode) -> tuple[GraphDocument, ...]:
+        scores = reasoning.scale(raw)
+        best = sorted(scores, key=lambda document: -scores[document])[: self.options.top_docs]
+        by_score = sorted(beams, key=lambda beam: -beam.score)
+        triples, paths = reasoning.evidence(by_score, self.graph), reasoning.paths_to(by_score, self.graph)
+        return tuple(
+            GraphDocument(d, scores[d], tuple(triples.get(d, ())), tuple(paths.get(d, ())), mode)
+            for d in best
+        )
+
+
+def debug_record(graph: KnowledgeGraph, query: str, found: Walk, options: GraphOptions) -> dict[str, Any]:
+    """What the walk did, as plain values: seeds, the 20 best beams, raw and scaled scores, mode, calls."""
+    best = sorted(found.beams, key=lambda beam: -beam.score)[:SHOWN]
+    return {
+        "query": query,
+        "language": options.language or language_of(query),
+        "seeds": [{"name": graph.entities.texts[row], "score": score} for row, score in found.seeds],
+        "beams": [
+            {"score": beam.score, "path": path_text(graph, beam), "hops": len(beam.edges)} for beam in best
+        ],
+        "raw": dict(found.raw),
+        "normalised": {document.document: document.score for document in found.documents},
+        "mode": found.mode,
+        "calls": found.calls,
+        "failures": list(found.failures),
+    }

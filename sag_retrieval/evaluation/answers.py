@@ -55,7 +55,7 @@ class AnswersEvaluation:
         return bootstrap([o.scores[name] for o in self.outcomes if name in o.scores])
 
     def to_json(self) -> dict[str, Any]:
-        """What `sag evaluate --answers --json` prints."""
+        """What `sag evaluate --answers --json` prints: every mean beside its interval."""
         names = dict.fromkeys(name for outcome in self.outcomes for name in outcome.scores)
         scores = {name: self.score(name) for name in names}
         usages = [outcome.answer.usage for outcome in self.outcomes]
@@ -63,7 +63,7 @@ class AnswersEvaluation:
         return {
             "mode": self.mode,
             "questions": len(self.outcomes),
-            "scores": {name: interval.mean for name, interval in scores.items()},
+            **{name: interval.mean for name, interval in scores.items()},
             "intervals": {name: [interval.low, interval.high] for name, interval in scores.items()},
             "found": _mean([outcome.answer.is_found for outcome in self.outcomes]),
             "calls_per_question": _mean([usage.calls for usage in usages]),
@@ -74,7 +74,7 @@ class AnswersEvaluation:
 
 
 def evaluate_answers(
-    ask: Callable[[str], Answer], questions: Iterable[Question], *, ks: Sequence[int] = KS
+    ask: Callable[[str], Answer], questions: Iterable[Question], *, ks: Sequence[int] = KS, mode: str = ""
 ) -> AnswersEvaluation:
     """The outcome of a mode for every question; `ask` is bound to release, mode and options.
 
@@ -87,7 +87,7 @@ def evaluate_answers(
     outcomes = tuple(_outcome(question, ask(question.question), ks) for question in questions)
     if not outcomes:
         raise QueryError("there is no question to evaluate")
-    return AnswersEvaluation(outcomes[0].answer.mode, outcomes)
+    return AnswersEvaluation(mode or outcomes[0].answer.mode, outcomes)
 
 
 def _outcome(question: Question, answer: Answer, ks: Sequence[int]) -> AnswerOutcome:

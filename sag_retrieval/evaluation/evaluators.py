@@ -109,7 +109,7 @@ def latency_score(data: RAGData) -> Scores:
 ANSWER_SCORES: dict[str, Score] = {
     "exact_match": answer_score("exact_match", metrics.exact_match),
     "f1": answer_score("f1", metrics.f1),
-    "recall": answer_score("recall", metrics.recall),
+    "answer_recall": answer_score("answer_recall", metrics.recall),
     "rouge_l": answer_score("rouge_l", metrics.rouge_l),
     "accuracy": accuracy_score(),
     "context_recall": answer_score("context_recall", metrics.context_recall),

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -113,9 +113,18 @@ def evaluate(
     *,
     ks: Sequence[int] = KS,
     method: str = "sag",
+    explained: Callable[[Question], Result] | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Evaluation:
     """The outcome of a search for every question.
+
+    Args:
+        search: What is measured.
+        questions: What is asked, with the documents known to be right.
+        ks: Cut-offs, in distinct documents.
+        method: Its name in the result.
+        explained: The same search with a trace that counts gold documents by stage; asked outside the watch.
+        clock: Tells seconds.
 
     Raises:
         QueryError: If there is no question, or a k is below 1.
@@ -125,6 +134,8 @@ def evaluate(
     if not wanted or wanted[0] < 1:
         raise QueryError(f"k must be at least 1, got {list(ks)}")
     outcomes = tuple(_outcomes(search, questions, wanted, clock))
+    if explained is not None:
+        outcomes = tuple(_with_stages(outcome, explained(outcome.question)) for outcome in outcomes)
     if not outcomes:
         raise QueryError("there is no question to evaluate")
     return Evaluation(method, wanted, outcomes)
@@ -165,14 +176,18 @@ def _outcome(question: Question, result: Result, ks: tuple[int, ...], seconds: f
         recall={k: recall_at(documents, gold, k) for k in ks} if gold else {},
         all_gold={k: has_all_at(documents, gold, k) for k in ks} if gold else {},
         evidence=evidence_coverage(texts, question.evidence, CHARACTERS) if question.evidence else None,
-        stages=_stage_coverage(result.trace, gold) if gold else {},
     )
 
 
+def _with_stages(outcome: QuestionOutcome, result: Result) -> QuestionOutcome:
+    gold = outcome.question.gold_documents
+    return replace(outcome, stages=_stage_coverage(result.trace, gold)) if gold else outcome
+
+
 def _stage_coverage(trace: Mapping[str, Any], gold: Sequence[str]) -> dict[str, float]:
-    """Share of gold documents among the documents that each stage of the search still held."""
-    stages = trace.get("stage_documents", {})
-    return {name: len(set(gold) & set(alive)) / len(set(gold)) for name, alive in stages.items()}
+    """Share of gold documents that each stage of the search still held, where its trace counted them."""
+    stages = [stage for stage in trace.get("stages", ()) if "gold_documents" in stage]
+    return {stage["stage"]: stage["gold_documents"] / len(set(gold)) for stage in stages}
 
 
 def _by_k(values: Mapping[int, Any]) -> dict[str, Any]:

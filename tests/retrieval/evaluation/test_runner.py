@@ -65,15 +65,15 @@ def test_many_chunks_of_one_document_do_not_hide_the_others():
     assert evaluation.recall(2).mean == 1
 
 
-def test_stages_that_name_their_documents_are_measured():
-    class Staged(OverlapSearch):
-        def __call__(self, *asked):
-            found = super().__call__(*asked)
-            return FoundList(found.query, found.hits, trace={"stage_documents": {"keys": ["paris.md"]}})
+def test_stages_that_count_gold_documents_are_measured():
+    def explained(question):
+        stages = [{"stage": "keys", "chunks": 9, "gold_documents": 1}, {"stage": "hits", "chunks": 1}]
+        return FoundList(question.question, (), trace={"stages": stages})
 
-    evaluation = evaluate(Staged(CHUNKS), QUESTIONS[:2], ks=(2,))
+    evaluation = evaluate(OverlapSearch(CHUNKS), QUESTIONS[:2], ks=(2,), explained=explained)
 
     assert evaluation.stages() == {"keys": 0.75}
+    assert evaluation.to_json()["per_question"][1]["stages"] == {"keys": 0.5}
 
 
 def test_two_methods_are_compared_question_by_question():

@@ -96,7 +96,7 @@ def dragonball(language: str, most: int = 10_000) -> EventTable:
             continue
         rows = builder.document(document.doc_id, document.name, document.text)
         terms = [set(tokens(builder.chunks[row][1])) for row in rows]
-        for event in own.itertuples():
+        for event in own.fillna("").itertuples():
             told = set(tokens(f"{event.name}{event.description}"))
             best = max(range(len(rows)), key=lambda index, told=told: len(told & terms[index]))
             text = (

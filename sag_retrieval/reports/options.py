@@ -69,7 +69,7 @@ class ClusterOptions:
 class ReportOptions:
     """What a report is called, what it is about, and how much of it is told.
 
-    The release, range, counts around the range and models are only told; choosing the events is the caller's work.
+    Release, range, counts around the range and models are only told: the caller has chosen the events.
 
     Raises:
         SettingsError: If a value is out of bounds, with the value and the bound.

@@ -1,0 +1,136 @@
+"""What is new: communities and events beside those of an earlier report."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sag_retrieval.reports.events import EventTable, Flags
+from sag_retrieval.reports.groups import Communities, Community
+
+_PROPER = 3
+_MAJORITY = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Previous:
+    """The finest communities of an earlier report: titles and event ids by community id."""
+
+    release: str
+    titles: Mapping[str, str]
+    members: Mapping[str, frozenset[str]]
+
+    @classmethod
+    def of(cls, communities: Communities, event_ids: Sequence[str], release: str) -> "Previous":
+        """What a later report needs to know of these communities."""
+        finest = communities.at(0)
+        return cls(
+            release=release,
+            titles={each.community_id: each.title for each in finest},
+            members={
+                each.community_id: frozenset(event_ids[row] for row in each.members.tolist())
+                for each in finest
+            },
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What became of a community: `new`, `grown`, `shrunk`, `merged`, `split`, `changed` or `gone`.
+
+    `community_id` is today's, or the earlier one's if it is gone. `sources` are titles it came from.
+    """
+
+    community_id: str
+    title: str
+    status: str
+    size: int
+    added: int
+    removed: int
+    sources: tuple[str, ...] = ()
+
+
+def new_events(events: EventTable, previous: Previous | None) -> Flags:
+    """Which events the earlier report did not have; none where there was no report."""
+    if previous is None:
+        return np.zeros(len(events), dtype=bool)
+    before = frozenset().union(*previous.members.values())
+    return np.array([event_id not in before for event_id in events.event_ids], dtype=bool)
+
+
+def compare(communities: Sequence[Community], events: EventTable, previous: Previous) -> list[Change]:
+    """The changed communities of at least three events, most events gained first, gone ones last.
+
+    A community continues those earlier ones that have half of their events in it. It is new if there is none
+    and half of its events are new; else it is split off from the one that gave it most.
+
+    Source:
+        docs/algorithm.md §reports.7.
+
+    """
+    home = {event: old for old, members in previous.members.items() for event in members}
+    now = {
+        each.community_id: {events.event_ids[row] for row in each.members.tolist()} for each in communities
+    }
+    titles = {each.community_id: each.title for each in communities}
+    heirs = _heirs(now, home, previous)
+    found = [
+        _change(key, titles[key], members, heirs.get(key, []), home, previous)
+        for key, members in now.items()
+        if key not in previous.members and len(members) >= _PROPER
+    ]
+    continued = {old for olds in heirs.values() for old in olds}
+    found += [
+        Change(old, previous.titles[old], "gone", 0, 0, len(members))
+        for old, members in previous.members.items()
+        if old not in continued and len(members) >= _PROPER
+    ]
+    order = ["new", "grown", "merged", "split", "changed", "shrunk", "gone"]
+    return sorted(
+        found,
+        key=lambda each: (
+            each.status == "gone",
+            -each.added,
+            order.index(each.status),
+            -each.size,
+            each.community_id,
+        ),
+    )
+
+
+def _heirs(now: Mapping[str, set[str]], home: Mapping[str, str], previous: Previous) -> dict[str, list[str]]:
+    """For each of today's communities the earlier ones that have at least half of their events in it."""
+    heirs: dict[str, list[str]] = {}
+    for key, members in now.items():
+        shares = Counter(home[event] for event in members if event in home)
+        for old, count in sorted(shares.items()):
+            if count >= _MAJORITY * len(previous.members[old]):
+                heirs.setdefault(key, []).append(old)
+    return heirs
+
+
+def _change(
+    key: str,
+    title: str,
+    members: set[str],
+    continued: Sequence[str],
+    home: Mapping[str, str],
+    previous: Previous,
+) -> Change:
+    before = frozenset().union(*(previous.members[old] for old in continued))
+    added, removed = sum(event not in home for event in members), len(before - members)
+    sources: Sequence[str] = [old for old in continued if len(previous.members[old]) >= _PROPER]
+    if len(sources) > 1:
+        status = "merged"
+    elif continued:
+        growth = len(members) - len(before)
+        status = "grown" if growth > 0 else "shrunk" if growth < 0 else "changed"
+    elif added >= _MAJORITY * len(members):
+        status = "new"
+    else:
+        status = "split"
+        sources = [Counter(home[event] for event in sorted(members) if event in home).most_common(1)[0][0]]
+    return Change(
+        key, title, status, len(members), added, removed, tuple(previous.titles[old] for old in sources)
+    )

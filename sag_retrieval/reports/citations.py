@@ -1,0 +1,186 @@
+"""Numbers every cited passage as the reader meets it, and cuts it to the sentences that are cited."""
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import pairwise
+
+from sag_retrieval.reports.events import EventTable
+from sag_retrieval.text import tokens
+
+_AROUND = 80
+_SENTENCE = re.compile(r"[^。！？；.!?\n]*(?:[。！？；.!?]+[”’\"'」』）)\]]*|\n|$)")
+_WORD_END = re.compile(r"[\s，。！？；、,.!?;:：]")
+
+
+@dataclass(frozen=True, slots=True)
+class Cite:
+    """One citation: the number of its source, the mark in the source, and its own number in the page."""
+
+    source: int
+    mark: int
+    reference: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A run of a passage; `marks` begin here; text that belongs to no cited sentence is not `cited`."""
+
+    text: str
+    marks: tuple[int, ...] = ()
+    cited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Citing:
+    """A place that cites a source: its reference number, and what to call it."""
+
+    reference: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A cited passage. `printed` is false where only events cite it that print leaves out."""
+
+    number: int
+    title: str
+    document_id: str
+    chunk_id: str
+    language: str
+    pieces: tuple[Piece, ...]
+    spans: tuple[tuple[int, int], ...]
+    approximate: bool
+    printed: bool
+    cited_by: tuple[Citing, ...]
+
+
+class Citations:
+    """Collects citations in the order of reading."""
+
+    def __init__(self, events: EventTable) -> None:
+        """Start without any."""
+        self._events = events
+        self._numbers: dict[int, int] = {}
+        self._marks: defaultdict[int, dict[tuple[int, int], int]] = defaultdict(dict)
+        self._citing: defaultdict[int, list[Citing]] = defaultdict(list)
+        self._spans: dict[int, tuple[int, int, bool]] = {}
+        self._approximate: set[int] = set()
+        self._printed: set[int] = set()
+        self.count = 0
+
+    def cite(self, row: int, name: str, *, printed: bool = True) -> Cite:
+        """Cite the passage that holds an event, in a place of this name."""
+        chunk = int(self._events.chunk[row])
+        number = self._numbers.setdefault(chunk, len(self._numbers) + 1)
+        start, end, approximate = self.span(row)
+        marks = self._marks[chunk]
+        mark = marks.setdefault((start, end), len(marks) + 1)
+        self.count += 1
+        self._citing[chunk].append(Citing(self.count, name))
+        if approximate:
+            self._approximate.add(chunk)
+        if printed:
+            self._printed.add(chunk)
+        return Cite(number, mark, self.count)
+
+    def span(self, row: int) -> tuple[int, int, bool]:
+        """Where the event stands in its chunk's text, and whether that is only its most similar sentence."""
+        if row not in self._spans:
+            start, end = (int(place) for place in self._events.spans[row])
+            text = self._events.chunks.texts[int(self._events.chunk[row])]
+            known = 0 <= start < end <= len(text)
+            self._spans[row] = (
+                (start, end, False) if known else (*best_sentence(text, self._events.contents[row]), True)
+            )
+        return self._spans[row]
+
+    def sources(self) -> list[Source]:
+        """The cited passages by number."""
+        events, found = self._events, []
+        for chunk, number in self._numbers.items():
+            document = int(events.chunks.document[chunk])
+            marks = self._marks[chunk]
+            found.append(
+                Source(
+                    number=number,
+                    title=events.documents.titles[document],
+                    document_id=events.documents.document_ids[document],
+                    chunk_id=events.chunks.chunk_ids[chunk],
+                    language=events.documents.languages[document],
+                    pieces=tuple(cut(events.chunks.texts[chunk], marks)),
+                    spans=tuple(marks),
+                    approximate=chunk in self._approximate,
+                    printed=chunk in self._printed,
+                    cited_by=tuple(self._citing[chunk]),
+                )
+            )
+        return found
+
+
+def best_sentence(text: str, content: str) -> tuple[int, int]:
+    """Span of the sentence most like the content by shared terms; the first of equals."""
+    wanted = set(tokens(content))
+    best, span = -1.0, (0, len(text))
+    for match in _SENTENCE.finditer(text):
+        start, end = trimmed(text, match.start(), match.end())
+        if start < end:
+            terms = set(tokens(text[start:end]))
+            score = len(terms & wanted) / (len(terms | wanted) or 1)
+            if score > best:
+                best, span = score, (start, end)
+    return span
+
+
+def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span without white space at its ends."""
+    inner = text[start:end]
+    return start + len(inner) - len(inner.lstrip()), end - (len(inner) - len(inner.rstrip()))
+
+
+def cut(text: str, marks: dict[tuple[int, int], int]) -> list[Piece]:
+    """The cited spans with about 80 characters around each, `…` where something is left out."""
+    pieces: list[Piece] = []
+    shown_to = 0
+    for start, end in _windows(text, list(marks)):
+        if start > shown_to or (not pieces and start > 0):
+            pieces.append(Piece("… "))
+        pieces.extend(_pieces(text, start, end, marks))
+        shown_to = end
+    pieces += [Piece("", (mark,), cited=True) for (start, end), mark in marks.items() if start == end]
+    if shown_to < len(text.rstrip()):
+        pieces.append(Piece(" …"))
+    return pieces
+
+
+def _windows(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    windows: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        low, high = _loosen(text, start, end)
+        if windows and low <= windows[-1][1] + 1:
+            windows[-1] = (windows[-1][0], max(high, windows[-1][1]))
+        else:
+            windows.append((low, high))
+    return windows
+
+
+def _loosen(text: str, start: int, end: int) -> tuple[int, int]:
+    low, high = max(start - _AROUND, 0), min(end + _AROUND, len(text))
+    if low:
+        ends = [match.end() + low for match in _WORD_END.finditer(text[low:start])]
+        low = next(iter(ends), low)
+    if high < len(text):
+        stops = [match.start() + end for match in _WORD_END.finditer(text[end:high])]
+        high = stops[-1] if stops else high
+    return low, max(high, end)
+
+
+def _pieces(text: str, low: int, high: int, marks: dict[tuple[int, int], int]) -> list[Piece]:
+    inside = [(start, end, mark) for (start, end), mark in marks.items() if low <= start and end <= high]
+    edges = sorted({low, high, *(edge for start, end, _ in inside for edge in (start, end))})
+    pieces = []
+    for start, end in pairwise(edges):
+        begun = tuple(mark for first, _, mark in inside if first == start)
+        cited = any(first <= start and end <= last for first, last, _ in inside)
+        pieces.append(Piece(text[start:end], begun, cited))
+    return pieces

@@ -1,0 +1,141 @@
+"""From events and communities to everything a report says."""
+
+import numpy as np
+
+from sag_retrieval.records import make_id
+from sag_retrieval.reports import overview
+from sag_retrieval.reports.articles import heads, write_themes
+from sag_retrieval.reports.changes import Previous
+from sag_retrieval.reports.content import Content, Theme
+from sag_retrieval.reports.draft import Draft, make_draft
+from sag_retrieval.reports.drawing import draw_map, draw_timeline
+from sag_retrieval.reports.events import EventTable
+from sag_retrieval.reports.facts import made_how
+from sag_retrieval.reports.groups import Communities
+from sag_retrieval.reports.options import ReportOptions
+from sag_retrieval.reports.select import period_of
+from sag_retrieval.reports.titles import clean
+
+EVENTS_FILE = "report_events.parquet"
+COMMUNITIES_FILE = "report_communities.parquet"
+CHANGES_FILE = "report_changes.parquet"
+
+
+def compose(
+    events: EventTable, communities: Communities, options: ReportOptions, previous: Previous | None
+) -> tuple[Content, Draft]:
+    """Everything the report says, in the order of reading, and the materials it was made of.
+
+    Source:
+        docs/algorithm.md §reports.6 to §reports.9.
+
+    """
+    draft = make_draft(events, communities, options, previous)
+    if not len(events):
+        return _empty(draft), draft
+    articles = heads(draft)
+    stands_out = overview.highlights(draft, articles)
+    told = overview.news(draft)
+    themes = write_themes(draft, articles)
+    singles, singles_left = overview.singles(draft)
+    listed = _listed(themes) | {each.row for each in singles}
+    content = Content(
+        title=_title(draft),
+        report_id=_report_id(draft),
+        headline=_headline(draft),
+        figures=_figures(draft),
+        highlights=stands_out,
+        news_sentence=overview.news_sentence(draft),
+        news=told,
+        news_left=len(draft.changes) - len(told),
+        themes=themes,
+        map=draw_map(draft, articles, listed),
+        timeline=draw_timeline(draft, articles, listed),
+        top_keys=overview.top_keys(draft),
+        singles=singles,
+        singles_left=singles_left,
+        further=draft.proper_count - len(draft.ranked),
+        sources=tuple(draft.citations.sources()),
+        facts=made_how(draft, communities),
+        counts=_counts(draft),
+        citation_count=draft.citations.count,
+        has_new=bool(draft.is_new.any()),
+    )
+    return content, draft
+
+
+def _empty(draft: Draft) -> Content:
+    options, labels = draft.options, draft.labels
+    counts = labels.empty_counts.format(
+        before=f"{options.events_before:,}", after=f"{options.events_after:,}"
+    )
+    return Content(
+        title=_title(draft),
+        report_id=_report_id(draft),
+        headline=labels.empty,
+        figures=(),
+        facts=made_how(draft, Communities(communities=(), quality=())),
+        empty=(counts, "sag report" if options.scope or options.period else "sag ingest"),
+        counts=_counts(draft),
+    )
+
+
+def _listed(themes: tuple[Theme, ...]) -> set[int]:
+    return {
+        each.row
+        for theme in themes
+        for article in theme.articles
+        for each in (*article.typical, *article.rest)
+    }
+
+
+def _title(draft: Draft) -> str:
+    return clean(draft.options.title) or draft.labels.kind
+
+
+def _report_id(draft: Draft) -> str:
+    options = draft.options
+    before = draft.previous.release if draft.previous else ""
+    return make_id(
+        "r", options.release, options.scope, options.period, options.cluster, options.title, before
+    )
+
+
+def _headline(draft: Draft) -> str:
+    labels, counts = draft.labels, _counts(draft)
+    if not draft.ranked:
+        return labels.event_count.format(count=f"{len(draft.events):,}") + labels.stop
+    text = labels.headline.format(
+        documents=f"{counts['documents']:,}",
+        events=f"{counts['events']:,}",
+        communities=f"{counts['communities']:,}",
+        title=draft.ranked[0].title,
+        size=f"{len(draft.ranked[0].members):,}",
+    )
+    if draft.previous and counts["new"]:
+        text += labels.headline_new.format(new=f"{counts['new']:,}")
+    return text + labels.stop
+
+
+def _counts(draft: Draft) -> dict[str, int]:
+    return {
+        "events": len(draft.events),
+        "documents": len(set(draft.events.document.tolist())),
+        "communities": draft.proper_count,
+        "keys": int((draft.total > 0).sum()),
+        "new": int(draft.is_new.sum()),
+        "single": sum(len(each.members) for each in draft.singles),
+    }
+
+
+def _figures(draft: Draft) -> tuple[tuple[str, str], ...]:
+    labels, counts = draft.labels, _counts(draft)
+    period = period_of(draft.events, np.arange(len(draft.events), dtype=np.int32))
+    return (
+        (labels.events, f"{counts['events']:,}"),
+        (labels.documents, f"{counts['documents']:,}"),
+        (labels.communities, f"{counts['communities']:,}"),
+        (labels.keys, f"{counts['keys']:,}"),
+        (labels.new, f"{counts['new']:,}" if draft.previous else "–"),
+        (labels.period, period or "–"),
+    )

@@ -1,0 +1,89 @@
+"""Write a report: the page, its Markdown twin and its tables."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from sag_retrieval.models.protocols import ChatModel, Usage
+from sag_retrieval.reports.changes import Previous
+from sag_retrieval.reports.compose import compose
+from sag_retrieval.reports.events import EventTable
+from sag_retrieval.reports.groups import Communities
+from sag_retrieval.reports.markdown import render_markdown, render_preview
+from sag_retrieval.reports.naming import name_communities
+from sag_retrieval.reports.options import ReportOptions
+from sag_retrieval.reports.page import render_page
+from sag_retrieval.reports.report_tables import report_tables
+
+PAGE_FILE = "report.html"
+MARKDOWN_FILE = "report.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What was written, and what there is to tell about it."""
+
+    report_id: str
+    folder: Path
+    page: Path
+    markdown: Path
+    tables: Mapping[str, Path]
+    headline: str
+    counts: Mapping[str, int]
+    """events, documents, communities, keys, new, single, citations."""
+    preview: str
+    """Markdown of at most two kilobytes: facts, five communities, changes."""
+    largest: tuple[tuple[str, int, int], ...]
+    """Title, events and new events of the ten largest communities."""
+    page_bytes: int
+    usage: Usage
+    """Of titles and summaries, where the communities had none."""
+
+
+def write_report(
+    events: EventTable,
+    communities: Communities,
+    options: ReportOptions,
+    out: Path,
+    previous: Previous | None = None,
+    chat: ChatModel | None = None,
+) -> Report:
+    """Write `report.html`, `report.md` and the tables `report_*.parquet` into a folder.
+
+    The same inputs give the same bytes. Communities without a title are named first, by the model if given.
+
+    Raises:
+        ModelDown: If communities have to be named and the model's server is gone.
+        BudgetSpent: If the budget is used up meanwhile.
+
+    """
+    usage = Usage()
+    if any(not each.title for each in communities):
+        named = name_communities(events, communities, chat)
+        communities, usage = named.communities, named.usage
+        options = replace(options, failures=options.failures + named.failures)
+    content, draft = compose(events, communities, options, previous)
+    out.mkdir(parents=True, exist_ok=True)
+    page, markdown = out / PAGE_FILE, out / MARKDOWN_FILE
+    html = render_page(content, draft.labels).encode("utf-8", "replace")
+    page.write_bytes(html)
+    markdown.write_bytes(render_markdown(content, draft.labels).encode("utf-8", "replace"))
+    tables = {}
+    for name, table in report_tables(content, draft, communities).items():
+        tables[name] = out / f"{name}.parquet"
+        pq.write_table(table, tables[name], compression="zstd")
+    return Report(
+        report_id=content.report_id,
+        folder=out,
+        page=page,
+        markdown=markdown,
+        tables=tables,
+        headline=content.headline,
+        counts={**content.counts, "citations": content.citation_count},
+        preview=render_preview(content, draft.labels),
+        largest=tuple((each.title, each.size, each.new_count) for each in content.articles[:10]),
+        page_bytes=len(html),
+        usage=usage,
+    )

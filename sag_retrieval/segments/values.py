@@ -10,6 +10,7 @@ NOT_RETRIEVED = 1000
 
 RELEVANCE_FLOOR = 0.3
 """Relevance of the last hit under `minmax`."""
+_BACKGROUND_RANK = 100
 
 
 def chunk_values(ranks: npt.ArrayLike, relevance: npt.ArrayLike, options: SegmentOptions) -> Floats:
@@ -73,8 +74,23 @@ def relevance_of(scores: npt.ArrayLike, options: SegmentOptions) -> Floats:
 
 
 def calibrated_relevance(scores: Floats) -> Floats:
-    """Scores of any scale as relevance."""
-    return RELEVANCE_FLOOR + (1 - RELEVANCE_FLOOR) * _between(scores, scores.min(), scores.max())
+    """Scores of any scale as relevance: 1 for the best, 0 for the background, in proportion between.
+
+    The background is the 100th best score: so far down a hit is no better than chance. Fewer hits tell less
+    about it, so a positive last score counts in proportion to their number.
+
+    Args:
+        scores: Shape (hits,), at least one.
+
+    Source:
+        docs/algorithm.md §segments.3
+
+    """
+    seen = min(_BACKGROUND_RANK, len(scores))
+    background = float(np.sort(scores)[-seen])
+    if background > 0:
+        background *= seen / _BACKGROUND_RANK
+    return _between(scores, background, float(scores.max()))
 
 
 def _between(score: Floats, low: float, high: float) -> Floats:

@@ -42,10 +42,12 @@ _HASHES = re.compile(r"#{1,6}")
 _SAYS = re.compile(r"[。！？；，,;!?…]|\.(?:\s|$)|[:：](?:\s|$)")
 _ANNOUNCES = re.compile(r"如下|下表|以下|下列|\bfollow(?:s|ing)\b|\s{2,}|\d$", re.IGNORECASE)
 _NUMBER = re.compile(
-    r"^(?:[（(]?[\divxa-z一二三四五六七八九十]{1,4}[.．、）)]\s*|\d+(?:\.\d+)+\s*)", re.IGNORECASE
+    r"^(?:(?:item|part|section|article|chapter|appendix)\s+\w{1,5}[.:]?\s*"
+    r"|[（(]?[\divxa-z一二三四五六七八九十]{1,4}[.．、）)]\s*|\d+(?:\.\d+)+\s*)",
+    re.IGNORECASE,
 )
 _STARTS = re.compile(r"[A-Z0-9(（【《\u3400-\u9fff]")
-_PAGE = re.compile(r"[\s\d./·•|-]*|(?:page|第)\s*\d+.*")
+_PAGE = re.compile(r"[\s\d./·•|-]*|(?:page\s*\d+|第\s*\d+\s*页).*", re.IGNORECASE)
 _CONTINUED = re.compile(r"[（(](?:续|continued|cont\.?)[）)]$", re.IGNORECASE)
 
 

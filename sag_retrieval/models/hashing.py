@@ -102,10 +102,7 @@ class HashingEmbedder:
 
     def embed(self, texts: Sequence[str]) -> csr_array:
         """One sparse row a text, in order; an empty text gets a row of zeros."""
-        blocks = list(self.embed_blocks(texts))
-        if not blocks:
-            return csr_array((0, self.dimension), dtype=np.float32)
-        return _stack(blocks)
+        return _stack(list(self.embed_blocks(texts)) or [self._embed_batch([])])
 
     def embed_blocks(self, texts: Iterable[str]) -> Iterator[csr_array]:
         """The rows of many texts in blocks, so that never more than one block is held."""

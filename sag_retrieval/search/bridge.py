@@ -83,7 +83,7 @@ def _pairs(arrays: Arrays, starts: Rows, options: SearchOptions, allowed: Flags 
     start, key = start[narrow], key[narrow]
     owner, place = arrays.key_chunks.places(key)
     start, key, end = start[owner], key[owner], arrays.key_chunks.items[place]
-    link = arrays.key_idf[key] / max(arrays.highest_idf, 1e-12)
+    link = document_rarity(arrays.key_document_count[key], arrays.document_count)
     link = link * np.where(arrays.chunk_main_key[end] == key, 1.0, 0.5)
     fits = end != starts[start]
     if allowed is not None:
@@ -93,6 +93,16 @@ def _pairs(arrays: Arrays, starts: Rows, options: SearchOptions, allowed: Flags 
     pair = start[order].astype(np.int64) * arrays.chunk_count + end[order]
     first = order[np.flatnonzero(np.diff(pair, prepend=-1))]
     return _Pairs(start[first].astype(np.intp), end[first], key[first], np.asarray(link[first], np.float64))
+
+
+def document_rarity(frequency: npt.NDArray[Any], document_count: int) -> Floats:
+    """`ln(documents / documents with the key) / ln(documents)`, in [0, 1]: 1 for a key of one document.
+
+    In documents, not events: sections of one document share its title key without being alike by it.
+    """
+    if document_count <= 1:
+        return np.ones(len(frequency))
+    return np.asarray(1 - np.log(np.maximum(frequency, 1)) / np.log(document_count), np.float64)
 
 
 def _residual(arrays: Arrays, starts: Rows, pair: _Pairs, terms: dict[int, int]) -> Floats:

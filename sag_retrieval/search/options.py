@@ -52,7 +52,7 @@ class SearchOptions:
     """Text similarity is half cosine, half BM25, each scaled to [0, 1]; off: the cosine alone."""
     graph: Literal["whole", "candidates"] = "whole"
     """PageRank runs on the whole key–chunk graph, or on candidates and final keys alone."""
-    damping: float = 0.5
+    damping: float = 0.7
     key_share: float | None = 0.8
     """Share of the restart that goes to keys; None: by weight alone."""
     text_share: float = 0.25
@@ -74,6 +74,12 @@ class SearchOptions:
     bridge_doubt: float = 0.3
     """Share of the strength kept on long documents when the query names no chunk's main key."""
 
+    # joint coverage of the query
+    coverage: float = 0.3
+    """What a chunk gains by query terms that no better one holds; less on long documents, 0: nothing."""
+    coverage_pool: int = 30
+    """Chunks that are put in order by it."""
+
     def __post_init__(self) -> None:
         """Refuse numbers out of bounds."""
         for name, (low, high) in _BOUNDS.items():
@@ -90,6 +96,7 @@ _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "event_count": _COUNT,
     "final_count": _COUNT,
     "text_count": _COUNT,
+    "coverage_pool": (1, 1000),
     "bridge_documents": (0, 1_000_000),
     "bridge_starts": (1, 100),
     "bridge_starts_per_document": (1, 100),
@@ -114,6 +121,7 @@ _BOUNDS: Final[dict[str, tuple[float, float]]] = {
         "document_context",
         "neighbour_context",
         "bridge_strength",
+        "coverage",
     }
 }
 
@@ -136,5 +144,6 @@ SAG_LITERAL: Final = SearchOptions(
     document_context=0.0,
     neighbour_context=0.0,
     bridge_strength=0.0,
+    coverage=0.0,
 )
 """The formulas to the letter; what they leave open is settled in docs/algorithm.md §search.14."""

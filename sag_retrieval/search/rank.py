@@ -10,6 +10,7 @@ from sag_retrieval.release.index import Index
 from sag_retrieval.release.vectors import best
 from sag_retrieval.search.bridge import Bridges, build_bridges
 from sag_retrieval.search.context import TextRoute, read_texts
+from sag_retrieval.search.coverage import cover
 from sag_retrieval.search.expand import WeightedKeys
 from sag_retrieval.search.method import Floats, Rows
 from sag_retrieval.search.options import SearchOptions
@@ -35,7 +36,7 @@ def rank(index: Index, reading: Reading, keys: WeightedKeys, options: SearchOpti
     """Score every chunk.
 
     Source:
-        docs/algorithm.md §search.10 to §search.13.
+        docs/algorithm.md §search.10 to §search.14.
 
     """
     arrays = index.arrays
@@ -50,7 +51,7 @@ def rank(index: Index, reading: Reading, keys: WeightedKeys, options: SearchOpti
     scores = Scores(
         final / (final.max(initial=0) or 1), pagerank, text, np.zeros(len(text)), route, None, candidates
     )
-    return _bridged(arrays, reading, scores, options)
+    return _covered(arrays, reading, _bridged(arrays, reading, scores, options), options)
 
 
 def weigh_candidates(
@@ -138,6 +139,15 @@ def _bridged(arrays: Arrays, reading: Reading, scores: Scores, options: SearchOp
     added = np.zeros(len(root))
     added[bridges.ends] = strength * bridges.gains
     return replace(scores, final=root + added, bridge=added, bridges=bridges)
+
+
+def _covered(arrays: Arrays, reading: Reading, scores: Scores, options: SearchOptions) -> Scores:
+    weight = options.coverage / scores.route.chunks_per_document
+    if weight <= 0:
+        return scores
+    allowed = reading.query.allowed.chunks if reading.query.allowed else None
+    final = cover(scores.final, arrays.chunk_text, reading.terms, weight, options.coverage_pool, allowed)
+    return replace(scores, final=final)
 
 
 def bridge_strength(arrays: Arrays, reading: Reading, length: float, options: SearchOptions) -> float:

@@ -1,5 +1,6 @@
 """A knowledge graph as arrays: triples, edges by entity, and words of names as inverted lists."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -15,6 +16,7 @@ from sag_retrieval.text import is_cjk, normal_name, words
 Floats = npt.NDArray[np.float64]
 
 _SHORTEST: Final = 2
+_POSSESSIVE: Final = re.compile(r"['’]s\b")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,9 +87,9 @@ class KnowledgeGraph:
 
         Latin names need word boundaries, Chinese names do not; names of one character are passed over.
         """
-        read = normal_name(text)
+        readings = {normal_name(text), normal_name(_POSSESSIVE.sub("", text))}
         found: set[str] = set()
-        for place in range(len(read)):
+        for read, place in ((reading, place) for reading in readings for place in range(len(reading))):
             if not _cuts_word(read, place):
                 fitting = self.trie.prefixes(read[place:])
                 found.update(name for name in fitting if not _cuts_word(read, place + len(name)))

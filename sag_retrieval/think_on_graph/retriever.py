@@ -1,7 +1,7 @@
 """Think-on-Graph: from a question over entities and paths to the documents that say them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -63,7 +63,9 @@ def walk(
     likeness: Relevance | None = None,
     allowed: npt.NDArray[np.bool_] | None = None,
 ) -> Walk:
-    """Documents for a question, best first, ties in the order reached; none where no entity is found or no edge is relevant.
+    """Documents for a question, best first, ties in the order reached; none where no path is found.
+
+    A judge without a usable opinion on documents leaves the whole walk to the heuristic.
 
     Args:
         graph: The triples.
@@ -81,20 +83,15 @@ def walk(
     overlap = graph.entities.jaccard(asked)
     by_words = WordRelevance(graph, overlap, graph.relations.jaccard(asked))
     judge = _judge(chat, query, options)
-    search = _Search(graph, options, _higher(by_words, likeness), judge, allowed)
-    seeds = find_seeds(graph, query, overlap, options.max_seeds)
+    seeds = tuple(find_seeds(graph, query, overlap, options.max_seeds))
     hops = options.max_hops if _goes_on(options, query) else min(1, options.max_hops)
-    beams = search.beams([Beam((row,), score) for row, score in seeds], hops)
-    raw, mode = search.judged(beams)
-    return Walk(
-        search.documents(beams, raw, mode),
-        tuple(seeds),
-        tuple(beams),
-        raw,
-        mode,
-        judge.calls if judge else 0,
-        tuple(judge.failures) if judge else (),
-    )
+    search = _Search(graph, options, _higher(by_words, likeness), judge, allowed)
+    found = search.walk(seeds, hops)
+    if judge is None:
+        return found
+    if found.mode == "heuristic":
+        found = replace(search, judge=None).walk(seeds, hops)
+    return replace(found, calls=judge.calls, failures=tuple(judge.failures))
 
 
 def _judge(chat: ChatModel | None, query: str, options: GraphOptions) -> Judge | None:
@@ -125,6 +122,12 @@ class _Search:
     judge: Judge | None
     allowed: npt.NDArray[np.bool_] | None
 
+    def walk(self, seeds: tuple[Seed, ...], hops: int) -> Walk:
+        """From seeds to documents."""
+        beams = self.beams([Beam((row,), score) for row, score in seeds], hops)
+        raw, mode = self.judged(beams)
+        return Walk(self.documents(beams, raw, mode), seeds, tuple(beams), raw, mode)
+
     def beams(self, seeds: list[Beam], hops: int) -> list[Beam]:
         """The beams kept at every hop, the seeds' first."""
         kept = self._prune_seeds(seeds)
@@ -150,7 +153,9 @@ class _Search:
 
     def _prune(self, grown: Grown) -> list[Beam]:
         width = self.options.beam_width
-        if self.judge is not None and len(grown) > width:
+        if self.judge is not None and len(grown) <= width:
+            return grown.take(self.graph, range(len(grown)))
+        if self.judge is not None:
             shown = grown.take(self.graph, grown.best(SHOWN))
             chosen = self.judge.choose([path_text(self.graph, beam) for beam in shown], width)
             if chosen:

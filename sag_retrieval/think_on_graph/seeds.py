@@ -25,8 +25,9 @@ _CHINESE: Final = re.compile(
 def find_seeds(graph: KnowledgeGraph, query: str, overlap: Overlap, count: int) -> list[Seed]:
     """At most 2·`count` entities to start from, with scores in (0, 1].
 
-    A named entity scores `min(1, 0.35 + 0.02 · length of its name)`. If the question names fewer than `count`,
-    the `count` entities that share most words with it join, at `0.8 · Jaccard`; the higher score counts.
+    A named entity scores `min(1, 0.35 + 0.02 · length of its name)`. If fewer than `count` are named, the
+    `count` entities that share most words with the question join, at `0.8 · Jaccard`; the higher score
+    counts.
 
     Source:
         docs/algorithm.md §think-on-graph.3

@@ -1,0 +1,206 @@
+"""Hybrid fusion: BM25, vectors, keywords and the graph's boost, added up with every part kept."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from sag_retrieval.errors import SettingsError
+from sag_retrieval.models.protocols import ChatModel
+from sag_retrieval.release.index import Index
+from sag_retrieval.search.method import Flags, Floats, Method, Query, Ranking
+from sag_retrieval.search.ranking import Stopwatch, best_rows, rank_by
+from sag_retrieval.search.reading import Likeness, Reading, read_query
+from sag_retrieval.search.weights import min_max
+from sag_retrieval.text import STOP_WORDS, is_cjk, words
+from sag_retrieval.think_on_graph.method import walk_release
+from sag_retrieval.think_on_graph.options import GraphOptions
+from sag_retrieval.think_on_graph.release_graph import graph_of
+from sag_retrieval.think_on_graph.retriever import debug_record
+
+LEAST_BOOST: Final = 0.02
+_POWER: Final = 1.8
+_READ: Final = 1_000
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HybridOptions:
+    """Weights of the parts; the defaults are the seed project's configuration."""
+
+    dense_weight: float | Mapping[str, float] = 0.5
+    """Share of the cosine against BM25; or by the question's language, `zh` and `en`."""
+    keyword_boost: float = 0.15
+    """What each distinct keyword of the question that stands in the chunk adds."""
+    keyword_length: int = 3
+    """Shortest Latin keyword."""
+    kg_boost: float = 1.2
+    """Strength of the graph; 0: it is not asked at all."""
+    kg_min_lexical: float = 0.0
+    """Chunks whose scaled BM25 is lower get no boost."""
+    candidate_multiplier: float | None = None
+    """Keep only the best `max(top_k, multiplier · top_k)` chunks before keywords count; None: all."""
+    graph: GraphOptions = field(default_factory=GraphOptions)
+
+    def __post_init__(self) -> None:
+        """Refuse weights out of bounds."""
+        shares = self.dense_weight.values() if isinstance(self.dense_weight, Mapping) else [self.dense_weight]
+        for share in shares:
+            if not 0 <= share <= 1:
+                raise SettingsError(f"dense_weight={share!r} is not between 0 and 1")
+        for name in ("keyword_boost", "kg_boost", "kg_min_lexical", "candidate_multiplier"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < float("inf"):
+                raise SettingsError(f"{name}={value!r} is not a number from 0")
+
+    def dense_share(self, text: str) -> float:
+        """The weight of the cosine for a question."""
+        if isinstance(self.dense_weight, Mapping):
+            return self.dense_weight.get("zh" if is_cjk(text) else "en", 0.5)
+        return self.dense_weight
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawScores:
+    """Shape (chunks,) each: BM25, cosine, keyword overlap, boost of the document; and what is allowed."""
+
+    bm25: Floats
+    dense: Floats
+    keyword: Floats
+    kg: Floats
+    allowed: Flags | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fusion:
+    """Shape (chunks,) each: the scaled parts, and their sum; `-inf` where a chunk was cut before."""
+
+    bm25: Floats
+    dense: Floats
+    hybrid: Floats
+    keyword: Floats
+    kg: Floats
+    final: Floats
+
+    def parts(self) -> dict[str, Floats]:
+        """The parts by name."""
+        return {name: getattr(self, name) for name in ("bm25", "dense", "hybrid", "keyword", "kg", "final")}
+
+
+def boosts(scores: Mapping[Any, float], kg_boost: float) -> dict[Any, float]:
+    """What the graph adds to chunks of each document: `0.02 + score^1.8 · (most − 0.02)`.
+
+    most is `min(0.25, 0.15 + 0.07 · kg_boost)`. Nothing for `kg_boost` 0.
+
+    Source:
+        docs/algorithm.md §hybrid.3
+
+    """
+    if kg_boost <= 0:
+        return {}
+    most = min(0.25, 0.15 + 0.07 * kg_boost)
+    return {
+        document: LEAST_BOOST + min(1.0, max(0.0, score)) ** _POWER * (most - LEAST_BOOST)
+        for document, score in scores.items()
+    }
+
+
+def keywords(query: str, shortest: int = 3, stop_words: AbstractSet[str] = STOP_WORDS) -> tuple[str, ...]:
+    """Distinct words of a question but stop words and short Latin words; Chinese characters as they are."""
+    found = dict.fromkeys(words(query))
+    return tuple(w for w in found if w not in stop_words and (is_cjk(w) or len(w) >= shortest))
+
+
+def keyword_overlap(found: Sequence[str], texts: Sequence[str]) -> Floats:
+    """How many of the keywords stand in each text, inside words too.
+
+    Source:
+        docs/algorithm.md §hybrid.2
+
+    """
+    lowered = [text.lower() for text in texts]
+    return np.array([sum(word in text for word in found) for text in lowered], np.float64)
+
+
+def fuse(raw: RawScores, options: HybridOptions, *, share: float, top_k: int) -> Fusion:
+    """All parts and their sum: `(1 − w)·m(bm25) + w·m(cosine) + keyword_boost · overlap + boost`.
+
+    m moves scores to [0, 1] by least and greatest, to 0 where all are equal; w is `share`. Only with a
+    `candidate_multiplier` chunks are cut, by their sum without keywords.
+
+    Source:
+        docs/algorithm.md §hybrid.4
+
+    """
+    lexical, likeness = min_max(raw.bm25, raw.allowed), min_max(raw.dense, raw.allowed)
+    hybrid = (1 - share) * lexical + share * likeness
+    boost = np.where(lexical >= options.kg_min_lexical, raw.kg, 0.0)
+    keyword = options.keyword_boost * raw.keyword
+    final = hybrid + boost + keyword
+    if options.candidate_multiplier is not None:
+        count = max(top_k, round(options.candidate_multiplier * top_k))
+        final[np.argsort(-(hybrid + boost), kind="stable")[count:]] = -np.inf
+    return Fusion(lexical, likeness, hybrid, keyword, boost, final)
+
+
+def hybrid_method(
+    options: HybridOptions | None = None,
+    *,
+    chat: ChatModel | None = None,
+    home: Path | None = None,  # noqa: ARG001  every method that is made by name is given it
+) -> Method:
+    """Ranks chunks by BM25, cosine, keywords and the graph's boost of their document.
+
+    A graph that fails in whatever way gives no boost; the reason stands in the trace. Keywords are looked for
+    in the best 1,000 chunks.
+    """
+    options = options or HybridOptions()
+
+    def rank(index: Index, query: Query) -> Ranking:
+        watch = Stopwatch()
+        reading = watch("read", lambda: read_query(index, query))
+        boost, trace = watch("graph", lambda: _graph_boost(index, reading, options, chat))
+        raw = watch("text", lambda: _raw_scores(index, reading, boost, options))
+        share = options.dense_share(query.text)
+        fusion = watch("fuse", lambda: fuse(raw, options, share=share, top_k=query.top_k))
+        ranking = rank_by(fusion.final, query.top_k, raw.allowed, fusion.parts(), watch.seconds)
+        return replace(ranking, trace=trace)
+
+    return rank
+
+
+def _graph_boost(
+    index: Index, reading: Reading, options: HybridOptions, chat: ChatModel | None
+) -> tuple[Floats, dict[str, Any]]:
+    """Shape (documents,): what each document's chunks get, and how it came about."""
+    boost = np.zeros(index.arrays.document_count)
+    if options.kg_boost <= 0 or not index.rows["triples"].num_rows:
+        return boost, {}
+    try:
+        found = walk_release(index, reading, options.graph, chat)
+    except Exception as error:  # noqa: BLE001  a boost is never worth a failed search
+        _log.warning("no boost by the graph: %s", error)
+        return boost, {"graph": {"failures": [str(error)]}}
+    added = boosts({document.document: document.score for document in found.documents}, options.kg_boost)
+    boost[list(added)] = list(added.values())
+    return boost, {"graph": debug_record(graph_of(index).graph, reading.query.text, found, options.graph)}
+
+
+def _raw_scores(index: Index, reading: Reading, boost: Floats, options: HybridOptions) -> RawScores:
+    allowed = reading.query.allowed.chunks if reading.query.allowed else None
+    bm25 = index.arrays.chunk_text.scores(reading.terms)
+    dense = Likeness(index.arrays.vectors["chunks"], reading.vector).all()
+    kg = boost[index.arrays.chunk_document]
+    raw = RawScores(bm25, dense, np.zeros(len(bm25)), kg, allowed)
+    wanted = keywords(reading.query.text, options.keyword_length)
+    if not wanted or not options.keyword_boost:
+        return raw
+    share = options.dense_share(reading.query.text)
+    best = best_rows(fuse(raw, options, share=share, top_k=_READ).final, _READ, allowed)
+    overlap = np.zeros(len(bm25))
+    overlap[best] = keyword_overlap(wanted, index.rows["chunks"]["text"].take(best).to_pylist())
+    return replace(raw, keyword=overlap)

@@ -4,7 +4,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Self
 
@@ -12,12 +12,12 @@ from sag_retrieval.errors import SagError
 
 _SCHEMA = """
 create table if not exists answers (
-    call_id text primary key, answer text not null, document_id text not null, step text not null,
-    model text not null, input_tokens integer not null, output_tokens integer not null, seconds real not null,
-    calls integer not null, cost real, answered_at text not null default (datetime('now'))
+    call_id text primary key, answer text not null, document_id text not null, step text not null, model
+    text not null, input_tokens integer not null, output_tokens integer not null, seconds real not null,
+    calls integer not null, cost real, expected_tokens integer not null, answered_at text not null default
+    (datetime('now'))
 ) without rowid
 """
-_COLUMNS = "call_id, answer, document_id, step, model, input_tokens, output_tokens, seconds, calls, cost"
 
 
 class CacheError(SagError):
@@ -38,6 +38,12 @@ class Answered:
     seconds: float
     calls: int = 1
     cost: float | None = None
+    expected_tokens: int = 0
+    """What one turn was expected to send: measures the estimate (`estimate_tokens`) against the server."""
+
+
+_NAMES = tuple(one.name for one in fields(Answered))
+_COLUMNS = ", ".join(_NAMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,7 @@ class Spent:
     input_tokens: int
     output_tokens: int
     cost: float | None
+    expected_tokens: int
 
 
 class AnswerCache:
@@ -63,7 +70,7 @@ class AnswerCache:
     trusted.
 
     Source:
-        docs/algorithm.md §extraction.5.
+        docs/algorithm.md §extraction.25.
 
     """
 
@@ -130,7 +137,8 @@ class AnswerCache:
     def spent(self) -> list[Spent]:
         """What all answers kept here cost, by step and model, over all runs."""
         query = (
-            "select step, model, count(*), sum(calls), sum(input_tokens), sum(output_tokens), sum(cost) "
+            "select step, model, count(*), sum(calls), sum(input_tokens), sum(output_tokens), sum(cost), "
+            "sum(expected_tokens) "
             "from answers group by step, model order by step, model"
         )
         with self._write_lock:
@@ -151,7 +159,7 @@ class AnswerCache:
         with self._pending_lock:
             batch, self._pending = self._pending, []
         rows = [_row(waiting.answered) for waiting in batch]
-        places = ", ".join("?" * 10)
+        places = ", ".join("?" * len(_NAMES))
         try:
             self._connection.execute("begin immediate")
             self._connection.executemany(
@@ -176,4 +184,4 @@ class _Waiting:
 
 
 def _row(answered: Answered) -> tuple[object, ...]:
-    return tuple(getattr(answered, name) for name in _COLUMNS.split(", "))
+    return tuple(getattr(answered, name) for name in _NAMES)

@@ -1,15 +1,20 @@
 """A language model that never pays for one answer twice, and writes down what each call cost."""
 
+import json
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
+
+from pydantic import BaseModel
 
 from sag_pipeline.cache import AnswerCache, Answered
 from sag_retrieval.errors import AnswerError, ModelError
 from sag_retrieval.models.background import in_order
+from sag_retrieval.models.dialect import request_tokens
 from sag_retrieval.models.limits import ChatOptions
 from sag_retrieval.models.prices import Prices
 from sag_retrieval.models.protocols import Answer, ChatModel, Reply, Request, Usage
@@ -34,19 +39,20 @@ class Call:
     cost: float | None
 
 
-def call_id(fingerprint: str, request: Request[Any]) -> str:
+def call_id(fingerprint: str, request: Request[Answer]) -> str:
     """The hash of everything an answer depends on: model and its options, prompt, shape, bound.
 
-    Who asks and for which document is left out: the same question is paid once.
+    Who asks and for which document is left out: the same question is paid once. A request's `identity`
+    stands for its prompt: an answer stays good when only the help in the prompt changed.
     """
-    parts = (
-        fingerprint,
-        request.system,
-        request.prompt,
-        request.max_tokens,
-        request.answer.model_json_schema(),
-    )
+    asked = request.identity or (request.system, request.prompt)
+    parts = (fingerprint, asked, request.max_tokens, _schema(request.answer))
     return blake2b("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+@lru_cache(maxsize=256)
+def _schema(answer: type[BaseModel]) -> str:
+    return json.dumps(answer.model_json_schema())
 
 
 class CachedChat:
@@ -56,7 +62,7 @@ class CachedChat:
     own, so that an answer is on disk as soon as it came, whatever answers before it are still waited for.
 
     Source:
-        docs/algorithm.md §extraction.5.
+        docs/algorithm.md §extraction.25.
 
     """
 
@@ -95,9 +101,10 @@ class CachedChat:
             taken, self._calls = self._calls, []
         return sorted(taken, key=lambda call: (call.document_id, call.step, call.call_id, call.is_cached))
 
-    def count_cached(self, requests: Iterable[Request[Any]]) -> int:
-        """How many of the requests would cost nothing."""
-        return sum(self._cache.find(call_id(self._fingerprint, request)) is not None for request in requests)
+    def find(self, request: Request[Answer]) -> Answer | None:
+        """The kept answer to a request, or None: nothing is asked."""
+        found = self._cache.find(call_id(self._fingerprint, request))
+        return request.answer.model_validate_json(found.answer) if found else None
 
     def ask(self, request: Request[Answer]) -> Reply[Answer]:
         """The answer to one request (see `ChatModel`)."""
@@ -152,6 +159,7 @@ class CachedChat:
             usage.seconds,
             usage.calls,
             self._prices.cost(usage) if self._prices else None,
+            request_tokens(request),
         )
         self._cache.keep(answered)
         return answered, usage

@@ -100,9 +100,8 @@ def keys_work(
     A batch sees the sources and the batches before it, never itself: so concurrency changes nothing.
 
     Args:
-        chat: Who is asked. before: Takes up each batch, and may hold some already; its embedder must be
-        that of the sources. None: no
-            known keys are shown.
+        chat: Who is asked.
+        before: Takes up each batch and may hold some; of the sources' embedder. None: nothing known is shown.
         sources: Where known keys come from besides, such as `released.ReleaseSource`.
         options: Key types and the like.
         known_options: How much is shown.
@@ -110,21 +109,21 @@ def keys_work(
 
     """
 
-    def known_of(events: Sequence[Event]) -> list[Known] | None:
-        return before and known_about(events, before.embedder, [*sources, before], known_options)
-
     def work(batch: Sequence[Inputs]) -> Iterator[Made]:
         events = [event for inputs in batch if not _is_given(inputs) for event in inputs.tables["events"]]
-        known = dict(zip((event.event_id for event in events), known_of(events) or (), strict=False))
+        known: dict[str, Known] = {}
+        if before is not None:
+            found = known_about(events, before.embedder, [*sources, before], known_options)
+            known = {event.event_id: one for event, one in zip(events, found, strict=True)}
         questions = [
             [] if _is_given(inputs) else _key_questions(inputs, known, options, language) for inputs in batch
         ]
         replies = iter(chat.ask_all([question.request for own in questions for question in own]))
         made: list[EventKey] = []
         for inputs, own in zip(batch, questions, strict=True):
-            found, reason = _keys(inputs, own, replies, options)
-            made += found
-            yield Made((*found, *main_keys(inputs.one("documents"), inputs.tables["chunks"])), reason)
+            own_keys, reason = _keys(inputs, own, replies, options)
+            made += own_keys
+            yield Made((*own_keys, *main_keys(inputs.one("documents"), inputs.tables["chunks"])), reason)
         if before is not None:
             before.add([event for inputs in batch for event in inputs.tables["events"]], made)
 

@@ -51,11 +51,13 @@ class ReleaseSource:
 
 
 def unreleased(store: Store, index: Index | None, embedder: Embedder) -> BatchSource:
-    """What an interrupted run left: events and keys that are done and not in the release, by document.
+    """What an interrupted run left: events and keys that are done and not in the release, in the order of the work.
 
     With it a run that goes on asks what it would have asked had it never stopped.
     """
+    place = {entry.unit: entry.part for entry in store.ledger.entries("step = ?", "events")}
     done = [entry.unit for entry in store.ledger.entries("step = ?", "keys")]
+    done.sort(key=lambda unit: (place.get(unit, ""), unit))
     rows = index.rows["documents"] if index else None
     released = (
         dict(zip(rows["document_id"].to_pylist(), rows["version"].to_pylist(), strict=True)) if rows else {}

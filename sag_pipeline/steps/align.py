@@ -26,7 +26,7 @@ class AlignOptions:
     """Which keys become one."""
 
     similarity_bound: float = 0.8
-    """Least cosine of the vectors of two keys of one type (calibrated: docs/algorithm.md §extraction.6)."""
+    """Least cosine of the vectors of two keys of one type (calibrated: docs/algorithm.md §extraction.26)."""
     agreement: float = 0.6
     """Least share of the sayings of an alias that name one and the same key."""
 
@@ -95,7 +95,7 @@ def align_keys(
         options: Bounds.
 
     Source:
-        docs/algorithm.md §extraction.6.
+        docs/algorithm.md §extraction.26.
 
     """
     options = options or AlignOptions()

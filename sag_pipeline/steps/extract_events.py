@@ -29,8 +29,10 @@ def event_requests(
 ) -> list[Request[ExtractedEvents]]:
     """What to ask, one request a chunk, in their order; give only `readable` chunks.
 
+    The summary helps and does not count: a new one asks nothing again.
+
     Source:
-        docs/algorithm.md §extraction.8.
+        docs/algorithm.md §extraction.28.
 
     """
     prompt = load_prompt("events", prompt_language(document, language), "sag_pipeline.prompts")
@@ -41,6 +43,7 @@ def event_requests(
             "events",
             prompt.system,
             document.document_id,
+            identity=f"{prompt.version}\x1f{document.title}\x1f{chunk.text}",
         )
         for chunk in chunks
     ]

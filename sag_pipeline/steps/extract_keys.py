@@ -82,6 +82,8 @@ def key_questions(
 ) -> list[KeyQuestion]:
     """What to ask for the events of a document, in their order: one question a chunk, or one an event.
 
+    Summary and known keys help and do not count: when they change, nothing is asked again.
+
     Args:
         document: Whose events they are.
         events: Its events, those of a chunk together.
@@ -91,7 +93,7 @@ def key_questions(
         language: `zh`, `en`, or `auto`: the document's.
 
     Source:
-        docs/algorithm.md §extraction.8.
+        docs/algorithm.md §extraction.28.
 
     """
     options = options or KeyOptions()
@@ -106,7 +108,10 @@ def key_questions(
             known=_known_lines([known[row] for row in group], options.most_known) or "—",
             events="\n".join(f"{place}. {events[row].content}" for place, row in enumerate(group, 1)),
         )
-        request = Request(text, ExtractedKeys, "keys", prompt.system, document.document_id)
+        identity = "\x1f".join(
+            (prompt.version, *options.types, document.title, *(events[r].content for r in group))
+        )
+        request = Request(text, ExtractedKeys, "keys", prompt.system, document.document_id, identity=identity)
         questions.append(KeyQuestion(request, tuple(events[row] for row in group)))
     return questions
 

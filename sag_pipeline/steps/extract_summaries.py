@@ -25,7 +25,7 @@ def summary_request(
     """What to ask for a document; None for one without sentences.
 
     Source:
-        docs/algorithm.md §extraction.8.
+        docs/algorithm.md §extraction.28.
 
     """
     chosen = important_sentences(document, options, count=SENTENCES)

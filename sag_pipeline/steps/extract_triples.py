@@ -43,7 +43,7 @@ def triple_questions(
     """What to ask for the events of a document, one question a chunk; an event with one name is left out.
 
     Source:
-        docs/algorithm.md §extraction.8.
+        docs/algorithm.md §extraction.28.
 
     """
     prompt = load_prompt("triples", prompt_language(document, language), "sag_pipeline.prompts")

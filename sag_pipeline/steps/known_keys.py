@@ -68,7 +68,7 @@ def known_about(
     """What the sources know about each event, in order; ties go to the earlier source.
 
     Source:
-        docs/algorithm.md §extraction.9.
+        docs/algorithm.md §extraction.29.
 
     """
     options = options or KnownOptions()

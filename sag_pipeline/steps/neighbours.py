@@ -23,7 +23,7 @@ def near_pairs(
     """Pairs of rows of one type with a rare term in common and a cosine of `bound` or more, nearest first.
 
     Source:
-        docs/algorithm.md §extraction.6.
+        docs/algorithm.md §extraction.26.
 
     """
     pairs = _candidates(names, key_types, rows)

@@ -62,7 +62,7 @@ def typed_keys(key_type: str, value: str | float | bool) -> Iterator[Key]:  # no
     Nothing for an empty value. A number that cannot be read stays text.
 
     Source:
-        docs/algorithm.md §extraction.8.
+        docs/algorithm.md §extraction.28.
 
     Example:
         >>> [key.value for key in typed_keys("date", "March 5, 2019")]

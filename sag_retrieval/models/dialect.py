@@ -1,11 +1,15 @@
 """How a server wants to be asked: which way of giving the answer's shape and which parameters it takes."""
 
+import json
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from sag_retrieval.models.protocols import Answer, Request
 from sag_retrieval.models.structured import schema_instruction, strict_schema
+from sag_retrieval.models.tokens import estimate_tokens
 
 Mode = Literal["json_schema", "json_object", "text"]
 _NEXT: dict[str, Mode] = {"json_schema": "json_object", "json_object": "text"}
@@ -56,3 +60,13 @@ class Dialect:
         if self.mode in _NEXT:
             return replace(self, mode=_NEXT[self.mode])
         return None
+
+
+def request_tokens(request: Request[Answer]) -> int:
+    """About how many tokens a request sends: system, prompt and the schema of its answer."""
+    return estimate_tokens(request.system) + estimate_tokens(request.prompt) + _schema_tokens(request.answer)
+
+
+@lru_cache(maxsize=256)
+def _schema_tokens(answer: type[BaseModel]) -> int:
+    return estimate_tokens(json.dumps(strict_schema(answer)))

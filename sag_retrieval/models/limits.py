@@ -17,7 +17,7 @@ class ChatOptions:
     """How a model is called. None: no bound.
 
     Source:
-        docs/algorithm.md §extraction.3.
+        docs/algorithm.md §extraction.23.
 
     """
 

@@ -46,7 +46,7 @@ class OpenAIChat:
     again. An answer of the wrong shape is asked for once more with its fault named.
 
     Source:
-        docs/algorithm.md §extraction.1 to §extraction.4.
+        docs/algorithm.md §extraction.21 to §extraction.24.
 
     """
 

@@ -49,6 +49,8 @@ class Request(Generic[Answer]):
     system: str = ""
     document_id: str = ""
     max_tokens: int | None = None
+    identity: str = ""
+    """What an answer is kept under, where a part of the prompt only helps; empty: the prompt itself."""
 
 
 @dataclass(frozen=True, slots=True)

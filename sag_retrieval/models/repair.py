@@ -29,7 +29,7 @@ def repair_json(text: str) -> Repaired:
         ValueError: If the text holds no object and no list.
 
     Source:
-        docs/algorithm.md §extraction.2.
+        docs/algorithm.md §extraction.22.
 
     Example:
         >>> repair_json('Here you are: ｛“a”：[1, 2,],}').value

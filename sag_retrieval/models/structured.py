@@ -23,7 +23,7 @@ def strict_schema(answer: type[BaseModel]) -> dict[str, Any] | None:
     None if the answer holds a free mapping, which strict modes cannot express.
 
     Source:
-        docs/algorithm.md §extraction.1.
+        docs/algorithm.md §extraction.21.
 
     """
     schema = _inlined(answer.model_json_schema())

@@ -11,7 +11,7 @@ OTHER_TOKENS = 0.25
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a text is: 0.7 a CJK character, 0.25 any other (docs/algorithm.md §extraction.7).
+    """About how many tokens a text is: 0.7 a CJK character, 0.25 any other (docs/algorithm.md §extraction.27).
 
     Example:
         >>> estimate_tokens("Four words of English"), estimate_tokens("一共八个汉字而已"), estimate_tokens("")

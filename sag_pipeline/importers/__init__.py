@@ -1,0 +1,1 @@
+"""Extractions that other systems paid for, as documents with given events (JSONL of the contract)."""

@@ -1,0 +1,90 @@
+"""`sag import`: a foreign extraction as documents with given events, ready for `sag ingest`."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from sag_pipeline.importers.event_records import event_documents
+from sag_pipeline.importers.graphrag import graphrag_documents
+from sag_pipeline.importers.openie import openie_documents
+from sag_pipeline.importers.records import GivenDocument, first_of, read_rows
+from sag_retrieval.commands import as_json, print_json
+from sag_retrieval.errors import SourceError
+
+FORMATS = ("graphrag", "openie", "events")
+
+
+def given_documents(form: str, source: Path, documents: Path | None = None) -> Iterator[GivenDocument]:
+    """The documents of a foreign extraction.
+
+    Args:
+        form: One of `FORMATS`.
+        source: A folder of Parquet files (graphrag), else a Parquet, JSONL, JSON or CSV file.
+        documents: For openie: the file with `doc_id`, `title`, `text`, if the records lack them.
+
+    """
+    if form == "graphrag":
+        return graphrag_documents(source)
+    if form == "openie":
+        rows = read_rows(documents) if documents else ()
+        texts = {str(first_of(row, ("doc_id", "document_id", "id"))): row for row in rows}
+        return openie_documents(read_rows(source), texts)
+    if form == "events":
+        return event_documents(read_rows(source))
+    raise SourceError(f"{form!r} is none of {', '.join(FORMATS)}")
+
+
+def import_file(form: str, source: Path, out: Path, documents: Path | None = None) -> Counter[str]:
+    """Write the documents to `out`, one a line, and count what was written and left out.
+
+    The file is whole or absent.
+    """
+    counts: Counter[str] = Counter(documents=0, events=0, keys=0, triples=0)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    draft = out.with_name(f".{out.name}.draft")
+    try:
+        with draft.open("w", encoding="utf-8") as lines:
+            for document in given_documents(form, source, documents):
+                lines.write(document.line() + "\n")
+                counts["documents"] += 1
+                counts["events"] += len(document.events)
+                counts["keys"] += sum(len(event.keys) for event in document.events)
+                counts["triples"] += sum(len(event.triples) for event in document.events)
+                counts.update(
+                    {f"left out: {why}": count for why, count in document.left_out.items() if count}
+                )
+        draft.replace(out)
+    finally:
+        draft.unlink(missing_ok=True)
+    return counts
+
+
+@click.command("import")
+@click.argument("form", metavar="FORMAT", type=click.Choice(FORMATS))
+@click.argument("source", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="the JSONL file to write"
+)
+@click.option(
+    "--documents",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="for openie: the file with doc_id, title and text, if the records lack them",
+)
+@as_json
+def import_command(*, form: str, source: Path, out: Path, documents: Path | None, is_json: bool) -> None:
+    """Turn a foreign extraction into documents with given events.
+
+    FORMAT is graphrag (SOURCE: the folder of its Parquet output), openie (SOURCE: records with entities and
+    triples of each passage) or events (SOURCE: records with statements and their entities). No model is
+    called for such documents: run `sag ingest` on the file that this writes.
+    """
+    try:
+        counts = import_file(form, source, out, documents)
+    except SourceError as error:
+        raise click.ClickException(str(error)) from error
+    if is_json:
+        print_json({"out": str(out)} | dict(counts))
+    else:
+        click.echo(f"{out}: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()))

@@ -1,0 +1,104 @@
+"""GraphRAG's Parquet output: what it says of entities and relationships become events of their documents."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sag_pipeline.importers.records import UNTYPED, GivenDocument, GivenEvent, Row, read_rows
+from sag_retrieval.errors import SourceError
+from sag_retrieval.sentences import sentences
+from sag_retrieval.text import fold
+
+TABLES = ("documents", "text_units", "entities", "relationships")
+_TYPES = {
+    "PERSON": "person",
+    "GEO": "place",
+    "LOCATION": "place",
+    "ORGANIZATION": "organisation",
+    "EVENT": "occasion",
+}
+_DATED = ("create_final_", "")
+_LONGEST_EVENT = 300
+
+
+def graphrag_documents(folder: Path) -> Iterator[GivenDocument]:
+    """The documents of a GraphRAG output folder, with every description as events.
+
+    A description belongs to the documents of its text units; a long one is divided into its sentences. Keys
+    are the entity described, or both ends of the relationship; a relationship is also a triple
+    `related_to`. Names are capitals there and take the spelling of the description where it has them.
+
+    Raises:
+        SourceError: If a table is missing.
+
+    """
+    tables = {name: list(read_rows(_file(folder, name))) for name in TABLES}
+    units = {row["id"]: _documents_of(row) for row in tables["text_units"]}
+    types = {
+        row["title"]: _TYPES.get(row.get("type") or "", (row.get("type") or UNTYPED).lower())
+        for row in tables["entities"]
+    }
+    events: dict[str, _Events] = {row["id"]: _Events() for row in tables["documents"]}
+    for row in tables["entities"]:
+        _add(events, units, row, _described(row, [row["title"]], types))
+    for row in tables["relationships"]:
+        _add(events, units, row, _described(row, [row["source"], row["target"]], types))
+    for row in tables["documents"]:
+        title = str(row.get("title") or row["id"])
+        text = str(row.get("text") or row.get("raw_content") or "").lstrip("\ufeff")
+        yield GivenDocument(
+            title, title, text, tuple(events[row["id"]].by_content.values()), {"graphrag_id": row["id"]}
+        )
+
+
+def _file(folder: Path, table: str) -> Path:
+    """`entities.parquet`, `create_final_entities.parquet`, or the only file that ends like that."""
+    found = sorted(folder.glob(f"*{table}.parquet"))
+    exact = [path for path in found if path.stem.removeprefix("create_final_") == table]
+    chosen = exact or found
+    if len(chosen) != 1:
+        raise SourceError(f"{folder} holds {len(chosen)} files for GraphRAG's table {table!r}, expected one")
+    return chosen[0]
+
+
+@dataclass(slots=True)
+class _Events:
+    by_content: dict[str, GivenEvent] = field(default_factory=dict)
+
+
+def _documents_of(unit: Row) -> list[str]:
+    found = unit.get("document_ids")
+    return list(found) if found is not None else [unit["document_id"]]
+
+
+def _add(
+    events: Mapping[str, _Events], units: Mapping[str, Sequence[str]], row: Row, made: Sequence[GivenEvent]
+) -> None:
+    owners = dict.fromkeys(owner for unit in row["text_unit_ids"] for owner in units.get(unit, ()))
+    for owner in owners:
+        for event in made:
+            if owner in events:
+                events[owner].by_content.setdefault(event.content, event)
+
+
+def _described(row: Row, names: Sequence[str], types: Mapping[str, str]) -> list[GivenEvent]:
+    text = " ".join(str(row.get("description") or "").split())
+    if not text:
+        return []
+    keys = tuple((types.get(name, UNTYPED), spelling_in(name, text)) for name in dict.fromkeys(names))
+    triple = ((keys[0][1], "related_to", keys[1][1]),) if len(keys) > 1 else ()
+    parts = [text] if len(text) <= _LONGEST_EVENT else [" ".join(part.split()) for part in sentences(text)]
+    return [GivenEvent(part, keys, triple if place == 0 else ()) for place, part in enumerate(parts)]
+
+
+def spelling_in(name: str, text: str) -> str:
+    """A name as the text spells it, in the name's own capitals if it does not hold it.
+
+    Example:
+        >>> spelling_in("BOB CRATCHIT", "The clerk, Bob Cratchit, shivers."), spelling_in("FRED", "A nephew.")
+        ('Bob Cratchit', 'FRED')
+
+    """
+    place = text.casefold().find(name.casefold())
+    found = text[place : place + len(name)]
+    return found if place >= 0 and fold(found) == fold(name) else name

@@ -1,0 +1,166 @@
+"""Rows of foreign files, and documents with given events as lines of the contract's JSONL."""
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from sag_pipeline.offline.dates import dates
+from sag_pipeline.steps.triples import is_entity, relation_name
+from sag_retrieval.errors import SourceError
+from sag_retrieval.text import is_cjk
+
+UNTYPED = "entity"
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class GivenEvent:
+    """A statement, its keys as (type, value), and its triples."""
+
+    content: str
+    keys: tuple[tuple[str, str], ...] = ()
+    triples: tuple[tuple[str, str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GivenDocument:
+    """A document with what was read from it; `left_out` counts what could not be used, by reason."""
+
+    document_id: str
+    title: str
+    text: str
+    events: tuple[GivenEvent, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def line(self) -> str:
+        """The document as one line of JSON."""
+        events = [
+            {
+                "content": event.content,
+                "keys": [{"type": key_type, "value": value} for key_type, value in event.keys],
+                "triples": [list(triple) for triple in event.triples],
+            }
+            for event in self.events
+        ]
+        record = {"id": self.document_id, "title": self.title, "text": self.text}
+        return json.dumps(record | {"metadata": dict(self.metadata), "events": events}, ensure_ascii=False)
+
+
+def read_rows(path: Path) -> Iterator[Row]:
+    """The rows of a Parquet, JSONL, JSON or CSV file; of a JSON object the rows of its longest list.
+
+    Raises:
+        SourceError: If the file cannot be read as what its name says.
+
+    """
+    try:
+        yield from _READERS[path.suffix](path)
+    except KeyError:
+        raise SourceError(f"{path}: {path.suffix!r} is none of {', '.join(_READERS)}") from None
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{path} cannot be read: {error}") from error
+
+
+def _parquet(path: Path) -> Iterator[Row]:
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches():
+            yield from batch.to_pylist()
+
+
+def _json(path: Path) -> Iterator[Row]:
+    found = json.loads(path.read_text(encoding="utf-8"))
+    if isinstance(found, dict):
+        found = max((rows for rows in found.values() if isinstance(rows, list)), key=len, default=[found])
+    yield from found
+
+
+def _json_lines(path: Path) -> Iterator[Row]:
+    with path.open(encoding="utf-8") as lines:
+        yield from (json.loads(line) for line in lines if line.strip())
+
+
+def _csv(path: Path) -> Iterator[Row]:
+    with path.open(encoding="utf-8-sig", newline="") as lines:
+        yield from csv.DictReader(lines)
+
+
+_READERS = {".parquet": _parquet, ".jsonl": _json_lines, ".json": _json, ".csv": _csv}
+
+
+def first_of(row: Row, names: Sequence[str]) -> Any:  # noqa: ANN401  whatever the column holds
+    """The value of the first of these columns that the row has, or None."""
+    return next((row[name] for name in names if row.get(name) is not None), None)
+
+
+def listed(value: object) -> list[Any]:
+    """A list column, whether it holds a list, JSON of one, or nothing."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return []
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, str | Mapping) else []
+
+
+def as_key(name: str, key_type: str = UNTYPED) -> tuple[str, str]:
+    """A name as a key: of type date if it is one and nothing says otherwise.
+
+    Example:
+        >>> as_key("March 5, 2019"), as_key("Paris")
+        (('date', '2019-03-05'), ('entity', 'Paris'))
+
+    """
+    if key_type == UNTYPED:
+        mention = next(dates(name), None)
+        if (
+            mention is not None
+            and (mention.start, mention.end) == (0, len(name))
+            and mention.key_type == "date"
+        ):
+            return "date", str(mention.value)
+    return key_type, name
+
+
+def as_triple(raw: object) -> tuple[str, str, str] | None:
+    """Head, relation and tail, or None for anything that is not three texts."""
+    if isinstance(raw, Mapping):
+        folded = {str(name).lower(): value for name, value in raw.items()}
+        raw = [
+            first_of(folded, names)
+            for names in (("head", "subject"), ("relation", "predicate"), ("tail", "object"))
+        ]
+    if not isinstance(raw, Sequence) or isinstance(raw, str) or len(raw) != 3:  # noqa: PLR2004  a triple
+        return None
+    if not all(isinstance(part, str) and part.strip() for part in raw):
+        return None
+    head, relation, tail = (" ".join(part.split()) for part in raw)
+    return head, relation, tail
+
+
+def statement(triple: tuple[str, str, str]) -> str:
+    """A triple as a sentence.
+
+    Example:
+        >>> statement(("Ada", "was born in", "London")), statement(("张角", "遇到", "南华老仙"))
+        ('Ada was born in London.', '张角遇到南华老仙。')
+
+    """
+    if is_cjk("".join(triple)):
+        return "".join(triple) + "。"
+    return " ".join(part.replace("_", " ") for part in triple) + "."
+
+
+def ends_of(triple: tuple[str, str, str]) -> tuple[tuple[str, str], ...]:
+    """The keys that a triple's ends are, bare amounts left out."""
+    return tuple(dict.fromkeys(as_key(name) for name in (triple[0], triple[2]) if is_entity(name)))
+
+
+def related(triple: tuple[str, str, str]) -> tuple[str, str, str]:
+    """A triple with its relation in the form that triples have."""
+    return triple[0], relation_name(triple[1]) or "related_to", triple[2]

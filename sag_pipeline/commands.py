@@ -35,9 +35,11 @@ def ingest(*, sources: tuple[str, ...], estimate: bool, is_json: bool) -> None:
     sag ingest reports/ notes.jsonl
     sag ingest my-documents --estimate
     """
-    from sag_pipeline.runs import estimate_run, run_ingest  # noqa: PLC0415  Dagster takes seconds to import
+    from sag_pipeline.runs import run_ingest  # noqa: PLC0415  Dagster takes seconds to import
 
     if estimate:
+        from sag_pipeline.estimate import estimate_run  # noqa: PLC0415
+
         planned = estimate_run(list(sources))
         print_json(planned) if is_json else _show_rows(Console(), planned["steps"])
         return

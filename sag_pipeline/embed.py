@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from sag_pipeline.publish.publish import Embedding
+from sag_pipeline.store.rows import from_table
 from sag_pipeline.store.store import Outcome, Step, Store, in_batches
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
 from sag_pipeline.work import Progress, Tally, silent
@@ -108,3 +109,14 @@ def _texts(store: Store, documents: Sequence[str]) -> list[str]:
     found += [link.key.value_string for rows in keys.values() for link in rows if link.key.value_string]
     return found
 
+
+
+def wanted_vectors(store: Store) -> VectorIds:
+    """Ids of all texts that still need a vector, sorted."""
+    found = [np.empty(0, "S16")]
+    for table in ("chunks", "events"):
+        found += [vector_ids([r.indexed_text for r in from_table(table, rows)]) for rows in store.scan(table)]
+    for rows in store.scan("keys"):
+        values = rows["value_string"].drop_null().unique().to_pylist()
+        found.append(vector_ids([value for value in values if value]))
+    return np.unique(np.concatenate(found))

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 
 from sag_pipeline.steps.documents import parse_document
 from sag_pipeline.steps.sources import RawDocument, SourceOptions, list_source
-from sag_pipeline.store.ledger import Entry
+from sag_pipeline.store.ledger import WHOLE, Entry
 from sag_pipeline.store.store import Outcome, Pending, Step, Store
 from sag_pipeline.work import Progress, Tally, silent
 from sag_retrieval.records import Document, Quarantined
 
 _DOCUMENTS_A_COMMIT = 256
+PURGE = "purge"
+"""Ledger step that says: a document was removed, so no dead row may stay after this run."""
 _ASIDE = "!"
 """First character of the ledger unit of something put aside; no document's id starts with it there."""
 
@@ -117,7 +119,9 @@ def _parse(raw: RawDocument) -> Document | Quarantined:
 
 def _remove(store: Store, gone: list[str]) -> None:
     steps = [str(step) for (step,) in store.ledger.select("SELECT DISTINCT step FROM current WHERE unit <> '*'")]
-    store.ledger.commit([Entry(unit, step, "removed") for unit in gone for step in steps])
+    if gone:
+        removed = [Entry(unit, step, "removed") for unit in gone for step in steps]
+        store.ledger.commit([*removed, Entry(WHOLE, PURGE, "done")])
 
 
 def _put_aside(store: Store, source: str, aside: Mapping[str, Entry]) -> None:

@@ -12,9 +12,8 @@ from sag_retrieval.release.files import Manifest
 from sag_retrieval.release.index import Index
 from sag_retrieval.release.reader import Reader, open_reader
 from sag_retrieval.search.method import Query
-from sag_retrieval.search.hydrate import hydrate
-from sag_retrieval.search.methods import find_method
-from sag_retrieval.search.result import SearchResult
+from sag_retrieval.search.methods import method_named
+from sag_retrieval.search.result import SearchResult, hydrate
 from sag_retrieval.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -93,8 +92,8 @@ class Release:
         """
         allowed = self._reader.door.allowed(sql, where) if sql or where else None
         asked = Query(query, tuple(keys or ()), top_k, allowed, explain=explain)
-        ranking = find_method(method)(self.index, asked)
-        return hydrate(self.index, ranking, query=query, release=self.release_id, method=method)
+        ranking = method_named(method, chat=self.chat, home=self._reader.folder)(self.index, asked)
+        return hydrate(self.index, asked, ranking, release=self.release_id, method=method)
 
     def searcher(self, method: str = "sag") -> Search:
         """Its search by one method, as evaluation and asking call it."""

@@ -10,6 +10,7 @@ from sag_pipeline.plots import bars
 from sag_pipeline.publish.checks import NAMES
 from sag_pipeline.publish.publish import publish
 from sag_pipeline.resources import Workshop, now
+from sag_pipeline.tidy import tidy
 
 
 @dg.asset(
@@ -23,7 +24,9 @@ def release(workshop: Workshop) -> Iterator[dg.AssetCheckResult | dg.Materialize
     """Tables, graph and vectors as one immutable release, checked, then put in force by one rename."""
     started = time.perf_counter()
     with workshop.store() as store:
-        done = publish(store, open_embedding(store, workshop.settings().embedding_model), now())
+        embedding = open_embedding(store, workshop.settings().embedding_model)
+        done = publish(store, embedding, now())
+        tidy(store, embedding.vectors)
     manifest = done.manifest
     yield dg.MaterializeResult(
         metadata={

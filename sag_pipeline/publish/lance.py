@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -101,7 +102,9 @@ def _merge(before: Path, home: Path, source: LanceSource) -> bool:
         quoted = ", ".join(f"'{i}'" for i in gone[start : start + _IDS_A_DELETE].to_pylist())
         table.delete(f"id IN ({quoted})")
     if len(chosen) or len(gone):
-        table.optimize(cleanup_older_than=timedelta(0), delete_unverified=False)
+        with warnings.catch_warnings():  # other readers of older versions: there are none, the copy is not published yet
+            warnings.filterwarnings("ignore", message="optimize\\(cleanup_older_than=0\\)", category=UserWarning)
+            table.optimize(cleanup_older_than=timedelta(0))
     return True
 
 

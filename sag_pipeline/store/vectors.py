@@ -41,6 +41,10 @@ class VectorStore:
         ids = [_ids(pq.read_table(path, columns=["vector_id"])) for path in self._paths()]
         return np.unique(np.concatenate(ids)) if ids else np.empty(0, "S16")
 
+    def count(self) -> int:
+        """Vectors kept, used or not."""
+        return sum(pq.read_metadata(path).num_rows for path in self._paths())
+
     def append(self, ids: VectorIds, vectors: Vectors) -> None:
         """Add a part, durably.
 

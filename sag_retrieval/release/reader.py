@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import weakref
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -35,9 +36,10 @@ class Reader:
         """
         self.folder = folder
         self.manifest = Manifest.read(folder)
-        self._hold = (folder / "manifest.json").open("rb")
-        fcntl.flock(self._hold, fcntl.LOCK_SH)
-        if not os.fstat(self._hold.fileno()).st_nlink:
+        hold = os.open(folder / "manifest.json", os.O_RDONLY)
+        self._let_go = weakref.finalize(self, os.close, hold)
+        fcntl.flock(hold, fcntl.LOCK_SH)
+        if not os.fstat(hold).st_nlink:
             raise FileNotFoundError(folder)  # it was pruned while this waited for the lock
         self._open_embedder = open_embedder
         self._lock = Lock()
@@ -70,7 +72,7 @@ class Reader:
 
     def close(self) -> None:
         """Let pruning have the release; what is mapped stays readable."""
-        self._hold.close()
+        self._let_go()
 
 
 def _map_rows(path: Path) -> pa.Table:

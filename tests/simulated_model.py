@@ -2,7 +2,7 @@
 
 It plans a known question as its recorded sub-questions, answers a sub-question with the recorded answer only
 if the passage that states it stands in the prompt, asks again for what is missing, and answers the whole
-question once the last sub-answer is known.
+question once the last sub-answer is known, or once the passages of all sub-questions stand in the prompt.
 """
 
 import json
@@ -81,10 +81,11 @@ class SimulatedModel:
     def _answer(self, asked: "_Asked") -> Any:
         hops = self.chains.get(asked.question)
         if hops:
-            hop = hops[-1] if any(line["answer"] == hops[-1].answer for line in asked.known) else None
+            is_known = any(line["answer"] == hops[-1].answer for line in asked.known)
+            hop = hops[-1] if is_known or _holds_all(asked.evidence, hops) else None
         else:
             hop = self._by_question.get(_tidy(asked.question.partition(_AGAIN)[0]))
-        places = [line["n"] for line in asked.evidence if hop and hop.passage in line["text"]]
+        places = [line["n"] for line in asked.evidence if hop and _states(line["text"], hop)]
         if hop is None or not places:
             return {"is_found": False, "answer": "", "cited": []}
         return {"is_found": True, "answer": hop.answer, "cited": places[:1]}
@@ -113,6 +114,16 @@ class _Asked:
         lines = [json.loads(line) for line in prompt.splitlines() if line.startswith("{")]
         self.evidence = [line for line in lines if "n" in line]
         self.known = [line for line in lines if "answer" in line]
+
+
+def _states(text: str, hop: Hop) -> bool:
+    """Whether a shown text is the hop's passage, or that part of it which holds the answer."""
+    text = text.strip()
+    return hop.passage in text or (text in hop.passage and hop.answer.casefold() in text.casefold())
+
+
+def _holds_all(evidence: Sequence[dict[str, Any]], hops: Sequence[Hop]) -> bool:
+    return all(any(_states(line["text"], hop) for line in evidence) for hop in hops)
 
 
 def _node(number: int, question: str) -> dict[str, Any]:

@@ -6,28 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
+from textwrap import shorten
 from typing import Any
 
 from sag_retrieval.errors import BudgetSpent, FilterError, ModelError
 from sag_retrieval.models.protocols import Answer, ChatModel, Reply, Request, Usage
 from sag_retrieval.prompts import load_prompt
 from sag_retrieval.query.options import AskOptions
+from sag_retrieval.query.progress import OnEvent, Progress
 from sag_retrieval.query.protocols import Hit, Result, Search
 from sag_retrieval.text import language_of
 
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Something that has just happened.
-
-    Kinds: `background`, `rewrite`, `plan`, `started`, `answered`, `enough`, `note`, `done`.
-    """
-
-    kind: str
-    data: Mapping[str, Any]
-
-
-OnEvent = Callable[[Progress], None]
+_SHOWN = 160
+"""Characters of a restriction that a note repeats."""
 
 
 @dataclass
@@ -83,15 +74,20 @@ class Session:
         """
         wanted, count = tuple(dict.fromkeys([*self.options.keys, *keys])), top_k or self.options.top_k
         if sql and self.options.sql:
-            self.note(f"the model's restriction {sql!r} gave way to the caller's")
+            self.note(f"the model's restriction {_short(sql)} gave way to the caller's")
         elif sql:
+            named = f"the model's restriction {_short(sql)}"
             try:
                 result = self.search(text, wanted, sql, count)
                 if result.hits:
                     return result
-                self.note(f"the model's restriction {sql!r} left nothing to be found: searched without it")
+                self.note(
+                    f"the model's restriction {_short(sql)} left nothing to be found: searched without it"
+                )
             except FilterError as error:
-                self.note(f"the model's restriction was refused ({error}): searched without it")
+                self.note(
+                    f"the model's restriction {_short(sql)} was refused: {_short(error)}; searched without it"
+                )
         return self.search(text, wanted, self.options.sql, count)
 
     def ask(
@@ -155,6 +151,10 @@ class Session:
 def documents_of(hits: Sequence[Hit]) -> list[str]:
     """Document ids, each once, in order."""
     return list(dict.fromkeys(hit.document_id for hit in hits))
+
+
+def _short(text: object) -> str:
+    return shorten(str(text), _SHOWN, placeholder="…")
 
 
 def _within(seconds: float, call: Callable[[], Reply[Answer]]) -> Reply[Answer]:

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any
 
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.query.ask import ask
+from sag_retrieval.query.asking import ask
 from sag_retrieval.query.options import AskOptions, Mode
 from sag_retrieval.query.protocols import Hit, Search
 from sag_retrieval.rag.data import Item, RAGData

@@ -7,7 +7,7 @@ import pytest
 from sag_retrieval.errors import QueryError
 from sag_retrieval.evaluation.answers import evaluate_answers
 from sag_retrieval.evaluation.questions import Question
-from sag_retrieval.query.ask import ask
+from sag_retrieval.query.asking import ask
 from tests.overlap_search import OverlapSearch
 
 SEARCH = OverlapSearch(

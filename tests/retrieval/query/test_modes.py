@@ -10,7 +10,7 @@ from sag_retrieval.errors import FilterError, QueryError
 from sag_retrieval.models.limits import ChatOptions
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.query.answer import Answer, not_found
-from sag_retrieval.query.ask import ask, ask_events
+from sag_retrieval.query.asking import ask, ask_events
 from sag_retrieval.query.options import AskOptions
 from tests.chat_server import Answer as Said
 from tests.chat_server import ChatServer, broken, first_prompt_of, schema_of
@@ -503,6 +503,9 @@ def test_events_come_while_the_question_is_asked_and_the_answer_last():
     assert kinds[-2:] == ["enough", "done"]
     assert isinstance(last, Answer)
     assert last.text.startswith("南山大学")
+    lines = "\n".join(map(str, events))
+    assert "  q2  #q1的创始人是谁？  (after q1)" in lines
+    assert "q3  → 南山大学  [林月.md]" in lines
 
 
 def test_an_error_reaches_the_reader_of_events():

@@ -14,8 +14,9 @@ from sag_retrieval.query.fast import ask_fast
 from sag_retrieval.query.normal import ask_normal
 from sag_retrieval.query.options import MODES, AskOptions, Mode
 from sag_retrieval.query.outcome import Outcome, to_answer
+from sag_retrieval.query.progress import OnEvent, Progress
 from sag_retrieval.query.protocols import Search
-from sag_retrieval.query.session import OnEvent, Progress, Session
+from sag_retrieval.query.session import Session
 
 _MODES: dict[Mode, Callable[[Session], Outcome]] = {"fast": ask_fast, "normal": ask_normal, "deep": ask_deep}
 

@@ -8,7 +8,7 @@ from sag_retrieval.query.evidence import Sentence, best_sentences, coverage
 from sag_retrieval.query.protocols import Hit
 from sag_retrieval.text import is_cjk
 
-LEAST_COVERAGE = 0.34
+LEAST_COVERAGE = 0.5
 """Share of the question's terms that the sentences with their titles must hold to count as an answer."""
 
 

@@ -73,21 +73,17 @@ class Session:
 
         """
         wanted, count = tuple(dict.fromkeys([*self.options.keys, *keys])), top_k or self.options.top_k
+        named = f"the model's restriction {_short(sql)}"
         if sql and self.options.sql:
-            self.note(f"the model's restriction {_short(sql)} gave way to the caller's")
+            self.note(f"{named} gave way to the caller's")
         elif sql:
-            named = f"the model's restriction {_short(sql)}"
             try:
                 result = self.search(text, wanted, sql, count)
                 if result.hits:
                     return result
-                self.note(
-                    f"the model's restriction {_short(sql)} left nothing to be found: searched without it"
-                )
+                self.note(f"{named} left nothing to be found: searched without it")
             except FilterError as error:
-                self.note(
-                    f"the model's restriction {_short(sql)} was refused: {_short(error)}; searched without it"
-                )
+                self.note(f"{named} was refused: {_short(error)}; searched without it")
         return self.search(text, wanted, self.options.sql, count)
 
     def ask(

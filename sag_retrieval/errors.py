@@ -42,11 +42,11 @@ class SchemaMismatch(ReleaseError):  # noqa: N818  reads better where it is caug
         self.table = table
 
 
-class FilterError(SagError):
+class FilterError(SagError, ValueError):
     """A `where` or `sql` restriction was refused."""
 
 
-class QueryError(SagError):
+class QueryError(SagError, ValueError):
     """A query is empty or asks for what the release does not hold."""
 
 

@@ -1,0 +1,7 @@
+"""Tiered retrieval: categories, then events, then documents, and no further than the question needs."""
+
+from sag_retrieval.tiers.options import TierOptions, TiersOptions
+from sag_retrieval.tiers.source import Tier, TierSource
+from sag_retrieval.tiers.workflow import TiersResponse, retrieve
+
+__all__ = ["Tier", "TierOptions", "TierSource", "TiersOptions", "TiersResponse", "retrieve"]

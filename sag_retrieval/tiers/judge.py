@@ -1,0 +1,100 @@
+"""The language model's part in the tiers: whether to go on, how to ask, and which rows matter."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from sag_retrieval.errors import ModelError
+from sag_retrieval.models.protocols import ChatModel, Request
+from sag_retrieval.prompts import load_prompt
+
+Decided = Literal["RETRIEVE", "NO_RETRIEVE"]
+Asked = TypeVar("Asked", bound=BaseModel)
+
+_TAG: Final = r"<{0}>\s*(.*?)\s*</{0}>"
+_DECISION: Final = re.compile(_TAG.format("decision"), re.DOTALL | re.IGNORECASE)
+_REWRITTEN: Final = re.compile(_TAG.format("rewritten_query"), re.DOTALL | re.IGNORECASE)
+_NO: Final = re.compile(r"no[_\s-]+retrieve", re.IGNORECASE)
+
+
+def read_decision(text: str) -> tuple[Decided, str | None]:
+    """The decision in a model's words, and the rewritten query, None without one.
+
+    A tag counts before anything else; without one, NO_RETRIEVE only where the text has it; else RETRIEVE.
+
+    Example:
+        >>> read_decision("<decision>NO_RETRIEVE</decision>"), read_decision("maybe")
+        (('NO_RETRIEVE', None), ('RETRIEVE', None))
+
+    """
+    tagged, rewritten = _DECISION.search(text), _REWRITTEN.search(text)
+    said = tagged.group(1) if tagged else text
+    return "NO_RETRIEVE" if _NO.search(said) else "RETRIEVE", rewritten.group(1) if rewritten else None
+
+
+class Decision(BaseModel):
+    """Whether to look further, and the question in words that stand alone."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    decision: Decided = Field(description="RETRIEVE to look further, NO_RETRIEVE if nothing more is needed")
+    rewritten_query: str = Field(default="", description="the question, clear without what came before")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, value: Any) -> Any:  # noqa: ANN401  pydantic gives whatever was answered
+        if isinstance(value, str):
+            value = {"decision": value}
+        if not isinstance(value, dict) or not isinstance(value.get("decision"), str):
+            return value
+        decided, rewritten = read_decision(value["decision"])
+        return {"rewritten_query": rewritten or "", **value, "decision": decided}
+
+
+class Chosen(BaseModel):
+    """Entries that help to answer."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    entries: list[int] = Field(description="numbers of the entries that help, the best first")
+
+
+@dataclass(slots=True)
+class Judge:
+    """Asks a language model; an answer that never came is None and stands in `failure`."""
+
+    chat: ChatModel
+    language: str
+    calls: int = 0
+    failure: str = ""
+
+    def intention(self, question: str, context: Sequence[str]) -> Decision | None:
+        """Whether the question needs anything looked up."""
+        return self._ask("tier_intention", Decision, question=question, context="\n".join(context) or "-")
+
+    def sufficiency(self, question: str, context: Sequence[str], found: str) -> Decision | None:
+        """Whether what was found answers the question."""
+        said = "\n".join(context) or "-"
+        return self._ask("tier_sufficient", Decision, question=question, context=said, found=found or "-")
+
+    def choose(self, question: str, texts: Sequence[str], count: int) -> list[int] | None:
+        """Places of at most `count` entries, each once; None if there is no answer."""
+        listed = "\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))
+        answer = self._ask("tier_rank", Chosen, question=question, entries=listed or "-", count=count)
+        if answer is None:
+            return None
+        return [n - 1 for n in dict.fromkeys(answer.entries) if 1 <= n <= len(texts)][:count]
+
+    def _ask(self, step: str, answer: type[Asked], **values: object) -> Asked | None:
+        prompt = load_prompt(step, self.language)
+        request = Request(prompt=prompt.fill(**values), answer=answer, step=step, system=prompt.system)
+        self.calls += 1
+        self.failure = ""
+        try:
+            return self.chat.ask(request).value
+        except (ModelError, OSError, ValueError, RuntimeError) as error:
+            self.failure = f"{type(error).__name__}: {error}"
+            return None

@@ -1,0 +1,118 @@
+"""Tiers as a way to search: from the rows that the tiers gave to chunks."""
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+import numpy as np
+
+from sag_retrieval.models.protocols import ChatModel
+from sag_retrieval.release.index import Index
+from sag_retrieval.search.method import Floats, Method, Query, Ranking
+from sag_retrieval.search.ranking import Stopwatch, rank_by
+from sag_retrieval.search.reading import Reading, read_query
+from sag_retrieval.search.weights import min_max
+from sag_retrieval.tiers.categories import COMMUNITIES, Categories, load_categories
+from sag_retrieval.tiers.options import TierOptions, TiersOptions
+from sag_retrieval.tiers.release_source import ReleaseSource
+from sag_retrieval.tiers.workflow import TiersResponse, retrieve
+
+SEARCH: Final = TiersOptions(item=TierOptions(top_k=50), resource=TierOptions(top_k=20))
+"""As a way to search of its own: more rows a tier than an answer needs."""
+
+_CATEGORY: Final = 0.1
+_DOCUMENT: Final = 0.5
+_TEXT: Final = 0.5
+
+_kept: dict[tuple[int, str, str], tuple[Index, Categories]] = {}
+_lock = Lock()
+
+
+def tiers_method(
+    options: TiersOptions = SEARCH,
+    *,
+    chat: ChatModel | None = None,
+    home: Path | None = None,
+    categories: str = COMMUNITIES,
+) -> Method:
+    """Ranks chunks by the tiers' rows they belong to.
+
+    `score(chunk) = i + d/2 + c/10 + t/2`: i is the score of its best event among the hits, d that of its document,
+    c that of the best hit category with one of its events, t its scaled BM25 and cosine, counted once the tiers were
+    searched to the end. Nothing is found where nothing needs to be looked up.
+
+    Source:
+        docs/algorithm.md §tiers.3
+
+    """
+
+    def rank(index: Index, query: Query) -> Ranking:
+        watch = Stopwatch()
+        reading = watch("read", lambda: read_query(index, query))
+        source = ReleaseSource(index, categories_of(index, home, categories), query.allowed)
+        asked = " ".join([query.text, *query.keys]).strip()
+        response = watch("tiers", lambda: retrieve([asked], source, options, chat=chat))
+        parts = watch("rank", lambda: _parts(source, reading, response))
+        scores = sum(parts.values(), np.zeros(index.arrays.chunk_count))
+        allowed = query.allowed.chunks if query.allowed and response.needs_retrieval else None
+        ranking = rank_by(scores, query.top_k, allowed, parts, watch.seconds)
+        trace = {"tiers": [asdict(step) for step in response.trace], "stopped_at": response.stopped_at}
+        return replace(ranking, trace=trace)
+
+    return rank
+
+
+def categories_of(index: Index, home: Path | None, source: str) -> Categories:
+    """The categories of a release, read and embedded once."""
+    name = (id(index.arrays), str(home), source)
+    with _lock:
+        if name not in _kept:
+            if len(_kept) >= 8:  # noqa: PLR2004  a process opens few releases; old ones make room
+                _kept.pop(next(iter(_kept)))
+            _kept[name] = (index, load_categories(index, home, source))
+        return _kept[name][1]
+
+
+def _parts(source: ReleaseSource, reading: Reading, response: TiersResponse) -> dict[str, Floats]:
+    arrays = source.index.arrays
+    names = ("item", "document", "category", "text")
+    parts = {name: np.zeros(arrays.chunk_count) for name in names}
+    if not response.needs_retrieval:
+        return parts
+    items, documents = response.hits["item"], response.hits["resource"]
+    events = source.rows_of("item", [row for row, _ in items])
+    np.maximum.at(parts["item"], arrays.event_chunk[events], _scores([score for _, score in items]))
+    by_document = np.zeros(arrays.document_count)
+    rows = source.rows_of("resource", [row for row, _ in documents])
+    by_document[rows] = _DOCUMENT * np.maximum(_scores([score for _, score in documents]), 0)
+    parts["document"] = by_document[arrays.chunk_document]
+    parts["category"] = _CATEGORY * _by_category(source, response)
+    if not response.stopped_at:
+        parts["text"] = _TEXT * _text(source, reading)
+    return parts
+
+
+def _by_category(source: ReleaseSource, response: TiersResponse) -> Floats:
+    found = np.zeros(source.index.arrays.chunk_count)
+    hits = response.hits["category"]
+    number = {row: n for n, row in enumerate(source.categories.ids)}
+    for (row, _), score in zip(hits, _scores([score for _, score in hits]), strict=True):
+        chunks = source.index.arrays.event_chunk[source.categories.events.of(number[row])]
+        np.maximum.at(found, chunks, max(float(score), 0.0))
+    return found
+
+
+def _text(source: ReleaseSource, reading: Reading) -> Floats:
+    allowed = reading.query.allowed.chunks if reading.query.allowed else None
+    cosine = source.chunk_scores(reading.vector)
+    bm25 = source.index.arrays.chunk_text.scores(reading.terms)
+    return 0.5 * min_max(cosine, allowed) + 0.5 * min_max(bm25, allowed)
+
+
+def _scores(scores: list[float | None]) -> Floats:
+    """Scores as given; those a language model chose without one fall evenly from 1."""
+    count = len(scores)
+    return np.array(
+        [1 - place / (2 * count) if s is None else s for place, s in enumerate(scores)], np.float64
+    )

@@ -1,0 +1,214 @@
+"""The way through the tiers: intention, categories, enough?, events, enough?, documents."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from time import perf_counter
+from typing import Any, Final
+
+from sag_retrieval.models.protocols import ChatModel
+from sag_retrieval.text import language_of
+from sag_retrieval.tiers.judge import Decision, Judge
+from sag_retrieval.tiers.options import TierOptions, TiersOptions
+from sag_retrieval.tiers.questions import question_and_context
+from sag_retrieval.tiers.source import Hit, Tier, TierSource
+
+TIERS: Final[tuple[Tier, ...]] = ("category", "item", "resource")
+_ABOVE: Final[dict[Tier, Tier]] = {"item": "category", "resource": "item"}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step as it went: the query it used, what it found or decided, and its cost."""
+
+    step: str
+    query: str
+    hits: tuple[Hit, ...] = ()
+    decision: str = ""
+    mode: str = ""
+    note: str = ""
+    milliseconds: float = 0.0
+    calls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TiersResponse:
+    """What the tiers gave; rows are whole and without vectors, with a `score` where vectors chose them.
+
+    `stopped_at` names the step that ended the search, or is empty when all enabled tiers were searched.
+    """
+
+    needs_retrieval: bool
+    original_query: str
+    rewritten_query: str
+    next_step_query: str | None
+    categories: list[dict[str, Any]]
+    items: list[dict[str, Any]]
+    resources: list[dict[str, Any]]
+    method: str
+    stopped_at: str
+    trace: tuple[Step, ...]
+    hits: dict[Tier, list[Hit]]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def retrieve(
+    queries: Sequence[object],
+    source: TierSource,
+    options: TiersOptions | None = None,
+    *,
+    chat: ChatModel | None = None,
+) -> TiersResponse:
+    """Rows of the tiers for the last query, those before it being its context.
+
+    Without a language model nothing is asked: all enabled tiers are searched by vectors. A model that fails at
+    a step is taken to say "go on", with the query unchanged, or leaves the choice to vectors; the trace says
+    so.
+
+    Raises:
+        TypeError: If a query has no known form.
+        QueryError: If there is no query, or an empty one.
+
+    Source:
+        docs/algorithm.md §tiers.1
+
+    """
+    options = options or TiersOptions()
+    question, context = question_and_context(queries)
+    judge = Judge(chat, options.language or language_of(question)) if chat is not None else None
+    run = _Run(source, options, judge, question, context)
+    stopped_at = run.go()
+    rows = {tier: run.rows(tier) for tier in TIERS}
+    return TiersResponse(
+        needs_retrieval=stopped_at != "route_intention",
+        original_query=question,
+        rewritten_query=run.rewritten,
+        next_step_query=run.next_query,
+        categories=rows["category"],
+        items=rows["item"],
+        resources=rows["resource"],
+        method=options.method if judge or options.method == "rag" else "rag",
+        stopped_at=stopped_at,
+        trace=tuple(run.trace),
+        hits=run.hits,
+    )
+
+
+@dataclass(slots=True)
+class _Run:
+    source: TierSource
+    options: TiersOptions
+    judge: Judge | None
+    active: str
+    context: tuple[str, ...]
+    rewritten: str = ""
+    next_query: str | None = None
+    hits: dict[Tier, list[Hit]] = field(default_factory=lambda: {tier: [] for tier in TIERS})
+    trace: list[Step] = field(default_factory=list)
+    vectors: dict[str, Any] = field(default_factory=dict)
+
+    def go(self) -> str:
+        """The step that ended the search, or empty."""
+        if self._is_enough_without():
+            return "route_intention"
+        for tier in TIERS:
+            options: TierOptions = getattr(self.options, tier)
+            if not options.enabled:
+                continue
+            self._search(tier, options.top_k)
+            if tier != "resource" and self._suffices(tier):
+                return f"sufficiency_after_{tier}"
+        return ""
+
+    def _is_enough_without(self) -> bool:
+        """Whether the question needs nothing looked up; resolves what it refers to."""
+        self.rewritten = self.active
+        if self.judge is None or not self.options.route_intention:
+            return False
+        judge, asked = self.judge, self.active
+        decision = self._decide("route_intention", lambda: judge.intention(asked, self.context))
+        if decision.rewritten_query and self.context:
+            self.active = self.rewritten = decision.rewritten_query
+        return decision.decision == "NO_RETRIEVE"
+
+    def _suffices(self, tier: Tier) -> bool:
+        if self.judge is None or not self.options.sufficiency_check:
+            return False
+        judge, asked, found = self.judge, self.active, self._found(tier)
+        decision = self._decide(
+            f"sufficiency_after_{tier}", lambda: judge.sufficiency(asked, self.context, found)
+        )
+        self.active = self.next_query = decision.rewritten_query or self.active
+        return decision.decision == "NO_RETRIEVE"
+
+    def _decide(self, step: str, ask: Callable[[], Decision | None]) -> Decision:
+        asked, start = self.active, perf_counter()
+        answer = ask()
+        decision = answer or Decision(decision="RETRIEVE")
+        self._note(
+            Step(step, asked, decision=decision.decision, mode="llm" if answer else "no answer", calls=1),
+            start,
+        )
+        return decision
+
+    def _search(self, tier: Tier, k: int) -> None:
+        start, judge = perf_counter(), self.judge
+        step = Step(f"recall_{tier}", self.active, mode="rag")
+        if self.options.method == "llm" and judge is not None:
+            calls = judge.calls
+            found = self._choose(judge, tier, k)
+            step = replace(step, mode="llm" if found is not None else "rag", calls=judge.calls - calls)
+        else:
+            found = None
+        self.hits[tier] = [*self.source.nearest(tier, self._vector(), k)] if found is None else found
+        self._note(replace(step, hits=tuple(self.hits[tier])), start)
+
+    def _choose(self, judge: Judge, tier: Tier, k: int) -> list[Hit] | None:
+        """Rows that the language model chose; None if it gave no answer."""
+        ids = self._candidates(tier)
+        if not ids:
+            return []
+        places = judge.choose(self.active, self.source.texts(tier, ids), k)
+        return None if places is None else [(ids[place], None) for place in places]
+
+    def _candidates(self, tier: Tier) -> list[str]:
+        """Rows below the hits of the tier above; of too many, those most like the query."""
+        above = [row for row, _ in self.hits[_ABOVE[tier]]] if tier in _ABOVE else None
+        if above == [] and self.options.widen:
+            above = None
+        ids = self.source.members(tier, above)
+        if len(ids) <= self.options.candidates:
+            return ids
+        below = set(ids)
+        nearest = self.source.nearest(tier, self._vector(), len(ids) if above else self.options.candidates)
+        return [row for row, _ in nearest if row in below][: self.options.candidates]
+
+    def _found(self, tier: Tier) -> str:
+        """What a tier found, as a language model reads it."""
+        texts = self.source.texts(tier, [row for row, _ in self.hits[tier]])
+        scores = (score for _, score in self.hits[tier])
+        return "\n".join(
+            text if score is None else f"{text} ({score:.3f})"
+            for text, score in zip(texts, scores, strict=True)
+        )
+
+    def _vector(self) -> Any:  # noqa: ANN401  of the source
+        """The vector of the query in force, embedded once."""
+        if self.active not in self.vectors:
+            self.vectors[self.active] = self.source.embed(self.active)
+        return self.vectors[self.active]
+
+    def _note(self, step: Step, start: float) -> None:
+        failure = self.judge.failure if self.judge and step.calls else ""
+        self.trace.append(replace(step, note=failure, milliseconds=1_000 * (perf_counter() - start)))
+
+    def rows(self, tier: Tier) -> list[dict[str, Any]]:
+        """Whole rows of the hits, with scores where vectors chose them."""
+        hits = self.hits[tier]
+        rows = self.source.rows(tier, [row for row, _ in hits])
+        return [
+            row if score is None else {**row, "score": score}
+            for row, (_, score) in zip(rows, hits, strict=True)
+        ]

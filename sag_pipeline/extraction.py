@@ -31,7 +31,7 @@ class Extraction:
         self.chat = chat
 
     def model(self, table: str) -> str:
-        """What a table's rows depend on besides their inputs: the model and the prompts; a part of its fingerprint."""
+        """The model and prompts that a table's rows depend on: a part of its fingerprint."""
         return f"{self.chat.fingerprint} {self._settings.language} {prompt_versions(table)}"
 
     def summaries(self, options: SummaryOptions | None = None) -> Work:
@@ -43,7 +43,7 @@ class Extraction:
         return events_work(self.chat, self._settings.language)
 
     def keys(self, store: Store, index: Index | None, options: KeyOptions | None = None) -> Work:
-        """Work of the table `keys`, with what the release and the store know; `index` None: no release yet."""
+        """Work of the table `keys`, with what release and store know; `index` None: no release yet."""
         embedder = index.embedder if index else self._embedder()
         return keys_work(
             self.chat,

@@ -92,7 +92,11 @@ def fenced(answer: Answer) -> Answer:
 
 def with_trailing_commas(answer: Answer) -> Answer:
     """A comma before every closing bracket."""
-    return replace(answer, content=re.sub(r"([\]}])", r",\1", answer.text))
+
+    def add(piece: re.Match[str]) -> str:
+        return piece[0] if piece[1] is not None else f",{piece[0]}"
+
+    return replace(answer, content=re.sub(r'"([^"]*)"|(?<=["\]}\w])[\]}]', add, answer.text))
 
 
 def truncated(answer: Answer, share: float = 0.6) -> Answer:
@@ -102,9 +106,12 @@ def truncated(answer: Answer, share: float = 0.6) -> Answer:
 
 def full_width(answer: Answer) -> Answer:
     """JSON with Chinese punctuation in place of its own."""
-    table = str.maketrans({"{": "｛", "}": "｝", "[": "［", "]": "］", ":": "：", ",": "，"})
-    opened = re.sub(r'"([^"]*)"', r"“\1”", answer.text)
-    return replace(answer, content=opened.translate(table))
+    table = str.maketrans("{}[]:,", "｛｝［］：，")
+
+    def widen(piece: re.Match[str]) -> str:
+        return piece[0].translate(table) if piece[1] is None else f"“{piece[1]}”"
+
+    return replace(answer, content=re.sub(r'"([^"]*)"|[^"]+', widen, answer.text))
 
 
 def wrong_shape(answer: Answer) -> Answer:

@@ -2,9 +2,12 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
 
 from sag_retrieval.sentences import sentence_spans
 from sag_retrieval.text import STOP_WORDS, is_cjk, stem, tokens
@@ -14,6 +17,8 @@ _ASKING_PAIRS = frozenset({"多少", "怎样", "如下"})
 _ASKING_STEMS = (
     frozenset(stem(word) for word in ("many", "much", "name", "tell", "give", "list")) | STOP_WORDS
 )
+
+Floats = npt.NDArray[np.float64]
 
 _TITLE_SHARE = 0.5
 _REPEATED_SHARE = 0.3
@@ -67,19 +72,20 @@ def best_sentences(
     """
     pool = [sentence for place, text in enumerate(texts) for sentence in _sentences(place, text)]
     weight = _weights(question_terms(question), pool)
-    named = [frozenset(tokens(title)) for title in titles] or [frozenset[str]()] * len(texts)
+    if not pool or not weight:
+        return []
+    shares, decay = _shares(pool, weight, titles), _decay(pool)
+    worth = np.array(list(weight.values())) / sum(weight.values())
+    repeated = np.ones(len(worth))
+    is_usable = shares.max(axis=1) == 1
     chosen: list[Sentence] = []
-    covered: set[str] = set()
-    while len(chosen) < limit and pool:
-        gains = [_gain(s, named[s.place], covered, weight) for s in pool]
-        at = max(range(len(pool)), key=lambda i: (gains[i], -i))
-        best = pool.pop(at)
-        if gains[at] <= 0:
-            break
-        if chosen and budget < sum(len(s.text) for s in chosen) + len(best.text):
-            continue
-        chosen.append(Sentence(best.place, best.start, best.end, best.text, best.terms, gains[at]))
-        covered |= best.terms
+    while len(chosen) < limit and is_usable.any():
+        gains = np.where(is_usable, (shares * worth * repeated).sum(axis=1) * decay, -1.0)
+        at = int(gains.argmax())
+        is_usable[at] = False
+        if not chosen or sum(len(s.text) for s in chosen) + len(pool[at].text) <= budget:
+            chosen.append(replace(pool[at], score=float(gains[at])))
+            repeated[shares[at] == 1] = _REPEATED_SHARE
     return chosen
 
 
@@ -110,12 +116,18 @@ def _weights(terms: frozenset[str], pool: Sequence[Sentence]) -> dict[str, float
     return {term: math.log(1 + len(pool) / (1 + counts[term])) for term in sorted(terms)}
 
 
-def _gain(sentence: Sentence, titled: frozenset[str], covered: set[str], weight: dict[str, float]) -> float:
-    total = sum(weight.values())
-    if not total or not (sentence.terms & weight.keys()):
-        return 0.0
-    gain = 0.0
-    for term, value in weight.items():
-        share = 1.0 if term in sentence.terms else _TITLE_SHARE if term in titled else 0.0
-        gain += value * share * (_REPEATED_SHARE if term in covered else 1.0)
-    return gain / total / (1 + _RANK_DECAY * sentence.place)
+def _shares(pool: Sequence[Sentence], weight: Mapping[str, float], titles: Sequence[str]) -> Floats:
+    """Shape (sentences, terms): 1 where the sentence holds the term, a half where only its title does."""
+    named = [frozenset(tokens(title)) for title in titles]
+    rows = [
+        [
+            1.0 if term in s.terms else _TITLE_SHARE if named and term in named[s.place] else 0.0
+            for term in weight
+        ]
+        for s in pool
+    ]
+    return np.array(rows).reshape(len(pool), len(weight))
+
+
+def _decay(pool: Sequence[Sentence]) -> Floats:
+    return np.array([1 / (1 + _RANK_DECAY * sentence.place) for sentence in pool])

@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from sag_retrieval.models.protocols import ChatModel, Request
 from sag_retrieval.prompts import load_prompt
 from sag_retrieval.prompts.passages import numbered
+from sag_retrieval.query.answer import not_found
+from sag_retrieval.query.evidence import best_sentences
 from sag_retrieval.rag.data import RAGData, docs_of
 from sag_retrieval.rag.stages import Clock, Stage
 from sag_retrieval.text import language_of
@@ -38,9 +40,12 @@ class QAPromptor(Stage):
 
 @dataclass(frozen=True, kw_only=True)
 class Generator(Stage):
-    """Fills `generated` and `generation_time` by one call of a language model."""
+    """Fills `generated` and `generation_time` by one call of a language model.
 
-    chat: ChatModel
+    Without a model the best sentences of the best documents are the answer (docs/algorithm.md §rag.1).
+    """
+
+    chat: ChatModel | None
     max_tokens: int | None = None
 
     def _fields(self, data: RAGData, seconds: Clock) -> Mapping[str, Any]:
@@ -56,5 +61,9 @@ class Generator(Stage):
             raise ValueError(
                 f"Generator needs a non-empty `prompt`, got {prompt!r}; run QAPromptor before it"
             )
+        if self.chat is None:
+            query = data.get("query", "")
+            found = " ".join(sentence.text for sentence in best_sentences(query, docs_of(data)))
+            return {"generated": found or not_found(language_of(query)), "generation_time": float(seconds())}
         reply = self.chat.ask(Request(prompt, GeneratedAnswer, "generate", max_tokens=self.max_tokens))
         return {"generated": reply.value.answer, "generation_time": float(seconds())}

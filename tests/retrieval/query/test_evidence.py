@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from sag_retrieval.query.cite import cite, support
 from sag_retrieval.query.evidence import best_sentences, coverage, question_terms
 from sag_retrieval.query.extract import extractive_answer
+from sag_retrieval.query.outcome import merge_hits
 from sag_retrieval.query.parts import join_parts
-from tests.overlap_search import OverlapSearch
+from tests.overlap_search import Found, OverlapSearch
 
 CHUNKS = [
     ("a.md", "Eiffel Tower", "It stands in Paris. It was finished in 1889. Tickets cost money."),
@@ -108,6 +109,22 @@ def test_an_answer_that_cites_nothing_is_tied_to_the_hit_that_holds_it():
 
     assert hits[number - 1].document_id == "a.md"
     assert support("Zebra", hits) == []
+
+
+@given(
+    st.lists(st.integers(0, 9), max_size=4),
+    st.lists(st.lists(st.integers(0, 9), unique=True, max_size=5), max_size=4),
+)
+def test_merged_hits_are_each_there_once_the_first_ones_first(first, lists):
+    every = {n: Found(n, 1.0, f"c{n}", f"d{n}", "", "text", 0, 4) for n in range(10)}
+
+    merged = merge_hits([every[n] for n in first], *([every[n] for n in ranks] for ranks in lists))
+
+    places = [hit.rank for hit in merged]
+    assert places[: len(set(first))] == list(dict.fromkeys(first))
+    assert sorted(places) == sorted({*first, *(n for ranks in lists for n in ranks)})
+    top = [ranks[0] for ranks in lists if ranks and ranks[0] not in first]
+    assert places[len(set(first)) :][: len(set(top))] == list(dict.fromkeys(top))
 
 
 def test_joined_texts_share_the_marker_of_a_place():

@@ -296,3 +296,15 @@ def test_a_mode_of_asking_may_be_the_retriever(mode):
 
     assert record["retrieval_docs"][0] == CHUNKS[2][2]
     assert record["retrieval_results"][0]["metadata"]["document_id"] == "苹果.md"
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [(CHINESE, "乔布斯"), (ENGLISH, "1889"), ("Zebras?", "The answer is not in the documents.")],
+)
+def test_without_a_model_the_best_sentences_are_generated(query, says):
+    stages = [Retriever(search=OverlapSearch(CHUNKS)), QAPromptor(), Generator(chat=None)]
+
+    record = Pipeline(stages).run({"query": query})
+
+    assert says in record["generated"]

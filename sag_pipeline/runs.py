@@ -72,3 +72,8 @@ def run_ingest(sources: Sequence[str]) -> dict[str, Any]:
             for name, values in made.items()
         },
     }
+
+
+def run_report(config: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Write the report of the release in force; what the assets `communities` and `report` said of it."""
+    return run_job("report", {"ops": {"report": {"config": dict(config)}}} if config else {})

@@ -7,7 +7,7 @@ ingest = dg.define_asset_job(
     selection=dg.AssetSelection.assets("release").upstream(),
     description="Documents to a release: only what changed is done.",
 )
-report = dg.define_asset_job(
+report_job = dg.define_asset_job(
     "report",
     selection=dg.AssetSelection.assets("communities", "report"),
     description="Communities of the release in force, and the report page about them.",

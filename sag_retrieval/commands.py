@@ -23,7 +23,7 @@ with_method = click.option("--method", type=click.Choice(METHODS), default="sag"
 
 def register(main: click.Group) -> None:
     """Add the commands to `sag`."""
-    for command in (settings, search, ask, evaluate, releases):
+    for command in (settings, search, ask, report, evaluate, releases):
         main.add_command(command)
 
 
@@ -105,6 +105,44 @@ def ask(*, query: str, mode: str, sql: str | None, release_id: str | None, is_js
     with open_release(release=release_id) as release:
         answer = release.ask(query, mode=mode, sql=sql, on_event=lambda event: show.progress(console, event))
     print_json(answer.to_json()) if is_json else show.answer(Console(), answer)
+
+
+@click.command()
+@click.option("--title", default="", help="Title of the page.")
+@with_sql
+@click.option("--period", default="", metavar="FROM..TO", help="Only events of this time, such as 2019..2021-06.")
+@click.option("--language", type=click.Choice(["auto", "zh", "en"]), default="auto", show_default=True)
+@click.option("--key-type", "key_types", multiple=True, help="Tie events together by keys of this type only.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder for the files.")
+@of_release
+@as_json
+def report(  # noqa: PLR0913  one argument an option
+    *,
+    title: str,
+    sql: str | None,
+    period: str,
+    language: str,
+    key_types: tuple[str, ...],
+    out: Path | None,
+    release_id: str | None,
+    is_json: bool,
+) -> None:
+    """Group events into communities and write a report: a page, Markdown and tables.
+
+    \b
+    sag report --title "The first quarter"
+    sag report --period 2023.. --out quarterly
+    sag report --sql "SELECT document_id FROM documents WHERE language = 'zh'"
+    """
+    from sag_retrieval import open_release  # noqa: PLC0415
+    from sag_retrieval.reports.options import ClusterOptions, ReportOptions  # noqa: PLC0415
+
+    chosen = ReportOptions(title=title, language=language, cluster=ClusterOptions(key_types=key_types))  # type: ignore[arg-type]
+    with open_release(release=release_id) as release:
+        made = release.report(sql, period=period, out=out, options=chosen)
+    told = {"headline": made.headline, "page": str(made.page), "markdown": str(made.markdown)}
+    told |= {"tables": {n: str(p) for n, p in made.tables.items()}, "counts": dict(made.counts)}
+    print_json(told) if is_json else click.echo(f"{made.headline}\n{made.page}\n{made.markdown}")
 
 
 @click.command()

@@ -1,6 +1,7 @@
 """A release in the hand: search it, ask it, report on it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,8 @@ from sag_retrieval.search.result import SearchResult, hydrate
 from sag_retrieval.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from sag_retrieval.query.answer import Answer
+    from sag_retrieval.query import Answer, AskOptions, Mode, Progress
+    from sag_retrieval.reports.options import ReportOptions
     from sag_retrieval.reports.report import Report
 
 
@@ -104,6 +106,68 @@ class Release:
             return self.search(text, keys, sql, top_k, method=method)
 
         return search
+
+    def ask(
+        self,
+        query: str,
+        mode: "Mode" = "fast",
+        sql: str | None = None,
+        *,
+        method: str = "sag",
+        options: "AskOptions | None" = None,
+        on_event: Callable[["Progress"], None] = lambda _: None,
+    ) -> "Answer":
+        """An answer with citations down to the character, or that the documents do not hold it.
+
+        Args:
+            query: The question.
+            mode: `fast` (no model), `normal` (the model rewrites the question) or `deep` (a plan of sub-questions).
+            sql: Restriction of every search.
+            method: How to search.
+            options: Budgets and choices; `sql` given here wins over theirs.
+            on_event: Hears of every step while it happens.
+
+        Raises:
+            QueryError: If the question is blank or the mode unknown.
+            FilterError: If the restriction was refused.
+
+        """
+        from sag_retrieval.query import AskOptions, ask  # noqa: PLC0415  searching alone needs none of it
+
+        chosen = options or AskOptions(language=self._settings.language)
+        chosen = replace(chosen, sql=sql) if sql else chosen
+        chat = None if mode == "fast" else self.chat
+        return ask(self.searcher(method), query, mode=mode, chat=chat, options=chosen, on_event=on_event)
+
+    def report(
+        self,
+        sql: str | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        period: str = "",
+        out: Path | str | None = None,
+        options: "ReportOptions | None" = None,
+    ) -> "Report":
+        """Write a report: events in communities, each statement cited, as a page, as Markdown and as tables.
+
+        Args:
+            sql: Which events: a SELECT of ids, or a condition.
+            where: Which events, as conditions.
+            period: Which events by date, such as `2019..2021-06`.
+            out: Folder for the files; below `home/reports` if not given.
+            options: Title, language, clustering and how much is told.
+
+        Raises:
+            FilterError: If the restriction was refused.
+
+        """
+        from sag_retrieval.reporting import Scope, make_report  # noqa: PLC0415  searching alone needs none of it
+
+        scope = Scope(sql=sql, where=where, period=period)
+        folder = Path(out) if out else None
+        return make_report(
+            self._reader, self._settings.home, scope=scope, options=options, out=folder, chat=self.chat
+        )
 
     def close(self) -> None:
         """Let `sag releases prune` have it."""

@@ -97,16 +97,15 @@ class Ledger:
         self._folder = folder
         self._lock = RLock()
         self._database = duckdb.connect(config={"threads": 1})
-        self._next = 0
         self._database.register("no_entries", SCHEMA.empty_table())
-        self._database.execute(
-            f"CREATE TABLE entries AS SELECT 0 AS commit_number, {_COLUMNS} FROM no_entries"
-        )
-        for path in self._files():
-            self._insert(pq.read_table(path, schema=SCHEMA))
-        self._database.execute(
-            "CREATE VIEW current AS SELECT * EXCLUDE (commit_number) FROM entries WHERE status <> 'removed'"
-        )
+        self._database.execute(f"CREATE TABLE entries AS SELECT {_COLUMNS} FROM no_entries")
+        if files := [str(path) for path in self._files()]:
+            self._database.execute(
+                f"INSERT INTO entries SELECT {_COLUMNS} FROM read_parquet(?, filename = true) "
+                "QUALIFY row_number() OVER (PARTITION BY unit, step ORDER BY filename DESC) = 1",
+                [files],
+            )
+        self._database.execute("CREATE VIEW current AS SELECT * FROM entries WHERE status <> 'removed'")
 
     def _files(self) -> list[Path]:
         """Commits in order, from the last snapshot on: what stood before it is already in it."""
@@ -119,9 +118,8 @@ class Ledger:
         self._database.execute(
             "DELETE FROM entries USING fresh WHERE entries.unit = fresh.unit AND entries.step = fresh.step"
         )
-        self._database.execute(f"INSERT INTO entries SELECT {self._next}, {_COLUMNS} FROM fresh")
+        self._database.execute(f"INSERT INTO entries SELECT {_COLUMNS} FROM fresh")
         self._database.unregister("fresh")
-        self._next += 1
 
     def commit(self, entries: Sequence[Entry]) -> None:
         """Put the entries in force, all or none; each (unit, step) at most once."""

@@ -10,6 +10,7 @@ from sag_retrieval.text import tokens
 
 _AROUND = 80
 _SENTENCE = re.compile(r"[^。！？；.!?\n]*(?:[。！？；.!?]+[”’\"'」』）)\]]*|\n|$)")
+_Sentence = tuple[int, int, frozenset[str]]
 _WORD_END = re.compile(r"[\s，。！？；、,.!?;:：]")
 
 
@@ -65,6 +66,7 @@ class Citations:
         self._marks: defaultdict[int, dict[tuple[int, int], int]] = defaultdict(dict)
         self._citing: defaultdict[int, list[Citing]] = defaultdict(list)
         self._spans: dict[int, tuple[int, int, bool]] = {}
+        self._sentences: dict[int, list[_Sentence]] = {}
         self._approximate: set[int] = set()
         self._printed: set[int] = set()
         self.count = 0
@@ -87,13 +89,18 @@ class Citations:
     def span(self, row: int) -> tuple[int, int, bool]:
         """Where the event stands in its chunk's text, and whether that is only its most similar sentence."""
         if row not in self._spans:
+            chunk = int(self._events.chunk[row])
             start, end = (int(place) for place in self._events.spans[row])
-            text = self._events.chunks.texts[int(self._events.chunk[row])]
-            known = 0 <= start < end <= len(text)
-            self._spans[row] = (
-                (start, end, False) if known else (*best_sentence(text, self._events.contents[row]), True)
-            )
+            if 0 <= start < end <= len(self._events.chunks.texts[chunk]):
+                self._spans[row] = start, end, False
+            else:
+                self._spans[row] = *self._most_similar(chunk, self._events.contents[row]), True
         return self._spans[row]
+
+    def _most_similar(self, chunk: int, content: str) -> tuple[int, int]:
+        if chunk not in self._sentences:
+            self._sentences[chunk] = sentences(self._events.chunks.texts[chunk])
+        return most_similar(self._sentences[chunk], content)
 
     def sources(self) -> list[Source]:
         """The cited passages by number."""
@@ -118,18 +125,18 @@ class Citations:
         return found
 
 
-def best_sentence(text: str, content: str) -> tuple[int, int]:
+def sentences(text: str) -> list[_Sentence]:
+    """Start, end and terms of each sentence; the whole text if it has none."""
+    spans = [trimmed(text, match.start(), match.end()) for match in _SENTENCE.finditer(text)]
+    found = [(start, end, frozenset(tokens(text[start:end]))) for start, end in spans if start < end]
+    return found or [(0, len(text), frozenset())]
+
+
+def most_similar(among: list[_Sentence], content: str) -> tuple[int, int]:
     """Span of the sentence most like the content by shared terms; the first of equals."""
-    wanted = set(tokens(content))
-    best, span = -1.0, (0, len(text))
-    for match in _SENTENCE.finditer(text):
-        start, end = trimmed(text, match.start(), match.end())
-        if start < end:
-            terms = set(tokens(text[start:end]))
-            score = len(terms & wanted) / (len(terms | wanted) or 1)
-            if score > best:
-                best, span = score, (start, end)
-    return span
+    wanted = frozenset(tokens(content))
+    start, end, _ = max(among, key=lambda each: len(each[2] & wanted) / (len(each[2] | wanted) or 1))
+    return start, end
 
 
 def trimmed(text: str, start: int, end: int) -> tuple[int, int]:

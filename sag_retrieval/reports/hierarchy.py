@@ -36,7 +36,7 @@ def coarser(edges: Edges, group: Rows, options: ClusterOptions, level: int) -> R
         leidenalg.CPMVertexPartition,
         weights=weight.tolist(),
         node_sizes=sizes.tolist(),
-        resolution_parameter=options.resolution * options.level_ratio**level,
+        resolution_parameter=options.resolution_for(len(group)) * options.level_ratio**level,
         n_iterations=options.iterations,
         seed=options.seed,
     )

@@ -37,12 +37,15 @@ def _find(graph: igraph.Graph, weight: Floats, options: ClusterOptions) -> igrap
     if options.method == "louvain":
         return graph.community_multilevel(weights=weight)
     if options.method == "leiden-modularity":
-        resolution = max(1.0, options.resolution * graph.vcount() / 20)
+        resolution = max(1.0, options.resolution_for(graph.vcount()) * graph.vcount() / 20)
         return graph.community_leiden(
             "modularity", weights=weight, resolution=resolution, n_iterations=options.iterations
         )
     return graph.community_leiden(
-        "CPM", weights=weight, resolution=options.resolution, n_iterations=options.iterations
+        "CPM",
+        weights=weight,
+        resolution=options.resolution_for(graph.vcount()),
+        n_iterations=options.iterations,
     )
 
 

@@ -48,15 +48,17 @@ Box = tuple[float, float, float, float]
 
 
 def place_circles(sizes: Sequence[int], pairs: Sequence[tuple[int, int, float]], seed: int = 0) -> Placed:
-    """Circles whose area is their size, tied ones near each other, none touching; the same for the same input.
+    """Circles whose area is their size, tied ones near each other, none touching; the same every time.
+
+    Very small ones are drawn larger than their size, so that their number fits in.
 
     Source:
         docs/algorithm.md §reports.8.
 
     """
     area = np.asarray(sizes, dtype=float)
-    radius = np.maximum(np.sqrt(area * _COVER * WIDTH * HEIGHT / (np.pi * max(area.sum(), 1))), _SMALLEST)
-    radius = np.minimum(radius, HEIGHT / 4)
+    radius = np.sqrt(area * _COVER * WIDTH * HEIGHT / (np.pi * max(area.sum(), 1)))
+    radius = np.maximum(radius * min(1.0, HEIGHT / 4 / float(radius.max(initial=1))), _SMALLEST)
     graph = igraph.Graph(n=len(sizes), edges=[(one, two) for one, two, _ in pairs])
     start = [
         [np.cos(_GOLDEN * i) * np.sqrt(i + 1), np.sin(_GOLDEN * i) * np.sqrt(i + 1)]
@@ -88,7 +90,7 @@ def _apart(centre: Points, radius: Floats) -> Points:
     reach = radius[:, None] + radius[None, :] + _GAP
     for turn in range(_ROUNDS):
         if turn < _ROUNDS * 2 // 3:
-            centre = centre * [0.985, 0.985 - 0.01]
+            centre = centre * [0.992, 0.97]
         gap = centre[:, None] - centre[None, :]
         distance = np.hypot(gap[..., 0], gap[..., 1])
         np.fill_diagonal(distance, np.inf)
@@ -116,7 +118,7 @@ def text_width(text: str, size: float = LABEL_SIZE) -> float:
 
 
 def place_labels(placed: Placed, titles: Sequence[str]) -> list[Label]:
-    """A place for each title beside, under or over its circle where it touches nothing; larger circles first."""
+    """A place for each title beside, under or over its circle that touches nothing; larger circles first."""
     taken: list[Box] = [
         (x - r, y - r, x + r, y + r)
         for (x, y), r in zip(placed.centre.tolist(), placed.radius.tolist(), strict=True)

@@ -7,8 +7,8 @@ from sag_retrieval.reports.citations import Source
 from sag_retrieval.reports.content import Article, Content, Statement
 from sag_retrieval.reports.wording import Labels
 
-_MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~^$])")
-_LEADING = re.compile(r"^(\s*)(?:([-=])|(\d+)([.)]))")
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~^$])")
+_LEADING = re.compile(r"^(\s*)(?:([-+=])|(\d+)([.)]))")
 
 
 def escaped(text: str) -> str:

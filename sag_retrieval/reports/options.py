@@ -36,13 +36,23 @@ class ClusterOptions:
     neighbours_by_meaning: int = 5
     strongest: int = 8
     """Pairs kept for each event."""
-    resolution: float = 0.005
-    """Weight per pair that a community must hold to stay together: larger gives smaller communities."""
+    resolution: float | None = None
+    """Weight per pair that a community must hold to stay together: larger gives smaller communities.
+    None: .005, and more for less than 600 events."""
     levels: int = 2
     level_ratio: float = 0.2
     """Resolution of each level above, relative to the one below."""
     iterations: int = 4
     seed: int = 0
+
+    def resolution_for(self, size: int) -> float:
+        """The resolution for so many events: as given, else `max(.005, 3 / events)`.
+
+        Source:
+            docs/algorithm.md §reports.3.
+
+        """
+        return max(0.005, 3 / max(size, 1)) if self.resolution is None else self.resolution
 
     def __post_init__(self) -> None:
         """Check every bound once."""
@@ -52,7 +62,7 @@ class ClusterOptions:
             ("common_key_limit", self.common_key_limit, 2, 1_000_000),
             ("neighbours_by_meaning", self.neighbours_by_meaning, 0, 1_000),
             ("strongest", self.strongest, 1, 1_000),
-            ("resolution", self.resolution, 0.0, 1e6),
+            ("resolution", self.resolution or 0.0, 0.0, 1e6),
             ("levels", self.levels, 1, 8),
             ("level_ratio", self.level_ratio, 0.0, 1.0),
             ("iterations", self.iterations, 1, 1_000),

@@ -13,8 +13,8 @@ _SAME = 0.9
 def typical_events(events: EventTable, community: Community, most: int) -> Rows:
     """At most `most` events that are typical and unlike each other, in time order.
 
-    The next one is that with the highest `centrality - likeness` to the most alike of those already taken; one
-    that is the same as another (likeness above .9) comes only when nothing else is left.
+    The next one has the highest `centrality - likeness`, likeness to the most alike of those already taken.
+    One that is the same as another (likeness above .9) comes only when nothing else is left.
 
     Source:
         docs/algorithm.md §reports.6.

@@ -12,12 +12,13 @@ MOST_COLUMNS = 32
 _STEPS = (1, 3, 6, 12, 24, 60, 120, 240, 600, 1_200)
 """Months a column may span."""
 _YEAR = 12
+_NAMED = 12
 _ISO = re.compile(r"(\d{4})(?:-(\d\d))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A period: its name, and the year that begins in it, if one does."""
+    """A period: its name, and what stands below: the year that begins in it, or its name."""
 
     name: str
     year: str = ""
@@ -36,8 +37,8 @@ class Timeline:
 def make_timeline(events: EventTable, groups: Sequence[Rows]) -> Timeline | None:
     """Events by month, quarter, half-year, year or longer: the finest that gives at most 32 columns.
 
-    The outer hundredth of the events goes into the first and last column. Events without a date, or with a year
-    only where columns are finer, go into a last column. None if no event has a date.
+    The outer hundredth of the events goes into the first and last column. Events without a date, or with a
+    year only where columns are finer, go into a last column. None if no event has a date.
 
     Source:
         docs/algorithm.md §reports.9.
@@ -94,8 +95,8 @@ def _firsts(column: Rows, rows: Rows, width: int, month: Rows) -> Rows:
 def _columns(first: int, last: int, step: int, lumps: tuple[bool, bool]) -> tuple[Column, ...]:
     """Names of the periods; the outer ones that hold more than their own are marked."""
     columns = [Column(_name(number, step), _year(number, step)) for number in range(first, last + 1)]
-    if not any(column.year for column in columns):
-        columns[0] = replace(columns[0], year=str(first * step // _YEAR))
+    if len(columns) <= _NAMED:
+        columns = [replace(column, year=column.name) for column in columns]
     if lumps[0]:
         columns[0] = replace(columns[0], name=f"≤ {columns[0].name}")
     if lumps[1]:

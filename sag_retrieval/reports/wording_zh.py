@@ -26,13 +26,22 @@ ZH = Labels(
     keys="属性",
     new="新增",
     period="时间",
-    headline="{documents} 篇文档中的 {events} 个事件分成 {communities} 个社区，最大的是“{title}”（{size} 个事件）",
+    headline=(
+        "{documents} 篇文档中的 {events} 个事件分成 {communities} 个社区，最大的是“{title}”（{size} 个事件）"
+    ),
     headline_new="；与上一版本相比新增 {new} 个事件",
     event_count="{count} 个事件",
     document_count="{count} 篇文档",
     new_count="新增 {count} 个",
-    map_how="每个圆是一个社区，面积表示事件数；每个点是一个事件，越靠近圆心越有代表性。连线表示两个社区共享属性或含义相近，越粗联系越强；相连的社区彼此靠近，位置本身没有含义。颜色表示主题组。",
-    map_help="点击圆打开社区，点击点打开事件；用 + − 全图、拖动、双击或 Ctrl + 滚轮缩放，也可用键盘的 + − 0 和方向键。",
+    map_how=(
+        "每个圆是一个社区，面积表示事件数；每个点是一个事件，越靠近圆心越有代表性。"
+        "连线表示两个社区共享属性或含义相近，越粗联系越强；相连的社区彼此靠近，位置本身没有含义。"
+        "颜色表示主题组。"
+    ),
+    map_help=(
+        "点击圆打开社区，点击点打开事件；"
+        "用 + − 全图、拖动、双击或 Ctrl + 滚轮缩放，也可用键盘的 + − 0 和方向键。"
+    ),
     map_legend_new="上一版本之后新增的事件",
     map_legend_many="一个点代表 {count} 个事件",
     map_part="地图只画出最大的 {shown} 个社区，共 {count} 个。",

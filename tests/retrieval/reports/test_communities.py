@@ -1,10 +1,6 @@
 """Communities: planted topics are found, the same twice, with stable ids."""
 
-import os
 import random
-import subprocess
-import sys
-from pathlib import Path
 
 import igraph
 import numpy as np
@@ -21,8 +17,6 @@ from sag_retrieval.reports.hierarchy import sweep
 from sag_retrieval.reports.leiden import partition, to_graph
 from sag_retrieval.reports.options import ClusterOptions
 from sag_retrieval.reports.tables import communities_tables, read_communities
-
-ROOT = Path(__file__).parents[3]
 
 
 def groups_of(communities: Communities, size: int, level: int = 0) -> np.ndarray:
@@ -87,27 +81,6 @@ def test_ids_depend_on_members_alone():
     one, other = build_communities(events), build_communities(backwards)
 
     assert {each.community_id for each in one.at(0)} == {each.community_id for each in other.at(0)}
-
-
-def test_the_same_events_give_the_same_communities_in_every_process():
-    program = (
-        "from benchmarks.planted import planted\n"
-        "from sag_retrieval.reports.communities import build_communities\n"
-        "print([each.community_id for each in build_communities(planted(600, seed=9)[0])])"
-    )
-    printed = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            cwd=ROOT,
-            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
-
-    assert len(printed) == 1
 
 
 def test_the_random_numbers_of_others_are_left_alone():

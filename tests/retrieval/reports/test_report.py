@@ -1,0 +1,374 @@
+"""The written report: complete, cited, harmless, and the same every time."""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field, replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from sag_retrieval.errors import SettingsError
+from sag_retrieval.reports.changes import Previous
+from sag_retrieval.reports.citations import cut, most_similar, sentences
+from sag_retrieval.reports.communities import build_communities
+from sag_retrieval.reports.naming import name_communities
+from sag_retrieval.reports.options import ReportOptions
+from sag_retrieval.reports.report import write_report
+from sag_retrieval.reports.report_tables import REPORT_SCHEMAS, read_previous
+from sag_retrieval.reports.select import listed_events, period_of, typical_events
+
+ROOT = Path(__file__).parents[3]
+OPTIONS = ReportOptions(title="Town news", release="r0123", released="2024-06-01")
+
+
+@dataclass
+class Page(HTMLParser):
+    """What a browser would find in the page."""
+
+    text: str
+    ids: list[str] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+    marks: dict[str, str] = field(default_factory=dict)
+    tags: list[str] = field(default_factory=list)
+    styled: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        self._mark = ""
+        self.feed(self.text)
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.tags.append(tag)
+        self.ids += [given["id"]] if "id" in given else []
+        self.links += [given[name] for name in ("href", "src", "action") if name in given]
+        self.styled += [tag] if "style" in given or any(name.startswith("on") for name in given) else []
+        if tag == "mark" and "id" in given:
+            self._mark = given["id"]
+            self.marks[self._mark] = ""
+
+    def handle_data(self, data):
+        if self._mark:
+            self.marks[self._mark] += data
+
+    def handle_endtag(self, tag):
+        if tag == "mark":
+            self._mark = ""
+
+
+def written(events, out, previous=None, options=OPTIONS, communities=None):
+    communities = communities or name_communities(events, build_communities(events)).communities
+    report = write_report(events, communities, options, out, previous)
+    return report, Page(report.page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("languages", [("en",), ("zh",), ("en", "zh")])
+def test_no_link_is_dead_no_id_is_double_and_nothing_is_outside(towns, tmp_path, languages):
+    _, page = written(towns(languages=languages, months=8), tmp_path)
+
+    assert len(page.ids) == len(set(page.ids))
+    assert all(link.startswith("#") for link in page.links)
+    assert {link[1:] for link in page.links} <= set(page.ids)
+    assert page.styled == []
+
+
+def test_every_citation_leads_to_the_sentence_that_holds_the_event(towns, tmp_path):
+    events = towns(languages=("en", "zh"), months=6)
+
+    report, page = written(events, tmp_path)
+
+    rows = pq.read_table(report.tables["report_events"]).to_pylist()
+    texts = dict(zip(events.chunks.chunk_ids, events.chunks.texts, strict=True))
+    contents = dict(zip(events.event_ids, events.contents, strict=True))
+    assert len(rows) == len(events)
+    for row in rows:
+        assert texts[row["chunk_id"]][row["span_start"] : row["span_end"]] == contents[row["event_id"]]
+        assert contents[row["event_id"]] in page.marks.values()
+
+
+def test_real_events_without_spans_are_cited_by_their_most_similar_sentence(dragonball_zh, tmp_path):
+    report, page = written(dragonball_zh, tmp_path)
+
+    assert {link[1:] for link in page.links} <= set(page.ids)
+    assert len(page.ids) == len(set(page.ids))
+    assert "近似" in page.text
+    assert report.page_bytes < 3_000_000
+    assert report.counts["citations"] >= len(dragonball_zh)
+
+
+def test_the_page_comes_from_release_and_options_alone(towns, tmp_path):
+    events = towns()
+
+    one, two = (written(events, tmp_path / name)[0] for name in ("one", "two"))
+
+    for file in ("page", "markdown"):
+        assert getattr(one, file).read_bytes() == getattr(two, file).read_bytes()
+    for name in REPORT_SCHEMAS:
+        assert one.tables[name].read_bytes() == two.tables[name].read_bytes()
+
+
+def test_communities_and_page_are_the_same_in_every_process(tmp_path):
+    program = (
+        "import sys; from pathlib import Path; from benchmarks.planted import planted;"
+        "from sag_retrieval.reports.communities import build_communities as build;"
+        "from sag_retrieval.reports.options import ReportOptions as Options;"
+        "from sag_retrieval.reports.report import write_report as write;"
+        "events = planted(200)[0]; write(events, build(events), Options(), Path(sys.argv[1]))"
+    )
+    pages, communities = set(), set()
+    for seed in ("1", "2"):
+        environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
+        subprocess.run(
+            [sys.executable, "-c", program, str(tmp_path / seed)], cwd=ROOT, env=environment, check=True
+        )
+        pages.add((tmp_path / seed / "report.html").read_bytes())
+        communities.add((tmp_path / seed / "report_communities.parquet").read_bytes())
+
+    assert len(pages) == len(communities) == 1
+
+
+def test_hostile_texts_stay_text(towns, tmp_path):
+    evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)>{{7*7}}\u202e"
+    events = towns(titles={"en-2024-01": evil})
+    events = replace(
+        events,
+        contents=[evil, *events.contents[1:]],
+        keys=replace(events.keys, values=[evil, *events.keys.values[1:]]),
+        chunks=replace(events.chunks, texts=[f"{evil}. {events.chunks.texts[0]}", *events.chunks.texts[1:]]),
+        spans=np.full((len(events), 2), -1, np.int32),
+    )
+
+    report, page = written(events, tmp_path, options=replace(OPTIONS, title=evil))
+
+    assert page.tags.count("script") == 1
+    assert "img" not in page.tags
+    assert "onerror=alert" in page.text
+    assert page.styled == []
+    markdown = report.markdown.read_text(encoding="utf-8")
+    assert "<script" not in re.sub(r"\\<", "", markdown)
+    assert "\u202e" not in markdown.split("\n")[0]
+
+
+def test_the_policy_allows_this_style_and_this_script_alone(towns, tmp_path):
+    from base64 import b64encode
+    from hashlib import sha256
+
+    _, page = written(towns(), tmp_path)
+
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page.text)[1]
+    assert policy.startswith("default-src &#39;none&#39;")
+    for tag in ("style", "script"):
+        content = re.search(rf"<{tag}>(.*?)</{tag}>", page.text, re.DOTALL)[1]
+        digest = b64encode(sha256(content.encode()).digest()).decode()
+        assert f"{tag}-src &#39;sha256-{digest}&#39;" in policy
+
+
+def test_a_first_report_says_that_there_is_nothing_to_compare_with(towns, tmp_path):
+    _, page = written(towns(), tmp_path)
+
+    assert "This is the first report: there is no earlier release to compare with." in page.text
+
+
+def test_a_second_report_says_what_is_new(towns, tmp_path):
+    written(towns(languages=("zh",), months=4), tmp_path / "first")
+    previous = read_previous(tmp_path / "first")
+
+    report, page = written(towns(languages=("zh",), months=6), tmp_path / "second", previous)
+
+    assert previous.release == "r0123"
+    assert report.counts["new"] == 12
+    assert "与上一版本相比新增 12 个事件" in report.headline
+    assert "增长" in page.text
+    assert pq.read_table(report.tables["report_changes"]).num_rows > 0
+    new = pq.read_table(report.tables["report_events"]).filter(
+        pq.read_table(report.tables["report_events"])["is_new"]
+    )
+    assert {date[:7] for date in new["date"].to_pylist()} == {"2024-05", "2024-06"}
+
+
+def test_an_unchanged_release_says_so(towns, tmp_path):
+    events = towns()
+    communities = build_communities(events)
+    previous = Previous.of(communities, events.event_ids, "r0122")
+
+    _, page = written(events, tmp_path, previous, communities=communities)
+
+    assert "Nothing has changed since r0122." in page.text
+
+
+def test_a_folder_without_a_report_has_no_previous_one(tmp_path):
+    assert read_previous(tmp_path) is None
+
+
+def test_a_range_without_events_is_a_page_that_says_how_to_widen_it(towns, tmp_path):
+    events = towns(months=0)
+    options = replace(OPTIONS, scope="date > '2030'", events_before=120, language="en")
+
+    report, page = written(events, tmp_path, options=options)
+
+    assert "The chosen range holds no events." in page.text
+    assert "There are 120 events before the range and 0 after it." in page.text
+    assert "date &gt; &#39;2030&#39;" in page.text
+    assert report.counts["events"] == 0
+    assert report.markdown.read_text(encoding="utf-8").startswith("# Town news")
+
+
+def test_few_events_have_a_plain_list_instead_of_a_map(towns, tmp_path):
+    _, page = written(towns(months=1), tmp_path)
+
+    assert "so there is no map" in page.text
+    assert 'id="map-svg"' not in page.text
+    assert {link[1:] for link in page.links} <= set(page.ids)
+
+
+def test_without_dates_a_sentence_stands_for_the_timeline(towns, tmp_path):
+    _, page = written(towns(dated=False), tmp_path)
+
+    assert "None of the events has a date" in page.text
+    assert 'id="timeline-svg"' not in page.text
+
+
+def test_a_community_without_summary_shows_its_keys(towns, tmp_path):
+    events = towns()
+    communities = name_communities(events, build_communities(events)).communities
+    bare = replace(communities, communities=tuple(replace(each, summary=()) for each in communities))
+
+    _, page = written(events, tmp_path, communities=bare, options=replace(OPTIONS, failures=len(bare)))
+
+    assert "There is no summary. Main keys:" in page.text
+    assert "Without summary" in page.text
+
+
+def test_above_the_limits_the_page_says_what_is_not_listed(towns, tmp_path):
+    options = replace(OPTIONS, articles=3, full_articles=2, list_all_up_to=10, typical=2)
+
+    report, page = written(towns(languages=("en", "zh"), months=12), tmp_path, options=options)
+
+    assert "smaller communities have no article here" in page.text
+    assert "further events are not listed here" in page.text
+    assert page.text.count("<article") == 3
+    assert pq.read_table(report.tables["report_events"]).num_rows == 144
+
+
+def test_a_passage_in_another_language_says_so(towns, tmp_path):
+    _, page = written(towns(languages=("en", "zh")), tmp_path, options=replace(OPTIONS, language="en"))
+
+    assert '<html lang="en">' in page.text
+    assert '<blockquote lang="zh-Hans">' in page.text
+    assert '<span lang="zh-Hans">' in page.text
+
+
+def test_the_markdown_twin_says_the_same_with_footnotes(towns, tmp_path):
+    report, page = written(towns(), tmp_path)
+
+    markdown = report.markdown.read_text(encoding="utf-8")
+    used, defined = (
+        set(re.findall(r"\[\^(\d+)\](?!:)", markdown)),
+        set(re.findall(r"^\[\^(\d+)\]:", markdown, re.MULTILINE)),
+    )
+    assert used == defined
+    assert report.headline in markdown
+    for heading in ("What stands out", "What is new", "Top keys", "Communities", "How this report was made"):
+        assert f"## {heading}" in markdown
+        assert heading in page.text
+
+
+def test_the_preview_is_short_and_starts_with_the_headline(dragonball_zh, tmp_path):
+    report, _ = written(dragonball_zh, tmp_path)
+
+    assert len(report.preview.encode()) <= 2_000
+    assert report.headline.split("，")[0] in report.preview
+    assert len(report.largest) == 10
+
+
+def test_tables_have_the_columns_they_promise(towns, tmp_path):
+    report, _ = written(towns(), tmp_path)
+
+    for name, schema in REPORT_SCHEMAS.items():
+        assert pq.read_schema(report.tables[name]).equals(schema)
+
+
+def test_typical_events_differ_and_come_in_time_order(towns):
+    events = towns(months=6)
+    largest = build_communities(events).at(0)[0]
+
+    chosen = typical_events(events, largest, 4)
+
+    dates = [events.dates[row] for row in chosen.tolist()]
+    assert len(set(chosen.tolist())) == 4
+    assert dates == sorted(dates)
+    assert int(largest.members[0]) in chosen
+
+
+def test_new_events_are_listed_however_untypical(towns):
+    events = towns(months=6)
+    largest = build_communities(events).at(0)[0]
+    is_new = np.zeros(len(events), dtype=bool)
+    is_new[largest.members[-1]] = True
+
+    listed = listed_events(events, largest, is_new, 2)
+
+    assert set(listed.tolist()) == {*largest.members[:2].tolist(), int(largest.members[-1])}
+
+
+@pytest.mark.parametrize(
+    ("dates", "expected"),
+    [
+        (["2019-03-01", "2023"], "2019–2023"),
+        (["2019-03", "2019-11-05"], "2019-03 – 2019-11"),
+        (["2019", "2019-11"], "2019"),
+        (["2020-02-02"], "2020-02"),
+        ([None], ""),
+    ],
+)
+def test_a_period_is_as_exact_as_its_dates(towns, dates, expected):
+    events = replace(towns(), dates=(dates * 30)[:30])
+
+    assert period_of(events, np.arange(len(dates), dtype=np.int32)) == expected
+
+
+def test_a_passage_is_cut_around_its_cited_sentences():
+    text = "A first sentence that nobody cites. " * 10 + "The cited one. " + "More that nobody cites. " * 10
+    start = text.index("The cited")
+
+    pieces = cut(text, {(start, start + 14): 1})
+
+    assert [piece.text for piece in pieces if piece.cited] == ["The cited one."]
+    assert pieces[0].text == "… "
+    assert pieces[-1].text == " …"
+    assert len("".join(piece.text for piece in pieces)) < 14 + 2 * 90
+
+
+def test_overlapping_citations_keep_a_mark_each():
+    pieces = cut("abcdef", {(0, 4): 1, (2, 6): 2})
+
+    assert [(piece.text, piece.marks, piece.cited) for piece in pieces] == [
+        ("ab", (1,), True),
+        ("cd", (2,), True),
+        ("ef", (), True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "expected"),
+    [
+        ("Cats sleep. Dogs bark at night. Birds sing.", "A dog barked", "Dogs bark at night."),
+        ("猫在睡觉。狗在夜里叫。鸟在唱歌。", "夜里有狗叫", "狗在夜里叫。"),
+        ("", "anything", ""),
+    ],
+)
+def test_the_most_similar_sentence_is_found(text, content, expected):
+    start, end = most_similar(sentences(text), content)
+
+    assert text[start:end] == expected
+
+
+@pytest.mark.parametrize(("name", "value"), [("typical", 0), ("articles", 100_000), ("language", "fr")])
+def test_a_report_option_out_of_bounds_is_refused(name, value):
+    with pytest.raises(SettingsError, match=f"{name} is .*{value}"):
+        ReportOptions(**{name: value})

@@ -1,0 +1,272 @@
+"""The page in a real browser: quiet, alone, drawn, and answering to mouse and keyboard."""
+
+import shutil
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from sag_retrieval.reports.communities import build_communities
+from sag_retrieval.reports.naming import name_communities
+from sag_retrieval.reports.options import ReportOptions
+from sag_retrieval.reports.report import write_report
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright from the extra dev")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="needs Chromium: apt-get install chromium fonts-noto-cjk"
+)
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+HOSTILE = "</title><script>document.title = 'owned'</script><img src='http://127.0.0.1:9/x'>"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["sync_api.Browser"]:
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser, towns, tmp_path):
+    """Writes a report of town news and opens it; the page keeps what it said and asked for."""
+    contexts = []
+
+    def open_page(*, title="Town news", scheme="light", size=(1280, 900), script=True, **options):
+        events = towns(**({"languages": ("zh",), "months": 6} | options))
+        communities = name_communities(events, build_communities(events)).communities
+        report = write_report(events, communities, ReportOptions(title=title, release="r1"), tmp_path)
+        return visit(report.page, scheme, size, script=script)
+
+    def visit(path: Path, scheme="light", size=(1280, 900), *, script=True):
+        context = browser.new_context(
+            color_scheme=scheme,
+            viewport={"width": size[0], "height": size[1]},
+            java_script_enabled=script,
+            reduced_motion="reduce",
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.said, page.asked = [], []
+        page.on("console", lambda message: page.said.append(message.text))
+        page.on("pageerror", lambda error: page.said.append(str(error)))
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.goto(path.as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+def test_the_page_says_nothing_asks_for_nothing_and_draws_both_pictures(opened):
+    page = opened()
+
+    page.wait_for_timeout(100)
+    assert page.said == []
+    assert [url for url in page.asked if not url.startswith("file:")] == []
+    assert len(page.asked) == 1
+    for picture in ("#map-svg circle.disc", "#timeline-svg circle.mark"):
+        box = page.locator(picture).first.bounding_box()
+        assert box["width"] > 1
+        assert box["height"] > 1
+
+
+def test_a_click_on_a_circle_opens_its_community_and_on_a_dot_its_event(opened):
+    page = opened()
+
+    page.locator(".group[data-number='2'] .community").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("location.hash") == "#c2"
+    assert page.locator("#c2").evaluate("each => each.getBoundingClientRect().top < innerHeight")
+
+    page.locator(".group[data-number='1'] .dots a").last.dispatch_event("click")
+    target = page.locator(page.evaluate("location.hash"))
+    assert target.evaluate("each => each.matches('.event')")
+    assert target.is_visible()
+
+
+def test_hovering_a_dot_shows_the_event_and_a_citation_its_sentence(opened):
+    page = opened()
+
+    page.locator("#map").scroll_into_view_if_needed()
+    page.locator(".group[data-number='1'] .dots circle").first.hover()
+    assert "月" in page.locator("#tip").inner_text()
+
+    page.locator(".highlights .cite").first.hover()
+    assert page.locator("#tip").inner_text().endswith("。")
+
+
+def test_the_filter_leaves_what_matches_and_says_how_many(opened):
+    page = opened()
+
+    page.fill("#filter", "沙袋")
+    page.locator("#found").wait_for(state="visible")
+    assert page.locator("#found").inner_text() == "找到 6 个事件"
+    assert page.locator("article:visible").count() < page.locator("article").count()
+
+    page.fill("#filter", "")
+    page.locator("#found").wait_for(state="hidden")
+    assert page.locator("article:visible").count() == page.locator("article").count()
+
+
+def test_a_citation_leads_to_its_marked_sentence_and_back(opened):
+    page = opened()
+
+    link = page.locator("article .cite").first
+    reference = link.get_attribute("id")
+    link.click()
+    marked = page.locator(page.evaluate("location.hash"))
+    assert marked.is_visible()
+    assert marked.evaluate("each => each.matches(':target')")
+
+    page.locator(f".by a[href='#{reference}']").click()
+    assert page.locator(f"#{reference}").is_visible()
+
+
+def test_a_link_into_closed_details_opens_them(opened):
+    page = opened()
+    inside = page.locator("details.rest .event").first.get_attribute("id")
+
+    page.evaluate(f"location.hash = '{inside}'")
+
+    page.locator(f"#{inside}").wait_for(state="visible")
+    assert page.locator(f"details:has(#{inside})").evaluate("each => each.open")
+
+
+def test_the_map_zooms_by_button_key_and_ctrl_wheel_and_fits_again(opened):
+    page = opened()
+    view = "Number(document.querySelector('#map-svg').getAttribute('viewBox').split(' ')[2])"
+    whole = page.evaluate(view)
+
+    page.click("[data-zoom='in']")
+    by_button = page.evaluate(view)
+    page.focus("#map-svg")
+    page.keyboard.press("+")
+    by_key = page.evaluate(view)
+    page.keyboard.press("0")
+    assert by_key < by_button < whole
+    assert page.evaluate(view) == whole
+
+
+def test_tables_sort_by_a_click_on_their_heads(opened):
+    page = opened()
+    head = page.locator("table.sortable").first.locator("th button").first
+
+    head.click()
+
+    first = page.locator("table.sortable").first.locator("tbody tr").first.locator("td").first
+    assert head.evaluate("each => each.parentElement.getAttribute('aria-sort')") == "descending"
+    assert int(first.inner_text()) == page.locator("article").count()
+
+
+def test_light_and_dark_follow_the_system_and_the_button(opened):
+    page = opened(scheme="dark")
+    colour = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(colour)
+
+    page.click("#theme")
+
+    assert dark == "rgb(20, 22, 27)"
+    assert page.evaluate(colour) == "rgb(255, 255, 255)"
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_nothing_is_wider_than_a_phone_and_the_title_comes_before_the_tools(opened, language):
+    page = opened(size=(390, 844), languages=(language,))
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    title, tools = page.locator("h1").bounding_box(), page.locator(".tools").bounding_box()
+    assert title["y"] < tools["y"]
+
+
+def test_a_hostile_title_is_shown_as_text_and_does_nothing(opened):
+    page = opened(title=HOSTILE)
+
+    page.wait_for_timeout(100)
+    assert page.locator("h1").inner_text() == HOSTILE
+    assert page.title() != "owned"
+    assert len(page.asked) == 1
+
+
+def test_the_policy_stops_what_is_injected_later(opened):
+    page = opened()
+
+    page.evaluate(
+        """() => {
+            const script = document.createElement('script');
+            script.textContent = "document.title = 'owned'";
+            document.body.append(script);
+        }"""
+    )
+    refused = page.evaluate("fetch('http://127.0.0.1:9/').then(() => 'sent', () => 'refused')")
+
+    assert page.title() == "Town news"
+    assert refused == "refused"
+    assert any("Content Security Policy" in text for text in page.said)
+
+
+def test_without_scripts_everything_can_be_read_and_links_work(opened):
+    page = opened(script=False)
+
+    assert page.locator("article").first.is_visible()
+    assert not page.locator(".tools").is_visible()
+    assert page.locator("#map-svg .community").first.get_attribute("href") == "#c1"
+
+
+def test_every_control_has_a_name_and_headings_step_down_one_by_one(opened):
+    page = opened(languages=("en", "zh"))
+
+    nameless = page.evaluate(
+        """() => [...document.querySelectorAll('a[href], button, input, svg[role]')]
+            .filter((each) => !each.textContent.trim() && !each.ariaLabel && !each.labels?.length)
+            .map((each) => each.outerHTML)"""
+    )
+    levels = page.evaluate(
+        "[...document.querySelectorAll('main :is(h1, h2, h3, h4, h5)')].map((each) => +each.tagName[1])"
+    )
+    assert nameless == []
+    assert levels[0] == 2
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    assert page.evaluate("document.querySelectorAll('main').length") == 1
+    assert page.evaluate("[...document.querySelectorAll('th')].every((each) => each.scope)")
+
+
+def test_chinese_is_drawn_and_not_as_boxes(opened):
+    page = opened()
+
+    widths = page.evaluate(
+        """() => { const pen = document.createElement('canvas').getContext('2d');
+            pen.font = '40px ' + getComputedStyle(document.body).fontFamily;
+            const dots = (text) => { pen.clearRect(0, 0, 300, 150); pen.fillText(text, 0, 60);
+                return pen.getImageData(0, 0, 60, 80).data.reduce((sum, one) => sum + one, 0); };
+            return ['港', '湾', '\\uffff'].map(dots); }"""
+    )
+    assert len(set(widths)) == 3
+
+
+def test_print_leaves_out_tools_and_closed_events_unless_all_are_wanted(opened):
+    page = opened()
+    page.emulate_media(media="print")
+
+    assert not page.locator(".tools").is_visible()
+    assert not page.locator("details.rest .event").first.is_visible()
+    assert "见网页版" in page.locator("details.rest summary").first.inner_text()
+
+    page.emulate_media(media="screen")
+    page.check("#print-all")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert page.locator("details.rest .event").first.is_visible()

@@ -13,9 +13,9 @@ _RULE = re.compile(r"[-=_*~\s]{3,}|[|:\-+\s]*-[|:\-+\s]*")
 _FENCE = re.compile(r"(`{3,}|~{3,})")
 _HASHES = re.compile(r"(#{1,6})\s+\S")
 _ITEM = re.compile(
-    r"(?:[-*+•·▪◦–]|\(?\d{1,3}[.)、）]|（[\d一二三四五六七八九十]{1,3}）|\(?[a-zA-Z][.)])\s*(?=\S)"
+    r"(?:[-*+–]\s+|[•▪◦·]\s*|(?:\(?\d{1,3}(?:[)、）]|\.(?!\d))|（[\d一二三四五六七八九十]{1,3}）|\(?[a-zA-Z][.)])\s*)(?=\S)"
 )
-_BULLET = re.compile(r"[-*+•·▪◦–]\s*(?=\S)")
+_BULLET = re.compile(r"[-*+–]\s+|[•▪◦·]\s*")
 _CHAPTER = re.compile(
     r"第[一二三四五六七八九十百零〇\d]{1,5}[章节回部篇卷编条]|[一二三四五六七八九十]{1,3}、"
     r"|(?:chapter|stave|part|section|appendix|article|item|book)\s+(?:[ivxlc]+|\d+|[a-z]+)\b",
@@ -26,9 +26,7 @@ _ENDS_SENTENCE = re.compile(r"[.!?。！？；:：…]['\"”’」』)）\]】*
 _LABEL = re.compile(r"(?![-*+•·▪◦–a-z\d(（])[^.!?。！？；，,;]{1,24}[:：]")
 _SENTENCE_MARK = re.compile(r"[。！？；，,;]|[.!?](?:\s|$)")
 _CAPITALS = re.compile(r"[A-Z][A-Z0-9\s&,.:'’()/-]+")
-_WIDE = re.compile(
-    r"[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\U00020000-\U0003ffff]"
-)
+_WIDE = re.compile(r"[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\U00020000-\U0003ffff]")
 
 
 class Kind(Enum):

@@ -7,6 +7,9 @@ from sag_retrieval.layout import logical_lines
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _CLOSERS = r"[\"'”’」』）)\]】〉》*_]*"
+_CJK_MARK = "\u3000-\u303f\u3400-\u9fff\uff00-\uffef"
+_BREAK_IN_CHINESE = re.compile(rf"(?<=[{_CJK_MARK}]{{20}})\s*\n\s*(?=[{_CJK_MARK}])")
+_GAP = re.compile(r"\s+")
 _END = re.compile(rf"(?P<wide>[。！？；…]+{_CLOSERS})|(?P<narrow>[.!?]+{_CLOSERS})")
 _BRACKETED = re.compile(r"《[^《》\n]{1,60}》|（[^（）\n]{1,80}）|\([^()\n]{1,80}\)|【[^【】\n]{1,60}】")
 _CJK_CHARACTER = re.compile(f"[{_CJK}]")
@@ -17,18 +20,199 @@ _ONLY_NUMBER = re.compile(r"[\W\d_]*(?:[A-Za-z]|[IVXLC]{1,5})?[\W\d_]*")
 _ACRONYM = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]")
 
 _NEVER_ENDS = frozenset(
-    """mr mrs ms mx dr prof rev hon st ste gen col capt cpt lt sgt maj cmdr adm gov sen rep pres messrs mme mlle fr sr
-    mt ft no nos vol vols pp p ch chap sec art fig figs eq tab ref cf vs v e.g i.e viz approx ca c dept est al ed eds
-    trans jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun cit op ibid incl""".split()
+    [
+        "mr",
+        "mrs",
+        "ms",
+        "mx",
+        "dr",
+        "prof",
+        "rev",
+        "hon",
+        "st",
+        "ste",
+        "gen",
+        "col",
+        "capt",
+        "cpt",
+        "lt",
+        "sgt",
+        "maj",
+        "cmdr",
+        "adm",
+        "gov",
+        "sen",
+        "rep",
+        "pres",
+        "messrs",
+        "mme",
+        "mlle",
+        "fr",
+        "sr",
+        "mt",
+        "ft",
+        "no",
+        "nos",
+        "vol",
+        "vols",
+        "pp",
+        "p",
+        "ch",
+        "chap",
+        "sec",
+        "art",
+        "fig",
+        "figs",
+        "eq",
+        "tab",
+        "ref",
+        "cf",
+        "vs",
+        "v",
+        "e.g",
+        "i.e",
+        "viz",
+        "approx",
+        "ca",
+        "c",
+        "dept",
+        "est",
+        "al",
+        "ed",
+        "eds",
+        "trans",
+        "jan",
+        "feb",
+        "mar",
+        "apr",
+        "jun",
+        "jul",
+        "aug",
+        "sep",
+        "sept",
+        "oct",
+        "nov",
+        "dec",
+        "mon",
+        "tue",
+        "wed",
+        "thu",
+        "fri",
+        "sat",
+        "sun",
+        "cit",
+        "op",
+        "ibid",
+        "incl",
+    ]
 )
 _SELDOM_ENDS = frozenset(
-    "inc ltd co corp plc llc bros jr sr esq etc ph.d m.d b.a m.a b.sc m.sc a.m p.m u.s u.k u.n e.u d.c ave blvd".split()
+    [
+        "inc",
+        "ltd",
+        "co",
+        "corp",
+        "plc",
+        "llc",
+        "bros",
+        "jr",
+        "sr",
+        "esq",
+        "etc",
+        "ph.d",
+        "m.d",
+        "b.a",
+        "m.a",
+        "b.sc",
+        "m.sc",
+        "a.m",
+        "p.m",
+        "u.s",
+        "u.k",
+        "u.n",
+        "e.u",
+        "d.c",
+        "ave",
+        "blvd",
+    ]
 )
 _STARTERS = frozenset(
-    """the a an in on at by for from with it its he she they we i you his her their our this that these those there
-    but and or so yet however although though when while if after before as since during because then thus therefore
-    meanwhile moreover furthermore in addition one two three some many most all both each no not what who where why
-    how once until unless under over between""".split()
+    [
+        "the",
+        "a",
+        "an",
+        "in",
+        "on",
+        "at",
+        "by",
+        "for",
+        "from",
+        "with",
+        "it",
+        "its",
+        "he",
+        "she",
+        "they",
+        "we",
+        "i",
+        "you",
+        "his",
+        "her",
+        "their",
+        "our",
+        "this",
+        "that",
+        "these",
+        "those",
+        "there",
+        "but",
+        "and",
+        "or",
+        "so",
+        "yet",
+        "however",
+        "although",
+        "though",
+        "when",
+        "while",
+        "if",
+        "after",
+        "before",
+        "as",
+        "since",
+        "during",
+        "because",
+        "then",
+        "thus",
+        "therefore",
+        "meanwhile",
+        "moreover",
+        "furthermore",
+        "in",
+        "addition",
+        "one",
+        "two",
+        "three",
+        "some",
+        "many",
+        "most",
+        "all",
+        "both",
+        "each",
+        "no",
+        "not",
+        "what",
+        "who",
+        "where",
+        "why",
+        "how",
+        "once",
+        "until",
+        "unless",
+        "under",
+        "over",
+        "between",
+    ]
 )
 
 
@@ -53,6 +237,11 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 def sentences(text: str) -> list[str]:
     """The sentences themselves."""
     return [text[start:end] for start, end in sentence_spans(text)]
+
+
+def one_line(text: str) -> str:
+    """The text with every run of white space as one space, and none where a long line of Chinese was broken."""
+    return _GAP.sub(" ", _BREAK_IN_CHINESE.sub("", text)).strip()
 
 
 def spans_within(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

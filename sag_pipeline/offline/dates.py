@@ -21,7 +21,7 @@ _YEAR = r"(?:1[0-9]|20|21)\d\d"
 _DIGITS = "〇零一二三四五六七八九"
 _HAN = "[〇零○一二三四五六七八九]"
 _FORMS = re.compile(
-    rf"""
+    rf"""(?=[\d〇零○一二三四五六七八九同当當A-S])(?:
     (?<![\d.,/-])(?P<y1>{_YEAR})(?P<sep>[-/.])(?P<m1>0?[1-9]|1[0-2])(?:(?P=sep)(?P<d1>[0-2]?[1-9]|[123]0|31))?(?![\d/.-]*\d)
     | (?<!\d)(?P<y2>{_YEAR}|{_HAN}{{4}})\s?(?:年(?!代)|财年|財年|财务年度|年度)
         (?:\s?(?P<m2>1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])\s?月(?:份)?
@@ -32,7 +32,7 @@ _FORMS = re.compile(
     | \b(?P<m6>{_MONTH}),?\s(?:of\s)?(?P<y6>{_YEAR})\b
     | (?<![\d.])(?P<compact>(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))(?![\d.])
     | (?<![\w$€£¥.,#/-])(?:FY\s?)?(?P<y7>1[5-9]\d\d|20\d\d)(?:(?=[–—-](?:\d\d|\d{{4}})\b)|(?![\w%/]|[.,-]\d|-\w))(?!\s?[%°])
-    | (?<=\d\d\d\d[–—-])(?P<y8>1[5-9]\d\d|20\d\d)\b
+    | (?<=\d\d\d\d[–—-])(?P<y8>1[5-9]\d\d|20\d\d)\b)
     """,
     re.VERBOSE,
 )
@@ -49,11 +49,7 @@ def dates(text: str) -> Iterator[Mention]:
     last_year, last_end = 0, -_NEAR
     for found in _FORMS.finditer(text):
         year, month, day = _parts(found)
-        if (
-            not year
-            and found.end() - last_end <= _NEAR + (found.end() - found.start())
-            and (day or found["same"])
-        ):
+        if not year and found.end() - last_end <= _NEAR + (found.end() - found.start()) and (day or found["same"]):
             year = last_year
         elif found["y7"] and _is_count(text, found):
             continue

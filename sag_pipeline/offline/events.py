@@ -7,17 +7,19 @@ from dataclasses import dataclass, replace
 
 from sag_retrieval.layout import Kind, Line, logical_lines, marker_length
 from sag_retrieval.records import Chunk, Document, Event, make_id
-from sag_retrieval.sentences import spans_within
+from sag_retrieval.sentences import one_line, spans_within
 
 FINGERPRINT = "offline-events-1"
 LEAST_LENGTH = 40
 """Neighbouring lines of a form are joined until they have so many characters."""
-_FRAGMENT = 8
-"""A sentence of fewer characters says nothing alone and joins its neighbour."""
+_FRAGMENT = 16
+"""A narrower sentence (a Chinese character counts 2) says nothing alone and joins its neighbour."""
 
-_CJK_MARK = "\u3000-\u303f\u3400-\u9fff\uff00-\uffef"
-_BREAK_IN_CHINESE = re.compile(rf"(?<=[{_CJK_MARK}])\s*\n\s*(?=[{_CJK_MARK}])")
-_GAP = re.compile(r"\s+")
+_WIDE = re.compile("[\u3400-\u9fff\uff00-\uff60\u3000-\u303f]")
+_ONLY_DATE = re.compile(
+    r"(?:[\d\s年月日号时分.,/:，、（）()–-]|(?:st|nd|rd|th)\b"
+    r"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)[a-z]*)+[。.:：]?",
+)
 _ENDED = re.compile(r"[.!?。！？；…]['\"”’」』)）\]】*_]*$")
 
 
@@ -28,6 +30,8 @@ class _Piece:
     is_line: bool
     """A short line without an end mark: part of a form."""
     is_label: bool = False
+    """Names what follows: `Diagnosis:`, or a date alone."""
+    is_short: bool = False
 
 
 def offline_events(document: Document, chunks: Sequence[Chunk]) -> list[list[Event]]:
@@ -41,11 +45,6 @@ def offline_events(document: Document, chunks: Sequence[Chunk]) -> list[list[Eve
 
     """
     return [list(_events_of(document, chunk)) for chunk in chunks]
-
-
-def one_line(text: str) -> str:
-    """The text with every run of white space as one space, and none where a line of Chinese was broken."""
-    return _GAP.sub(" ", _BREAK_IN_CHINESE.sub("", text)).strip()
 
 
 def make_events(document: Document, chunk: Chunk, spans: Iterator[tuple[int, int]]) -> Iterator[Event]:
@@ -76,7 +75,7 @@ def _events_of(document: Document, chunk: Chunk) -> Iterator[Event]:
 
 
 def _says_something(text: str, piece: _Piece) -> bool:
-    return any(character.isalpha() for character in text[piece.start : piece.end])
+    return piece.is_label or any(map(str.isalpha, text[piece.start : piece.end]))
 
 
 def _pieces(text: str, lines: Sequence[Line]) -> Iterator[_Piece]:
@@ -103,7 +102,12 @@ def _sentences(text: str, line: Line) -> Iterator[_Piece]:
     spans = list(spans_within(text, line.start + marker_length(text, line), line.end))
     for start, end in spans:
         is_line = len(spans) == 1 and not _ENDED.search(text, max(start, end - _FRAGMENT), end)
-        yield _Piece(start, end, is_line)
+        is_date = end - start <= LEAST_LENGTH and bool(_ONLY_DATE.fullmatch(text, start, end))
+        yield _Piece(start, end, is_line, is_date, is_short=_is_narrow(text, start, end))
+
+
+def _is_narrow(text: str, start: int, end: int) -> bool:
+    return end - start < _FRAGMENT and end - start + len(_WIDE.findall(text, start, end)) < _FRAGMENT
 
 
 def _joined(pieces: Sequence[_Piece]) -> Iterator[_Piece]:
@@ -112,7 +116,7 @@ def _joined(pieces: Sequence[_Piece]) -> Iterator[_Piece]:
         if held is None:
             held = piece
         elif _joins(held, piece):
-            held = replace(held, end=piece.end, is_line=held.is_line and piece.is_line, is_label=False)
+            held = replace(piece, start=held.start, is_line=held.is_line and piece.is_line, is_short=False)
         else:
             yield held
             held = piece
@@ -121,9 +125,10 @@ def _joined(pieces: Sequence[_Piece]) -> Iterator[_Piece]:
 
 
 def _joins(held: _Piece, piece: _Piece) -> bool:
-    length = held.end - held.start
     if held.is_label:
-        return not piece.is_label or length < LEAST_LENGTH
-    if held.is_line and piece.is_line and not piece.is_label:
-        return length < LEAST_LENGTH
-    return min(length, piece.end - piece.start) < _FRAGMENT and not piece.is_label
+        return not piece.is_label
+    if piece.is_label:
+        return False
+    if held.is_line and piece.is_line:
+        return held.end - held.start < LEAST_LENGTH
+    return held.is_short or piece.is_short

@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 
+from sag_pipeline.offline.aliases import aliases
 from sag_pipeline.offline.dates import dates
 from sag_pipeline.offline.matching import NameIndex, outside
 from sag_pipeline.offline.mentions import Mention
@@ -41,15 +42,33 @@ def offline_keys(document: Document, chunks: Sequence[Chunk], events: Sequence[E
     starts = [mention.start for mention in mentions]
     found: list[EventKey] = []
     for event in events:
+        text, own = document.text, mentions
         if event.start is None or event.end is None:
-            own = [*index.mentions(event.content), *read_mentions(event.content)[0]]
+            text, own = event.content, _by_itself(event.content, index)
         else:
             rows = range(bisect_left(starts, event.start), bisect_left(starts, event.end))
             own = [mentions[row] for row in rows if mentions[row].end <= event.end]
-        found.extend(
-            EventKey(document.document_id, event.event_id, key) for key in _keys(title, own, event.content)
-        )
+        same_as = _same_as(text, own)
+        for key in _keys(title, own, event.content):
+            found.append(EventKey(document.document_id, event.event_id, key, same_as.get(key.key_id)))
     return found
+
+
+def _by_itself(content: str, index: NameIndex) -> list[Mention]:
+    own = read_mentions(content)[0]
+    return sorted([*own, *outside(index.mentions(content), own)], key=lambda m: (m.start, -m.end))
+
+
+def _same_as(text: str, mentions: Sequence[Mention]) -> dict[str, str]:
+    """Key id → id of the key that it is another name of."""
+    pairs = [
+        (
+            make_key(mentions[alias].key_type, mentions[alias].value),
+            make_key(mentions[name].key_type, mentions[name].value),
+        )
+        for alias, name in aliases(text, mentions)
+    ]
+    return {alias.key_id: name.key_id for alias, name in pairs if alias and name and alias.key_id != name.key_id}
 
 
 def read_mentions(text: str) -> tuple[list[Mention], NameIndex]:

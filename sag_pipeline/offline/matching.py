@@ -47,9 +47,7 @@ class NameIndex:
     def _longest(self, text: str, start: int, beginning: str) -> Iterator[Mention]:
         for name in self._by_start[beginning]:
             end = start + len(name)
-            if text.startswith(name, start) and not (
-                _STICKS.match(name[-1]) and _STICKS.match(text[end : end + 1])
-            ):
+            if text.startswith(name, start) and not (_STICKS.match(name[-1]) and _STICKS.match(text[end : end + 1])):
                 yield Mention(start, end, *self._names[name])
                 return
 

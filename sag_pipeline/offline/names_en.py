@@ -13,18 +13,32 @@ _LONGEST = 8
 """A run of more words is a title line or shouting, not a name."""
 
 _UPPER = "A-ZÀ-ÖØ-ÞĀĂĄĆČĎĐĒĘĚĞĢĪİĶĽŁŃŇŐŌŒŘŚŞŠŤŪŮŰŹŻŽ"
-_WORD = rf"(?:[{_UPPER}][\w&+]*(?:['’.-](?=\w)[\w&+]+)*|[a-z]{{1,2}}[A-Z]\w+|\d+[-.]?[A-Z][\w.-]*\w)"
+_LETTER = "A-Za-zÀ-ɏ0-9"
+_WORD = (
+    rf"(?:[{_UPPER}][{_LETTER}&+_]*(?:['’.-](?=[{_LETTER}])[{_LETTER}&+]+)*"
+    rf"|[a-z]{{1,2}}[A-Z][{_LETTER}]+|\d+[-.]?[A-Z][{_LETTER}.-]*[{_LETTER}])"
+)
+_CODE = rf"(?:[a-z]{{2,}}\d{{2,}}|\d{{2,}}(?!(?:st|nd|rd|th|s|km|kg|cm|mm|ml|mg|kw|mw|am|pm|bn|mn)\b)[a-z]{{2,}})(?![{_LETTER}-])"
+_JOINER = r"(?:of|of\sthe|de|del|der|van|von|da|di|la|le|al|bin|for|for\sthe|&)"
 _NAME = re.compile(
-    rf"(?<![\w.@/$'’-])(?:{_WORD}|(?:[A-Z]\.\s?){{1,3}}{_WORD})"
-    rf"(?:(?:[ \t]|[ \t]?\n)(?:(?:of|of\sthe|de|del|der|van|von|da|di|la|le|al|bin|for|for\sthe|&)[ \t])?"
-    rf"(?:[A-Z]\.(?=\s?[{_UPPER}])|{_WORD}|(?<=[A-Za-z]\s)\d{{1,4}}[A-Za-z]?\b(?![.,]?\d|\s?%)))*"
+    rf"(?<![{_LETTER}_.@/$'’-])(?:{_CODE}|(?:{_WORD}|(?:[A-Z]\.\s?){{1,3}}{_WORD})"
+    rf"(?:(?:[ \t]|[ \t]?\n)(?:{_JOINER}[ \t])?(?:[A-Z]\.(?=\s?[{_UPPER}])|{_WORD})"
+    rf"|(?<=[A-Za-z])\s\d{{1,4}}[A-Za-z]?\b(?![.,]?\d|\s?%))*)"
     r"(?:,?\s(?:Inc|Ltd|Jr|Sr|Corp|Co)\b\.?)?"
 )
+_LINK = re.compile(r"\s(?:of|for)(?:\sthe)?\s")
 _SPLIT = re.compile(r"['’]s(?=\s|\Z)")
-_CONTRACTION = re.compile(r"(?:I|You|We|They|He|She|It|That|There|Don|Can|Won|Isn|Didn|Let|What|Who)['’]\w*")
+_UNNAMED = re.compile(r"[A-Z]-[a-z]+|(?:I|You|We|They|He|She|It|That|There|Don|Can|Won|Isn|Didn|Let|What|Who)['’]\w*")
+_FIRST_WORD = re.compile(r"^\S+\s(?:of\s|for\s)?(?:the\s)?")
+_VERSION = re.compile(r"\s\d+\.\d")
 _TOKEN = re.compile(r"\S+")
 _OPENERS = tuple("\"“‘'(:*_—")
-_MODEL = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w.+-]+")
+_MODEL = re.compile(r"(?=.*[A-Z])[A-Za-z]+[-.]?\d[\w.-]*")
+_PINYIN = re.compile(
+    r"(?:(?:zh|ch|sh|[bpmfdtnlgkhjqxrzcsyw])?(?:i?ang|iong|uang|ing|eng|ong|i?an|iao|uai|uan|ai|ao|ei|en|er|ia|ie|in|iu|ou|"
+    r"ua|ue|ui|un|uo|a|e|i|o|u)['’-]?){1,2}",
+    re.IGNORECASE,
+)
 _LOWER_WORD = re.compile(r"(?<![\w'’-])[a-z]{2,}(?![\w-])")
 
 
@@ -56,13 +70,14 @@ def english_names(text: str, sentence_starts: Sequence[int]) -> list[Name]:
         for name in _clean(text, run, is_first=_is_first(text, run.start(), sentence_starts))
     ]
     sure = {name.text for name in found if name.is_sure and not name.is_first}
-    sure_words = {word for name in sure for word in name.split()}
+    sure_words = {word for name in sure if name_type(name) == PERSON for word in name.split()}
+    sure_words |= {name.partition(" ")[0] for name in sure}
     lower = Counter(_LOWER_WORD.findall(text))
     capital = Counter(name.text.lower() for name in found)
     return [
         _without_first_word(name, sure) if name.is_first else name
         for name in found
-        if (name.is_sure or name.text in sure_words)
+        if (name.is_sure or name.text in sure or name.text in sure_words)
         and (" " in name.text or lower[name.text.lower()] <= capital[name.text.lower()] // 2)
     ]
 
@@ -79,9 +94,7 @@ def name_type(name: str) -> str:
     first, last, folded = words[0].lower(), words[-1].lower().rstrip(","), name.lower()
     if folded in lists.KNOWN_PLACES:
         return ENTITY if folded in lists.FIRST_NAMES else PLACE
-    if last in lists.ORGANISATIONS or (
-        len(words) > 2 and words[1] == "of" and first in lists.ORGANISATION_OF
-    ):  # noqa: PLR2004
+    if last in lists.ORGANISATIONS or (len(words) > 2 and words[1] == "of" and first in lists.ORGANISATION_OF):  # noqa: PLR2004
         return ORGANISATION if len(words) > 1 else ENTITY
     if len(words) > 1 and (last in lists.PLACES or first in lists.PLACE_FIRST):
         return PLACE
@@ -91,14 +104,14 @@ def name_type(name: str) -> str:
 
 
 def _is_person(words: list[str]) -> bool:
-    if not 2 <= len(words) <= 4 or not all(
-        word[:1].isupper() or word in ("de", "van", "von", "la") for word in words
-    ):  # noqa: PLR2004
+    if not 2 <= len(words) <= 4 or not all(word[:1].isupper() or word in ("de", "van", "von", "la") for word in words):  # noqa: PLR2004
         return False
     if any(any(character.isdigit() or character == "&" for character in word) for word in words):
         return False
     if words[-1].lower() in lists.NOT_SURNAMES:
         return False
+    if len(words) == 2 and words[0].lower() in lists.PINYIN_SURNAMES and _PINYIN.fullmatch(words[1]):  # noqa: PLR2004
+        return True
     return words[0].lower() in lists.FIRST_NAMES or (len(words[0]) == 1 and len(words[-1]) > 1)
 
 
@@ -119,27 +132,43 @@ def _is_shouted(text: str, position: int) -> bool:
 
 def _without_first_word(name: Name, sure: set[str]) -> Name:
     """`Observing Hayes` at a sentence's start is `Hayes`, where the text knows only the shorter name."""
-    first, _, rest = name.text.partition(" ")
+    rest = _FIRST_WORD.sub("", name.text)
     if rest in sure and name.text not in sure:
         return name._replace(start=name.end - len(rest), text=rest)
     return name
 
 
 def _clean(text: str, run: re.Match[str], *, is_first: bool) -> Iterator[Name]:
-    start = run.start()
-    for part in _SPLIT.split(run[0]):
-        name = _trimmed(text, start, start + len(part), is_first=is_first)
+    for start, end in _parts(text, run.start(), run.end()):
+        name = _trimmed(text, start, end, is_first=is_first)
         if name is not None:
             yield name
-        start = start + len(part) + 2
         is_first = False
+
+
+def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """A run cut at `'s`, and at `of` and `for` behind a name that is whole: `Ada Byron of London University`."""
+    for cut in _SPLIT.finditer(text, start, end):
+        yield from _unlinked(text, start, cut.start())
+        start = cut.end()
+    yield from _unlinked(text, start, end)
+
+
+def _unlinked(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    for link in _LINK.finditer(text, start, end):
+        head = text[start : link.start()].split()
+        if len(head) > 1 and head[-1].lower() not in lists.BEFORE_OF and head[0].lower() not in lists.ORGANISATION_OF:
+            yield start, link.start()
+            start = link.end()
+    if start < end:
+        yield start, end
 
 
 def _trimmed(text: str, start: int, end: int, *, is_first: bool) -> Name | None:
     """The name inside a run, without common first and last words and roles; None if nothing is left."""
     words = [(start + found.start(), start + found.end()) for found in _TOKEN.finditer(text[start:end])]
     is_led = False
-    while words and _is_weak(text[slice(*words[0])]):
+    while words and _is_weak(text[slice(*words[0])]) and not _is_he(text, words):
         is_led = is_led or text[slice(*words[0])].lower().rstrip(".") in lists.ROLES
         is_first = False
         words = words[1:]
@@ -149,22 +178,28 @@ def _trimmed(text: str, start: int, end: int, *, is_first: bool) -> Name | None:
         return None
     first, last = words[0][0], words[-1][1]
     name = " ".join(text[first:last].split())
-    if not _may_be_name(name):
+    is_label = is_first and text[last : last + 1] == ":" and name.partition(" ")[0].lower() not in lists.FIRST_NAMES
+    if is_label or not _may_be_name(name):
         return None
-    is_sure = (
-        is_led or not is_first or len(words) > 1 or _is_marked(name) or _is_quoted_whole(text, first, last)
-    )
+    is_sure = is_led or not is_first or len(words) > 1 or _is_marked(name) or _is_shown(text, first, last)
     return Name(first, last, name, is_sure, is_first)
 
 
+def _is_he(text: str, words: list[tuple[int, int]]) -> bool:
+    """Whether a run begins with the surname He: the pronoun stands before no capital."""
+    return len(words) > 1 and text[slice(*words[0])] == "He"
+
+
 def _may_be_name(name: str) -> bool:
-    if len(name) < 2 or not any(map(str.isalpha, name)) or _CONTRACTION.fullmatch(name):  # noqa: PLR2004
+    if len(name) < 2 or not any(map(str.isalpha, name)) or _UNNAMED.fullmatch(name):  # noqa: PLR2004
         return False
-    return name.lower() not in lists.CALENDAR and not (" " in name and name.isupper() and len(name) > 12)  # noqa: PLR2004
+    return name.lower() not in lists.NOT_NAMES and not (" " in name and name.isupper() and len(name) > 12)  # noqa: PLR2004
 
 
-def _is_quoted_whole(text: str, start: int, end: int) -> bool:
-    return text[start - 1 : start] in ('"', "“") and text[end : end + 1] in ('"', "”") and start > 0
+def _is_shown(text: str, start: int, end: int) -> bool:
+    """Whether a word is quoted by itself, or a version number follows."""
+    is_quoted = start > 0 and text[start - 1] in '"“' and text[end : end + 1] in ('"', "”")
+    return is_quoted or bool(_VERSION.match(text, end))
 
 
 def _is_marked(name: str) -> bool:

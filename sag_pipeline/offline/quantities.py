@@ -77,6 +77,14 @@ _UNITS = {
     "cm": "cm",
     "毫米": "mm",
     "mm": "mm",
+    "millimetre": "mm",
+    "millimeter": "mm",
+    "centimetre": "cm",
+    "centimeter": "cm",
+    "米/秒": "m/s",
+    "公里/小时": "km/h",
+    "km/h": "km/h",
+    "m/s": "m/s",
     "mile": "mile",
     "英里": "mile",
     "foot": "foot",
@@ -184,10 +192,13 @@ _LATIN_SCALE = _either([name for name in _SCALES if name.isascii()])
 _SIGN = _either([name for name in _CURRENCIES if len(name) <= 3 or not name.isascii()])  # noqa: PLR2004  signs and codes
 _HAN_UNIT = _either([name for name in {**_UNITS, **_CURRENCIES} if not name.isascii()])
 _LATIN_UNIT = _either([name for name in {**_UNITS, **_CURRENCIES} if name.isascii() and name[-1].isalpha()])
+_SIGN_BEFORE = re.compile(rf"(?:{_SIGN})\s?\Z", re.IGNORECASE)
+_LONGEST_SIGN = 5
+_MOST_YEARS = 200
+"""More `年` than this is a date, not a span of time."""
 _AMOUNT = re.compile(
     rf"""
-    (?:(?P<sign>{_SIGN})\s?)?
-    (?<![A-Za-z0-9_.,/-])(?P<minus>[-−](?=\d))?(?P<number>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?)
+    (?<![A-Za-z0-9_.,/-])(?<![A-Za-z0-9][−–])(?P<number>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?)
     (?:\s?(?P<han>{_HAN_SCALE})|(?:\s|-)?(?P<latin>{_LATIN_SCALE})(?![a-zA-Z]))?
     (?:\s?(?P<percent>%|％|个百分点|百分点|percent\b|per\scent\b)
       |余?多?\s?(?P<hanunit>{_HAN_UNIT})
@@ -204,22 +215,30 @@ def quantities(text: str) -> Iterator[Mention]:
     `km`. A number of years or of a date is left to the dates.
     """
     for found in _AMOUNT.finditer(text):
-        mention = _mention(found)
+        before = _SIGN_BEFORE.search(text, max(0, found.start() - _LONGEST_SIGN), found.start())
+        mention = _mention(found, before)
         if mention is not None:
             yield mention
 
 
-def _mention(found: re.Match[str]) -> Mention | None:
-    sign, unit = found["sign"], found["hanunit"] or found["latinunit"]
-    if not (sign or unit or found["percent"]):
+def _mention(found: re.Match[str], before: re.Match[str] | None) -> Mention | None:
+    unit = (found["hanunit"] or found["latinunit"] or "").lower()
+    if not (before or unit or found["percent"]):
         return None
+    start = before.start() if before else found.start()
     scale = _SCALES[(found["han"] or found["latin"] or "").lower()] if found["han"] or found["latin"] else 1.0
-    number = round(float(found["number"].replace(",", "")) * scale, 6) * (-1 if found["minus"] else 1)
+    number = round(float(found["number"].replace(",", "")) * scale, 6)
     if found["percent"]:
-        return Mention(found.start(), found.end(), PERCENTAGE, number, "%")
-    currency = _CURRENCIES.get((unit or "").lower()) or (_CURRENCIES[sign.lower()] if sign else None)
+        return Mention(start, found.end(), PERCENTAGE, number, "%")
+    currency = _CURRENCIES.get(unit) or (_CURRENCIES[before[0].strip().lower()] if before else None)
     if currency:
-        return Mention(found.start(), found.end(), MONEY, number, currency)
-    if unit == "年" and number > 200:  # noqa: PLR2004  a date, not a span of time
+        return Mention(start, found.end(), MONEY, number, currency)
+    if unit == "年" and number > _MOST_YEARS:
         return None
-    return Mention(found.start(), found.end(), QUANTITY, number, _UNITS[unit.lower()])
+    return Mention(start, found.end(), QUANTITY, number, _UNITS[unit] + _rate(found))
+
+
+def _rate(found: re.Match[str]) -> str:
+    """`/s` behind the unit of `每秒2米`."""
+    before = found.string[max(0, found.start() - 3) : found.start()].rstrip("约达 ")
+    return next((rate for name, rate in (("每秒", "/s"), ("小时", "/h")) if before.endswith(name)), "")

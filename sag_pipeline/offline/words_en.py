@@ -26,6 +26,12 @@ CALENDAR = frozenset(
     """.split()
 )
 
+NOT_NAMES = CALENDAR | frozenset(
+    """mmhg kg km cm mm ml mg kwh mwh gwh mw gw kw khz mhz ghz phd msc bsc hiv patient defendant plaintiff company
+    board notes exhibit court stave illustration tailpiece record""".split()
+)
+"""Words with a capital that name nothing alone."""
+
 ROLES = frozenset(
     """mr mrs ms miss dr prof professor president chairman chairwoman chair director manager minister secretary
     governor mayor senator representative judge justice king queen prince princess emperor sir lord lady captain
@@ -86,15 +92,26 @@ ORGANISATION_OF = frozenset(
     institute league ministry museum office society union university school""".split()
 )
 
+BEFORE_OF = ORGANISATIONS | frozenset(
+    """states kingdom republic order prize award house duke battle siege treaty act declaration book gospel statements
+    meeting notes office""".split()
+)
+"""Last words that `of` may follow inside a longer name."""
+
+PINYIN_SURNAMES = frozenset(
+    """li wang zhang liu chen yang zhao huang zhou wu xu sun hu zhu gao lin he guo ma luo liang song zheng xie han tang
+    feng yu dong xiao cheng cao yuan deng fu shen zeng peng lu su jiang cai jia ding wei xue ye yan pan du dai xia zhong
+    tian ren fan fang shi yao tan liao zou xiong jin hao kong bai cui kang mao qiu qin gu hou shao meng long wan qian
+    yin chang qiao lai gong wen""".split()
+)
+
 PLACES = frozenset(
-    """airport avenue bay beach bridge canal canyon castle city coast county creek desert district falls forest
+    """airport avenue bay point beach bridge canal canyon castle city coast county creek desert district falls forest
     gulf harbor harbour heights highway hill hills island islands isle junction kingdom lake land lane mountain
     mountains ocean park peak peninsula plain plaza port province quay range reef republic ridge river road sea
     square state station strait street territory town township valley village waterfall wood woods""".split()
 )
-PLACE_FIRST = frozenset(
-    "mount lake cape fort port gulf isle river san santa north south east west new".split()
-)
+PLACE_FIRST = frozenset("mount lake cape fort port gulf isle river san santa north south east west new".split())
 
 KNOWN_PLACES = frozenset(
     """africa america antarctica asia europe australia oceania england scotland wales britain ireland france germany

@@ -31,9 +31,7 @@ def convert(suffix: str, payload: bytes) -> tuple[str | None, str]:
         raise ValueError(f"broken {suffix[1:]} file: {reason}") from error
     text = result.text_content or ""
     if not text.strip():
-        raise ValueError(
-            f"no text in the {suffix[1:]} file" + ("; a scan needs OCR first" if suffix == ".pdf" else "")
-        )
+        raise ValueError(f"no text in the {suffix[1:]} file" + ("; a scan needs OCR first" if suffix == ".pdf" else ""))
     return result.title, text
 
 

@@ -36,9 +36,7 @@ def decode(payload: bytes) -> str:
     sample = text[:_SAMPLE]
     controls = len(_CONTROLS.findall(sample))
     if sample and controls > _FEW_CONTROLS * len(sample):
-        raise ValueError(
-            f"not a text: {controls} of its first {len(sample)} characters are control characters"
-        )
+        raise ValueError(f"not a text: {controls} of its first {len(sample)} characters are control characters")
     return text
 
 

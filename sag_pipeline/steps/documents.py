@@ -1,7 +1,7 @@
 """Listed documents read into documents: decoded, their fields checked, with title, language and version."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -9,12 +9,13 @@ from typing import Any
 from sag_pipeline.steps.conversion import CONVERTED, convert
 from sag_pipeline.steps.decoding import clean, decode
 from sag_pipeline.steps.sources import STEP, RawDocument
-from sag_retrieval.layout import Kind, bare_heading, logical_lines
+from sag_retrieval.layout import Kind, Line, bare_heading, logical_lines
 from sag_retrieval.records import Document, Quarantined
 from sag_retrieval.text import language_of
 
 FINGERPRINT = "documents-1"
 _TITLE_LENGTH = 120
+_SENTENCE_ENDS = tuple(".!?;,:。！？；，：…")
 _TITLE_WITHIN = 4000
 """A first heading further down than this many characters is not the document's title."""
 
@@ -111,11 +112,23 @@ def _as_dict(document: Document) -> dict[str, Any]:
 
 
 def first_heading(text: str) -> str:
-    """The first marked heading near the text's start, without its marks; empty where there is none."""
-    for line in logical_lines(text[:_TITLE_WITHIN]):
-        if line.kind is Kind.HEADING:
-            return " ".join(bare_heading(text[line.start : line.end]).split())[:_TITLE_LENGTH]
-    return ""
+    """The first marked heading near the text's start, or a first line that stands alone like one; else empty."""
+    head = text[:_TITLE_WITHIN]
+    lines = logical_lines(head)
+    if lines and _stands_alone(head, lines):
+        lines = [lines[0]]
+    elif lines:
+        lines = [line for line in lines if line.kind is Kind.HEADING]
+    return " ".join(bare_heading(head[lines[0].start : lines[0].end]).split())[:_TITLE_LENGTH] if lines else ""
+
+
+def _stands_alone(text: str, lines: Sequence[Line]) -> bool:
+    first = text[lines[0].start : lines[0].end]
+    gap = text[lines[0].end : lines[1].start] if len(lines) > 1 else ""
+    is_short = len(first) <= _TITLE_LENGTH // 2 and "\n" not in first and not first.endswith(_SENTENCE_ENDS)
+    return (
+        lines[0].kind in (Kind.PROSE, Kind.LABEL) and is_short and gap.count("\n") > 1 and any(map(str.isalpha, first))
+    )
 
 
 def _field(fields: Mapping[str, Any], name: str, types: tuple[type, ...], default: Any) -> Any:  # noqa: ANN401

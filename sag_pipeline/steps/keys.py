@@ -14,7 +14,7 @@ LONGEST_VALUE = 120
 HEADING = "heading"
 
 _GAP = re.compile(r"\s+")
-_EDGES = " \t\n,.;:!?'\"，。；：！？、“”‘’|*_#`"
+_EDGES = " \t\n,.;:!?'\"，。；：！？、“”‘’「」『』《》|*_#`"
 
 
 def make_key(key_type: str, value: str | float | bool, unit: str | None = None) -> Key | None:  # noqa: FBT001  a value
@@ -98,9 +98,7 @@ def _number_key(kind: str, value: float, unit: str | None) -> Key | None:
         return None
     number += 0.0  # -0.0 is 0.0
     own_unit = clean_value(unit or "") or None
-    return Key(
-        make_id("k", kind, "number", repr(number), own_unit or ""), kind, value_number=number, unit=own_unit
-    )
+    return Key(make_id("k", kind, "number", repr(number), own_unit or ""), kind, value_number=number, unit=own_unit)
 
 
 def _text_key(kind: str, value: str) -> Key | None:

@@ -24,11 +24,14 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Characters: of a passage, of a block that stays whole, of a last passage that joins the one before."""
+    """Characters: of a passage, of a block that stays whole, of a last passage that joins the one before, and of a
+    passage that a heading ends.
+    """
 
     passage: int
     block: int
     tail: int
+    part: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,8 @@ def text_units(text: str) -> list[Unit]:
 
 
 def pack(text: str, units: Sequence[Unit], sizes: Sizes) -> list[Passage]:
-    """Passages of one section's units: each as full as its size allows; a heading starts one and goes with what follows."""
+    """Passages of one section's units: each as full as its size allows; a heading
+    starts one and goes with what follows, unless the passage before is still short."""
     packing = _Packing(text, sizes)
     for unit in units:
         for part in _parts(text, unit, sizes):
@@ -98,7 +102,7 @@ class _Packing:
         if all(held.kind in _TITLES for held in self.held):
             return False
         length = self.held[-1].end - self.held[0].start
-        if unit.kind is Kind.HEADING or (unit.kind is Kind.LABEL and length >= self.sizes.passage // 2):
+        if unit.kind in _TITLES and length >= self.sizes.part:
             return True
         return unit.end - self.held[0].start > self.sizes.passage
 
@@ -123,7 +127,7 @@ class _Packing:
             self.done.append(Passage(start, end, heading))
 
     def _joins_last(self, start: int, end: int, kind: Kind) -> bool:
-        if not self.done or kind is Kind.HEADING or end - start >= self.sizes.tail:
+        if not self.done or kind in _TITLES or end - start >= self.sizes.tail:
             return False
         return end - self.done[-1].start <= self.sizes.passage + self.sizes.tail
 

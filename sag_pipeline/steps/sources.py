@@ -11,9 +11,7 @@ from typing import Any, BinaryIO
 from sag_retrieval.errors import SettingsError, SourceError
 from sag_retrieval.records import Quarantined
 
-SUFFIXES = frozenset(
-    {".md", ".txt", ".html", ".htm", ".pdf", ".docx", ".pptx", ".xlsx", ".csv", ".json", ".jsonl"}
-)
+SUFFIXES = frozenset({".md", ".txt", ".html", ".htm", ".pdf", ".docx", ".pptx", ".xlsx", ".csv", ".json", ".jsonl"})
 STEP = "documents"
 _BLOCK = 1 << 20
 
@@ -84,9 +82,7 @@ def list_source(source: str, options: SourceOptions | None = None) -> Iterator[F
             if isinstance(found, RawDocument):
                 first = seen.setdefault(found.document_id, place(found.path, found.line))
                 if first != place(found.path, found.line):
-                    yield _aside(
-                        source, path, found.line, f"id {found.document_id!r} is already used by {first}"
-                    )
+                    yield _aside(source, path, found.line, f"id {found.document_id!r} is already used by {first}")
                     continue
             yield found
 
@@ -101,7 +97,8 @@ def _files(root: Path) -> Iterator[tuple[Path, str]]:
         yield root, _printable(root.name)
         return
     try:
-        next(os.scandir(root), None)
+        with os.scandir(root) as entries:
+            next(entries, None)
     except OSError as error:
         raise SourceError(f"folder {str(root)!r} cannot be listed: {error.strerror}") from error
     yield from _below(root, root)
@@ -210,9 +207,7 @@ def _list_line(source: str, file: Path, path: str, number: int, found: tuple[int
     except (ValueError, RecursionError) as error:
         return _aside(source, path, number, f"the line is not JSON: {error}")
     if not isinstance(fields, dict):
-        return _aside(
-            source, path, number, f"the line is a {type(fields).__name__}, not an object with `text`"
-        )
+        return _aside(source, path, number, f"the line is a {type(fields).__name__}, not an object with `text`")
     version = blake2b(payload.strip(), digest_size=16).hexdigest()
     own_id = given_id(fields) or f"{path}#{number}"
     return RawDocument(own_id, source, path, number, version, str(file), offset, len(payload))

@@ -4,14 +4,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sag_retrieval.errors import SettingsError
-from sag_retrieval.layout import Kind, logical_lines
+from sag_retrieval.layout import Kind, logical_lines, marker_length
 from sag_retrieval.records import Document, Summary
-from sag_retrieval.sentences import sentences, spans_within
+from sag_retrieval.sentences import one_line, sentences, spans_within
 from sag_retrieval.text import STOP_WORDS, tokens
 
 FINGERPRINT = "summaries-1"
 _LONGEST_SENTENCE = 600
 _SHORTEST_SENTENCE = 10
+_ENDS = tuple('.!?。！？…"”’」』)）')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +42,9 @@ def summarise(document: Document, options: SummaryOptions | None = None) -> Summ
     """
     options = options or SummaryOptions()
     chosen = important_sentences(document, options)
-    joint = "" if document.language == "zh" else " "
-    return Summary(document.document_id, joint.join(chosen)[: options.max_characters].strip())
+    is_chinese = document.language == "zh"
+    text = "".join(sentence if is_chinese and sentence.endswith(_ENDS) else f"{sentence} " for sentence in chosen)
+    return Summary(document.document_id, text[: options.max_characters].strip())
 
 
 def important_sentences(
@@ -50,12 +52,12 @@ def important_sentences(
 ) -> list[str]:
     """The `count` (else `options.sentence_count`) most important sentences, in the order of the text.
 
-    Sentences of prose and lists come first; headings, tables and code are weighed only if there is nothing else.
+    Whole sentences of prose and lists come first; headings, tables and code are weighed only if there is nothing else.
     White space inside a sentence is one space. Empty for a text without words.
     """
     options = options or SummaryOptions()
     wanted = count or options.sentence_count
-    candidates = list(_prose(document.text)) or [s for s in sentences(document.text) if tokens(s)]
+    candidates = _candidates(document.text, wanted)
     rows = list(range(len(candidates)))
     window = max(options.window, 2 * wanted)
     while len(rows) > window:
@@ -67,11 +69,19 @@ def important_sentences(
     return [candidates[row] for row in _best(candidates, rows, wanted)]
 
 
+def _candidates(text: str, wanted: int) -> list[str]:
+    prose = list(_prose(text))
+    ended = [sentence for sentence in prose if sentence.endswith(_ENDS)]
+    if len(ended) >= wanted:
+        return ended
+    return prose or [row for row in (one_line(sentence).strip("| ") for sentence in sentences(text)) if tokens(row)]
+
+
 def _prose(text: str) -> Iterator[str]:
     for line in logical_lines(text):
         if line.kind in (Kind.PROSE, Kind.ITEM):
-            for start, end in spans_within(text, line.start, line.end):
-                sentence = " ".join(text[start:end].split())[:_LONGEST_SENTENCE]
+            for start, end in spans_within(text, line.start + marker_length(text, line), line.end):
+                sentence = one_line(text[start:end])[:_LONGEST_SENTENCE]
                 if len(sentence) >= _SHORTEST_SENTENCE:
                     yield sentence
 

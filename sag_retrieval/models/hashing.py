@@ -62,9 +62,7 @@ class HashingFit:
             raise ModelError(f"no hashing fit at {path}; rebuild the release with `sag ingest`")
         table = np.load(path, mmap_mode="r")
         if table.shape != (BUCKETS + 1,):
-            raise ModelError(
-                f"{path} holds {table.shape}, not {(BUCKETS + 1,)}; rebuild it with `sag ingest`"
-            )
+            raise ModelError(f"{path} holds {table.shape}, not {(BUCKETS + 1,)}; rebuild it with `sag ingest`")
         return cls(table[:BUCKETS], int(table[BUCKETS]))
 
 
@@ -154,9 +152,7 @@ def _features(token: str) -> Hashes:
         return np.array([_hash(token, is_whole=len(token) == 1)], np.uint64)
     marked = f"<{token}>"
     grams = [marked[i : i + n] for n in (3, 4, 5) for i in range(len(marked) - n + 1)]
-    return np.array(
-        [_hash(token, is_whole=True), *(_hash(gram, is_whole=False) for gram in grams)], np.uint64
-    )
+    return np.array([_hash(token, is_whole=True), *(_hash(gram, is_whole=False) for gram in grams)], np.uint64)
 
 
 _WHOLE: Final = np.uint64(1 << 62)
@@ -179,9 +175,7 @@ def _unit_rows(rows: csr_array) -> csr_array:
     lengths[np.diff(rows.indptr) == 0] = 1
     lengths[lengths == 0] = 1
     data = rows.data / np.repeat(lengths, np.diff(rows.indptr))
-    return csr_array(
-        (data.astype(np.float32), rows.indices, rows.indptr), shape=(len(lengths), rows.shape[1])
-    )
+    return csr_array((data.astype(np.float32), rows.indices, rows.indptr), shape=(len(lengths), rows.shape[1]))
 
 
 def _stack(blocks: list[csr_array]) -> csr_array:

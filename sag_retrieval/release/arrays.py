@@ -126,9 +126,7 @@ def graph_parts(rows: Mapping[str, pa.Table]) -> GraphParts:
 
 
 def _pairs(rows: Mapping[str, pa.Table], table: str, left: str, right: str) -> Rows:
-    columns = [
-        _places(rows[table][f"{name[:-1]}_id"], rows[name][f"{name[:-1]}_id"]) for name in (left, right)
-    ]
+    columns = [_places(rows[table][f"{name[:-1]}_id"], rows[name][f"{name[:-1]}_id"]) for name in (left, right)]
     return np.stack(columns, axis=1)
 
 
@@ -137,9 +135,7 @@ def _places(wanted: pa.ChunkedArray, among: pa.ChunkedArray) -> Rows:
     found = pc.index_in(wanted, value_set=among.combine_chunks(), skip_nulls=True)
     missing = wanted.filter(pc.and_(pc.is_null(found), pc.is_valid(wanted)))
     if len(missing):
-        raise ReleaseError(
-            f"{len(missing)} rows name ids that do not exist, such as {missing[0]}; run `sag ingest`"
-        )
+        raise ReleaseError(f"{len(missing)} rows name ids that do not exist, such as {missing[0]}; run `sag ingest`")
     return np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), np.int32)
 
 
@@ -187,9 +183,7 @@ def _build_arrays(parts: GraphParts) -> dict[str, npt.NDArray[Any]]:
         "chunk_main_key": parts.chunk_main_key.astype(np.int32),
         "is_main_key": np.isin(np.arange(keys), parts.chunk_main_key),
         "key_idf": parts.key_idf.astype(np.float32),
-        "key_document_count": np.bincount(pairs // max(1, parts.document_count), minlength=keys).astype(
-            np.int32
-        ),
+        "key_document_count": np.bincount(pairs // max(1, parts.document_count), minlength=keys).astype(np.int32),
     }
 
 

@@ -79,9 +79,7 @@ class Lists:
     @classmethod
     def open(cls, path: Path) -> "Lists":
         """Map what `save` wrote."""
-        return cls(
-            map_array(path.with_name(f"{path.name}.starts")), map_array(path.with_name(f"{path.name}.items"))
-        )
+        return cls(map_array(path.with_name(f"{path.name}.starts")), map_array(path.with_name(f"{path.name}.items")))
 
 
 def group(owners: npt.NDArray[Any], items: npt.NDArray[Any], count: int) -> tuple[Lists, Starts]:

@@ -82,9 +82,7 @@ class Postings:
     @classmethod
     def open(cls, path: Path) -> "Postings":
         """Map what `save` wrote."""
-        weights, idf, rows = (
-            map_array(path.with_name(f"{path.name}.{name}")) for name in ("weights", "idf", "size")
-        )
+        weights, idf, rows = (map_array(path.with_name(f"{path.name}.{name}")) for name in ("weights", "idf", "size"))
         return cls(Lists.open(path), weights, idf, int(rows[0]))
 
 
@@ -92,11 +90,11 @@ class Vocabulary:
     """Numbers terms as they come; texts of any language and length, one pass."""
 
     def __init__(self) -> None:
-        self._number: dict[str, int] = {}
+        self.numbers: dict[str, int] = {}
 
     def read(self, texts: Iterable[str]) -> tuple[Rows, npt.NDArray[np.int64]]:
         """Term numbers of all texts behind one another, and the number of terms of each text."""
-        number, flat, sizes = self._number, [], []
+        number, flat, sizes = self.numbers, [], []
         for text in texts:
             found = tokens(text)
             flat.extend([number.setdefault(token, len(number)) for token in found])
@@ -105,7 +103,7 @@ class Vocabulary:
 
     def freeze(self, path: Path) -> tuple[Terms, Rows]:
         """Write the dictionary; also the lasting number of each provisional one."""
-        words = list(self._number)
+        words = list(self.numbers)
         trie = marisa_trie.Trie(words)
         trie.save(str(path))
         return Terms(trie), np.array([trie[word] for word in words], np.int32)

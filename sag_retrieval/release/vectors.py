@@ -240,9 +240,7 @@ def _merge(path: Path, dtype: npt.DTypeLike, starts: Starts, parts: list[tuple[S
 
 def _check_width(name: str, vectors: Vectors, shape: tuple[int, int]) -> None:
     if vectors.shape[1] != shape[1]:
-        raise ReleaseError(
-            f"vectors of {name!r} have {vectors.shape[1]} columns, not {shape[1]}; run `sag ingest`"
-        )
+        raise ReleaseError(f"vectors of {name!r} have {vectors.shape[1]} columns, not {shape[1]}; run `sag ingest`")
 
 
 def open_vectors(folder: Path, nearest: Mapping[str, Nearest] | None = None) -> dict[str, VectorSet]:

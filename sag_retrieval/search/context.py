@@ -63,9 +63,7 @@ def typical_length(arrays: Arrays, similarity: Floats) -> float:
     return float(np.exp(np.log(sizes).mean())) if count else 1.0
 
 
-def _in_context(
-    arrays: Arrays, reading: Reading, similarity: Floats, length: float, options: SearchOptions
-) -> Floats:
+def _in_context(arrays: Arrays, reading: Reading, similarity: Floats, length: float, options: SearchOptions) -> Floats:
     if arrays.document_count == arrays.chunk_count:
         return similarity
     allowed = reading.query.allowed.chunks if reading.query.allowed else None

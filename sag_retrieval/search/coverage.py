@@ -17,8 +17,8 @@ def cover(
 ) -> Floats:
     """`score / max + weight · idf share of the query terms that a chunk is the first to hold`, greedily.
 
-    A question over several passages has its words spread over them; a second passage on the same words is worth
-    less than the first on the others. The order of the pool is greedy, so its scores descend as they are given.
+    The words of a question over several passages are spread over them; a second passage on the same words is
+    worth less than the first one on the others. Scores descend in the order taken.
 
     Args:
         scores: Shape (chunks,), not negative.

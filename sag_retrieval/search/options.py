@@ -146,4 +146,4 @@ SAG_LITERAL: Final = SearchOptions(
     bridge_strength=0.0,
     coverage=0.0,
 )
-"""The formulas to the letter; what they leave open is settled in docs/algorithm.md §search.14."""
+"""The formulas to the letter; what they leave open is settled in docs/algorithm.md §search.15."""

@@ -1,5 +1,6 @@
 """Personalised PageRank on the graph of keys and chunks: by power iteration, or near its seeds by push."""
 
+from math import ceil, log
 from typing import Any, Final
 
 import numpy as np
@@ -11,17 +12,17 @@ from sag_retrieval.search.method import Floats, Rows
 
 SMALL_GRAPH: Final = 20_000
 """Nodes up to which power iteration is as fast as push."""
-_ITERATIONS: Final = 25
-_PRECISION: Final = 1e-5
+_TOLERANCE: Final = 1e-6
+"""Share of all mass that power iteration may still misplace."""
+_PRECISION: Final = 3e-6
+"""Mass, as a share of a node's degree, that push leaves where it is."""
 _MOST_ROUNDS: Final = 200
 
 
-def power(
-    edges: csr_array, key_restart: Floats, chunk_restart: Floats, damping: float
-) -> tuple[Floats, Floats]:
+def power(edges: csr_array, key_restart: Floats, chunk_restart: Floats, damping: float) -> tuple[Floats, Floats]:
     """PageRank of keys and chunks, to sum 1; a node without edges passes nothing on.
 
-    `p = (1 − d) · restart + d · (edges with rows scaled to 1) · p`, 25 rounds, docs/algorithm.md §search.12.
+    `p = (1 − d) · restart + d · Σ_neighbours p / degree`, docs/algorithm.md §search.12.
 
     Args:
         edges: Chunks × keys.
@@ -33,12 +34,15 @@ def power(
     key_share, chunk_share = _inverse(edges.sum(axis=0)), _inverse(edges.sum(axis=1))
     back = edges.T.tocsr()
     key, chunk = key_restart, chunk_restart
-    for _ in range(_ITERATIONS):
-        key, chunk = (
-            (1 - damping) * key_restart + damping * (back @ (chunk * chunk_share)),
-            (1 - damping) * chunk_restart + damping * (edges @ (key * key_share)),
-        )
+    for _ in range(_rounds(damping)):
+        key = (1 - damping) * key_restart + damping * (back @ (chunk * chunk_share))
+        chunk = (1 - damping) * chunk_restart + damping * (edges @ (key * key_share))
     return _to_one(key, chunk)
+
+
+def _rounds(damping: float) -> int:
+    """A round goes to the keys and back, so the error shrinks by the square of the damping."""
+    return max(1, ceil(log(_TOLERANCE) / (2 * log(damping)))) if damping > 0 else 1
 
 
 def push(

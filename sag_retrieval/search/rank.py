@@ -48,9 +48,7 @@ def rank(index: Index, reading: Reading, keys: WeightedKeys, options: SearchOpti
     pagerank = pagerank / (pagerank.max(initial=0) or 1)
     text = text_weight(arrays, keys, route, options) * route.in_context
     final = pagerank + text
-    scores = Scores(
-        final / (final.max(initial=0) or 1), pagerank, text, np.zeros(len(text)), route, None, candidates
-    )
+    scores = Scores(final / (final.max(initial=0) or 1), pagerank, text, np.zeros(len(text)), route, None, candidates)
     return _covered(arrays, reading, _bridged(arrays, reading, scores, options), options)
 
 
@@ -71,9 +69,7 @@ def weigh_candidates(
     return candidates, chunk_weights(route.similarity[candidates], term, options.similarity_share)
 
 
-def _pagerank(
-    arrays: Arrays, keys: WeightedKeys, candidates: Rows, initial: Floats, options: SearchOptions
-) -> Floats:
+def _pagerank(arrays: Arrays, keys: WeightedKeys, candidates: Rows, initial: Floats, options: SearchOptions) -> Floats:
     key_share, chunk_share = restart(keys.weights, initial, options.key_share)
     if options.graph == "candidates":
         return _on_candidates(arrays, (keys.rows, key_share), (candidates, chunk_share), options.damping)
@@ -88,9 +84,7 @@ def _pagerank(
     return power(edges, on_keys, on_chunks, options.damping)[1]
 
 
-def _on_candidates(
-    arrays: Arrays, keys: tuple[Rows, Floats], chunks: tuple[Rows, Floats], damping: float
-) -> Floats:
+def _on_candidates(arrays: Arrays, keys: tuple[Rows, Floats], chunks: tuple[Rows, Floats], damping: float) -> Floats:
     owner, place = arrays.key_chunks.places(keys[0])
     chunk = arrays.key_chunks.items[place]
     inside = np.isin(chunk, chunks[0])

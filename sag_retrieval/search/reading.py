@@ -59,12 +59,13 @@ def read_query(index: Index, query: Query) -> Reading:
     given = [key for key in query.keys if key.strip()]
     if not query.text.strip() and not given:
         raise QueryError("the query is empty; ask with at least one word, as in `sag search 'who …'`")
-    vectors = index.embedder.embed([query.text, *given])
+    text = query.text if query.text.strip() else " ".join(given)
+    vectors = index.embedder.embed([text, *given])
     mentions = index.arrays.mentions
     return Reading(
         query=query,
         vector=vectors[[0]],
-        terms=index.arrays.terms.numbers(query.text if query.text.strip() else " ".join(given)),
-        mentions=mentions.find(query.text),
+        terms=index.arrays.terms.numbers(text),
+        mentions=mentions.find(text),
         given=[(key, mentions.exact(key), vectors[[place]]) for place, key in enumerate(given, start=1)],
     )

@@ -95,8 +95,7 @@ def hydrate(index: Index, query: Query, ranking: Ranking, *, release: str, metho
     """
     hits = tuple(_hit(index, ranking, place) for place in range(len(ranking.chunks)))
     keys = tuple(
-        ResultKey(**key_of(index, key.row), weight=key.weight, hop=key.hop, reason=key.reason)
-        for key in ranking.keys
+        ResultKey(**key_of(index, key.row), weight=key.weight, hop=key.hop, reason=key.reason) for key in ranking.keys
     )
     return SearchResult(query.text, release, method, hits, keys, dict(ranking.seconds), dict(ranking.trace))
 

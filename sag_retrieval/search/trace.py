@@ -65,9 +65,7 @@ def explain(search: Search, hits: Rows) -> dict[str, Any]:
     """Seed keys with reasons, keys per hop, candidates per stage and the way to each hit, as plain values."""
     seeds = [key for key in ranked_keys(search) if key.hop == 0]
     return {
-        "seeds": [
-            key_of(search.index, key.row) | {"weight": key.weight, "reason": key.reason} for key in seeds
-        ],
+        "seeds": [key_of(search.index, key.row) | {"weight": key.weight, "reason": key.reason} for key in seeds],
         "hops": [_hop(search, number) for number in range(len(search.hops))],
         "stages": _stages(search, hits),
         "hits": [way_to(search, int(chunk)) for chunk in hits],
@@ -80,10 +78,7 @@ def _hop(search: Search, number: int) -> dict[str, Any]:
     gained = np.flatnonzero(keys.hops == number + 1)
     order = gained[np.lexsort((keys.rows[gained], -keys.weights[gained]))]
     events = _events_of(search, search.hops[number - 1].rows) if number else search.expansion.events
-    found = [
-        key_of(search.index, int(keys.rows[place])) | {"weight": float(keys.weights[place])}
-        for place in order
-    ]
+    found = [key_of(search.index, int(keys.rows[place])) | {"weight": float(keys.weights[place])} for place in order]
     return {"hop": number + 1, "events": len(events), "keys_gained": found}
 
 

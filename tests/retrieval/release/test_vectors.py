@@ -1,0 +1,128 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from sag_retrieval.errors import ReleaseError
+from sag_retrieval.release.vectors import DenseVectors, best, open_vectors, write_vectors
+
+DIMENSION = 8
+
+
+def sample(rows, seed=0, share=0.4):
+    random = np.random.default_rng(seed)
+    matrix = random.normal(size=(rows, DIMENSION)) * (random.random((rows, DIMENSION)) < share)
+    length = np.sqrt((matrix**2).sum(axis=1, keepdims=True))
+    return (matrix / np.where(length == 0, 1, length)).astype(np.float32)
+
+
+def written(folder, matrix, kind, rows=None, parts=3, count=None):
+    """The matrix written in several blocks and opened again."""
+    rows = np.arange(len(matrix)) if rows is None else rows
+    wrap = csr_array if kind == "sparse" else np.asarray
+    cuts = np.array_split(np.arange(len(rows)), parts)
+    blocks = [(rows[cut], wrap(matrix[cut])) for cut in cuts if len(cut)]
+    write_vectors(folder, "events", blocks, (count or len(matrix), DIMENSION))
+    return open_vectors(folder)["events"]
+
+
+KINDS = pytest.mark.parametrize("kind", ["dense", "sparse"])
+
+
+@KINDS
+def test_scores_are_cosines_of_all_rows_or_of_some(tmp_path, kind):
+    matrix, query = sample(50), sample(1, seed=9, share=1)
+    vectors = written(tmp_path, matrix, kind)
+
+    assert vectors.scores(query) == pytest.approx(matrix @ query[0], abs=1e-6)
+    assert vectors.scores(csr_array(query), np.array([7, 3])) == pytest.approx(matrix[[7, 3]] @ query[0], abs=1e-6)
+    assert (vectors.row_count, vectors.dimension) == (50, DIMENSION)
+
+
+@KINDS
+@pytest.mark.parametrize("rows", [[4, 1, 4], list(range(300))])
+def test_rows_are_taken_as_they_were_written(tmp_path, kind, rows):
+    matrix = sample(300)
+
+    taken = written(tmp_path, matrix, kind).take(np.array(rows, np.int32))
+
+    assert (taken.toarray() if kind == "sparse" else taken) == pytest.approx(matrix[rows])
+
+
+@KINDS
+def test_rows_without_a_vector_score_zero_and_are_never_found(tmp_path, kind):
+    matrix, query = sample(20), sample(1, seed=3, share=1)
+    rows = np.arange(0, 40, 2)
+
+    vectors = written(tmp_path, matrix, kind, rows=rows, count=41)
+
+    assert vectors.scores(query)[1::2].tolist() == [0] * 20
+    assert set(vectors.top(query, 40)[0].tolist()) <= set(rows.tolist())
+
+
+@KINDS
+def test_the_best_allowed_rows_are_found_even_when_few_are_allowed(tmp_path, kind):
+    query = np.full((1, DIMENSION), 0.3, np.float32)
+    matrix = np.abs(sample(200, share=1))
+    allowed = np.zeros(200, bool)
+    allowed[[5, 50, 150]] = True
+
+    rows, scores = written(tmp_path, matrix, kind).top(query, 10, allowed)
+
+    assert sorted(rows.tolist()) == [5, 50, 150]
+    assert np.all(np.diff(scores) <= 0)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from([-0.5, 0.0, 0.2, 0.4, 0.9]), max_size=30), st.integers(0, 12))
+def test_the_best_are_those_of_a_full_sort_with_ties_by_row(scores, k):
+    found, values = best(np.array(scores, np.float32), k)
+
+    expected = sorted((row for row, score in enumerate(scores) if score > 0), key=lambda r: (-scores[r], r))[:k]
+    assert found.tolist() == expected
+    assert values.tolist() == pytest.approx([scores[row] for row in expected])
+
+
+@KINDS
+def test_a_table_without_rows_is_written_and_opened(tmp_path, kind):
+    write_vectors(tmp_path, "events", [], (0, DIMENSION))
+
+    vectors = open_vectors(tmp_path)["events"]
+
+    assert vectors.scores(sample(1)).tolist() == []
+    assert vectors.top(sample(1), 5)[0].tolist() == []
+
+
+@KINDS
+def test_vectors_of_another_width_are_refused(tmp_path, kind):
+    wrap = csr_array if kind == "sparse" else np.asarray
+    with pytest.raises(ReleaseError, match="5 columns, not 8"):
+        write_vectors(tmp_path, "keys", [(np.arange(2), wrap(np.ones((2, 5), np.float32)))], (2, DIMENSION))
+
+
+def test_an_index_proposes_and_the_exact_cosine_decides(monkeypatch):
+    monkeypatch.setattr("sag_retrieval.release.vectors.EXACT_ROWS", 10)
+    matrix, query = sample(100, share=1), sample(1, seed=4, share=1)
+    exact = DenseVectors(matrix).top(query, 5)
+    asked = []
+
+    def nearest(vector, k):
+        asked.append(k)
+        return np.argsort(-(matrix @ vector), kind="stable")[:k][::-1].astype(np.int32)
+
+    found = DenseVectors(matrix, nearest).top(query, 5)
+
+    assert found[0].tolist() == exact[0].tolist()
+    assert asked == [8]
+
+
+def test_under_a_narrow_restriction_the_index_is_passed_over(monkeypatch):
+    monkeypatch.setattr("sag_retrieval.release.vectors.EXACT_ROWS", 10)
+    matrix, query = np.abs(sample(100, share=1)), np.full((1, DIMENSION), 0.3, np.float32)
+    allowed = np.arange(100) < 3
+
+    def never(vector, k):
+        raise AssertionError("an index cannot know of restrictions")
+
+    assert sorted(DenseVectors(matrix, never).top(query, 5, allowed)[0].tolist()) == [0, 1, 2]

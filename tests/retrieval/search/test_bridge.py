@@ -1,0 +1,105 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sag_retrieval.search.bridge import build_bridges, choose_starts, document_rarity
+from sag_retrieval.search.options import SAG
+
+
+def row_of(index, title):
+    return index.rows["documents"]["title"].to_pylist().index(title)
+
+
+def bridges_from(index, title, question, **changes):
+    scores = np.zeros(index.arrays.chunk_count)
+    scores[row_of(index, title)] = 1.0
+    terms = index.arrays.terms.numbers(question)
+    return build_bridges(index.arrays, scores, terms, replace(SAG, **changes), None)
+
+
+def test_a_bridge_leads_over_a_shared_name_to_the_chunk_about_it(corpus):
+    found = bridges_from(corpus, "Hello Love", "Where did the singer of Hello Love die?")
+
+    assert found.ends.tolist() == [row_of(corpus, "Hank Snow")]
+    assert found.starts.tolist() == [row_of(corpus, "Hello Love")]
+    assert corpus.rows["keys"]["name"][int(found.keys[0])].as_py() == "hank snow"
+
+
+def test_a_chinese_bridge_works_the_same(corpus):
+    found = bridges_from(corpus, "云南农业公司", "云南农业公司收购的公司由谁创立？")
+
+    assert found.ends.tolist() == [row_of(corpus, "昆明种子公司")]
+
+
+def test_an_end_with_new_query_words_gains_more(corpus):
+    helpful = bridges_from(corpus, "Hello Love", "Where did the singer of Hello Love die?")
+    useless = bridges_from(corpus, "Hello Love", "Hello Love")
+
+    assert helpful.gains[0] > useless.gains[0]
+    assert useless.gains[0] > 0
+
+
+def test_without_a_floor_an_end_without_new_words_gains_nothing(corpus):
+    assert bridges_from(corpus, "Hello Love", "Hello Love", bridge_floor=0.0).gains.tolist() == [0]
+
+
+def test_a_chunk_about_the_shared_name_gains_twice_what_a_passing_mention_does(corpus):
+    towards_subject = bridges_from(corpus, "Hello Love", "x", bridge_floor=1.0).gains[0]
+    back = bridges_from(corpus, "Hank Snow", "x", bridge_floor=1.0)
+
+    passing = back.gains[back.ends.tolist().index(row_of(corpus, "Hello Love"))]
+    assert towards_subject == pytest.approx(2 * passing)
+
+
+def test_a_name_of_too_many_documents_builds_no_bridge(corpus):
+    assert bridges_from(corpus, "Hello Love", "die", bridge_documents=1).ends.tolist() == []
+
+
+def test_bridges_end_only_where_it_is_allowed(corpus):
+    scores = np.zeros(corpus.arrays.chunk_count)
+    scores[row_of(corpus, "Hello Love")] = 1.0
+    allowed = np.ones(corpus.arrays.chunk_count, bool)
+    allowed[row_of(corpus, "Hank Snow")] = False
+
+    assert build_bridges(corpus.arrays, scores, {}, SAG, allowed).ends.tolist() == []
+
+
+def test_no_scores_no_bridges(corpus):
+    nothing = np.zeros(corpus.arrays.chunk_count)
+
+    assert build_bridges(corpus.arrays, nothing, {}, SAG, None).ends.tolist() == []
+
+
+def test_a_bridge_ends_in_every_chunk_at_most_once(long_corpus):
+    scores = np.linspace(1, 0.1, long_corpus.arrays.chunk_count)
+
+    found = build_bridges(long_corpus.arrays, scores, {}, SAG, None)
+
+    assert len(set(found.ends.tolist())) == len(found.ends) > 0
+    assert np.all(np.diff(found.ends) > 0)
+
+
+def test_starts_are_the_best_chunks_but_few_of_one_document():
+    scores = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.0])
+    document = np.array([0, 0, 0, 1, 2, 3])
+
+    starts = choose_starts(scores, document, replace(SAG, bridge_starts=4, bridge_starts_per_document=2))
+
+    assert starts.tolist() == [0, 1, 3, 4]
+
+
+@given(st.integers(2, 10_000), st.data())
+def test_rarity_falls_from_one_to_zero_with_documents(count, data):
+    frequency = np.array(sorted(data.draw(st.lists(st.integers(1, count), min_size=1))))
+
+    found = document_rarity(frequency, count)
+
+    assert np.all(np.diff(found) <= 0)
+    assert document_rarity(np.array([1, count]), count) == pytest.approx([1, 0], abs=1e-12)
+
+
+def test_in_a_single_document_every_key_is_as_rare():
+    assert document_rarity(np.array([1, 1]), 1).tolist() == [1, 1]

@@ -1,0 +1,116 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sag_retrieval.search.context import best_neighbour, read_texts, typical_length
+from sag_retrieval.search.expand import WeightedKeys
+from sag_retrieval.search.method import Query
+from sag_retrieval.search.options import SAG
+from sag_retrieval.search.rank import breadth, bridge_strength, restart, text_weight
+from sag_retrieval.search.reading import read_query
+
+
+def keys_of(index, *names, weights=None):
+    rows = np.array(sorted(index.rows["keys"]["name"].to_pylist().index(name) for name in names), np.int32)
+    return WeightedKeys(rows, np.array(weights or [1.0] * len(rows)), np.ones(len(rows), np.int32))
+
+
+def test_where_each_document_is_one_chunk_context_changes_nothing(corpus):
+    route = read_texts(corpus, read_query(corpus, Query("Where did Hank Snow die?")), SAG)
+
+    assert route.chunks_per_document == 1
+    assert route.in_context is route.similarity
+
+
+def test_the_named_document_lifts_all_its_chunks(long_corpus):
+    route = read_texts(long_corpus, read_query(long_corpus, Query("What did Birch Bank do in 2021?")), SAG)
+
+    documents = long_corpus.arrays.chunk_document
+    assert route.chunks_per_document == pytest.approx(4)
+    assert set(documents[np.argsort(-route.in_context)[:4]].tolist()) == {1}
+
+
+def test_context_can_be_switched_off(long_corpus):
+    options = replace(SAG, document_context=0.0, neighbour_context=0.0)
+
+    route = read_texts(long_corpus, read_query(long_corpus, Query("Birch Bank")), options)
+
+    assert route.in_context is route.similarity
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.integers(0, 7))
+def test_a_neighbour_is_a_neighbour_within_one_document_alone(similarity, cut):
+    document = (np.arange(len(similarity)) >= cut).astype(int)
+
+    found = best_neighbour(np.array(similarity), document)
+
+    for row in range(len(similarity)):
+        beside = [r for r in (row - 1, row + 1) if 0 <= r < len(similarity) and document[r] == document[row]]
+        assert found[row] == max((similarity[r] for r in beside), default=0)
+
+
+def test_typical_length_is_the_mean_size_of_the_best_chunks_documents(long_corpus, corpus):
+    assert typical_length(long_corpus.arrays, np.linspace(0, 1, 12)) == pytest.approx(4)
+    assert typical_length(corpus.arrays, np.ones(8)) == 1
+
+
+def test_breadth_is_the_geometric_mean_of_chunks_per_key(long_corpus):
+    wide = keys_of(long_corpus, "birch bank")
+    both = keys_of(long_corpus, "birch bank", "a vault")
+
+    assert breadth(long_corpus.arrays, wide) == pytest.approx(4)
+    assert breadth(long_corpus.arrays, both) == pytest.approx(2)
+    assert breadth(long_corpus.arrays, keys_of(long_corpus, "a vault")) == pytest.approx(1)
+
+
+def test_without_keys_breadth_is_one(corpus):
+    none = WeightedKeys(np.zeros(0, np.int32), np.zeros(0), np.zeros(0, np.int32))
+
+    assert breadth(corpus.arrays, none) == 1
+
+
+def test_text_counts_more_where_documents_are_long_and_keys_are_wide(long_corpus):
+    reading = read_query(long_corpus, Query("Birch Bank"))
+    route = read_texts(long_corpus, reading, SAG)
+
+    narrow = text_weight(long_corpus.arrays, keys_of(long_corpus, "a vault"), route, SAG)
+    wide = text_weight(long_corpus.arrays, keys_of(long_corpus, "birch bank"), route, SAG)
+
+    assert narrow == pytest.approx(0.25 * 4)
+    assert wide == pytest.approx(0.25 * 4 * 4 / 2)
+
+
+@pytest.mark.parametrize(("question", "trust"), [("What did Birch Bank buy?", 1.0), ("Who was hired?", 0.3)])
+def test_bridges_are_weaker_on_long_documents_and_more_so_when_no_title_is_named(long_corpus, question, trust):
+    reading = read_query(long_corpus, Query(question))
+
+    assert bridge_strength(long_corpus.arrays, reading, 4.0, SAG) == pytest.approx(2 / 4 + 0.75 * trust)
+    assert bridge_strength(long_corpus.arrays, reading, 1.0, SAG) == pytest.approx(2)
+
+
+positive = st.lists(st.floats(0.01, 1), min_size=1, max_size=5).map(np.array)
+
+
+@given(positive, positive, st.floats(0, 1))
+def test_restart_shares_sum_to_one(key_weight, chunk_weight, share):
+    keys, chunks = restart(key_weight, chunk_weight, share)
+
+    assert keys.sum() == pytest.approx(share)
+    assert keys.sum() + chunks.sum() == pytest.approx(1)
+
+
+@given(positive, positive)
+def test_without_a_fixed_share_the_restart_follows_weight(key_weight, chunk_weight):
+    keys, chunks = restart(key_weight, chunk_weight, None)
+
+    assert [*keys, *chunks] == pytest.approx([*key_weight, *chunk_weight] / (key_weight.sum() + chunk_weight.sum()))
+
+
+def test_a_side_without_weight_leaves_the_restart_to_the_other():
+    keys, chunks = restart(np.zeros(0), np.array([0.5, 0.5]), 0.8)
+
+    assert chunks.tolist() == [0.5, 0.5]
+    assert keys.tolist() == []

@@ -27,11 +27,12 @@ from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.query.asking import ask
 from sag_retrieval.query.options import AskOptions, Mode
 from sag_retrieval.query.protocols import Search
-from tests.chat_server import ChatServer, Script
+from tests.chat_server import Answer, ChatServer, Script, schema_of
 from tests.simulated_model import Hop, SimulatedModel, failing
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 FLOORS = {"recall@5": 0.88, "all_gold@5": 0.76, "accuracy": 0.85}
+_WIDE, _DELAY = 6, 0.3
 QUICK = ChatOptions(first_pause_seconds=0.01, longest_pause_seconds=0.05)
 
 
@@ -55,6 +56,7 @@ def main() -> None:
         table["normal"] = _asked("normal", search, questions, model)
         table["deep"] = _asked("deep", search, questions, model)
         table["deep, 20 % of replies broken"] = _asked("deep", search, questions, failing(model, 0.2))
+        table["side by side"] = _side_by_side(search)
     _print(table)
     given.out.parent.mkdir(parents=True, exist_ok=True)
     given.out.write_text(json.dumps({name: _short(row) for name, row in table.items()}, indent=1) + "\n")
@@ -80,6 +82,20 @@ def _asked(mode: Mode, search: Search, questions: list[Question], script: Script
         "side_by_side": server.peak,
         "requests_per_question": len(server.calls) / len(questions),
     }
+
+
+def _side_by_side(search: Search) -> dict[str, Any]:
+    """Seconds of a plan of six steps that need nothing from each other, with a model that takes 300 ms."""
+    nodes = [{"id": f"q{n}", "question": f"Who is number {n}?", "keys": [], "sql": ""} for n in range(_WIDE)]
+    replies = {
+        "DraftPlan": {"nodes": nodes, "edges": []},
+        "WrittenAnswer": {"is_found": True, "answer": "somebody", "cited": [1]},
+        "Verdict": {"is_enough": True, "missing": "", "nodes": [], "edges": []},
+    }
+    with ChatServer(lambda request: Answer(replies[schema_of(request)], delay=_DELAY)) as server:
+        chat = OpenAIChat("simulated", base_url=server.base_url, api_key="none", options=QUICK)
+        answer = ask(search, "Who are they?", mode="deep", chat=chat)
+    return {"steps": _WIDE, "model_seconds": _DELAY, "at_once": server.peak, "seconds": answer.seconds}
 
 
 def _question(row: Any) -> Question:  # noqa: ANN401  a row of pandas
@@ -139,10 +155,19 @@ def _print(table: dict[str, dict[str, Any]]) -> None:
     print(f"{'':30}{'R@2':>6}{'R@5':>6}{'R@10':>6}{'all@5':>7}{'right':>7}{'calls':>7}{'tokens':>8}")
     search = table["search"]
     print(_cells("search", [*search["recall"].values(), search["all_gold"]["5"]]))
-    for name, row in list(table.items())[1:]:
+    for name, row in list(table.items())[1:-1]:
         shares = [row["recall@2"], row["recall@5"], row["recall@10"], row["all_gold@5"], row["accuracy"]]
         cost = f"{row['calls_per_question']:7.1f}{row['tokens_per_question']:8.0f}"
         print(_cells(name, shares) + cost)
+    _print_wide(table["side by side"])
+
+
+def _print_wide(row: dict[str, Any]) -> None:
+    one_by_one = (row["steps"] + 3) * row["model_seconds"]
+    print(
+        f"{row['steps']} steps and 3 other calls of {row['model_seconds']} s: {row['seconds']:.2f} s, "
+        f"{row['at_once']} at once; one by one {one_by_one:.2f} s"
+    )
 
 
 def _cells(name: str, shares: list[float]) -> str:

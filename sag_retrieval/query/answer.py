@@ -27,8 +27,8 @@ class Citation:
 class Answer:
     """The answer to a question. Without evidence `is_found` is false and the text says so.
 
-    `hits` are the passages found for it, those it cites first; `trace` tells plan, rounds, searches and
-    calls; `notes` what went wrong or was left out, and what was done instead.
+    `hits` are the passages found for it, those that a model cites first; `trace` tells plan, rounds,
+    searches and calls; `notes` what went wrong or was left out, and what was done instead.
     """
 
     question: str

@@ -21,6 +21,8 @@ class Cited:
     text: str
     citations: tuple[Citation, ...]
     places: tuple[int, ...]
+    is_written: bool = False
+    """Whether a model chose what is cited; else rules did, which rank no better than the search."""
 
 
 def cite(question: str, text: str, numbers: Iterable[int], hits: Sequence[Hit]) -> Cited:
@@ -52,7 +54,7 @@ def cite(question: str, text: str, numbers: Iterable[int], hits: Sequence[Hit]) 
     full = f"{renumbered} {missing}".strip() if missing else renumbered
     quoted = f"{question} {_MARKERS.sub('', text)}"
     citations = tuple(_citation(marker[n], quoted, hits[n - 1]) for n in used)
-    return Cited(full, citations, tuple(n - 1 for n in used))
+    return Cited(full, citations, tuple(n - 1 for n in used), is_written=True)
 
 
 def support(text: str, hits: Sequence[Hit]) -> list[int]:

@@ -56,8 +56,9 @@ def ask_deep(session: Session) -> Outcome:
 
 
 def evidence(outcomes: Sequence[StepOutcome], background: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Hits that steps cite, in the order of the steps; then background and all steps in turn by rank."""
-    cited = [hit for outcome in outcomes for hit in outcome.cited_hits]
+    """Hits that a model cites for steps, in their order; then background and all steps in turn by rank."""
+    written = [outcome for outcome in outcomes if outcome.cited and outcome.cited.is_written]
+    cited = [hit for outcome in written for hit in outcome.cited_hits]
     return merge_hits(cited, background, *(outcome.hits for outcome in outcomes))
 
 

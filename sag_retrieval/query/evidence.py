@@ -14,9 +14,7 @@ from sag_retrieval.text import STOP_WORDS, is_cjk, stem, tokens
 
 _ASKING = frozenset("谁何什哪几么吗呢的了是在和与及或请问于被把为个这那此其之中有")
 _ASKING_PAIRS = frozenset({"多少", "怎样", "如下"})
-_ASKING_STEMS = (
-    frozenset(stem(word) for word in ("many", "much", "name", "tell", "give", "list")) | STOP_WORDS
-)
+_ASKING_STEMS = frozenset(stem(word) for word in ("many", "much", "name", "tell", "give", "list")) | STOP_WORDS
 
 Floats = npt.NDArray[np.float64]
 
@@ -120,10 +118,7 @@ def _shares(pool: Sequence[Sentence], weight: Mapping[str, float], titles: Seque
     """Shape (sentences, terms): 1 where the sentence holds the term, a half where only its title does."""
     named = [frozenset(tokens(title)) for title in titles]
     rows = [
-        [
-            1.0 if term in s.terms else _TITLE_SHARE if named and term in named[s.place] else 0.0
-            for term in weight
-        ]
+        [1.0 if term in s.terms else _TITLE_SHARE if named and term in named[s.place] else 0.0 for term in weight]
         for s in pool
     ]
     return np.array(rows).reshape(len(pool), len(weight))

@@ -12,9 +12,7 @@ LEAST_COVERAGE = 0.5
 """Share of the question's terms that the sentences with their titles must hold to count as an answer."""
 
 
-def extractive_answer(
-    question: str, hits: Sequence[Hit], *, limit: int = 3, budget: int = 600
-) -> Cited | None:
+def extractive_answer(question: str, hits: Sequence[Hit], *, limit: int = 3, budget: int = 600) -> Cited | None:
     """The best sentences in order of their hits, each with its citation; None where they say too little.
 
     Source:
@@ -25,9 +23,7 @@ def extractive_answer(
     chosen = best_sentences(question, [hit.text for hit in hits], titles=titles, limit=limit, budget=budget)
     if coverage(question, chosen, [titles[s.place] for s in chosen]) < LEAST_COVERAGE:
         return None
-    citations = tuple(
-        _citation(n, sentence, hits[sentence.place]) for n, sentence in enumerate(chosen, start=1)
-    )
+    citations = tuple(_citation(n, sentence, hits[sentence.place]) for n, sentence in enumerate(chosen, start=1))
     joint = "" if is_cjk(question) else " "
     text = joint.join(f"{_one_line(s.text)} [{n}]" for n, s in enumerate(chosen, start=1))
     return Cited(text, citations, tuple(dict.fromkeys(s.place for s in chosen)))

@@ -27,9 +27,7 @@ def ask_normal(session: Session) -> Outcome:
     background = find_background(session)
     rewrite = _rewritten(session, background)
     if rewrite is None:
-        return Outcome(
-            write_answer(session, background.hits), background.hits, {"background": background.trace}
-        )
+        return Outcome(write_answer(session, background.hits), background.hits, {"background": background.trace})
     keys = [key.value for key in rewrite.keys if key.value.strip()]
     result = session.find(rewrite.question.strip() or session.question, keys, rewrite.sql.strip())
     hits = merge_hits(result.hits, background.hits)

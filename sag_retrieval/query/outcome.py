@@ -30,10 +30,11 @@ def merge_hits(first: Iterable[Hit], *lists: Sequence[Hit]) -> tuple[Hit, ...]:
 
 
 def to_answer(session: Session, mode: str, outcome: Outcome) -> Answer:
-    """The answer, its cited hits first."""
+    """The answer; hits that a model cites come first."""
     cited = outcome.cited
     by_chunk = {hit.chunk_id: hit for hit in outcome.hits}
-    first = [by_chunk[c.chunk_id] for c in cited.citations if c.chunk_id in by_chunk] if cited else []
+    named = cited.citations if cited and cited.is_written else ()
+    first = [by_chunk[citation.chunk_id] for citation in named if citation.chunk_id in by_chunk]
     trace = {"mode": mode, **outcome.trace, "calls": session.calls, "usage": asdict(session.usage)}
     answer = Answer(
         session.question,

@@ -26,7 +26,8 @@ def join_parts(question: str, parts: Sequence[Cited]) -> Cited | None:
             marker[citation.marker] = kept.marker
         texts.append(_MARKER.sub(partial(_renumbered, marker), part.text))
     joint = "；" if is_cjk(question) else "; "
-    return Cited(joint.join(dict.fromkeys(texts)), tuple(citations.values()), ())
+    is_written = all(part.is_written for part in parts)
+    return Cited(joint.join(dict.fromkeys(texts)), tuple(citations.values()), (), is_written)
 
 
 def without_markers(text: str) -> str:

@@ -215,9 +215,7 @@ def _order(nodes: Mapping[str, Node], needs: Mapping[str, Sequence[str]]) -> lis
 def _step(repair: _Repair, node_id: str, known: Mapping[str, None]) -> Step:
     node = repair.nodes[node_id]
     question = rename_marks(node.question, lambda mark: _id(repair, _known_form(mark, repair, known)))
-    keys = tuple(
-        dict.fromkeys(key.value.strip() for key in node.keys if key.value.strip() and not marks(key.value))
-    )
+    keys = tuple(dict.fromkeys(key.value.strip() for key in node.keys if key.value.strip() and not marks(key.value)))
     return Step(node_id, question.strip(), tuple(repair.needs[node_id]), keys, node.sql.strip())
 
 

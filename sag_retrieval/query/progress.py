@@ -33,8 +33,7 @@ def _background(data: Mapping[str, Any]) -> str:
 
 def _plan(data: Mapping[str, Any]) -> str:
     steps = [
-        f"  {step['id']}  {step['question']}"
-        + (f"  (after {', '.join(step['needs'])})" if step["needs"] else "")
+        f"  {step['id']}  {step['question']}" + (f"  (after {', '.join(step['needs'])})" if step["needs"] else "")
         for step in data["steps"]
     ]
     return "\n".join([f"plan {data['round']}:", *steps])

@@ -35,9 +35,7 @@ class Result(Protocol):
 class Search(Protocol):
     """The atomic search of seed 000 §3.1, bound to a release and a method."""
 
-    def __call__(
-        self, text: str, /, keys: Sequence[str] = (), sql: str | None = None, top_k: int = 10
-    ) -> Result:
+    def __call__(self, text: str, /, keys: Sequence[str] = (), sql: str | None = None, top_k: int = 10) -> Result:
         """The best chunks for a text.
 
         Raises:

@@ -86,9 +86,7 @@ class Session:
                 self.note(f"{named} was refused: {_short(error)}; searched without it")
         return self.search(text, wanted, self.options.sql, count)
 
-    def ask(
-        self, name: str, answer: type[Answer], values: Mapping[str, object], *, is_last: bool = False
-    ) -> Answer:
+    def ask(self, name: str, answer: type[Answer], values: Mapping[str, object], *, is_last: bool = False) -> Answer:
         """The model's answer to the prompt `name`.
 
         Raises:
@@ -120,13 +118,9 @@ class Session:
             if self.seconds >= options.max_seconds:
                 raise BudgetSpent(f"{options.max_seconds:g} seconds are over; raise max_seconds for more")
             if not is_last and self._begun >= options.max_calls - 1:
-                raise BudgetSpent(
-                    f"{self._begun} of {options.max_calls} calls are made; raise max_calls for more"
-                )
+                raise BudgetSpent(f"{self._begun} of {options.max_calls} calls are made; raise max_calls for more")
             if not is_last and tokens >= options.max_tokens:
-                raise BudgetSpent(
-                    f"{tokens} of {options.max_tokens} tokens are used; raise max_tokens for more"
-                )
+                raise BudgetSpent(f"{tokens} of {options.max_tokens} tokens are used; raise max_tokens for more")
             if is_last and options.max_calls == 0:
                 raise BudgetSpent("max_calls is 0; raise it to let the model answer")
             self._begun += 1

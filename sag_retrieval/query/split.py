@@ -14,9 +14,7 @@ _CHINESE = re.compile(
     r"[，,；;]\s*(?:以及|并且|而且|和|又|还有|同时)?(?=[^，,；;]*(?:谁|什么|何|哪|多少|几|怎|为什么|吗))"
     r"|(?:以及|并且)(?=[^，,；;]*(?:谁|什么|何|哪|多少|几|怎))"
 )
-_ASKS = re.compile(
-    r"\b(?:who|whom|whose|what|when|where|which|why|how)\b|谁|什么|何|哪|多少|几|怎|吗", re.IGNORECASE
-)
+_ASKS = re.compile(r"\b(?:who|whom|whose|what|when|where|which|why|how)\b|谁|什么|何|哪|多少|几|怎|吗", re.IGNORECASE)
 _LEAST_TERMS = 2
 
 

@@ -94,9 +94,7 @@ def work_step(session: Session, step: Step, known: Mapping[str, StepOutcome]) ->
 def asked_question(question: str, known: Mapping[str, StepOutcome]) -> str:
     """The question with earlier answers, or the earlier questions where there is none, in place of ids."""
     values = {
-        node_id: _one_line(outcome.answer)[:LONGEST_FILLED]
-        if outcome.is_found
-        else outcome.asked.rstrip("?？ ")
+        node_id: _one_line(outcome.answer)[:LONGEST_FILLED] if outcome.is_found else outcome.asked.rstrip("?？ ")
         for node_id, outcome in known.items()
     }
     return fill(question, values)

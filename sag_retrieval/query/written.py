@@ -43,9 +43,7 @@ def write_answer(
     if session.chat is None or not shown:
         return extract()
     try:
-        reply = session.ask(
-            "answer", WrittenAnswer, evidence_values(session.question, shown, known), is_last=True
-        )
+        reply = session.ask("answer", WrittenAnswer, evidence_values(session.question, shown, known), is_last=True)
     except ModelError as error:
         session.note(f"the answer was put together without the model: {error}")
         return extract()

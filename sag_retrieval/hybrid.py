@@ -178,7 +178,7 @@ def _graph_boost(
 ) -> tuple[Floats, dict[str, Any]]:
     """Shape (documents,): what each document's chunks get, and how it came about."""
     boost = np.zeros(index.arrays.document_count)
-    if options.kg_boost <= 0 or not index.rows["triples"].num_rows:
+    if options.kg_boost <= 0:
         return boost, {}
     try:
         found = walk_release(index, reading, options.graph, chat)

@@ -23,7 +23,7 @@ from sag_retrieval.release.schema import SCHEMA_VERSION, TABLES, VOLATILE
 from sag_retrieval.release.vectors import open_vectors, write_vectors
 
 _PUBLISH_VERSION = "1"
-_MAPPED = ("documents", "sections", "chunks", "events", "keys", "event_keys", "chunk_keys", "key_aliases")
+_MAPPED = ("documents", "sections", "chunks", "events", "keys", "event_keys", "chunk_keys", "key_aliases", "triples")
 """Tables that readers also hold as Arrow rows."""
 _BLOCK_BYTES = 600_000_000
 _DRAFT = ".draft-"
@@ -94,9 +94,7 @@ _READ = (
 )  # fmt: skip
 
 
-def _build(
-    draft: Path, store: Store, embedding: Embedding, releases: Releases
-) -> tuple[Manifest, Sequence[Check]]:
+def _build(draft: Path, store: Store, embedding: Embedding, releases: Releases) -> tuple[Manifest, Sequence[Check]]:
     build_tables(draft / "sag.duckdb", store)
     tables = read_rows(draft / "sag.duckdb", tuple(TABLES))
     hashes = {name: _write_rows(draft / "rows", name, rows) for name, rows in tables.items() if name not in VOLATILE}

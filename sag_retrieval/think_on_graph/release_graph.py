@@ -3,6 +3,7 @@
 import weakref
 from dataclasses import dataclass
 from threading import Lock
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow.compute as pc
 
 from sag_retrieval.release.index import Index
 from sag_retrieval.release.mapped import Rows
+from sag_retrieval.release.schema import TABLES
 from sag_retrieval.text import normal_name
 from sag_retrieval.think_on_graph.graph import KnowledgeGraph, build_graph
 
@@ -23,16 +25,17 @@ class ReleaseGraph:
     chunk: Rows
 
 
+_NO_TRIPLES: Final = TABLES["triples"].empty_table()
 _built: dict[int, ReleaseGraph] = {}
 _lock = Lock()
 
 
 def graph_of(index: Index) -> ReleaseGraph:
-    """The knowledge graph of an index, the same one for every caller.
+    """The knowledge graph of an index, the same one for every caller; empty for a release without triples.
 
     Entities are the triples' keys; keys of one folded name are one entity, whatever their types.
     """
-    triples = index.rows["triples"]
+    triples = index.rows.get("triples", _NO_TRIPLES)
     with _lock:
         found = _built.get(id(triples))
         if found is None:

@@ -38,9 +38,9 @@ def tiers_method(
 ) -> Method:
     """Ranks chunks by the tiers' rows they belong to.
 
-    `score(chunk) = i + d/2 + c/10 + t/2`: i is the score of its best event among the hits, d that of its document,
-    c that of the best hit category with one of its events, t its scaled BM25 and cosine, counted once the tiers were
-    searched to the end. Nothing is found where nothing needs to be looked up.
+    `score(chunk) = i + d/2 + c/10 + t/2`: i is the score of its best event among the hits, d that of its
+    document, c that of the best hit category with one of its events, t its scaled BM25 and cosine, counted
+    if the tiers were searched to the end. Nothing is found where nothing needs to be looked up.
 
     Source:
         docs/algorithm.md §tiers.3
@@ -51,6 +51,7 @@ def tiers_method(
         watch = Stopwatch()
         reading = watch("read", lambda: read_query(index, query))
         source = ReleaseSource(index, categories_of(index, home, categories), query.allowed)
+        source.vectors[query.text] = reading.vector
         asked = " ".join([query.text, *query.keys]).strip()
         response = watch("tiers", lambda: retrieve([asked], source, options, chat=chat))
         parts = watch("rank", lambda: _parts(source, reading, response))

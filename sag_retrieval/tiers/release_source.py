@@ -22,16 +22,22 @@ _CAPTION: Final = ("document_id", "title", "summary", "source", "language", "met
 
 @dataclass(slots=True, eq=False)
 class ReleaseSource:
-    """A release as a `TierSource`; a document is as like a query as its best chunk, whose header has the caption."""
+    """A release as a `TierSource`.
+
+    A document is as like a query as its best chunk, whose header holds the document's caption.
+    """
 
     index: Index
     categories: Categories
     allowed: Allowed | None = None
+    vectors: dict[str, Vectors] = field(default_factory=dict)
     likeness: dict[int, Likeness] = field(default_factory=dict)
 
     def embed(self, text: str) -> Vectors:
         """The vector of a query."""
-        return self.index.embedder.embed([text])
+        if text not in self.vectors:
+            self.vectors[text] = self.index.embedder.embed([text])
+        return self.vectors[text]
 
     def nearest(self, tier: Tier, vector: Vectors, k: int) -> list[tuple[str, float]]:
         """The k rows most like a vector."""
@@ -39,11 +45,11 @@ class ReleaseSource:
             return self._nearest_categories(vector, k)
         if tier == "item":
             allowed = self.allowed.events if self.allowed else None
-            rows, scores = self.index.arrays.vectors["events"].top(vector, k, allowed)
-            return list(zip(self._ids("item", rows), map(float, scores), strict=True))
+            rows, cosine = self.index.arrays.vectors["events"].top(vector, k, allowed)
+            return list(zip(self._ids("item", rows), map(float, cosine), strict=True))
         scores = self.document_scores(vector)
-        rows = np.array(best_of(scores, k, self._documents()), np.int64)
-        return list(zip(self._ids("resource", rows), scores[rows].tolist(), strict=True))
+        best = np.array(best_of(scores, k, self._documents()), np.int64)
+        return list(zip(self._ids("resource", best), scores[best].tolist(), strict=True))
 
     def _nearest_categories(self, vector: Vectors, k: int) -> list[tuple[str, float]]:
         if not self.categories.ids:

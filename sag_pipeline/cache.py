@@ -87,16 +87,12 @@ class AnswerCache:
         self._write_lock = threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self._connection = sqlite3.connect(
-                path, timeout=60, isolation_level=None, check_same_thread=False
-            )
+            self._connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
             self._connection.execute("pragma journal_mode=wal")
             self._connection.execute("pragma synchronous=full")
             self._connection.execute(_SCHEMA)
         except sqlite3.Error as error:
-            raise CacheError(
-                f"{path} cannot be used as the file of answers: {error}; move it away"
-            ) from error
+            raise CacheError(f"{path} cannot be used as the file of answers: {error}; move it away") from error
 
     def close(self) -> None:
         """Close the file; what was kept is on disk already."""

@@ -116,7 +116,9 @@ def _show_rows(console: Console, rows: list[Mapping[str, Any]]) -> None:
 
 
 def _show_status(console: Console, found: Mapping[str, Any]) -> None:
-    console.print(f"home {found['home']} · {found['megabytes']:.1f} MB of tables · release {found['release'] or 'none yet'}")
+    console.print(
+        f"home {found['home']} · {found['megabytes']:.1f} MB of tables · release {found['release'] or 'none yet'}"
+    )
     table = Table("table", "documents", "rows", "pending", "failed", box=None)
     for row in found["tables"]:
         numbers = (f"{row[name]:,}" for name in ("documents", "rows", "pending", "failed"))
@@ -127,5 +129,3 @@ def _show_status(console: Console, found: Mapping[str, Any]) -> None:
         console.print(f"[yellow]put aside[/yellow] {row['step']} {place}: {row['reason']}", highlight=False)
     for row in found["calls"]:
         console.print(f"calls {json.dumps(row)}", highlight=False)
-
-

@@ -1,9 +1,9 @@
 """Everything Dagster knows of the pipeline: the whole graph on one page.
 
-    documents ─► summaries ─┐
-        └─────► sections ───┴─► chunks ─► events ─► keys ─► event_keys ─► idf ─┐
-                                  │         └────► triples ────────────────────┤
-                                  └──────────────► vectors ────────────────────┴─► release ─► communities ─► report
+documents ─► summaries ─┐
+    └─────► sections ───┴─► chunks ─► events ─► keys ─► event_keys ─► idf ─┐
+                              │         └────► triples ────────────────────┤
+                              └──────────────► vectors ────────────────────┴─► release ─► communities ─► report
 """
 
 import dagster as dg

@@ -51,8 +51,13 @@ def run_demo(console: Console) -> dict[str, Any]:
     }
     for name, path in places.items():
         console.print(f"{name:>8}  {path}", highlight=False, soft_wrap=True)
-    console.print("Next: `sag search \"…\" --explain`, `sag ingest my-documents`, `dagster dev` for the asset graph.")
-    return {"release": made["release"], "counts": dict(counts), "headline": report["headline"], "places": places}
+    console.print('Next: `sag search "…" --explain`, `sag ingest my-documents`, `dagster dev` for the asset graph.')
+    return {
+        "release": made["release"],
+        "counts": dict(counts),
+        "headline": report["headline"],
+        "places": places,
+    }
 
 
 def _shown(path: Path) -> str:

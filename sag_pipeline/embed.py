@@ -110,7 +110,6 @@ def _texts(store: Store, documents: Sequence[str]) -> list[str]:
     return found
 
 
-
 def wanted_vectors(store: Store) -> VectorIds:
     """Ids of all texts that still need a vector, sorted."""
     found = [np.empty(0, "S16")]

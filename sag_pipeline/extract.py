@@ -115,9 +115,7 @@ def keys_work(
         if before is not None:
             found = known_about(events, before.embedder, [*sources, before], known_options)
             known = {event.event_id: one for event, one in zip(events, found, strict=True)}
-        questions = [
-            [] if _is_given(inputs) else _key_questions(inputs, known, options, language) for inputs in batch
-        ]
+        questions = [[] if _is_given(inputs) else _key_questions(inputs, known, options, language) for inputs in batch]
         replies = iter(chat.ask_all([question.request for own in questions for question in own]))
         made: list[EventKey] = []
         for inputs, own in zip(batch, questions, strict=True):

@@ -27,9 +27,7 @@ class _Found:
     fresh: list[tuple[RawDocument, Pending]] = field(default_factory=list)
 
 
-def follow_source(
-    store: Store, step: Step, source: str, options: SourceOptions, progress: Progress = silent
-) -> Tally:
+def follow_source(store: Store, step: Step, source: str, options: SourceOptions, progress: Progress = silent) -> Tally:
     """Bring the documents of one source up to date; documents of other sources stay as they are.
 
     A document that can no longer be read keeps its last good version, and the reason is put aside; one that is no
@@ -65,7 +63,9 @@ def _look(step: Step, source: str, options: SourceOptions, known: Mapping[str, E
             continue
         owner = known.get(raw.document_id)
         if owner is not None and owner.source != source:
-            reason = f"document_id {raw.document_id!r} already belongs to the source {owner.source!r}; rename one of the two"
+            reason = (
+                f"document_id {raw.document_id!r} already belongs to the source {owner.source!r}; rename one of the two"
+            )
             _note(found, source, Quarantined(source, raw.path, raw.line, "documents", reason), known)
             continue
         found.seen.add(raw.document_id)
@@ -76,7 +76,8 @@ def _look(step: Step, source: str, options: SourceOptions, known: Mapping[str, E
 
 
 def _note(found: _Found, source: str, put: Quarantined, known: Mapping[str, Entry]) -> None:
-    kept = put.document_id if put.document_id in known and known[put.document_id].source == source else None
+    owner = known.get(put.document_id or "")
+    kept = put.document_id if owner is not None and owner.source == source else None
     if kept is not None:
         found.seen.add(kept)
     reason = put.reason + ("; its last good version is kept" if kept else "")
@@ -134,10 +135,6 @@ def _put_aside(store: Store, source: str, aside: Mapping[str, Entry]) -> None:
     store.ledger.commit(fresh + mended)
 
 
-def _chunks(
-    items: list[tuple[RawDocument, Pending]], size: int
-) -> Iterator[list[tuple[RawDocument, Pending]]]:
+def _chunks(items: list[tuple[RawDocument, Pending]], size: int) -> Iterator[list[tuple[RawDocument, Pending]]]:
     for start in range(0, len(items), size):
         yield items[start : start + size]
-
-

@@ -59,9 +59,7 @@ def unreleased(store: Store, index: Index | None, embedder: Embedder) -> BatchSo
     done = [entry.unit for entry in store.ledger.entries("step = ?", "keys")]
     done.sort(key=lambda unit: (place.get(unit, ""), unit))
     rows = index.rows["documents"] if index else None
-    released = (
-        dict(zip(rows["document_id"].to_pylist(), rows["version"].to_pylist(), strict=True)) if rows else {}
-    )
+    released = dict(zip(rows["document_id"].to_pylist(), rows["version"].to_pylist(), strict=True)) if rows else {}
     documents = store.read("documents", done)
     fresh = [unit for unit in done if any(released.get(unit) != one.version for one in documents[unit])]
     events, keys = store.read("events", fresh), store.read("keys", fresh)

@@ -1,17 +1,25 @@
 """The workshop: settings, store and models as one Dagster resource, and what every asset reports of its run."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import dagster as dg
 
+from sag_pipeline.cached import Call
+from sag_pipeline.extraction import Extraction, open_extraction
 from sag_pipeline.plan import IngestOptions, step_of
 from sag_pipeline.plots import table as markdown_table
+from sag_pipeline.store.rows import to_table
 from sag_pipeline.store.store import Step, Store
 from sag_pipeline.watch import watcher
 from sag_pipeline.work import Progress, Tally, Work, do_step
+from sag_retrieval.models.limits import ChatOptions
+from sag_retrieval.models.open import open_embedder
+from sag_retrieval.release.files import Releases
+from sag_retrieval.release.index import Index
+from sag_retrieval.release.reader import open_reader
 from sag_retrieval.settings import Settings, load_settings
 
 _EXAMPLES = 5
@@ -23,6 +31,12 @@ class Workshop(dg.ConfigurableResource):  # type: ignore[type-arg]
     home: str = ""
     chat_model: str = ""
     embedding_model: str = ""
+    concurrency: int = 16
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    max_cost: float | None = None
 
     def settings(self) -> Settings:
         """The settings in force, checked."""
@@ -35,6 +49,31 @@ class Workshop(dg.ConfigurableResource):  # type: ignore[type-arg]
         home = Path(self.settings().home)
         with Store.locked(home) as store:
             yield store
+
+    def chat_options(self) -> ChatOptions:
+        """How the language model may be called: rates, and the budget of a run's step."""
+        names = ("concurrency", "requests_per_minute", "tokens_per_minute", "max_calls", "max_tokens", "max_cost")
+        return ChatOptions(**{name: getattr(self, name) for name in names})
+
+    def extract(
+        self,
+        context: dg.AssetExecutionContext,
+        table: str,
+        offline: Work,
+        asked: Callable[[Extraction, Store], Work],
+    ) -> dg.MaterializeResult:  # type: ignore[type-arg]
+        """Bring a table up to date by the language model, or by rules where the settings name none."""
+        with open_extraction(self.settings(), self.chat_options()) as extraction:
+            if extraction is None:
+                return self.make(context, table, offline)
+            step = step_of(table, IngestOptions(), extraction.model(table))
+            with self.store() as store:
+                try:
+                    tally = do_step(store, step, asked(extraction, store), progress_of(context))
+                finally:  # what was paid is written down whatever ends the step
+                    calls = extraction.take_calls()
+                    store.append("calls", to_table("calls", calls))
+                return result_of(store, step, tally, **cost_of(calls))
 
     def make(self, context: dg.AssetExecutionContext, table: str, work: Work, model: str = "") -> dg.MaterializeResult:  # type: ignore[type-arg]
         """Bring a table by document up to date and report what was done."""
@@ -49,7 +88,7 @@ def progress_of(context: dg.AssetExecutionContext) -> Progress:
     outer = watcher()
 
     def progress(step: str, done: int, total: int) -> None:
-        context.log.info(f"{step}: {done:,} of {total:,} documents")
+        context.log.info("%s: %s of %s documents", step, f"{done:,}", f"{total:,}")
         outer(step, done, total)
 
     return progress
@@ -69,6 +108,25 @@ def result_of(store: Store, step: Step, tally: Tally, **more: dg.MetadataValue |
         },
         data_version=dg.DataVersion(store.state_hash([step.name]) or "empty"),
     )
+
+
+def cost_of(calls: Sequence[Call]) -> dict[str, float]:
+    """Calls, tokens and money of a step, for its metadata."""
+    paid = [call for call in calls if not call.is_cached]
+    return {
+        "calls": len(paid),
+        "cached_calls": len(calls) - len(paid),
+        "input_tokens": sum(call.input_tokens for call in paid),
+        "output_tokens": sum(call.output_tokens for call in paid),
+        "cost": round(sum(call.cost or 0.0 for call in paid), 6),
+    }
+
+
+def index_in_force(settings: Settings) -> Index | None:
+    """The index of the release in force, whose keys are offered to the model; None before the first release."""
+    if Releases(settings.home).current() is None:
+        return None
+    return open_reader(settings.home, None, open_embedder).index
 
 
 def now() -> str:

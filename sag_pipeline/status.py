@@ -31,7 +31,13 @@ def _table(store: Store, name: str) -> dict[str, Any]:
     if INPUTS[name]:  # a step is pending where what it reads changed; its own options are the run's business
         done = {e.unit for e in store.ledger.entries("step = ? AND status <> 'failed'", name)}
         pending = sum(p.document_id not in done for p in store.pending(step_of(name, IngestOptions())))
-    return {"table": name, "documents": documents, "rows": int(str(rows)), "pending": pending, "failed": failed}
+    return {
+        "table": name,
+        "documents": documents,
+        "rows": int(str(rows)),
+        "pending": pending,
+        "failed": failed,
+    }
 
 
 def _put_aside(store: Store) -> list[dict[str, Any]]:
@@ -53,7 +59,15 @@ def _calls(store: Store) -> list[dict[str, Any]]:
     for rows in store.scan("calls"):
         for row in rows.to_pylist():
             total = totals.setdefault(
-                row["step"], {"step": row["step"], "calls": 0, "cached": 0, "input_tokens": 0, "output_tokens": 0, "cost": 0.0}
+                row["step"],
+                {
+                    "step": row["step"],
+                    "calls": 0,
+                    "cached": 0,
+                    "input_tokens": 0,
+                    "output_tokens": 0,
+                    "cost": 0.0,
+                },
             )
             total["cached" if row["is_cached"] else "calls"] += 1
             total["input_tokens"] += 0 if row["is_cached"] else row["input_tokens"]

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from sag_retrieval import show
 from sag_retrieval.errors import QueryError
+from sag_retrieval.query.options import Mode
 from sag_retrieval.settings import load_settings, origins
 
 METHODS = ("sag", "sag-literal", "dense", "bm25", "hybrid", "bridge", "think-on-graph", "tiers")
@@ -16,7 +17,9 @@ METHODS = ("sag", "sag-literal", "dense", "bm25", "hybrid", "bridge", "think-on-
 as_json = click.option("--json", "is_json", is_flag=True, help="Print JSON instead of a table.")
 of_release = click.option("--release", "release_id", metavar="ID", help="Open this release, not the one in force.")
 with_sql = click.option(
-    "--sql", metavar="SQL", help="Find only what a SELECT of event_id, chunk_id or document_id, or a condition, allows."
+    "--sql",
+    metavar="SQL",
+    help="Find only what a SELECT of event_id, chunk_id or document_id, or a condition, allows.",
 )
 with_method = click.option("--method", type=click.Choice(METHODS), default="sag", show_default=True)
 
@@ -90,7 +93,7 @@ def search(  # noqa: PLR0913  one argument an option
 @with_sql
 @of_release
 @as_json
-def ask(*, query: str, mode: str, sql: str | None, release_id: str | None, is_json: bool) -> None:
+def ask(*, query: str, mode: Mode, sql: str | None, release_id: str | None, is_json: bool) -> None:
     """Answer QUERY with citations.
 
     fast asks no model; normal lets a model rewrite the question; deep plans sub-questions and works them off.
@@ -140,7 +143,7 @@ def report(  # noqa: PLR0913  one argument an option
     chosen = ReportOptions(title=title, language=language, cluster=ClusterOptions(key_types=key_types))  # type: ignore[arg-type]
     with open_release(release=release_id) as release:
         made = release.report(sql, period=period, out=out, options=chosen)
-    told = {"headline": made.headline, "page": str(made.page), "markdown": str(made.markdown)}
+    told: dict[str, Any] = {"headline": made.headline, "page": str(made.page), "markdown": str(made.markdown)}
     told |= {"tables": {n: str(p) for n, p in made.tables.items()}, "counts": dict(made.counts)}
     print_json(told) if is_json else click.echo(f"{made.headline}\n{made.page}\n{made.markdown}")
 
@@ -160,7 +163,7 @@ def evaluate(  # noqa: PLR0913  one argument an option
     method: str,
     ks: str,
     against: str | None,
-    mode: str | None,
+    mode: Mode | None,
     explain: bool,
     release_id: str | None,
     is_json: bool,

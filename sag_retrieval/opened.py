@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from sag_retrieval.models.open import open_chat, open_embedder
 from sag_retrieval.models.protocols import ChatModel
@@ -64,7 +64,7 @@ class Release:
         """The language model of the settings; None for `offline`."""
         return open_chat(self._settings)
 
-    def search(
+    def search(  # noqa: PLR0913  the atomic search and its restrictions
         self,
         query: str,
         keys: Sequence[str] | None = None,
@@ -100,9 +100,7 @@ class Release:
     def searcher(self, method: str = "sag") -> Search:
         """Its search by one method, as evaluation and asking call it."""
 
-        def search(
-            text: str, keys: Sequence[str] = (), sql: str | None = None, top_k: int = 10
-        ) -> SearchResult:
+        def search(text: str, keys: Sequence[str] = (), sql: str | None = None, top_k: int = 10) -> SearchResult:
             return self.search(text, keys, sql, top_k, method=method)
 
         return search
@@ -165,15 +163,13 @@ class Release:
 
         scope = Scope(sql=sql, where=where, period=period)
         folder = Path(out) if out else None
-        return make_report(
-            self._reader, self._settings.home, scope=scope, options=options, out=folder, chat=self.chat
-        )
+        return make_report(self._reader, self._settings.home, scope=scope, options=options, out=folder, chat=self.chat)
 
     def close(self) -> None:
         """Let `sag releases prune` have it."""
         self._reader.close()
 
-    def __enter__(self) -> "Release":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -40,7 +40,10 @@ class Scope:
 
     def told(self) -> str:
         """The restriction in words; empty for everything."""
-        parts = [self.sql or "", json.dumps(self.where, ensure_ascii=False, sort_keys=True) if self.where else ""]
+        parts = [
+            self.sql or "",
+            json.dumps(self.where, ensure_ascii=False, sort_keys=True) if self.where else "",
+        ]
         return " · ".join(filter(None, parts))
 
     def conditions(self) -> list[str]:
@@ -102,7 +105,7 @@ def release_communities(
     return communities
 
 
-def make_report(  # noqa: PLR0913  a report has many sides
+def make_report(
     reader: Reader,
     home: Path,
     *,
@@ -129,7 +132,9 @@ def make_report(  # noqa: PLR0913  a report has many sides
         events_after=len(events),
         models=f"{chat.model_id if chat else 'offline'}, {reader.manifest.embedding_model}",
     )
-    series = home / "reports" / _hash(options.title, scope.told(), scope.period, asdict(options.cluster), options.language)
+    series = (
+        home / "reports" / _hash(options.title, scope.told(), scope.period, asdict(options.cluster), options.language)
+    )
     own = series / reader.manifest.release_id
     before = _before(series, own)
     previous = _previous(series / before) if before else None
@@ -155,7 +160,7 @@ def _previous(folder: Path) -> Previous:
     return Previous.of(read_communities(tables, ids), ids, folder.name)
 
 
-def _remember(series: Path, own: Path, before: str, communities: Communities, event_ids: list[str]) -> None:
+def _remember(series: Path, own: Path, before: str, communities: Communities, event_ids: Sequence[str]) -> None:
     shutil.rmtree(own / COMMUNITIES, ignore_errors=True)
     _write(own / COMMUNITIES, communities, event_ids)
     told = {"release": own.name, "previous": before}
@@ -163,7 +168,7 @@ def _remember(series: Path, own: Path, before: str, communities: Communities, ev
     (series / _LATEST).write_text(own.name, encoding="utf-8")
 
 
-def _write(folder: Path, communities: Communities, event_ids: list[str]) -> None:
+def _write(folder: Path, communities: Communities, event_ids: Sequence[str]) -> None:
     folder.mkdir(parents=True)
     for name, rows in communities_tables(communities, event_ids).items():
         pq.write_table(rows, folder / f"{name}.parquet", compression="zstd")
@@ -173,7 +178,7 @@ def _tables(folder: Path) -> dict[str, pa.Table]:
     return {name: pq.read_table(folder / f"{name}.parquet") for name in COMMUNITY_SCHEMAS}
 
 
-def _read(folder: Path, event_ids: list[str]) -> Communities:
+def _read(folder: Path, event_ids: Sequence[str]) -> Communities:
     return read_communities(_tables(folder), event_ids)
 
 

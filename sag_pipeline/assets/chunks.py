@@ -8,8 +8,12 @@ from sag_pipeline.work import Inputs, each
 from sag_retrieval.records import Chunk
 
 
-
-@dg.asset(group_name="read", deps=["documents", "summaries", "sections"], kinds={"parquet", "python"}, owners=["team:sag"])
+@dg.asset(
+    group_name="read",
+    deps=["documents", "summaries", "sections"],
+    kinds={"parquet", "python"},
+    owners=["team:sag"],
+)
 def chunks(context: dg.AssetExecutionContext, workshop: Workshop) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a chunk: whole sentences of one section, with the lines that are embedded before them."""
     return workshop.make(context, "chunks", each(_split))
@@ -17,4 +21,3 @@ def chunks(context: dg.AssetExecutionContext, workshop: Workshop) -> dg.Material
 
 def _split(inputs: Inputs) -> list[Chunk]:
     return split_chunks(inputs.one("documents"), inputs.tables["sections"])
-

@@ -9,11 +9,15 @@ from sag_pipeline.work import Inputs, each
 from sag_retrieval.records import Event
 
 
-
-@dg.asset(group_name="extract", deps=["documents", "summaries", "chunks"], kinds={"parquet", "python"}, owners=["team:sag"])
+@dg.asset(
+    group_name="extract",
+    deps=["documents", "summaries", "chunks"],
+    kinds={"parquet", "python"},
+    owners=["team:sag"],
+)
 def events(context: dg.AssetExecutionContext, workshop: Workshop) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row an event, read from its chunk, or taken as given with the document."""
-    return workshop.make(context, "events", each(_read))
+    return workshop.extract(context, "events", each(_read), lambda model, _: model.events())
 
 
 def _read(inputs: Inputs) -> list[Event]:
@@ -21,4 +25,3 @@ def _read(inputs: Inputs) -> list[Event]:
     if document.extraction is not None:
         return [event for found in given_events(document, chunks) for event in found.events]
     return [event for found in offline_events(document, chunks) for event in found]
-

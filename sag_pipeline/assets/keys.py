@@ -3,18 +3,23 @@
 import dagster as dg
 
 from sag_pipeline.offline.keys import offline_keys
-from sag_pipeline.resources import Workshop
+from sag_pipeline.resources import Workshop, index_in_force
 from sag_pipeline.steps.events import given_events
 from sag_pipeline.steps.keys import main_keys
 from sag_pipeline.work import Inputs, each
 from sag_retrieval.records import EventKey
 
 
-
-@dg.asset(group_name="extract", deps=["documents", "chunks", "events"], kinds={"parquet", "python"}, owners=["team:sag"])
+@dg.asset(
+    group_name="extract",
+    deps=["documents", "chunks", "events"],
+    kinds={"parquet", "python"},
+    owners=["team:sag"],
+)
 def keys(context: dg.AssetExecutionContext, workshop: Workshop) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a key of an event, as its document spells it, and one for what each chunk is mainly about."""
-    return workshop.make(context, "keys", each(_read))
+    index = index_in_force(workshop.settings())
+    return workshop.extract(context, "keys", each(_read), lambda model, store: model.keys(store, index))
 
 
 def _read(inputs: Inputs) -> list[EventKey]:
@@ -24,4 +29,3 @@ def _read(inputs: Inputs) -> list[EventKey]:
     else:
         found = offline_keys(document, chunks, inputs.tables["events"])
     return [*found, *main_keys(document, chunks)]
-

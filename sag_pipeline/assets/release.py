@@ -15,7 +15,17 @@ from sag_pipeline.tidy import tidy
 
 @dg.asset(
     group_name="publish",
-    deps=["documents", "summaries", "sections", "chunks", "events", "event_keys", "triples", "idf", "vectors"],
+    deps=[
+        "documents",
+        "summaries",
+        "sections",
+        "chunks",
+        "events",
+        "event_keys",
+        "triples",
+        "idf",
+        "vectors",
+    ],
     kinds={"duckdb", "lancedb"},
     owners=["team:sag"],
     check_specs=[dg.AssetCheckSpec(name, asset="release", blocking=True) for name in NAMES],

@@ -7,9 +7,8 @@ from sag_pipeline.steps.summaries import summarise
 from sag_pipeline.work import each
 
 
-
 @dg.asset(group_name="read", deps=["documents"], kinds={"parquet", "python"}, owners=["team:sag"])
 def summaries(context: dg.AssetExecutionContext, workshop: Workshop) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a document: its most telling sentences, or what a language model makes of them."""
-    return workshop.make(context, "summaries", each(lambda inputs: [summarise(inputs.one("documents"))]))
-
+    rules = each(lambda inputs: [summarise(inputs.one("documents"))])
+    return workshop.extract(context, "summaries", rules, lambda model, _: model.summaries())

@@ -9,8 +9,12 @@ from sag_pipeline.work import Inputs, each
 from sag_retrieval.records import Triple
 
 
-
-@dg.asset(group_name="extract", deps=["documents", "chunks", "events", "keys"], kinds={"parquet", "python"}, owners=["team:sag"])
+@dg.asset(
+    group_name="extract",
+    deps=["documents", "chunks", "events", "keys"],
+    kinds={"parquet", "python"},
+    owners=["team:sag"],
+)
 def triples(context: dg.AssetExecutionContext, workshop: Workshop) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a triple: given with the document, or derived from the keys that an event ties together."""
     return workshop.make(context, "triples", each(_read))
@@ -23,4 +27,3 @@ def _read(inputs: Inputs) -> list[Triple]:
         if given:
             return given
     return derive_triples(document.document_id, inputs.tables["events"], inputs.tables["keys"])
-

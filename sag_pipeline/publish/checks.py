@@ -102,7 +102,9 @@ def check_idf(keys: pa.Table) -> Check:
 def _check_vectors(folder: Path, manifest: Manifest) -> Check:
     for name, vectors in open_arrays(folder / "arrays").vectors.items():
         if vectors.dimension != manifest.dimension or vectors.row_count != manifest.counts[name]:
-            fault = f"{name}: {vectors.row_count} × {vectors.dimension}, not {manifest.counts[name]} × {manifest.dimension}"
+            fault = (
+                f"{name}: {vectors.row_count} × {vectors.dimension}, not {manifest.counts[name]} × {manifest.dimension}"
+            )
             return Check("vectors_finite", passed=False, message=fault)
         values = vectors.matrix if isinstance(vectors, DenseVectors) else getattr(vectors, "values", np.zeros(0))
         wrong = sum(int((~np.isfinite(values[i : i + 65_536])).sum()) for i in range(0, len(values), 65_536))

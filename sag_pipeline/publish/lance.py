@@ -1,4 +1,4 @@
-"""The Lance tables of a release: texts for full-text search by anyone, dense vectors with an index when they are many."""
+"""The Lance tables of a release: texts for full-text search, dense vectors with an index when they are many."""
 
 import os
 import shutil
@@ -55,7 +55,11 @@ def write_lance(folder: Path, source: LanceSource, previous: Path | None) -> Map
 
 
 def _schema(source: LanceSource) -> pa.Schema:
-    fields = [pa.field("id", pa.string()), pa.field("text_hash", pa.binary(16)), pa.field("text", pa.string())]
+    fields = [
+        pa.field("id", pa.string()),
+        pa.field("text_hash", pa.binary(16)),
+        pa.field("text", pa.string()),
+    ]
     if isinstance(source.vectors, DenseVectors):
         fields.append(pa.field("vector", pa.list_(pa.float32(), source.vectors.dimension)))
     return pa.schema(fields)
@@ -102,7 +106,9 @@ def _merge(before: Path, home: Path, source: LanceSource) -> bool:
         quoted = ", ".join(f"'{i}'" for i in gone[start : start + _IDS_A_DELETE].to_pylist())
         table.delete(f"id IN ({quoted})")
     if len(chosen) or len(gone):
-        with warnings.catch_warnings():  # other readers of older versions: there are none, the copy is not published yet
+        with (
+            warnings.catch_warnings()
+        ):  # other readers of older versions: there are none, the copy is not published yet
             warnings.filterwarnings("ignore", message="optimize\\(cleanup_older_than=0\\)", category=UserWarning)
             table.optimize(cleanup_older_than=timedelta(0))
     return True
@@ -129,11 +135,25 @@ def _calibrate(table: Any, source: LanceSource) -> Mapping[str, Any]:  # noqa: A
     recall, probes = 0.0, _PROBES[0]
     for probes in _PROBES:
         found = [
-            set(table.search(q).distance_type("cosine").nprobes(probes).refine_factor(3).select(["id", "_distance"])
-                .limit(50).to_arrow()["id"].to_pylist())
+            set(
+                table.search(q)
+                .distance_type("cosine")
+                .nprobes(probes)
+                .refine_factor(3)
+                .select(["id", "_distance"])
+                .limit(50)
+                .to_arrow()["id"]
+                .to_pylist()
+            )
             for q in questions
         ]
         recall = sum(len(f & t) / max(1, len(t)) for f, t in zip(found, truth, strict=True)) / len(truth)
         if recall >= _RECALL_GOAL:
             break
-    return {"kind": "IVF_SQ", "rows": len(ids), "nprobes": probes, "refine_factor": 3, "recall_at_50": round(recall, 4)}
+    return {
+        "kind": "IVF_SQ",
+        "rows": len(ids),
+        "nprobes": probes,
+        "refine_factor": 3,
+        "recall_at_50": round(recall, 4),
+    }

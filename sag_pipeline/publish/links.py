@@ -19,10 +19,16 @@ _DISTINCT = """
            count(*) FILTER (event_id[1] = 'e')::INTEGER AS event_count
     FROM raw_keys GROUP BY key_id ORDER BY key_id
 """
+_SAID = """
+    SELECT key_id, same_as FROM raw_keys
+    WHERE same_as IN (SELECT key_id FROM raw_keys WHERE value_string IS NOT NULL) AND value_string IS NOT NULL
+    ORDER BY 1, 2
+"""
 _LINKED = """
     SELECT DISTINCT event_id, coalesce(c.canonical, k.key_id) AS key_id
     FROM raw_keys k LEFT JOIN canonical c USING (key_id) ORDER BY 1, 2
 """
+
 
 def make_links(store: Store) -> dict[str, pa.Table]:
     """The tables of `LINK_TABLES` from the current keys of all documents."""
@@ -31,7 +37,8 @@ def make_links(store: Store) -> dict[str, pa.Table]:
         _collect(connection, store.scan("keys"))
         distinct = connection.sql(_DISTINCT).to_arrow_table()
         names = [normal_name(value) if value else "" for value in distinct["value_string"].to_pylist()]
-        rows = align_keys(_text_keys(distinct, names)).rows
+        said = connection.sql(_SAID).fetchall()
+        rows = align_keys(_text_keys(distinct, names), said=said).rows
         canonical = pa.table(
             {"key_id": [row.alias_key_id for row in rows], "canonical": [row.key_id for row in rows]},
             schema=pa.schema({"key_id": pa.string(), "canonical": pa.string()}),
@@ -86,9 +93,10 @@ def event_counts(linked: pa.Table) -> pa.Table:
 
 def _collect(connection: duckdb.DuckDBPyConnection, parts: Iterator[pa.Table]) -> None:
     connection.execute(
-        "CREATE TABLE raw_keys (event_id VARCHAR, key_id VARCHAR, key_type VARCHAR, value_string VARCHAR)"
+        "CREATE TABLE raw_keys "
+        "(event_id VARCHAR, key_id VARCHAR, key_type VARCHAR, value_string VARCHAR, same_as VARCHAR)"
     )
     for rows in parts:
         connection.register("rows", rows)
-        connection.execute("INSERT INTO raw_keys SELECT event_id, key_id, key_type, value_string FROM rows")
+        connection.execute("INSERT INTO raw_keys SELECT event_id, key_id, key_type, value_string, same_as FROM rows")
         connection.unregister("rows")

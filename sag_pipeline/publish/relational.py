@@ -91,12 +91,8 @@ def build_tables(path: Path, store: Store) -> None:
     try:
         _load(connection, store)
         for table, select in _STATEMENTS.items():
-            row = (
-                _KEEP.format(order=", ".join(ORDER[table])) if table in NUMBERED and table != "events" else ""
-            )
-            ordered = (
-                f"SELECT * FROM ({select.format(row=row)}) ORDER BY row" if table in NUMBERED else select
-            )
+            row = _KEEP.format(order=", ".join(ORDER[table])) if table in NUMBERED and table != "events" else ""
+            ordered = f"SELECT * FROM ({select.format(row=row)}) ORDER BY row" if table in NUMBERED else select
             connection.execute(f"CREATE TABLE {table} AS {ordered}")
         for table in (*_SCRATCH, *(t for (t,) in connection.execute(_RAW_TABLES).fetchall())):
             connection.execute(f"DROP TABLE {table}")
@@ -124,9 +120,7 @@ def _load(connection: duckdb.DuckDBPyConnection, store: Store) -> None:
 
 def _batches(tables: Iterator[pa.Table]) -> pa.RecordBatchReader:
     first = next(tables)
-    return pa.RecordBatchReader.from_batches(
-        first.schema, (batch for table in tables for batch in table.to_batches())
-    )
+    return pa.RecordBatchReader.from_batches(first.schema, (batch for table in tables for batch in table.to_batches()))
 
 
 def read_rows(path: Path, tables: tuple[str, ...]) -> dict[str, pa.Table]:

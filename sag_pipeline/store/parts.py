@@ -68,18 +68,14 @@ def by_document(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
         start = end
 
 
-def wasteful(
-    rows: Mapping[str, tuple[int, int]], *, purge: bool, dead_share: float, small: int, most: int
-) -> set[str]:
+def wasteful(rows: Mapping[str, tuple[int, int]], *, purge: bool, dead_share: float, small: int, most: int) -> set[str]:
     """Parts to rewrite, given each part's (live, all) rows.
 
     Parts with more than `dead_share` dead rows (with `purge`: with any), and, once more than `most` parts are smaller
     than `small` rows, those small ones together.
     """
     dead = {
-        part
-        for part, (live, total) in rows.items()
-        if live < total and (purge or total - live > dead_share * total)
+        part for part, (live, total) in rows.items() if live < total and (purge or total - live > dead_share * total)
     }
     little = {part for part, (live, _) in rows.items() if live < small}
     return dead | (little if len(little) > most else set())

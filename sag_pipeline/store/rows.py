@@ -54,9 +54,7 @@ def to_table(table: str, records: Sequence[Any]) -> pa.Table:
         [getattr(r.key if hasattr(r, "key") and not hasattr(r, name) else r, name) for r in records]
         for name in schema.names
     ]
-    return pa.Table.from_arrays(
-        [pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema
-    )
+    return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
 
 
 def from_table(table: str, rows: pa.Table) -> list[Any]:
@@ -66,7 +64,7 @@ def from_table(table: str, rows: pa.Table) -> list[Any]:
         return [record(**row) for row in rows.select(schema_of(table).names).to_pylist()]
     own = [f.name for f in fields(Key)]
     return [
-        EventKey(row["document_id"], row["event_id"], Key(**{name: row[name] for name in own}))
+        EventKey(row["document_id"], row["event_id"], Key(**{name: row[name] for name in own}), row["same_as"])
         for row in rows.to_pylist()
     ]
 

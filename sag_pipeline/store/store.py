@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 from filelock import FileLock, Timeout
@@ -15,6 +16,8 @@ from sag_pipeline.store.rows import content_hash, from_table, schema_of, to_tabl
 from sag_retrieval.errors import SourceError
 
 _DEAD_SHARE = 0.3
+_APPENDED = "+"
+"""First character of the ledger unit of rows that only grow."""
 _SMALL_PART, _MOST_SMALL_PARTS, _ROWS_A_PART = 20_000, 24, 200_000
 
 
@@ -133,7 +136,10 @@ class Store:
         return found
 
     def _places(self, table: str, documents: Sequence[str] | None = None) -> dict[str, list[str]]:
-        sql = "SELECT part, list(unit ORDER BY unit) FROM current c {} WHERE step = '{}' AND part <> '' GROUP BY 1 ORDER BY 1"
+        sql = (
+            "SELECT part, list(unit ORDER BY unit) FROM current c {} "
+            "WHERE step = '{}' AND part <> '' GROUP BY 1 ORDER BY 1"
+        )
         if documents is None:
             return dict(self.ledger.select(sql.format("", table)))  # type: ignore[arg-type]
         with self.ledger.registered("wanted", pa.table({"wanted_id": pa.array(documents, pa.string())})):
@@ -143,7 +149,8 @@ class Store:
         """All current rows of a table, a part at a time, in a stable order; at least one, maybe empty, table."""
         yield schema_of(table).empty_table()
         for part, members in self._places(table).items():
-            yield of_documents(self._parts.read(table, part), members)
+            rows = self._parts.read(table, part)
+            yield rows if members[0].startswith(_APPENDED) else of_documents(rows, members)
 
     def whole(self, table: str) -> pa.Table | None:
         """A table that is kept whole, or None before it was made."""
@@ -152,9 +159,7 @@ class Store:
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def commit(
-        self, step: Step, outcomes: Sequence[Outcome], sources: Mapping[str, Entry] | None = None
-    ) -> None:
+    def commit(self, step: Step, outcomes: Sequence[Outcome], sources: Mapping[str, Entry] | None = None) -> None:
         """Write one part with the rows of all outcomes, then put them in force, all or none.
 
         `sources` gives the documents step's entries their source, path and line.
@@ -181,6 +186,13 @@ class Store:
             ]
         )
 
+    def append(self, table: str, rows: pa.Table) -> None:
+        """Add rows to a table that only grows, such as `calls`; no rows add nothing."""
+        if not rows.num_rows:
+            return
+        part = self._parts.write(table, rows, [uuid4().hex])
+        self.ledger.commit([Entry(f"{_APPENDED}{part}", table, "done", part=part, row_count=rows.num_rows, output_hash=part)])
+
     def commit_whole(self, table: str, rows: pa.Table, input_hash: str) -> None:
         """Replace a table that is kept whole."""
         part = self._parts.write(table, rows, [input_hash])
@@ -201,14 +213,10 @@ class Store:
             part: (sum(entries[unit].row_count for unit in units), self._parts.row_count(table, part))
             for part, units in places.items()
         }
-        chosen = wasteful(
-            counts, purge=purge, dead_share=_DEAD_SHARE, small=_SMALL_PART, most=_MOST_SMALL_PARTS
-        )
+        chosen = wasteful(counts, purge=purge, dead_share=_DEAD_SHARE, small=_SMALL_PART, most=_MOST_SMALL_PARTS)
         for group in _groups(sorted(chosen), counts):
             units = [unit for part in group for unit in places[part]]
-            rows = pa.concat_tables(
-                [of_documents(self._parts.read(table, part), places[part]) for part in group]
-            )
+            rows = pa.concat_tables([of_documents(self._parts.read(table, part), places[part]) for part in group])
             part = self._parts.write(table, rows, [f"{u}|{entries[u].output_hash}" for u in units])
             self.ledger.commit([replace(entries[unit], part=part) for unit in units])
         unused = self._parts.names(table) - set(self._places(table))

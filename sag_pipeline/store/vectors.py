@@ -110,9 +110,7 @@ class VectorStore:
             return raw.reshape(len(rows), self._dimension)
         indices = rows["indices"].combine_chunks().flatten().to_numpy().astype(np.int32)
         starts = values.offsets.to_numpy()
-        return csr_array(
-            (values.flatten().to_numpy(), indices, starts - starts[0]), shape=(len(rows), self._dimension)
-        )
+        return csr_array((values.flatten().to_numpy(), indices, starts - starts[0]), shape=(len(rows), self._dimension))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +130,7 @@ class _Places:
         position = np.concatenate([np.arange(len(p)) for p in parts])
         return cls(ids, part[first], position[first])
 
-    def find(
-        self, wanted: VectorIds
-    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def find(self, wanted: VectorIds) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Numbers of the wanted ids that are there, and the part and position of each."""
         if not len(self.ids):
             return np.empty(0, np.intp), self.part, self.position

@@ -24,7 +24,7 @@ def prune_releases(home: Path, *, keep: int = 3, grace_hours: float = 24.0, now:
 
 
 def _delete(folder: Path, manifest: Manifest) -> bool:
-    """Delete a release unless a reader holds its manifest; no reader can take hold of it any more after the first step."""
+    """Delete a release unless a reader holds its manifest; without it no other can take hold."""
     path = folder / manifest.release_id
     with (path / "manifest.json").open("rb") as held:
         try:

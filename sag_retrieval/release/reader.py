@@ -109,7 +109,8 @@ class _LanceNearest:
             .to_arrow()["id"]
             .to_pylist()
         )
-        return order[np.searchsorted(ids, np.array(found, dtype="S"))].astype(np.int32)
+        rows: Rows = order[np.searchsorted(ids, np.array(found, dtype="S"))].astype(np.int32)
+        return rows
 
 
 def open_reader(home: Path, release: str | None, open_embedder: OpenEmbedder) -> Reader:

@@ -94,7 +94,7 @@ def test_a_removed_document_is_nowhere_any_more(home, source, tmp_path):
     assert "quill.md" not in documents_found(home, "Who founded Quill Instruments? Mara Voss")
     for table in ("documents", "sections", "chunks", "events"):
         assert not any("quill.md" in row for row in rows(home, table)), table
-    tables = [path for path in (home / "tables").rglob("*.parquet")]
+    tables = list((home / "tables").rglob("*.parquet"))
     assert all("Mara Voss" not in str(duckdb.read_parquet(str(p)).fetchall()) for p in tables)
 
 

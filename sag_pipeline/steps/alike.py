@@ -136,7 +136,7 @@ def may_be_same(one: str, other: str) -> bool:
     if _DIGITS.findall(one) != _DIGITS.findall(other):
         return False
     if is_cjk(one) or is_cjk(other):
-        return _same_but_order(one, other)
+        return compact_name(one) == compact_name(other)
     mine, theirs = ({spelling(word) for word in name.split()} - _WEAK for name in (one, other))
     left, right = mine - theirs, theirs - mine
     if any(words & left and words & right for words in _OPPOSITES):
@@ -148,10 +148,6 @@ def may_be_same(one: str, other: str) -> bool:
     if len(left) == len(right) == 1:
         return _lacks_a_letter(left.pop(), right.pop())
     return False
-
-
-def _same_but_order(one: str, other: str) -> bool:
-    return sorted(compact_name(one)) == sorted(compact_name(other)) and one[:1] != other[:1]
 
 
 def _lacks_a_letter(one: str, other: str) -> bool:

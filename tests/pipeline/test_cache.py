@@ -186,7 +186,7 @@ def test_after_kill_9_no_finished_call_is_paid_twice(tmp_path: Path):
     path = tmp_path / "answers.sqlite"
     with ChatServer(echo, delay=0.02) as server:
         command = [sys.executable, "-c", _CHILD, server.base_url, str(path)]
-        for lines in (1, 30, 50):
+        for lines in (1, 50):
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
                 assert child.stdout is not None
                 for _ in range(lines):
@@ -199,7 +199,7 @@ def test_after_kill_9_no_finished_call_is_paid_twice(tmp_path: Path):
     finished = [call.prompt for call in server.finished]
     assert used == [str(n) for n in range(120)]
     assert len(kept) == 120
-    assert len(finished) - len(set(finished)) <= 3 * 6  # only what was on the wire when a process died
+    assert len(finished) - len(set(finished)) <= 2 * 6  # only what was on the wire when a process died
 
 
 def test_a_replay_gives_the_recorded_answers_and_equal_runs_equal_bytes(tmp_path: Path):

@@ -19,200 +19,22 @@ _NEXT_WORD = re.compile(r"[\s\"'“‘(\[*_]*(\w+)")
 _ONLY_NUMBER = re.compile(r"[\W\d_]*(?:[A-Za-z]|[IVXLC]{1,5})?[\W\d_]*")
 _ACRONYM = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]")
 
-_NEVER_ENDS = frozenset(
-    [
-        "mr",
-        "mrs",
-        "ms",
-        "mx",
-        "dr",
-        "prof",
-        "rev",
-        "hon",
-        "st",
-        "ste",
-        "gen",
-        "col",
-        "capt",
-        "cpt",
-        "lt",
-        "sgt",
-        "maj",
-        "cmdr",
-        "adm",
-        "gov",
-        "sen",
-        "rep",
-        "pres",
-        "messrs",
-        "mme",
-        "mlle",
-        "fr",
-        "sr",
-        "mt",
-        "ft",
-        "no",
-        "nos",
-        "vol",
-        "vols",
-        "pp",
-        "p",
-        "ch",
-        "chap",
-        "sec",
-        "art",
-        "fig",
-        "figs",
-        "eq",
-        "tab",
-        "ref",
-        "cf",
-        "vs",
-        "v",
-        "e.g",
-        "i.e",
-        "viz",
-        "approx",
-        "ca",
-        "c",
-        "dept",
-        "est",
-        "al",
-        "ed",
-        "eds",
-        "trans",
-        "jan",
-        "feb",
-        "mar",
-        "apr",
-        "jun",
-        "jul",
-        "aug",
-        "sep",
-        "sept",
-        "oct",
-        "nov",
-        "dec",
-        "mon",
-        "tue",
-        "wed",
-        "thu",
-        "fri",
-        "sat",
-        "sun",
-        "cit",
-        "op",
-        "ibid",
-        "incl",
-    ]
+_NEVER_ENDS = re.compile(
+    "mr|mrs|ms|mx|dr|prof|rev|hon|st|ste|gen|col|capt|cpt|lt|sgt|maj|cmdr|adm|gov|sen|rep|pres|messrs|mme|mlle|fig|fr|sr"
+    "|mt|ft|no|nos|vol|vols|pp|p|ch|chap|sec|art|figs|eq|tab|ref|cf|vs|v|e.g|i.e|viz|approx|ca|c|dept|est|al|ed|eds|trans"
+    "|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|cit|op|ibid|incl",
+    re.IGNORECASE,
 )
-_SELDOM_ENDS = frozenset(
-    [
-        "inc",
-        "ltd",
-        "co",
-        "corp",
-        "plc",
-        "llc",
-        "bros",
-        "jr",
-        "sr",
-        "esq",
-        "etc",
-        "ph.d",
-        "m.d",
-        "b.a",
-        "m.a",
-        "b.sc",
-        "m.sc",
-        "a.m",
-        "p.m",
-        "u.s",
-        "u.k",
-        "u.n",
-        "e.u",
-        "d.c",
-        "ave",
-        "blvd",
-    ]
+_SELDOM_ENDS = re.compile(
+    "inc|ltd|co|corp|plc|llc|bros|jr|sr|esq|etc|ph.d|m.d|b.a|m.a|b.sc|m.sc|a.m|p.m|u.s|u.k|u.n|e.u|d.c|ave|blvd",
+    re.IGNORECASE,
 )
-_STARTERS = frozenset(
-    [
-        "the",
-        "a",
-        "an",
-        "in",
-        "on",
-        "at",
-        "by",
-        "for",
-        "from",
-        "with",
-        "it",
-        "its",
-        "he",
-        "she",
-        "they",
-        "we",
-        "i",
-        "you",
-        "his",
-        "her",
-        "their",
-        "our",
-        "this",
-        "that",
-        "these",
-        "those",
-        "there",
-        "but",
-        "and",
-        "or",
-        "so",
-        "yet",
-        "however",
-        "although",
-        "though",
-        "when",
-        "while",
-        "if",
-        "after",
-        "before",
-        "as",
-        "since",
-        "during",
-        "because",
-        "then",
-        "thus",
-        "therefore",
-        "meanwhile",
-        "moreover",
-        "furthermore",
-        "in",
-        "addition",
-        "one",
-        "two",
-        "three",
-        "some",
-        "many",
-        "most",
-        "all",
-        "both",
-        "each",
-        "no",
-        "not",
-        "what",
-        "who",
-        "where",
-        "why",
-        "how",
-        "once",
-        "until",
-        "unless",
-        "under",
-        "over",
-        "between",
-    ]
+_STARTERS = re.compile(
+    "the|a|an|in|on|at|by|for|from|with|it|its|he|she|they|we|i|you|his|her|their|our|this|that|these|those|there|but|and|or"
+    "|so|yet|however|although|though|when|while|if|after|before|as|since|during|because|then|thus|therefore|meanwhile"
+    "|moreover|furthermore|one|two|three|some|many|most|all|both|each|no|not|what|who|where|why|how|once|until|unless|under"
+    "|over|between",
+    re.IGNORECASE,
 )
 
 
@@ -282,10 +104,9 @@ def _full_stop_ends(text: str, first: int, mark: re.Match[str]) -> bool:
         return False
     found = _LAST_WORD.search(text[max(first, mark.start() - 20) : mark.start()])
     word = found[0].lstrip("'’-.") if found else ""
-    folded = word.lower()
-    if folded in _NEVER_ENDS:
+    if _NEVER_ENDS.fullmatch(word):
         return False
-    if folded in _SELDOM_ENDS or _ACRONYM.fullmatch(word):
+    if _SELDOM_ENDS.fullmatch(word) or _ACRONYM.fullmatch(word):
         return _starts_sentence(text, mark.end())
     if len(word) == 1 and word.isupper() and not _is_cjk(word):
         return word == "I" and _starts_sentence(text, mark.end())
@@ -294,7 +115,7 @@ def _full_stop_ends(text: str, first: int, mark: re.Match[str]) -> bool:
 
 def _starts_sentence(text: str, position: int) -> bool:
     following = _NEXT_WORD.match(text, position)
-    return following is None or following[1].lower() in _STARTERS
+    return following is None or _STARTERS.fullmatch(following[1]) is not None
 
 
 def _is_cjk(character: str) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from sag_pipeline.offline.mentions import Mention
 from sag_retrieval.text import is_cjk
@@ -26,7 +27,7 @@ def aliases(text: str, mentions: Sequence[Mention]) -> Iterator[tuple[int, int]]
     named = [row for row, mention in enumerate(mentions) if mention.key_type in _NAMES]
     name: int | None = None
     is_said = False
-    for before, row in zip(named, named[1:], strict=False):
+    for before, row in pairwise(named):
         one, other = mentions[before], mentions[row]
         between = text[one.end : other.start]
         opened = _OPENS.fullmatch(between)

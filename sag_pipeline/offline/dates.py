@@ -12,7 +12,7 @@ DAY = "day"
 _NEAR = 400
 """A day without a year takes the last year named at most so many characters before it."""
 
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?"
     r"|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)\b\.?"
@@ -31,7 +31,8 @@ _FORMS = re.compile(
     | \b(?P<d5>3[01]|[12]?\d)(?:st|nd|rd|th)?\s?(?:,|of)?\s?(?P<m5>{_MONTH})(?:,?\s?(?P<y5>{_YEAR})\b)?
     | \b(?P<m6>{_MONTH}),?\s(?:of\s)?(?P<y6>{_YEAR})\b
     | (?<![\d.])(?P<compact>(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))(?![\d.])
-    | (?<![\w$€£¥.,#/-])(?:FY\s?)?(?P<y7>1[5-9]\d\d|20\d\d)(?:(?=[–—-](?:\d\d|\d{{4}})\b)|(?![\w%/]|[.,-]\d|-\w))(?!\s?[%°])
+    | (?<![\w$€£¥.,#/-])(?:FY\s?)?(?P<y7>1[5-9]\d\d|20\d\d)
+        (?:(?=[–—-](?:\d\d|\d{{4}})\b)|(?![\w%/]|[.,-]\d|-\w))(?!\s?[%°])
     | (?<=\d\d\d\d[–—-])(?P<y8>1[5-9]\d\d|20\d\d)\b)
     """,
     re.VERBOSE,

@@ -8,7 +8,8 @@ from sag_pipeline.offline.aliases import aliases
 from sag_pipeline.offline.dates import dates
 from sag_pipeline.offline.matching import NameIndex, outside
 from sag_pipeline.offline.mentions import Mention
-from sag_pipeline.offline.names import ENTITY, names
+from sag_pipeline.offline.names import names
+from sag_pipeline.offline.names_en import ENTITY
 from sag_pipeline.offline.quantities import quantities
 from sag_pipeline.offline.topics import topics
 from sag_pipeline.steps.keys import make_key, title_key
@@ -49,8 +50,10 @@ def offline_keys(document: Document, chunks: Sequence[Chunk], events: Sequence[E
             rows = range(bisect_left(starts, event.start), bisect_left(starts, event.end))
             own = [mentions[row] for row in rows if mentions[row].end <= event.end]
         same_as = _same_as(text, own)
-        for key in _keys(title, own, event.content):
-            found.append(EventKey(document.document_id, event.event_id, key, same_as.get(key.key_id)))
+        found += [
+            EventKey(document.document_id, event.event_id, key, same_as.get(key.key_id))
+            for key in _keys(title, own, event.content)
+        ]
     return found
 
 

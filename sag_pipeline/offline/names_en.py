@@ -1,9 +1,10 @@
 """Names in English text: capitalised runs, with what they seem to be called by their form alone."""
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from sag_pipeline.offline import words_en as lists
@@ -18,12 +19,13 @@ _WORD = (
     rf"(?:[{_UPPER}][{_LETTER}&+_]*(?:['’.-](?=[{_LETTER}])[{_LETTER}&+]+)*"
     rf"|[a-z]{{1,2}}[A-Z][{_LETTER}]+|\d+[-.]?[A-Z][{_LETTER}.-]*[{_LETTER}])"
 )
-_CODE = rf"(?:[a-z]{{2,}}\d{{2,}}|\d{{2,}}(?!(?:st|nd|rd|th|s|km|kg|cm|mm|ml|mg|kw|mw|am|pm|bn|mn)\b)[a-z]{{2,}})(?![{_LETTER}-])"
+_NOT_CODE = r"(?!(?:st|nd|rd|th|s|km|kg|cm|mm|ml|mg|kw|mw|am|pm|bn|mn)\b)"
+_CODE = rf"(?:[a-z]{{2,}}\d{{2,}}|\d{{2,}}{_NOT_CODE}[a-z]{{2,}})(?![{_LETTER}-])"
 _JOINER = r"(?:of|of\sthe|de|del|der|van|von|da|di|la|le|al|bin|for|for\sthe|&)"
 _NAME = re.compile(
     rf"(?<![{_LETTER}_.@/$'’-])(?:{_CODE}|(?:{_WORD}|(?:[A-Z]\.\s?){{1,3}}{_WORD})"
     rf"(?:(?:[ \t]|[ \t]?\n)(?:{_JOINER}[ \t])?(?:[A-Z]\.(?=\s?[{_UPPER}])|{_WORD})"
-    rf"|(?<=[A-Za-z])\s\d{{1,4}}[A-Za-z]?\b(?![.,]?\d|\s?%))*)"
+    rf"|(?<=[A-Za-z])\s\d{{1,4}}[A-Za-z]?\b(?![.,]?\d|\s?%|\s(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)))*)"
     r"(?:,?\s(?:Inc|Ltd|Jr|Sr|Corp|Co)\b\.?)?"
 )
 _LINK = re.compile(r"\s(?:of|for)(?:\sthe)?\s")
@@ -67,7 +69,7 @@ def english_names(text: str, sentence_starts: Sequence[int]) -> list[Name]:
         name
         for run in _NAME.finditer(text)
         if not _is_shouted(text, run.start())
-        for name in _clean(text, run, is_first=_is_first(text, run.start(), sentence_starts))
+        for name in _clean(text, run, sentence_starts)
     ]
     sure = {name.text for name in found if name.is_sure and not name.is_first}
     sure_words = {word for name in sure if name_type(name) == PERSON for word in name.split()}
@@ -96,7 +98,7 @@ def name_type(name: str) -> str:
         return ENTITY if folded in lists.FIRST_NAMES else PLACE
     if last in lists.ORGANISATIONS or (len(words) > 2 and words[1] == "of" and first in lists.ORGANISATION_OF):  # noqa: PLR2004
         return ORGANISATION if len(words) > 1 else ENTITY
-    if len(words) > 1 and (last in lists.PLACES or first in lists.PLACE_FIRST):
+    if len(words) > 1 and words[0].isalpha() and (last in lists.PLACES or first in lists.PLACE_FIRST):
         return PLACE
     if _is_person(words):
         return PERSON
@@ -138,12 +140,17 @@ def _without_first_word(name: Name, sure: set[str]) -> Name:
     return name
 
 
-def _clean(text: str, run: re.Match[str], *, is_first: bool) -> Iterator[Name]:
-    for start, end in _parts(text, run.start(), run.end()):
-        name = _trimmed(text, start, end, is_first=is_first)
-        if name is not None:
-            yield name
-        is_first = False
+def _clean(text: str, run: re.Match[str], sentence_starts: Sequence[int]) -> Iterator[Name]:
+    """The names of a run; one over the border of two lines of a form is cut there."""
+    inside = sentence_starts[bisect_right(sentence_starts, run.start()) : bisect_left(sentence_starts, run.end())]
+    borders = [run.start(), *inside, run.end()]
+    for first, last in pairwise(borders):
+        is_first = _is_first(text, first, sentence_starts)
+        for start, end in _parts(text, first, last):
+            name = _trimmed(text, start, end, is_first=is_first)
+            if name is not None:
+                yield name
+            is_first = False
 
 
 def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -22,7 +22,10 @@ def _either(words: Iterable[str]) -> str:
 
 
 _SURNAME = f"(?:{_either(lists.DOUBLE_SURNAMES)}|[{''.join(sorted(lists.SURNAMES))}])"
-_NEVER_GIVEN = "的了在与或由被对向从是把给到等该此这那并后前但每均已曾也都就还只再更最很不未无有使让们个位元月日时者所我你他她它说问答将为及"
+_NEVER_GIVEN = (
+    "的了在与或由被对向从是把给到等该此这那并后前但每均已曾也都就还只再更最很不未无有使让们个位"
+    "元月日时者所我你他她它说问答将为及"
+)
 _GIVEN_CHARACTER = f"(?![{_NEVER_GIVEN}和])[{_HAN}]"
 _GIVEN = f"(?:某某?|{_GIVEN_CHARACTER}(?:(?![{_NEVER_GIVEN}])[{_HAN}])?)"
 """One or two characters, two if what follows allows both; `和` may be the second."""
@@ -72,8 +75,10 @@ _MEASURE = re.compile(
     r"[\d.]+\s?[x×]?[\d.]*\s?(?:[a-zµ°]{1,3}|[A-Z]|mmHg|MMBtu|MB|GB|TB|kHz|MHz|GHz|kW|MW|GW|kWh|MWh|GWh|mAh)"
     r"|[\d.]*[a-zA-Zµ]{0,4}/[a-zA-Z\d]{1,3}|\d+\.\s.*|[\d/]+mmHg"
 )
+_LATIN_WORD = re.compile(
+    "km|cm|mm|kg|mg|ml|mmhg|kwh|mw|gw|kw|hz|ghz|mhz|db|ph|vs|etc|www|https?|com|cn|pdf", re.IGNORECASE
+)
 _GOES_ON_LATIN = re.compile(r"\s[a-z]")
-_UNITS = frozenset("km cm mm kg mg ml mmhg kwh mw gw kw hz ghz mhz db ph vs etc www http https com cn pdf".split())
 _SHORT_QUOTE = 2
 """A quoted name of so few characters needs a noun before it (台风“木兰”) or 是 behind it."""
 _NAMED_BEFORE = re.compile(rf"(?![如的是为和与或及])[{_HAN}]\Z")
@@ -188,6 +193,6 @@ def _latin(text: str) -> Iterator[Mention]:
 
 
 def _is_latin_name(name: str) -> bool:
-    if _MEASURE.fullmatch(name) or name.lower() in _UNITS:
+    if _MEASURE.fullmatch(name) or _LATIN_WORD.fullmatch(name):
         return False
     return any(map(str.isupper, name)) or (any(map(str.isalpha, name)) and any(map(str.isdigit, name)))

@@ -17,10 +17,10 @@ _NUMBER = re.compile(
 )
 _CHINESE = re.compile(r"[\u3400-\u9fff]{2,8}")
 _ENGLISH = re.compile(r"[a-z]{3,}(?:[ -][a-z]{3,}){0,2}")
-_GENERIC = frozenset(
-    """introduction background summary conclusion conclusions overview contents notes references appendix details
-    history general other results discussion abstract preface basic information note list name
-    前言 引言 背景 概述 概况 总结 结论 目录 附录 附件 其他 其它 说明 备注 摘要 简介 基本信息 内容 正文 参考文献 结语""".split()
+_GENERIC = re.compile(
+    "introduction|background|summary|conclusions?|overview|contents|notes?|references|appendix|details|history|general"
+    "|other|results|discussion|abstract|preface|basic|information|list|name"
+    "|前言|引言|背景|概述|概况|总结|结论|目录|附录|附件|其他|其它|说明|备注|摘要|简介|基本信息|内容|正文|参考文献|结语"
 )
 
 
@@ -44,4 +44,4 @@ def _term(line: str) -> str:
     """What a heading names, if it is short enough to be a term; empty otherwise."""
     words = _NUMBER.sub("", bare_heading(line), count=1).strip()
     pattern = _CHINESE if is_cjk(words) else _ENGLISH
-    return words if pattern.fullmatch(words) and words not in _GENERIC else ""
+    return words if pattern.fullmatch(words) and not _GENERIC.fullmatch(words) else ""

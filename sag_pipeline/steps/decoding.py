@@ -41,7 +41,7 @@ def decode(payload: bytes) -> str:
 
 
 def clean(text: str) -> str:
-    """The text as documents keep it: `\\n` for every line break, no control characters, composed (NFC)."""
+    """The text as documents keep it: line feeds for every line break, no control characters, composed (NFC)."""
     text = _CONTROLS.sub("", _BREAKS.sub("\n", text))
     return unicodedata.normalize("NFC", _SURROGATES.sub("\ufffd", text))
 

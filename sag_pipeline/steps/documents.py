@@ -27,7 +27,7 @@ class FieldError(ValueError):
 def parse_document(raw: RawDocument) -> Document | Quarantined:
     """The document, or why it is put aside. Never raises for what a file holds.
 
-    The title is the given one, else the first heading, else the file's stem. Text has `\\n` for line breaks, no control
+    The title is the given one, else the first heading, else the file's stem. Text has line feeds for breaks, no control
     characters, composed characters; offsets count from there. `version` is the hash of all that steps read, so two
     spellings of one JSON line are one version.
 

@@ -58,7 +58,7 @@ class _Places:
         row = bisect_right(self._starts, start) - 1
         if start >= 0 and row >= 0 and start + len(content) <= self._chunks[row].end:
             return row, (start, start + len(content))
-        weight: Counter[int] = Counter()
+        weight: defaultdict[int, float] = defaultdict(float)
         for term in sorted(set(tokens(content))):
             rows = self._rows_of.get(term, ())
             for own in rows:

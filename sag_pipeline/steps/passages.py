@@ -24,8 +24,10 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Characters: of a passage, of a block that stays whole, of a last passage that joins the one before, and of a
-    passage that a heading ends.
+    """Lengths in characters.
+
+    Of a passage, of a block that stays whole, of a last passage that joins the one before, and of the least passage
+    that a heading ends.
     """
 
     passage: int
@@ -62,8 +64,10 @@ def text_units(text: str) -> list[Unit]:
 
 
 def pack(text: str, units: Sequence[Unit], sizes: Sizes) -> list[Passage]:
-    """Passages of one section's units: each as full as its size allows; a heading
-    starts one and goes with what follows, unless the passage before is still short."""
+    """Passages of one section's units, each as full as its size allows.
+
+    A heading starts a passage and goes with what follows, unless the passage before is still short.
+    """
     packing = _Packing(text, sizes)
     for unit in units:
         for part in _parts(text, unit, sizes):

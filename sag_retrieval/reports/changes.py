@@ -28,10 +28,7 @@ class Previous:
         return cls(
             release=release,
             titles={each.community_id: each.title for each in finest},
-            members={
-                each.community_id: frozenset(event_ids[row] for row in each.members.tolist())
-                for each in finest
-            },
+            members={each.community_id: frozenset(event_ids[row] for row in each.members.tolist()) for each in finest},
         )
 
 
@@ -70,9 +67,7 @@ def compare(communities: Sequence[Community], events: EventTable, previous: Prev
 
     """
     home = {event: old for old, members in previous.members.items() for event in members}
-    now = {
-        each.community_id: {events.event_ids[row] for row in each.members.tolist()} for each in communities
-    }
+    now = {each.community_id: {events.event_ids[row] for row in each.members.tolist()} for each in communities}
     titles = {each.community_id: each.title for each in communities}
     heirs = _heirs(now, home, previous)
     found = [
@@ -131,6 +126,4 @@ def _change(
     else:
         status = "split"
         sources = [Counter(home[event] for event in sorted(members) if event in home).most_common(1)[0][0]]
-    return Change(
-        key, title, status, len(members), added, removed, tuple(previous.titles[old] for old in sources)
-    )
+    return Change(key, title, status, len(members), added, removed, tuple(previous.titles[old] for old in sources))

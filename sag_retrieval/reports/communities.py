@@ -41,9 +41,7 @@ def build_communities(
     if not len(events):
         return Communities(communities=(), quality=())
     groups = _levels(events, edges, options)
-    ids = [
-        [community_id(level, names) for names in _names(events, group)] for level, group in enumerate(groups)
-    ]
+    ids = [[community_id(level, names) for names in _names(events, group)] for level, group in enumerate(groups)]
     parents = [_parents(fine, coarse) for fine, coarse in pairwise(groups)]
     communities: list[Community] = []
     quality = []

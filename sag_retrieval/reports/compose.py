@@ -66,9 +66,7 @@ def compose(
 
 def _empty(draft: Draft) -> Content:
     options, labels = draft.options, draft.labels
-    counts = labels.empty_counts.format(
-        before=f"{options.events_before:,}", after=f"{options.events_after:,}"
-    )
+    counts = labels.empty_counts.format(before=f"{options.events_before:,}", after=f"{options.events_after:,}")
     return Content(
         title=_title(draft),
         report_id=_report_id(draft),
@@ -81,12 +79,7 @@ def _empty(draft: Draft) -> Content:
 
 
 def _listed(themes: tuple[Theme, ...]) -> set[int]:
-    return {
-        each.row
-        for theme in themes
-        for article in theme.articles
-        for each in (*article.typical, *article.rest)
-    }
+    return {each.row for theme in themes for article in theme.articles for each in (*article.typical, *article.rest)}
 
 
 def _title(draft: Draft) -> str:
@@ -96,9 +89,7 @@ def _title(draft: Draft) -> str:
 def _report_id(draft: Draft) -> str:
     options = draft.options
     before = draft.previous.release if draft.previous else ""
-    return make_id(
-        "r", options.release, options.scope, options.period, options.cluster, options.title, before
-    )
+    return make_id("r", options.release, options.scope, options.period, options.cluster, options.title, before)
 
 
 def _headline(draft: Draft) -> str:

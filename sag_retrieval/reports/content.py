@@ -215,6 +215,4 @@ class Content:
     @property
     def articles(self) -> tuple[Article, ...]:
         """All articles by number."""
-        return tuple(
-            sorted((each for theme in self.themes for each in theme.articles), key=lambda a: a.number)
-        )
+        return tuple(sorted((each for theme in self.themes for each in theme.articles), key=lambda a: a.number))

@@ -130,9 +130,7 @@ def page_language(events: EventTable, options: ReportOptions) -> str:
     return str(languages.most_common(1)[0][0])
 
 
-def choose_themes(
-    communities: Communities, ranked: Sequence[Community]
-) -> tuple[dict[str, int], tuple[str, ...]]:
+def choose_themes(communities: Communities, ranked: Sequence[Community]) -> tuple[dict[str, int], tuple[str, ...]]:
     """Theme number of each ranked community, and the titles of the themes.
 
     Themes are communities of the level above that hold two or more ranked ones: the largest five. All else is

@@ -123,9 +123,7 @@ def draw_timeline(draft: Draft, articles: Sequence[Article], listed: Collection[
         )
         for i, article in enumerate(shown)
     )
-    years = tuple(
-        (round(_LEFT + i * step, 1), each.year) for i, each in enumerate(timeline.columns) if each.year
-    )
+    years = tuple((round(_LEFT + i * step, 1), each.year) for i, each in enumerate(timeline.columns) if each.year)
     return TimelineView(
         width=1000.0,
         height=top + len(shown) * _ROW + 18,

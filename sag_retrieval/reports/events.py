@@ -34,10 +34,15 @@ class Chunks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keys:
-    """Keys by row: type and value as a reader sees it."""
+    """Keys by row: type, value as a reader sees it, and whether it is a text (None: all are), not a figure."""
 
     types: Sequence[str]
     values: Sequence[str]
+    is_text: Flags | None = None
+
+    def can_name(self, row: int) -> bool:
+        """Whether a community may be named by this key."""
+        return self.is_text is None or bool(self.is_text[row])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +81,18 @@ class EventTable:
         """Row of each event's document."""
         return self.chunks.document[self.chunk]
 
-    def incidence(self, key_types: Sequence[str] = ()) -> csr_array:
-        """Shape (events, keys), 1 where the event carries the key; only keys of the given types, if any."""
+    def incidence(self, key_types: Sequence[str] = (), without: Sequence[str] = ()) -> csr_array:
+        """Shape (events, keys), 1 where the event carries the key.
+
+        Args:
+            key_types: Only keys of these types; empty: of every type.
+            without: No keys of these types.
+
+        """
         event, key = self.links.event, self.links.key
-        if key_types:
-            wanted = np.array([kind in set(key_types) for kind in self.keys.types], dtype=bool)
+        if key_types or without:
+            chosen_types = set(key_types or self.keys.types) - set(without)
+            wanted = np.array([kind in chosen_types for kind in self.keys.types], dtype=bool)
             chosen = wanted[key] if len(key) else np.zeros(0, dtype=bool)
             event, key = event[chosen], key[chosen]
         shape = (len(self), len(self.keys.values))

@@ -34,6 +34,7 @@ def _parameters(draft: Draft) -> str:
         "threshold": options.threshold,
         "idf": draft.labels.yes if options.use_idf else draft.labels.no,
         "key types": ", ".join(options.key_types) or draft.labels.everything,
+        "without": ", ".join(options.without_key_types) or "–",
         "resolution": f"{options.resolution_for(len(draft.events)):g}",
         "level ratio": options.level_ratio,
         "strongest": options.strongest,

@@ -10,6 +10,8 @@ from sag_retrieval.reports.events import Chunks, Documents, EventTable, Flags, K
 def event_table(index: Index, allowed: Flags | None = None) -> EventTable:
     """The events whose flag is set (None: all), with chunks, documents, keys and vectors, in release order.
 
+    Flags are left out of the keys: they tell nothing by being shared.
+
     Args:
         index: An opened release.
         allowed: Shape (events,), such as `door.allowed(sql, where).events`.
@@ -29,13 +31,9 @@ def event_table(index: Index, allowed: Flags | None = None) -> EventTable:
         event_ids=events["event_id"].to_pylist(),
         contents=events["content"].to_pylist(),
         chunk=chunk.astype(np.int32),
-        spans=_spans(
-            events, chunks["start"].to_numpy()[chunk], np.array([len(text) for text in texts])[chunk]
-        ),
+        spans=_spans(events, chunks["start"].to_numpy()[chunk], np.array([len(text) for text in texts])[chunk]),
         dates=events["date"].to_pylist(),
-        chunks=Chunks(
-            chunk_ids=chunks["chunk_id"].to_pylist(), texts=texts, document=document.astype(np.int32)
-        ),
+        chunks=Chunks(chunk_ids=chunks["chunk_id"].to_pylist(), texts=texts, document=document.astype(np.int32)),
         documents=_documents(index, document_rows),
         keys=_keys(index, key_rows),
         links=links,
@@ -48,9 +46,10 @@ def _links(index: Index, event_rows: Rows) -> tuple[Rows, Links]:
     counts = np.diff(lists.starts)[event_rows]
     first = np.repeat(lists.starts[:-1][event_rows] - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
     carried = lists.items[first + np.arange(int(counts.sum()))]
-    key_rows, key = np.unique(carried, return_inverse=True)
     event = np.repeat(np.arange(len(event_rows), dtype=np.int32), counts)
-    return key_rows.astype(np.int32), Links(event=event, key=key.astype(np.int32))
+    is_flag = index.rows["keys"]["value_bool"].is_valid().to_numpy()[carried]
+    key_rows, key = np.unique(carried[~is_flag], return_inverse=True)
+    return key_rows.astype(np.int32), Links(event=event[~is_flag], key=key.astype(np.int32))
 
 
 def _spans(events: pa.Table, chunk_start: Rows, chunk_length: Rows) -> Rows:
@@ -73,15 +72,18 @@ def _documents(index: Index, rows: Rows) -> Documents:
 
 
 def _keys(index: Index, rows: Rows) -> Keys:
-    names = ["key_type", "value_string", "value_number", "value_bool", "unit"]
-    table = index.rows["keys"].select(names).take(pa.array(rows)).to_pylist()
-    return Keys(types=[row["key_type"] for row in table], values=[_shown(*row.values()) for row in table])
+    names = ["key_type", "value_string", "value_number", "unit"]
+    table = index.rows["keys"].select(names).take(pa.array(rows))
+    return Keys(
+        types=table["key_type"].to_pylist(),
+        values=[_shown(*row) for row in zip(*(table[name].to_pylist() for name in names[1:]), strict=True)],
+        is_text=table["value_string"].is_valid().to_numpy(),
+    )
 
 
-def _shown(_kind: str, text: str | None, number: float | None, flag: object, unit: str | None) -> str:
+def _shown(text: str | None, number: float | None, unit: str | None) -> str:
     if text is not None:
         return text
-    if number is not None:
-        shown = f"{number:,.0f}" if number.is_integer() else f"{number:,g}"
-        return f"{shown} {unit}" if unit and unit.isascii() else f"{shown}{unit or ''}"
-    return str(bool(flag)).lower()
+    value = number or 0.0
+    shown = f"{value:,.0f}" if value.is_integer() else f"{value:,g}"
+    return f"{shown} {unit}" if unit and unit.isascii() else f"{shown}{unit or ''}"

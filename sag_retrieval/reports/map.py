@@ -60,10 +60,7 @@ def place_circles(sizes: Sequence[int], pairs: Sequence[tuple[int, int, float]],
     radius = np.sqrt(area * _COVER * WIDTH * HEIGHT / (np.pi * max(area.sum(), 1)))
     radius = np.maximum(radius * min(1.0, HEIGHT / 4 / float(radius.max(initial=1))), _SMALLEST)
     graph = igraph.Graph(n=len(sizes), edges=[(one, two) for one, two, _ in pairs])
-    start = [
-        [np.cos(_GOLDEN * i) * np.sqrt(i + 1), np.sin(_GOLDEN * i) * np.sqrt(i + 1)]
-        for i in range(len(sizes))
-    ]
+    start = [[np.cos(_GOLDEN * i) * np.sqrt(i + 1), np.sin(_GOLDEN * i) * np.sqrt(i + 1)] for i in range(len(sizes))]
     with seeded(seed):
         layout = graph.layout_fruchterman_reingold(
             weights=[weight for *_, weight in pairs] or None, seed=start, niter=1_000
@@ -120,8 +117,7 @@ def text_width(text: str, size: float = LABEL_SIZE) -> float:
 def place_labels(placed: Placed, titles: Sequence[str]) -> list[Label]:
     """A place for each title beside, under or over its circle that touches nothing; larger circles first."""
     taken: list[Box] = [
-        (x - r, y - r, x + r, y + r)
-        for (x, y), r in zip(placed.centre.tolist(), placed.radius.tolist(), strict=True)
+        (x - r, y - r, x + r, y + r) for (x, y), r in zip(placed.centre.tolist(), placed.radius.tolist(), strict=True)
     ]
     labels: dict[int, Label] = {}
     for number in np.argsort(-placed.radius, kind="stable").tolist():

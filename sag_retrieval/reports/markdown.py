@@ -30,9 +30,7 @@ def render_preview(content: Content, labels: Labels) -> str:
     lines = [f"**{escaped(content.headline)}**", "", *_figures(content), ""]
     lines += [f"{i}. {_heading(each.article, labels)}" for i, each in enumerate(content.highlights, 1)]
     lines += ["", *([escaped(content.news_sentence)] if content.news_sentence else [])]
-    lines += [
-        f"- {labels.status[each.change.status]}: {escaped(each.change.title)}" for each in content.news[:8]
-    ]
+    lines += [f"- {labels.status[each.change.status]}: {escaped(each.change.title)}" for each in content.news[:8]]
     text = ""
     for line in lines:
         if len((text + line).encode()) > 1_990:  # noqa: PLR2004  two kilobytes with the last line's end
@@ -179,9 +177,7 @@ def _article(article: Article, labels: Labels) -> Iterator[str]:
         values = labels.comma.join(f"{escaped(value)} ({count})" for value, count in chips.keys)
         yield f"- **{escaped(chips.type)}**: {values}"
     if article.related:
-        yield f"- **{labels.related}**: " + labels.comma.join(
-            f"{r.number} {escaped(r.title)}" for r in article.related
-        )
+        yield f"- **{labels.related}**: " + labels.comma.join(f"{r.number} {escaped(r.title)}" for r in article.related)
     yield from ("", f"{labels.typical}:", "")
     yield from (f"- {_dated(each)}" for each in article.typical)
     if article.rest:

@@ -45,9 +45,7 @@ def nearest(vectors: Vectors, count: int, seed: int = 0) -> tuple[Rows, Rows]:
         return _nearest_within(vectors, everyone, everyone, count)
     dense = _dense(vectors, seed)
     wanted = count * _PROPOSED if issparse(vectors) else count
-    found = [
-        _nearest_within(dense, members, pool, wanted) for members, pool in _cells(dense, seed) if len(members)
-    ]
+    found = [_nearest_within(dense, members, pool, wanted) for members, pool in _cells(dense, seed) if len(members)]
     left, right = (np.concatenate([pair[side] for pair in found]) for side in (0, 1))
     likeness = cosines(vectors, left, right) if issparse(vectors) else np.zeros(len(left))
     order = np.lexsort((right, -likeness, left))

@@ -28,6 +28,8 @@ class ClusterOptions:
     use_idf: bool = True
     key_types: tuple[str, ...] = ()
     """Types of keys that tie events together; empty: every type. For `key-type`, the type to group by."""
+    without_key_types: tuple[str, ...] = ("title",)
+    """Types that tie nothing: a document's title would tie all of its events and no others."""
     alpha: float = 0.7
     """Share of the keys in a pair's weight; the rest is likeness of meaning."""
     threshold: float = 0.1

@@ -19,9 +19,7 @@ _KEY_COMMUNITIES = 4
 def highlights(draft: Draft, articles: Sequence[Article]) -> tuple[Highlight, ...]:
     """The five heaviest communities, each with its most typical event."""
     return tuple(
-        Highlight(
-            article, draft.state(int(draft.ranked[article.number - 1].members[0]), draft.labels.stands_out)
-        )
+        Highlight(article, draft.state(int(draft.ranked[article.number - 1].members[0]), draft.labels.stands_out))
         for article in articles[:_HIGHLIGHTS]
     )
 

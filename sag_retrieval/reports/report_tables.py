@@ -92,9 +92,7 @@ def read_previous(folder: Path) -> Previous | None:
     communities, events = (pq.read_table(file) for file in files)
     finest = [row for row in communities.to_pylist() if row["level"] == 0]
     members: dict[str, set[str]] = {row["community_id"]: set() for row in finest}
-    for community, event in zip(
-        events["community_id"].to_pylist(), events["event_id"].to_pylist(), strict=True
-    ):
+    for community, event in zip(events["community_id"].to_pylist(), events["event_id"].to_pylist(), strict=True):
         members[community].add(event)
     return Previous(
         release=finest[0]["release"] if finest else "",

@@ -102,9 +102,7 @@ def _members_table(communities: Communities, event_ids: Sequence[str]) -> pa.Tab
     number = np.repeat(np.arange(len(sizes)), sizes)
     ids = pa.array([each.community_id for each in communities], _STRING)
     columns = [ids.take(pa.array(number)), pa.array(event_ids, _STRING).take(pa.array(member)), centrality]
-    return pa.Table.from_arrays(
-        [pa.array(column) for column in columns], schema=COMMUNITY_SCHEMAS["community_events"]
-    )
+    return pa.Table.from_arrays([pa.array(column) for column in columns], schema=COMMUNITY_SCHEMAS["community_events"])
 
 
 def read_communities(tables: Mapping[str, pa.Table], event_ids: Sequence[str]) -> Communities:
@@ -124,9 +122,7 @@ def read_communities(tables: Mapping[str, pa.Table], event_ids: Sequence[str]) -
     members: dict[str, list[tuple[int, float]]] = {}
     for each in tables["community_events"].to_pylist():
         if each["event_id"] in row_of:
-            members.setdefault(each["community_id"], []).append(
-                (row_of[each["event_id"]], each["centrality"])
-            )
+            members.setdefault(each["community_id"], []).append((row_of[each["event_id"]], each["centrality"]))
     figures = tables["community_levels"].to_pylist()
     first = figures[0] if figures else {"edge_count": 0, "candidate_count": 0, "common_keys": 0}
     return Communities(
@@ -148,9 +144,7 @@ def read_communities(tables: Mapping[str, pa.Table], event_ids: Sequence[str]) -
 
 
 def _community(row: Mapping[str, object], members: list[tuple[int, float]]) -> Community:
-    values = {
-        name: row[name] for name in ("community_id", "parent_id", "level", "weight", "conductance", "title")
-    }
+    values = {name: row[name] for name in ("community_id", "parent_id", "level", "weight", "conductance", "title")}
     sentences: Sequence[Mapping[str, Sequence[str] | str]] = row["sentences"]  # type: ignore[assignment]
     return Community(
         **values,  # type: ignore[arg-type]

@@ -51,11 +51,7 @@ def make_timeline(events: EventTable, groups: Sequence[Rows]) -> Timeline | None
     vague = is_year_only.sum() > 0.2 * dated.sum()
     low, high = (int(edge) for edge in np.quantile(month[dated], [0.01, 0.99], method="nearest"))
     step = next(
-        (
-            size
-            for size in _STEPS
-            if high // size - low // size < MOST_COLUMNS and (size >= _YEAR or not vague)
-        ),
+        (size for size in _STEPS if high // size - low // size < MOST_COLUMNS and (size >= _YEAR or not vague)),
         _STEPS[-1],
     )
     first, last = low // step, high // step
@@ -65,9 +61,7 @@ def make_timeline(events: EventTable, groups: Sequence[Rows]) -> Timeline | None
     has_undated = bool((~placed).any())
     rows = [np.arange(len(events), dtype=np.int32), *groups]
     counts = np.array([np.bincount(column[row], minlength=width + 1) for row in rows], dtype=np.int32)
-    names = _columns(
-        first, last, step, lumps=(month[placed].min() // step < first, month.max() // step > last)
-    )
+    names = _columns(first, last, step, lumps=(month[placed].min() // step < first, month.max() // step > last))
     return Timeline(
         columns=names + ((Column(""),) if has_undated else ()),
         counts=counts if has_undated else counts[:, :width],

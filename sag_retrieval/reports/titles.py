@@ -15,20 +15,21 @@ MOST_WORDS = 6
 """Of an English title."""
 
 _NOT_A_NAME = frozenset(
-    {
+    [
         "date",
         "time",
+        "day",
+        "month",
         "year",
         "number",
         "quantity",
         "amount",
+        "money",
+        "percentage",
         "percent",
-        "日期",
-        "时间",
-        "年份",
-        "数量",
-        "金额",
-    }
+        "duration",
+    ]
+    + ["日期", "时间", "年份", "数量", "金额"]
 )
 _FIGURES_ONLY = re.compile(r"^[\W\d_年月日时分秒]*$")
 _SECOND_KEY = 0.35
@@ -67,9 +68,7 @@ def make_title(events: EventTable, group: Group, taken: Collection[str]) -> str:
 
 def _proposals(events: EventTable, group: Group) -> Iterator[str]:
     names = _names(events, group.keys)
-    joined = [
-        (f"{one} · {two}", share) for one, two, share in sorted(_pairs(names), key=lambda pair: -pair[2])
-    ]
+    joined = [(f"{one} · {two}", share) for one, two, share in sorted(_pairs(names), key=lambda pair: -pair[2])]
     yield from (title for title, share in joined[:1] if share >= _SECOND_KEY)
     if names:
         yield shorten(names[0][0])
@@ -82,7 +81,8 @@ def _names(events: EventTable, keys: Sequence[TellingKey]) -> list[tuple[str, fl
     usable = [
         (value, key.score if fits(value) else key.score / 2, key.rivals)
         for key in keys
-        if fold(events.keys.types[key.row]) not in _NOT_A_NAME
+        if events.keys.can_name(key.row)
+        and fold(events.keys.types[key.row]) not in _NOT_A_NAME
         and not _FIGURES_ONLY.match(value := clean(events.keys.values[key.row]))
     ]
     return sorted(usable, key=lambda each: -each[1])
@@ -128,7 +128,11 @@ def make_summary(events: EventTable, group: Group) -> tuple[Sentence, ...]:
 
 
 def _about(events: EventTable, group: Group) -> Sentence | None:
-    named = [key for key in group.keys if not _FIGURES_ONLY.match(events.keys.values[key.row])][:3]
+    named = [
+        key
+        for key in group.keys
+        if events.keys.can_name(key.row) and not _FIGURES_ONLY.match(events.keys.values[key.row])
+    ][:3]
     if not named:
         return None
     counted = sorted(named, key=lambda key: (-key.count, key.row))
@@ -158,9 +162,7 @@ def _bearers(events: EventTable, members: Rows, keys: Sequence[TellingKey]) -> t
 
 
 def _newest(events: EventTable, group: Group) -> Sentence | None:
-    dated = sorted(
-        (date, -place, int(row)) for place, row in enumerate(group.members) if (date := events.dates[row])
-    )
+    dated = sorted((date, -place, int(row)) for place, row in enumerate(group.members) if (date := events.dates[row]))
     if not dated:
         return None
     (first, _, first_row), (last, _, last_row) = dated[0], dated[-1]

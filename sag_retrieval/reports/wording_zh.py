@@ -26,9 +26,7 @@ ZH = Labels(
     keys="属性",
     new="新增",
     period="时间",
-    headline=(
-        "{documents} 篇文档中的 {events} 个事件分成 {communities} 个社区，最大的是“{title}”（{size} 个事件）"
-    ),
+    headline=("{documents} 篇文档中的 {events} 个事件分成 {communities} 个社区，最大的是“{title}”（{size} 个事件）"),
     headline_new="；与上一版本相比新增 {new} 个事件",
     event_count="{count} 个事件",
     document_count="{count} 篇文档",
@@ -39,8 +37,7 @@ ZH = Labels(
         "颜色表示主题组。"
     ),
     map_help=(
-        "点击圆打开社区，点击点打开事件；"
-        "用 + − 全图、拖动、双击或 Ctrl + 滚轮缩放，也可用键盘的 + − 0 和方向键。"
+        "点击圆打开社区，点击点打开事件；用 + − 全图、拖动、双击或 Ctrl + 滚轮缩放，也可用键盘的 + − 0 和方向键。"
     ),
     map_legend_new="上一版本之后新增的事件",
     map_legend_many="一个点代表 {count} 个事件",

@@ -49,11 +49,7 @@ class Towns:
                 text, spans = "", []
                 for topic, sentences in TOPICS[language].items():
                     for number, sentence in enumerate(sentences):
-                        told = (
-                            f"{sentence}（{month}月）。"
-                            if language == "zh"
-                            else f"{sentence} in month {month}. "
-                        )
+                        told = f"{sentence}（{month}月）。" if language == "zh" else f"{sentence} in month {month}. "
                         spans.append((topic, number, len(text), len(text) + len(told.rstrip())))
                         text += told
                 documents.append((identity, self.titles.get(identity, f"News {identity}"), language))
@@ -61,9 +57,7 @@ class Towns:
                 for topic, number, start, end in spans:
                     row = len(events)
                     name = f"{identity}-{topic}-{number}"
-                    events.append(
-                        (name, text[start:end], len(chunks) - 1, (start, end), date if self.dated else None)
-                    )
+                    events.append((name, text[start:end], len(chunks) - 1, (start, end), date if self.dated else None))
                     place = ("place", "旧城" if language == "zh" else "Old Town")
                     carried = [("topic", topic), place, ("date", date)]
                     links.extend((row, keys.setdefault(key, len(keys))) for key in carried)

@@ -22,9 +22,7 @@ def community(events, rows: list[int], title: str = "now") -> Community:
 
 def previous(events, groups: dict[str, list[int]]) -> Previous:
     members = {
-        community_id(0, [events.event_ids[row] for row in rows]): frozenset(
-            events.event_ids[row] for row in rows
-        )
+        community_id(0, [events.event_ids[row] for row in rows]): frozenset(events.event_ids[row] for row in rows)
         for rows in groups.values()
     }
     return Previous(release="r1", titles=dict(zip(members, groups, strict=True)), members=members)
@@ -55,9 +53,7 @@ def test_a_community_that_nothing_continues_is_gone(towns):
 
     found = compare([community(events, [9, 10, 11])], events, previous(events, {"old": [0, 1, 2]}))
 
-    assert [(each.title, each.status, each.removed) for each in found if each.status == "gone"] == [
-        ("old", "gone", 3)
-    ]
+    assert [(each.title, each.status, each.removed) for each in found if each.status == "gone"] == [("old", "gone", 3)]
 
 
 def test_the_same_members_are_no_change(towns):

@@ -101,9 +101,7 @@ def test_quality_figures_agree_with_igraph():
     quality, inner, conductance = measure(edges, group, 0)
 
     graph: igraph.Graph = to_graph(edges)
-    assert quality.modularity == pytest.approx(
-        graph.modularity(group.tolist(), weights=edges.strength.tolist())
-    )
+    assert quality.modularity == pytest.approx(graph.modularity(group.tolist(), weights=edges.strength.tolist()))
     assert quality.coverage == pytest.approx(inner.sum() / edges.strength.sum())
     assert np.all((conductance >= 0) & (conductance <= 1))
 

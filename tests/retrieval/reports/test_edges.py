@@ -25,9 +25,7 @@ def random_events(seed: int) -> EventTable:
     return table(size, Links(event=event, key=key), key_count, vectors.astype(np.float32))
 
 
-def weights_of_every_pair(
-    events: EventTable, alpha: float, *, use_idf: bool = True
-) -> dict[tuple[int, int], float]:
+def weights_of_every_pair(events: EventTable, alpha: float, *, use_idf: bool = True) -> dict[tuple[int, int], float]:
     """The loop over all pairs as the formulas are written down, without a thought for speed."""
     keys: list[set[int]] = [set() for _ in range(len(events))]
     for event, key in zip(events.links.event.tolist(), events.links.key.tolist(), strict=True):
@@ -57,9 +55,7 @@ def test_weights_of_all_pairs_equal_the_pair_loop(start):
 
         expected = weights_of_every_pair(events, options.alpha, use_idf=options.use_idf)
         kept = {pair: weight for pair, weight in expected.items() if weight > options.threshold}
-        found = dict(
-            zip(zip(edges.left.tolist(), edges.right.tolist(), strict=True), edges.weight, strict=True)
-        )
+        found = dict(zip(zip(edges.left.tolist(), edges.right.tolist(), strict=True), edges.weight, strict=True))
         assert found.keys() == kept.keys()
         assert found == pytest.approx(kept, abs=1e-6)
 
@@ -73,9 +69,7 @@ def test_a_candidate_weighs_what_the_pair_loop_says_and_every_sharing_pair_is_a_
         edges = weigh_edges(events, ClusterOptions(common_key_limit=limit, strongest=1_000, threshold=-1.0))
 
         expected = weights_of_every_pair(events, 0.7)
-        found = dict(
-            zip(zip(edges.left.tolist(), edges.right.tolist(), strict=True), edges.weight, strict=True)
-        )
+        found = dict(zip(zip(edges.left.tolist(), edges.right.tolist(), strict=True), edges.weight, strict=True))
         assert found == pytest.approx({pair: expected[pair] for pair in found}, abs=1e-6)
         if limit == 100:
             matrix = events.incidence()

@@ -35,9 +35,7 @@ class WrittenModel:
 
 
 def described(title: str, *sentences: tuple[str, list[int]]) -> Described:
-    return Described(
-        title=title, summary=[DescribedSentence(text=text, events=rows) for text, rows in sentences]
-    )
+    return Described(title=title, summary=[DescribedSentence(text=text, events=rows) for text, rows in sentences])
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -174,9 +172,7 @@ def test_titles_are_cut_and_cleaned(text, expected):
 
 def test_events_without_any_key_are_titled_by_their_words(towns):
     events = towns()
-    bare = replace(
-        events, links=replace(events.links, event=events.links.event[:0], key=events.links.key[:0])
-    )
+    bare = replace(events, links=replace(events.links, event=events.links.event[:0], key=events.links.key[:0]))
 
     named = name_communities(bare, build_communities(bare)).communities
 

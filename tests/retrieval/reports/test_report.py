@@ -123,9 +123,7 @@ def test_communities_and_page_are_the_same_in_every_process(tmp_path):
     pages, communities = set(), set()
     for seed in ("1", "2"):
         environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
-        subprocess.run(
-            [sys.executable, "-c", program, str(tmp_path / seed)], cwd=ROOT, env=environment, check=True
-        )
+        subprocess.run([sys.executable, "-c", program, str(tmp_path / seed)], cwd=ROOT, env=environment, check=True)
         pages.add((tmp_path / seed / "report.html").read_bytes())
         communities.add((tmp_path / seed / "report_communities.parquet").read_bytes())
 
@@ -185,9 +183,7 @@ def test_a_second_report_says_what_is_new(towns, tmp_path):
     assert "与上一版本相比新增 12 个事件" in report.headline
     assert "增长" in page.text
     assert pq.read_table(report.tables["report_changes"]).num_rows > 0
-    new = pq.read_table(report.tables["report_events"]).filter(
-        pq.read_table(report.tables["report_events"])["is_new"]
-    )
+    new = pq.read_table(report.tables["report_events"]).filter(pq.read_table(report.tables["report_events"])["is_new"])
     assert {date[:7] for date in new["date"].to_pylist()} == {"2024-05", "2024-06"}
 
 

@@ -106,7 +106,9 @@ def _spans(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
 
 
 def _sentences(place: int, text: str) -> list[Sentence]:
-    return [Sentence(place, start, end, text[start:end], terms) for start, end, terms in _spans(text)]
+    """Sentences that may be quoted: headings name what follows and say nothing themselves."""
+    spans = (span for span in _spans(text) if not text.startswith("#", span[0]))
+    return [Sentence(place, start, end, text[start:end], terms) for start, end, terms in spans]
 
 
 def _weights(terms: frozenset[str], pool: Sequence[Sentence]) -> dict[str, float]:

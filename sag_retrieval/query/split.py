@@ -15,6 +15,7 @@ _CHINESE = re.compile(
     r"|(?:以及|并且)(?=[^，,；;]*(?:谁|什么|何|哪|多少|几|怎))"
 )
 _ASKS = re.compile(r"\b(?:who|whom|whose|what|when|where|which|why|how)\b|谁|什么|何|哪|多少|几|怎|吗", re.IGNORECASE)
+_POINTS_BACK = re.compile(r"\b(?:it|its|he|his|him|she|her|they|their|them)\b|其|它|他|她|该", re.IGNORECASE)
 _LEAST_TERMS = 2
 
 
@@ -36,7 +37,12 @@ def split_question(question: str, limit: int) -> Plan:
         for part in _CHINESE.split(clause)
     ]
     asking = list(dict.fromkeys(parts))
-    if not all(_ASKS.search(part) and len(question_terms(part)) >= _LEAST_TERMS for part in asking):
+    if not all(map(_stands_alone, asking)):
         asking = [question]
     steps = [Step(f"q{n}", part) for n, part in enumerate((asking or [question])[:limit], start=1)]
     return Plan(tuple(steps), ("there is no language model: the question was divided by rules",))
+
+
+def _stands_alone(part: str) -> bool:
+    """Whether a part asks something by itself, without pointing to another part."""
+    return bool(_ASKS.search(part)) and not _POINTS_BACK.search(part) and len(question_terms(part)) >= _LEAST_TERMS

@@ -66,10 +66,19 @@ def test_choices_lie_in_their_texts_fit_the_budget_and_are_the_same_twice(texts,
 def test_an_extractive_answer_cites_its_sentences():
     found = extractive_answer("谁创建了苹果公司？", SEARCH("谁创建了苹果公司？").hits, limit=1)
 
-    assert found.text == "乔布斯在1976年创建了苹果公司。 [1]"
+    assert found.text == "乔布斯在1976年创建了苹果公司。[1]"
     (citation,) = found.citations
     assert (citation.document_id, citation.marker) == ("b.md", 1)
     assert CHUNKS[1][2][citation.start - 100 : citation.end - 100] == citation.quote
+
+
+def test_a_heading_is_never_quoted_and_weak_sentences_are_left_out():
+    text = "# The founding of Apple\n\nJobs founded Apple in 1976 in Los Altos. Apple also sells phones."
+    hits = OverlapSearch([("a.md", "The founding of Apple", text)])("Apple").hits
+
+    found = extractive_answer("Who founded Apple in Los Altos in 1976?", hits)
+
+    assert found.text == "Jobs founded Apple in 1976 in Los Altos. [1]"
 
 
 def test_too_little_is_no_answer():

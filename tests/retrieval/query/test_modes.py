@@ -292,8 +292,7 @@ def test_rounds_end_when_nothing_new_is_asked_or_their_number_is_reached():
     same = {"is_enough": False, "missing": "x", "nodes": [_node("q8", "Journal?")], "edges": []}
     plan = {"nodes": [_node("q1", "Journal?")], "edges": []}
     other = [
-        {"is_enough": False, "missing": "x", "nodes": [_node("q8", f"Journal {n}?")], "edges": []}
-        for n in range(9)
+        {"is_enough": False, "missing": "x", "nodes": [_node("q8", f"Journal {n}?")], "edges": []} for n in range(9)
     ]
 
     with _model(_reply(DraftPlan=plan, Verdict=same, WrittenAnswer=MISSING)) as (_, chat):
@@ -309,9 +308,7 @@ def test_rounds_end_when_nothing_new_is_asked_or_their_number_is_reached():
 def _cycle(count):
     return {
         "nodes": [_node(f"q{n}", f"Journal {n}?") for n in range(count)],
-        "edges": [
-            {"source": f"q{n}", "target": f"q{(n + 1) % count}", "description": ""} for n in range(count)
-        ],
+        "edges": [{"source": f"q{n}", "target": f"q{(n + 1) % count}", "description": ""} for n in range(count)],
     }
 
 

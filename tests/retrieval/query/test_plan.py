@@ -159,6 +159,8 @@ def test_any_plan_becomes_one_that_can_be_worked_off(nodes, edges, limit, known)
         ("Which towers of Paris and Rome are old?", ["Which towers of Paris and Rome are old?"]),
         ("谁创建了苹果公司，苹果公司总部在哪里？", ["谁创建了苹果公司", "苹果公司总部在哪里？"]),
         ("1976年，谁创建了苹果公司？", ["1976年，谁创建了苹果公司？"]),
+        ("谁创建了苹果公司，他毕业于哪里？", ["谁创建了苹果公司，他毕业于哪里？"]),
+        ("Who wrote Emma and when did she die?", ["Who wrote Emma and when did she die?"]),
         ("Who wrote Emma? When did Jane Austen die?", ["Who wrote Emma?", "When did Jane Austen die?"]),
     ],
 )

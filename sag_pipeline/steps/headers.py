@@ -12,13 +12,13 @@ _LEAST_CUT = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderOptions:
-    """Which parts a header has, and how long it may be."""
+    """Which parts a header has, and how long it may be. The default found most evidence without a model."""
 
     document_title: bool = True
-    document_summary: bool = True
+    document_summary: bool = False
     section_title: bool = True
-    section_summary: bool = True
-    sentences: bool = True
+    section_summary: bool = False
+    sentences: bool = False
     """Say what the parts are; off: the bare titles and summaries, one a line."""
     max_length: int | None = None
     """Characters; None: no limit."""
@@ -27,6 +27,10 @@ class HeaderOptions:
         """Refuse a limit below 0."""
         if self.max_length is not None and self.max_length < 0:
             raise SettingsError(f"max_length={self.max_length} must be at least 0, or None for no limit")
+
+
+FULL_HEADER = HeaderOptions(document_summary=True, section_summary=True, sentences=True)
+"""Every part, in sentences."""
 
 
 class _Parts(NamedTuple):
@@ -94,9 +98,7 @@ def chunk_header(
 
 def _written(parts: _Parts, language: str, options: HeaderOptions) -> str:
     if not options.sentences:
-        return "\n".join(
-            part for part in (parts.title, parts.summary, parts.section, parts.section_summary) if part
-        )
+        return "\n".join(part for part in (parts.title, parts.summary, parts.section, parts.section_summary) if part)
     words = _WORDINGS["zh" if language.lower().startswith("zh") else "en"]
     return "\n\n".join(filter(None, (_document(parts, words), _section(parts, words))))
 

@@ -1,16 +1,11 @@
 """Relevant segment extraction: hits that lie near each other become longer passages. Pure functions."""
 
-from sag_retrieval.segments.extract import (
-    Hit,
-    Segment,
-    Spans,
-    extract_segments,
-    segment_documents,
-    segment_text,
-)
+from sag_retrieval.segments.extract import extract_segments, segment_documents
 from sag_retrieval.segments.options import CANDIDATES, PRESETS, SegmentOptions, segment_options
+from sag_retrieval.segments.segment import Hit, Segment, Spans, segment_text
 from sag_retrieval.segments.selection import Run, best_segments
 from sag_retrieval.segments.values import calibrated_relevance, chunk_values, relevance_of, scale_by_length
+from sag_retrieval.segments.whole import complete_sections
 
 __all__ = [
     "CANDIDATES",
@@ -23,6 +18,7 @@ __all__ = [
     "best_segments",
     "calibrated_relevance",
     "chunk_values",
+    "complete_sections",
     "extract_segments",
     "relevance_of",
     "scale_by_length",

@@ -1,37 +1,22 @@
 """Ranked hits of one or several queries to segments: runs of chunks with their exact place in the source."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, islice, zip_longest
 
 import numpy as np
 
 from sag_retrieval.segments.options import Floats, SegmentOptions, segment_options
+from sag_retrieval.segments.segment import Hit, Segment, Spans
 from sag_retrieval.segments.selection import Run, best_segments
 from sag_retrieval.segments.values import NOT_RETRIEVED, chunk_values, relevance_of, scale_by_length
-
-Hit = tuple[str, int, float]
-"""Document, number of the chunk in it, score."""
-Spans = Sequence[tuple[int, int]]
-"""Start and end of a document's chunks, in order."""
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """Chunks `chunk_start` to before `chunk_end` of a document: its characters `start` to before `end`."""
-
-    document_id: str
-    chunk_start: int
-    chunk_end: int
-    start: int
-    end: int
-    score: float
+from sag_retrieval.segments.whole import Labels, complete_sections
 
 
 def extract_segments(
     results: Sequence[Sequence[Hit]],
     spans: Mapping[str, Spans],
     options: SegmentOptions | Mapping[str, object] | str = "balanced",
+    sections: Mapping[str, Labels] | None = None,
 ) -> list[Segment]:
     """Join hits that lie near each other into segments, best first for each query in turn.
 
@@ -39,6 +24,8 @@ def extract_segments(
         results: For each query its hits, best first; of a chunk named twice the first counts.
         spans: Chunks of every document that `segment_documents` names; others may be left out.
         options: Options, a preset (`balanced`, `precision`, `find_all`), or a mapping of some options.
+        sections: For each document the section of every chunk, such as its id; given, a segment that holds
+            half of a section takes in the rest of it.
 
     Returns:
         Segments that never overlap or cross a document. Where none is worth enough, the best
@@ -59,14 +46,13 @@ def extract_segments(
         raise ValueError(f"chunks of documents {missing[:3]} are not given; pass their spans")
     ends = list(accumulate(len(spans[document]) for document in documents))
     offsets = dict(zip(documents, [0, *ends], strict=False))
-    lengths = np.array(
-        [end - start for document in documents for start, end in spans[document]], dtype=np.float64
-    )
+    lengths = np.array([end - start for document in documents for start, end in spans[document]], dtype=np.float64)
     values = [_values(hits, offsets, spans, lengths, chosen) for hits in results]
     budget = chosen.overall_max_length + (len(results) - 1) * chosen.overall_max_length_extension
     runs = best_segments(values, ends, chosen.max_length, budget, chosen.minimum_value)
     runs = runs or _fallback(results, offsets, values, min(chosen.fallback_top_k, budget))
-    return [_segment(run, documents, ends, spans) for run in runs]
+    segments = [_segment(run, documents, ends, spans) for run in runs]
+    return complete_sections(segments, sections or {}, spans, chosen.max_length, budget)
 
 
 def segment_documents(
@@ -75,11 +61,6 @@ def segment_documents(
     """Documents of the first `top_k_for_document_selection` hits of any query, in order of appearance."""
     top = segment_options(options).top_k_for_document_selection
     return list(dict.fromkeys(document for hits in results for document, _, _ in hits[:top]))
-
-
-def segment_text(document_text: str, segment: Segment) -> str:
-    """The segment exactly as it stands in the source."""
-    return document_text[segment.start : segment.end]
 
 
 def _values(

@@ -89,6 +89,21 @@ class SegmentOptions:
                 f"relevance is {self.relevance!r}; give one of {get_args(Relevance)} or a function of scores"
             )
 
+    def within(self, characters: int, chunk_length: float) -> "SegmentOptions":
+        """These options for a budget of characters: at most as many chunks, and half of them in one segment.
+
+        Args:
+            characters: What may be returned.
+            chunk_length: Mean characters of a chunk.
+
+        """
+        count = max(1, round(characters / max(chunk_length, 1.0)))
+        return replace(
+            self,
+            overall_max_length=min(self.overall_max_length, count),
+            max_length=min(self.max_length, math.ceil(count / 2)),
+        )
+
 
 PRESETS: dict[str, SegmentOptions] = {
     "balanced": SegmentOptions(),
@@ -121,7 +136,5 @@ def segment_options(given: SegmentOptions | Mapping[str, object] | str = "balanc
     known = [field.name for field in fields(SegmentOptions)]
     unknown = sorted(str(name) for name in given if name not in known)
     if unknown:
-        raise ValueError(
-            f"unknown options of segments {unknown}; options: {', '.join(known)}; {_PRESETS_ARE}"
-        )
+        raise ValueError(f"unknown options of segments {unknown}; options: {', '.join(known)}; {_PRESETS_ARE}")
     return replace(PRESETS["balanced"], **dict(given))  # type: ignore[arg-type] # checked when built

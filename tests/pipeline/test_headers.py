@@ -1,15 +1,19 @@
 """Headers put before chunks."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.steps.headers import HeaderOptions, chunk_header
+from sag_pipeline.steps.headers import FULL_HEADER, HeaderOptions, chunk_header
+from sag_pipeline.steps.chunks import split_chunks
+from sag_pipeline.steps.sections import untitled
 from sag_retrieval.errors import SettingsError
-from sag_retrieval.records import Chunk
+from sag_retrieval.models.hashing import HashingEmbedder, fit
+from sag_retrieval.records import Chunk, Document
 
 GOLDEN = Path(__file__).parents[2].parent / "shared" / "golden" / "auto_context_header_golden.json"
 TEXTS = st.text(alphabet="ab c。，中文 ", max_size=80)
@@ -32,6 +36,7 @@ def test_english_headers_are_as_recorded():
             case["section_title"],
             case["section_summary"],
             "en",
+            FULL_HEADER,
         )
 
         assert header == without_line_ends(case["chunk_header"])
@@ -40,23 +45,25 @@ def test_english_headers_are_as_recorded():
 
 
 def test_a_chinese_document_gets_a_chinese_header():
-    header = chunk_header("年报", "本文讲一家公司。", "风险", "本节讲汇率。", "zh-TW")
+    header = chunk_header("年报", "本文讲一家公司。", "风险", "本节讲汇率。", "zh-TW", FULL_HEADER)
 
     assert header == "所在文档：《年报》。本文讲一家公司。\n\n所在章节：“风险”。本节讲汇率。"
 
 
 def test_a_summary_is_used_without_a_title():
-    assert chunk_header("", "本文讲一家公司。", "", "", "zh") == "所在文档：本文讲一家公司。"
-    assert chunk_header("", "About a firm.", "", "", "en") == "Document context: About a firm."
+    assert chunk_header("", "本文讲一家公司。", "", "", "zh", FULL_HEADER) == "所在文档：本文讲一家公司。"
+    assert chunk_header("", "About a firm.", "", "", "en", FULL_HEADER) == "Document context: About a firm."
 
 
 def test_an_untitled_section_adds_nothing():
-    assert chunk_header("Report", "", "", "A summary.", "en") == chunk_header("Report", "", "", "", "en")
+    header = chunk_header("Report", "", "", "A summary.", "en", FULL_HEADER)
+
+    assert header == chunk_header("Report", "", "", "", "en", FULL_HEADER)
 
 
 def test_nothing_known_gives_no_header():
-    assert chunk_header("", "", "", "", "en") == ""
-    assert chunk_header(" ", "\n", "", "", "zh") == ""
+    assert chunk_header("", "", "", "", "en", FULL_HEADER) == ""
+    assert chunk_header(" ", "\n", "", "", "zh", FULL_HEADER) == ""
 
 
 @pytest.mark.parametrize("part", ["document_title", "document_summary", "section_title", "section_summary"])
@@ -64,23 +71,26 @@ def test_each_part_can_be_switched_off(part):
     names = {"document_title": "T1", "document_summary": "S1", "section_title": "T2", "section_summary": "S2"}
     gone = {names[part]} | ({"S2"} if part == "section_title" else set())
 
-    header = chunk_header(*names.values(), "en", HeaderOptions(**{part: False}))
+    header = chunk_header(*names.values(), "en", replace(FULL_HEADER, **{part: False}))
 
     assert {name for name in names.values() if name not in header} == gone
 
 
 def test_bare_parts_stand_one_a_line():
-    header = chunk_header("T1", "", "T2", "S2", "en", HeaderOptions(sentences=False))
+    header = chunk_header("T1", "", "T2", "S2", "en", replace(FULL_HEADER, sentences=False))
 
     assert header == "T1\nT2\nS2"
 
 
-def test_over_the_limit_summaries_are_shortened_before_anything_else():
-    full = chunk_header("Title", "word " * 50, "Section", "more " * 20, "en")
+def test_by_default_a_header_is_the_two_titles():
+    assert chunk_header("T1", "S1", "T2", "S2", "en") == "T1\nT2"
 
-    shorter = chunk_header(
-        "Title", "word " * 50, "Section", "more " * 20, "en", HeaderOptions(max_length=220)
-    )
+
+def test_over_the_limit_summaries_are_shortened_before_anything_else():
+    parts = ("Title", "word " * 50, "Section", "more " * 20, "en")
+    full = chunk_header(*parts, FULL_HEADER)
+
+    shorter = chunk_header(*parts, replace(FULL_HEADER, max_length=220))
 
     assert len(full) > 220 >= len(shorter)
     assert "'Title'. word" in shorter
@@ -88,15 +98,13 @@ def test_over_the_limit_summaries_are_shortened_before_anything_else():
     assert "more" not in shorter
 
 
-@given(TEXTS, TEXTS, TEXTS, TEXTS, st.sampled_from(["zh", "en"]), st.integers(0, 300), st.booleans())
-def test_a_header_keeps_to_its_limit(title, summary, section, section_summary, language, limit, sentences):
-    options = HeaderOptions(max_length=limit, sentences=sentences)
+@given(st.tuples(TEXTS, TEXTS, TEXTS, TEXTS), st.sampled_from(["zh", "en"]), st.integers(0, 300), st.booleans())
+def test_a_header_keeps_to_its_limit(parts, language, limit, sentences):
+    whole = replace(FULL_HEADER, sentences=sentences)
 
-    header = chunk_header(title, summary, section, section_summary, language, options)
+    header = chunk_header(*parts, language, replace(whole, max_length=limit))
 
-    full = chunk_header(
-        title, summary, section, section_summary, language, HeaderOptions(sentences=sentences)
-    )
+    full = chunk_header(*parts, language, whole)
     assert len(header) <= limit
     assert header == full or len(full) > limit
 
@@ -114,3 +122,30 @@ def test_the_header_is_indexed_before_the_text_and_not_stored_in_it():
     assert chunk.indexed_text.startswith(header)
     assert chunk.indexed_text.endswith("正文")
     assert chunk.text == "正文"
+
+
+@pytest.mark.parametrize(
+    ("language", "titles", "texts", "query"),
+    [
+        ("zh", ["蓝湖医院", "红山学校"], ["门诊周一至周五开放。", "操场每天下午开放。"], "蓝湖医院什么时候开？"),
+        (
+            "en",
+            ["Blue Lake Hospital", "Red Hill School"],
+            ["Visits are possible from Monday to Friday.", "The yard is open in the afternoon."],
+            "Blue Lake Hospital",
+        ),
+    ],
+)
+def test_a_query_that_names_only_the_title_finds_the_chunk_by_its_header(language, titles, texts, query):
+    documents = [Document(t, "s", t, text, language) for t, text in zip(titles, texts, strict=True)]
+    chunks = [chunk for d in documents for chunk in split_chunks(d, untitled(d), header_of=lambda _, d=d: d.title)]
+
+    def likeness(indexed: list[str]) -> list[float]:
+        embedder = HashingEmbedder(fit(indexed))
+        return (embedder.embed(indexed) @ embedder.embed([query]).T).toarray().ravel().tolist()
+
+    with_header = likeness([chunk.indexed_text for chunk in chunks])
+    without = likeness([chunk.text for chunk in chunks])
+
+    assert with_header[0] > 2 * with_header[1]
+    assert without[0] <= 2 * without[1] + 0.1

@@ -54,9 +54,7 @@ def test_a_thousand_random_choices_are_those_of_brute_force():
 
     for _ in range(1_000):
         ends = list(accumulate(draw.randint(0, 12) for _ in range(draw.randint(1, 4))))
-        steps = draw.choice(
-            [[-2, -1, 0, 1, 2], [0], [-3, 1, 2], list(range(-40, 60))]
-        )  # few steps: many ties
+        steps = draw.choice([[-2, -1, 0, 1, 2], [0], [-3, 1, 2], list(range(-40, 60))])  # few steps: many ties
         values = [[draw.choice(steps) / 8 for _ in range(ends[-1])] for _ in range(draw.randint(1, 3))]
         limits = draw.randint(1, 9), draw.randint(0, 30), draw.choice([0.0, 0.125, 0.5, 1.0, -1.0])
 
@@ -159,8 +157,7 @@ def test_every_further_query_extends_the_budget():
     }
 
     lengths = [
-        sum(s.chunk_end - s.chunk_start for s in extract_segments(queries[: n + 1], spans, options))
-        for n in range(4)
+        sum(s.chunk_end - s.chunk_start for s in extract_segments(queries[: n + 1], spans, options)) for n in range(4)
     ]
 
     assert lengths == [10, 15, 20, 25]
@@ -314,9 +311,59 @@ def test_twenty_thousand_chunks_are_searched():
     draw = random.Random(3)
     hits = [("d", place, 1 - rank / 250) for rank, place in enumerate(draw.sample(range(count), 200))]
 
-    segments = extract_segments(
-        [hits], spans, {"relevance": "raw", "max_length": 40, "overall_max_length": 200}
-    )
+    segments = extract_segments([hits], spans, {"relevance": "raw", "max_length": 40, "overall_max_length": 200})
 
     assert segments
     assert sum(s.chunk_end - s.chunk_start for s in segments) <= 200
+
+
+def test_a_segment_with_half_of_a_section_takes_in_the_rest():
+    spans = {"d": [(n, n + 1) for n in range(9)]}
+    sections = {"d": ["a", "a", "b", "b", "b", "b", "c", "c", "c"]}
+    hits = [("d", 3, 1.0), ("d", 4, 1.0)]
+
+    plain = extract_segments([hits], spans, {"relevance": "raw"})
+    whole = extract_segments([hits], spans, {"relevance": "raw"}, sections)
+
+    assert [(s.chunk_start, s.chunk_end) for s in plain] == [(3, 5)]
+    assert [(s.chunk_start, s.chunk_end, s.start, s.end) for s in whole] == [(2, 6, 2, 6)]
+    assert whole[0].score == plain[0].score
+
+
+@pytest.mark.parametrize("limit", [{"max_length": 3}, {"overall_max_length": 3}])
+def test_a_segment_grows_over_a_section_only_within_its_limits(limit):
+    spans = {"d": [(n, n + 1) for n in range(4)]}
+    hits = [("d", 1, 1.0), ("d", 2, 1.0)]
+
+    (segment,) = extract_segments([hits], spans, {"relevance": "raw", **limit}, {"d": ["b"] * 4})
+
+    assert segment.chunk_end - segment.chunk_start <= 3
+
+
+@given(
+    st.lists(st.integers(1, 4), min_size=1, max_size=6),
+    st.lists(st.integers(0, 20), min_size=1, max_size=8, unique=True),
+    st.integers(1, 8),
+    st.integers(1, 12),
+)
+def test_grown_segments_never_overlap_nor_shrink_nor_pass_the_budget(sizes, places, longest, budget):
+    labels = [number for number, size in enumerate(sizes) for _ in range(size)]
+    spans = {"d": [(n, n + 1) for n in range(len(labels))]}
+    hits = [("d", place, 1.0) for place in places if place < len(labels)]
+    options = {"relevance": "raw", "max_length": longest, "overall_max_length": budget}
+
+    plain = extract_segments([hits], spans, options)
+    whole = extract_segments([hits], spans, options, {"d": labels})
+
+    taken = [chunk for s in whole for chunk in range(s.chunk_start, s.chunk_end)]
+    assert len(taken) == len(set(taken)) <= budget
+    assert all(w.chunk_start <= p.chunk_start < p.chunk_end <= w.chunk_end for p, w in zip(plain, whole, strict=True))
+    assert all(s.chunk_end - s.chunk_start <= longest for s in whole)
+
+
+def test_options_can_be_fitted_to_a_budget_of_characters():
+    options = PRESETS["balanced"].within(2_000, 290.0)
+
+    assert (options.max_length, options.overall_max_length) == (4, 7)
+    assert PRESETS["balanced"].within(100, 290.0).overall_max_length == 1
+    assert PRESETS["balanced"].within(10**6, 290.0) == PRESETS["balanced"]

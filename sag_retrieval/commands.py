@@ -1,8 +1,9 @@
 """The commands of retrieval: settings, search, ask, evaluate, releases."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -11,6 +12,11 @@ from sag_retrieval import show
 from sag_retrieval.errors import QueryError
 from sag_retrieval.query.options import Mode
 from sag_retrieval.settings import load_settings, origins
+
+if TYPE_CHECKING:
+    from sag_retrieval.evaluation.questions import Question
+    from sag_retrieval.opened import Release
+    from sag_retrieval.search.result import SearchResult
 
 METHODS = ("sag", "sag-literal", "dense", "bm25", "hybrid", "bridge", "think-on-graph", "tiers")
 
@@ -176,8 +182,10 @@ def evaluate(  # noqa: PLR0913  one argument an option
     sag evaluate data/questions.jsonl --against bm25
     """
     from sag_retrieval import open_release  # noqa: PLC0415
-    from sag_retrieval.evaluation import compare, evaluate_answers, read_questions  # noqa: PLC0415
-    from sag_retrieval.evaluation import evaluate as run  # noqa: PLC0415
+    from sag_retrieval.evaluation.answers import evaluate_answers  # noqa: PLC0415
+    from sag_retrieval.evaluation.questions import read_questions  # noqa: PLC0415
+    from sag_retrieval.evaluation.runner import compare  # noqa: PLC0415
+    from sag_retrieval.evaluation.runner import evaluate as run  # noqa: PLC0415
 
     cuts, asked = _cuts(ks), read_questions(questions)
     with open_release(release=release_id) as release:
@@ -185,13 +193,25 @@ def evaluate(  # noqa: PLR0913  one argument an option
             scored = evaluate_answers(lambda question: release.ask(question, mode=mode), asked, mode=mode)
             print_json(scored.to_json()) if is_json else show.answers(Console(), scored)
             return
-        found = run(release.searcher(method), asked, ks=cuts, method=method)
+        found = run(
+            release.searcher(method),
+            asked,
+            ks=cuts,
+            method=method,
+            explained=_explained(release, method) if explain else None,
+        )
         other = run(release.searcher(against), asked, ks=cuts, method=against) if against else None
     if is_json:
         difference = {"against": other.to_json()} if other else {}
         print_json(found.to_json() | difference)
     else:
         show.evaluation(Console(), found, other, compare(found, other) if other else {}, explain=explain)
+
+
+def _explained(release: "Release", method: str) -> "Callable[[Question], SearchResult]":
+    return lambda asked: release.search(
+        asked.question, asked.keys, method=method, explain=True, gold_documents=asked.gold_documents
+    )
 
 
 def _cuts(ks: str) -> list[int]:

@@ -12,6 +12,7 @@ from sag_retrieval.query.protocols import Search
 from sag_retrieval.release.files import Manifest
 from sag_retrieval.release.index import Index
 from sag_retrieval.release.reader import Reader, open_reader
+from sag_retrieval.search.joined import CANDIDATES, Wish, join_segments
 from sag_retrieval.search.method import Query
 from sag_retrieval.search.methods import method_named
 from sag_retrieval.search.result import SearchResult, hydrate
@@ -73,7 +74,9 @@ class Release:
         *,
         method: str = "sag",
         where: Mapping[str, Any] | None = None,
+        segments: Wish | None = None,
         explain: bool = False,
+        gold_documents: Sequence[str] = (),
     ) -> SearchResult:
         """The best chunks for a query, each with its events and keys.
 
@@ -85,17 +88,23 @@ class Release:
             top_k: How many hits at the most.
             method: One of the contract's methods.
             where: Conditions such as `{"language": "zh", "key.person": "…", "key.amount__gte": 3}`.
+            segments: A preset (`balanced`, `precision`, `find_all`) or options: also join hits that lie near each other
+                into `result.segments`.
             explain: Fill `result.trace`: what each stage had, and the way from the query to each hit.
+            gold_documents: With `explain`, documents known to be right: each stage tells how many it still had.
 
         Raises:
             QueryError: If the query is empty or the method unknown.
             FilterError: If the restriction was refused.
 
         """
+        wanted = max(top_k, CANDIDATES) if segments else top_k
         allowed = self._reader.door.allowed(sql, where) if sql or where else None
-        asked = Query(query, tuple(keys or ()), top_k, allowed, explain=explain)
+        asked = Query(query, tuple(keys or ()), wanted, allowed, explain, tuple(gold_documents))
         ranking = method_named(method, chat=self.chat, home=self._reader.folder)(self.index, asked)
-        return hydrate(self.index, asked, ranking, release=self.release_id, method=method)
+        joined = join_segments(self.index, ranking, segments) if segments else ()
+        found = hydrate(self.index, asked, ranking.first(top_k), release=self.release_id, method=method)
+        return replace(found, segments=joined)
 
     def searcher(self, method: str = "sag") -> Search:
         """Its search by one method, as evaluation and asking call it."""

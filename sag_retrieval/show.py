@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from sag_retrieval.evaluation import Evaluation
+from sag_retrieval.evaluation.runner import Evaluation
 from sag_retrieval.evaluation.intervals import Interval
 
 _SHOWN_KEYS = 8
@@ -23,6 +23,7 @@ def settings(console: Console, found: Sequence[Mapping[str, str]]) -> None:
 
 def result(console: Console, found: Any, *, explain: bool) -> None:  # noqa: ANN401  a SearchResult
     """Hits with place, score and text; with `explain` the keys, the parts of each score and the path."""
+    ways = {way["chunk_id"]: way for way in found.trace.get("hits", [])}
     for hit in found.hits:
         console.print(f"[bold]{hit.rank}[/bold] [dim]{hit.score:.3f}[/dim] [bold]{escape(hit.title)}[/bold]", end=" ")
         console.print(f"[dim]{escape(hit.document_id)} {hit.start}–{hit.end}[/dim]", highlight=False)
@@ -31,19 +32,36 @@ def result(console: Console, found: Any, *, explain: bool) -> None:  # noqa: ANN
             names = " · ".join(str(key.value) for key in hit.keys[:_SHOWN_KEYS])
             console.print(f"  [cyan]{escape(names)}[/cyan]", highlight=False)
         if explain:
-            _explain(console, hit)
+            _explain(console, hit, ways.get(hit.chunk_id, {}))
+    for segment in found.segments:
+        console.print(f"[bold]segment[/bold] {escape(segment.document_id)} {segment.start}–{segment.end}", highlight=False)
+        console.print("  " + escape(segment.text), highlight=False)
     if explain:
         _keys(console, found)
     seconds = sum(found.seconds.values())
-    console.print(f"[dim]{len(found.hits)} hits from {found.release} by {found.method} in {seconds * 1000:.0f} ms[/dim]")
+    console.print(
+        f"[dim]{len(found.hits)} hits from {found.release} by {found.method} in {seconds * 1000:.0f} ms[/dim]"
+    )
 
 
-def _explain(console: Console, hit: Any) -> None:  # noqa: ANN401  a Hit
+def _explain(console: Console, hit: Any, way: Mapping[str, Any]) -> None:  # noqa: ANN401  a Hit
+    """The terms of a hit's score, and the way from the query over key and event, or over the bridge."""
     parts = ", ".join(f"{name} {value:.3f}" for name, value in hit.parts.items())
-    if parts:
-        console.print(f"  [dim]score: {parts}[/dim]", highlight=False)
-    for step in hit.path:
-        console.print(f"  [dim]{escape(str(step))}[/dim]", highlight=False)
+    console.print(f"  [dim]score: {parts}[/dim]", highlight=False)
+    events = {event.event_id: event.content for event in hit.events}
+    steps = [
+        ("query", ""),
+        ("key", _name(way.get("seed_key"))),
+        ("event", events.get(way.get("event_id", ""), "")),
+        ("key", _name(way.get("key")) if way.get("key") != way.get("seed_key") else ""),
+        ("bridge over", _name((way.get("bridge") or {}).get("over"))),
+    ]
+    told = " → ".join(f"{kind} “{value}”" if value else kind for kind, value in steps if value or kind == "query")
+    console.print(f"  [dim]{escape(told)} → this[/dim]", highlight=False)
+
+
+def _name(key: Mapping[str, Any] | None) -> str:
+    return str(key["value"]) if key else ""
 
 
 def _keys(console: Console, found: Any) -> None:  # noqa: ANN401  a SearchResult
@@ -51,8 +69,9 @@ def _keys(console: Console, found: Any) -> None:  # noqa: ANN401  a SearchResult
     for key in found.keys:
         table.add_row(str(key.hop), escape(str(key.value)), key.type, f"{key.weight:.3f}", escape(key.reason))
     console.print(table)
-    for stage, counts in found.trace.get("stages", {}).items():
-        console.print(f"[dim]{stage}: {counts}[/dim]", highlight=False)
+    for stage in found.trace.get("stages", []):
+        told = ", ".join(f"{name} {value}" for name, value in stage.items() if name != "stage")
+        console.print(f"[dim]{stage['stage']}: {told}[/dim]", highlight=False)
 
 
 def progress(console: Console, event: Any) -> None:  # noqa: ANN401  an event of asking
@@ -78,7 +97,9 @@ def evaluation(
     explain: bool,
 ) -> None:
     """Recall in percent with 95 % intervals, a row a method; below it the paired difference."""
-    table = Table("method", *(f"R@{k}" for k in found.ks), *(f"all@{k}" for k in found.ks), "p50 ms", "p95 ms", box=None)
+    table = Table(
+        "method", *(f"R@{k}" for k in found.ks), *(f"all@{k}" for k in found.ks), "p50 ms", "p95 ms", box=None
+    )
     for one in [found] if other is None else [found, other]:
         seconds = one.seconds_per_query()
         table.add_row(

@@ -1,7 +1,7 @@
 """The one signature of every way to rank chunks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -58,6 +58,12 @@ class Ranking:
     parts: Mapping[str, Floats] = field(default_factory=dict)
     trace: Mapping[str, Any] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+    def first(self, count: int) -> "Ranking":
+        """The same with at most `count` chunks."""
+        parts = {name: part[:count] for name, part in self.parts.items()}
+        return replace(self, chunks=self.chunks[:count], scores=self.scores[:count], parts=parts)
 
 
 class Method(Protocol):

@@ -59,8 +59,22 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class ResultSegment:
+    """Chunks `chunk_start` to before `chunk_end` of a document as one piece: `text == document.text[start:end]`."""
+
+    document_id: str
+    title: str
+    chunk_start: int
+    chunk_end: int
+    start: int
+    end: int
+    score: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Hits, best first, the keys that took part, and the seconds of each step."""
+    """Hits, best first, the keys that took part, and the seconds of each step; segments where they were asked for."""
 
     query: str
     release: str
@@ -69,12 +83,14 @@ class SearchResult:
     keys: tuple[ResultKey, ...]
     seconds: Mapping[str, float]
     trace: Mapping[str, Any] = field(default_factory=dict)
+    segments: tuple[ResultSegment, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values under the names of the contract; the trace only where there is one."""
+        """Plain values under the names of the contract; trace and segments only where there are any."""
         found = asdict(self)
-        if not self.trace:
-            del found["trace"]
+        for name in ("trace", "segments"):
+            if not found[name]:
+                del found[name]
         return found
 
     def to_json(self, *, indent: int | None = None) -> str:

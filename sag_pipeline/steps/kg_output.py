@@ -1,0 +1,194 @@
+"""Knowledge graphs in the exchange form `kg_output.json`: read from answers, merged, and made from and into events."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sag_pipeline.steps.triples import ENTITY, is_entity, relation_name
+from sag_retrieval.errors import SourceError
+from sag_retrieval.records import Triple, make_id
+from sag_retrieval.text import fold, is_cjk
+
+UNKNOWN: Final = "Unknown"
+"""Type of an end that has none."""
+
+_NEEDED: Final = ("head", "relation", "tail")
+
+
+def outermost_json(text: str) -> dict[str, Any]:
+    """The object between the first `{` and the last `}` of a text.
+
+    Raises:
+        SourceError: If there is none, or it is not valid JSON.
+
+    """
+    start, end = text.find("{"), text.rfind("}")
+    if not 0 <= start < end:
+        raise SourceError(f"no JSON object in {text[:60]!r}")
+    try:
+        found: dict[str, Any] = json.loads(text[start : end + 1])
+    except ValueError as error:
+        raise SourceError(f"broken JSON object in {text[:60]!r}: {error}") from error
+    return found
+
+
+def merge_graphs(graphs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """One graph of the graphs of single documents.
+
+    Entities are the ends of the triples, one for each type and folded name; other spellings are its aliases. Ids
+    follow from type and name, so that they stay when documents join. A graph without `doc_id` counts for nothing,
+    neither does a triple without head or tail. See `clean_graph` for what else a model gets wrong.
+
+    Source:
+        docs/algorithm.md §think-on-graph.11
+
+    """
+    merged = _Merged()
+    for graph in graphs:
+        if graph.get("doc_id") is not None:
+            merged.add(graph)
+    return merged.as_dict()
+
+
+def clean_graph(graph: Mapping[str, Any], document: object) -> dict[str, Any]:
+    """A model's graph of one document, fit to be merged.
+
+    Left out: triples without head, relation or tail, or with a bare amount for an end, and entities that are bare
+    amounts. Relations are put in lower snake case. Everything belongs to `document`, whatever it says itself.
+
+    Source:
+        docs/algorithm.md §think-on-graph.2
+
+    """
+    triples = [
+        {**triple, "relation": relation_name(str(triple["relation"])), "doc_id": document}
+        for triple in graph.get("triples") or ()
+        if all(str(triple.get(part) or "").strip() for part in _NEEDED)
+        and all(is_entity(str(triple[end])) for end in ("head", "tail"))
+    ]
+    entities = [e for e in graph.get("entities") or () if is_entity(str(e.get("name") or ""))]
+    return {**graph, "doc_id": document, "entities": entities, "triples": triples}
+
+
+@dataclass(slots=True)
+class _Merged:
+    entities: dict[str, dict[str, Any]] = field(default_factory=dict)
+    relations: dict[str, dict[str, Any]] = field(default_factory=dict)
+    triples: list[dict[str, Any]] = field(default_factory=list)
+    mapping: dict[str, dict[str, int]] = field(default_factory=dict)
+    domains: dict[str, str] = field(default_factory=dict)
+
+    def add(self, graph: Mapping[str, Any]) -> None:
+        document = str(graph["doc_id"])
+        self.domains[document] = graph.get("domain") or ""
+        first = len(self.triples)
+        properties = {
+            _identity(entity.get("type"), str(entity.get("name") or "")): entity.get("properties") or {}
+            for entity in graph.get("entities") or ()
+        }
+        for triple in graph.get("triples") or ():
+            if all(str(triple.get(end) or "").strip() for end in ("head", "tail")):
+                self._add_triple(triple, triple.get("doc_id", graph["doc_id"]), properties)
+        if len(self.triples) > first:
+            self.mapping[document] = {"start_triple_index": first, "end_triple_index": len(self.triples) - 1}
+
+    def _add_triple(self, triple: Mapping[str, Any], document: object, properties: Mapping[str, Any]) -> None:
+        ends = {end: self._entity(triple, end, properties) for end in ("head", "tail")}
+        types = {end: ends[end]["type"] for end in ends}
+        if triple.get("relation"):
+            self._count(triple["relation"], types)
+        self.triples.append(
+            {
+                "head": triple["head"],
+                "head_id": ends["head"]["id"],
+                "head_type": types["head"],
+                "relation": triple.get("relation") or "",
+                "tail": triple["tail"],
+                "tail_id": ends["tail"]["id"],
+                "tail_type": types["tail"],
+                "doc_id": document,
+                "properties": triple.get("properties") or {},
+            }
+        )
+
+    def _count(self, relation: str, types: Mapping[str, str]) -> None:
+        examples = {f"example_{end}_type": types[end] for end in ("head", "tail")}
+        self.relations.setdefault(relation, {"type": relation, "count": 0, **examples})["count"] += 1
+
+    def _entity(self, triple: Mapping[str, Any], end: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+        name, key_type = str(triple[end]), triple.get(f"{end}_type") or UNKNOWN
+        identity = _identity(key_type, name)
+        entity = self.entities.setdefault(
+            identity, {"id": identity, "name": name, "type": key_type, "properties": {}, "aliases": []}
+        )
+        entity["properties"] = {**properties.get(identity, {}), **entity["properties"]}
+        if name != entity["name"] and name not in entity["aliases"]:
+            entity["aliases"].append(name)
+        return entity
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "entities": list(self.entities.values()),
+            "relations": list(self.relations.values()),
+            "triples": self.triples,
+            "doc_mapping": self.mapping,
+            "doc_domains": self.domains,
+            "statistics": {
+                "total_entities": len(self.entities),
+                "total_triples": len(self.triples),
+                "total_relation_types": len(self.relations),
+            },
+        }
+
+
+def export_graph(triples: Sequence[Triple], key_types: Mapping[str, str]) -> dict[str, Any]:
+    """`kg_output.json` of a release's triples; entity ids are key ids, types those of the keys."""
+    by_document: dict[str, list[dict[str, Any]]] = {}
+    for triple in triples:
+        by_document.setdefault(triple.document_id, []).append(
+            {
+                "head": triple.head,
+                "head_type": key_types.get(triple.head_key_id, ENTITY),
+                "relation": triple.relation,
+                "tail": triple.tail,
+                "tail_type": key_types.get(triple.tail_key_id, ENTITY),
+                "properties": json.loads(triple.properties),
+            }
+        )
+    return merge_graphs({"doc_id": document, "triples": found} for document, found in by_document.items())
+
+
+def events_of_graph(graph: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Given events by document id, one a triple, from a `kg_output.json`: sentence, typed keys and the triple.
+
+    Raises:
+        SourceError: If it is no such graph.
+
+    """
+    triples = graph.get("triples")
+    if not isinstance(triples, list):
+        raise SourceError("no list `triples`; a kg_output.json has entities, relations and triples")
+    events: dict[str, list[dict[str, Any]]] = {}
+    for triple in triples:
+        if triple.get("doc_id") is None or not all(str(triple.get(part) or "").strip() for part in _NEEDED):
+            continue
+        head, relation, tail = (str(triple[part]).strip() for part in _NEEDED)
+        keys = [
+            {"type": str(triple.get(f"{end}_type") or ENTITY).lower(), "value": str(triple[end]).strip()}
+            for end in ("head", "tail")
+        ]
+        event = {"content": _sentence(head, relation, tail), "keys": keys, "triples": [[head, relation, tail]]}
+        found = events.setdefault(str(triple["doc_id"]), [])
+        if event not in found:
+            found.append(event)
+    return events
+
+
+def _sentence(head: str, relation: str, tail: str) -> str:
+    words = relation_name(relation).replace("_", " ")
+    return f"{head}{words}{tail}。" if is_cjk(head + relation + tail) else f"{head} {words} {tail}."
+
+
+def _identity(key_type: object, name: str) -> str:
+    return make_id("n", key_type or UNKNOWN, fold(name))

@@ -1,0 +1,101 @@
+"""Knowledge graphs in the form of kg_output.json."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sag_pipeline.steps.kg_output import clean_graph, events_of_graph, export_graph, merge_graphs, outermost_json
+from sag_pipeline.steps.triples import read_triples
+from sag_retrieval.errors import SourceError
+from sag_retrieval.records import Event, Key
+
+GOLDEN = Path(__file__).parents[2].parent / "shared" / "golden"
+needs_golden = pytest.mark.skipif(not GOLDEN.exists(), reason="needs the shared golden data")
+
+
+def cases(name):
+    return json.loads((GOLDEN / f"{name}_golden.json").read_text())["cases"] if GOLDEN.exists() else []
+
+
+def renamed(graph):
+    """A graph with entities numbered as they come, and without aliases."""
+    number = {entity["id"]: place for place, entity in enumerate(graph["entities"])}
+    return {
+        **graph,
+        "entities": [{k: e[k] for k in ("name", "type", "properties")} for e in graph["entities"]],
+        "relations": sorted(graph["relations"], key=lambda r: r["type"]),
+        "triples": [{**t, "head_id": number[t["head_id"]], "tail_id": number[t["tail_id"]]} for t in graph["triples"]],
+    }
+
+
+@needs_golden
+@pytest.mark.parametrize("case", cases("kg_merge"), ids=range(len(cases("kg_merge"))))
+def test_merging_is_as_recorded_up_to_the_names_of_ids(case):
+    assert renamed(merge_graphs(case["kg_list"])) == renamed(case["merged"])
+
+
+@needs_golden
+@pytest.mark.parametrize("case", cases("kg_json_extract"), ids=lambda c: c["text"][:20])
+def test_the_outermost_object_is_read_as_recorded(case):
+    if case["ok"]:
+        assert outermost_json(case["text"]) == case["value"]
+    else:
+        with pytest.raises(SourceError):
+            outermost_json(case["text"])
+
+
+def a_graph(document, *triples):
+    return {"doc_id": document, "triples": [dict(zip(("head", "relation", "tail"), t, strict=True)) for t in triples]}
+
+
+def test_ids_stay_when_a_document_joins():
+    one = merge_graphs([a_graph("b", ("Acme", "owns", "Bolt"))])
+    more = merge_graphs([a_graph("a", ("Coil", "owns", "Acme")), a_graph("b", ("Acme", "owns", "Bolt"))])
+
+    ids = {entity["name"]: entity["id"] for entity in more["entities"]}
+    assert all(ids[entity["name"]] == entity["id"] for entity in one["entities"])
+
+
+def test_spellings_of_one_name_are_one_entity_with_aliases():
+    merged = merge_graphs([a_graph("a", ("Ａcme", "owns", "Bolt"), ("ACME", "owns", "Coil"))])
+
+    assert [(e["name"], e["aliases"]) for e in merged["entities"][:1]] == [("Ａcme", ["ACME"])]
+
+
+def test_a_triple_belongs_to_the_document_it_was_read_from():
+    graph = a_graph("true", ("Acme", "owns", "Bolt"))
+    graph["triples"][0]["doc_id"] = "invented"
+
+    assert merge_graphs([clean_graph(graph, "true")])["triples"][0]["doc_id"] == "true"
+
+
+def test_what_a_model_gets_wrong_is_cleaned():
+    graph = a_graph("d", ("Acme", "Owns-All OF", "Bolt"), ("Acme", "", "Bolt"), ("Acme", "paid", "$3 million"))
+    graph["entities"] = [{"name": "12%"}, {"name": "Acme"}]
+
+    cleaned = clean_graph(graph, "d")
+
+    assert [(t["head"], t["relation"], t["tail"]) for t in cleaned["triples"]] == [("Acme", "owns_all_of", "Bolt")]
+    assert cleaned["entities"] == [{"name": "Acme"}]
+
+
+def test_what_is_exported_can_be_imported_again():
+    event = Event("e", "d1", "c", 0, "…", "t")
+    keys = [Key("k1", "person", "Ada"), Key("k2", "organisation", "苹果公司")]
+    triples = read_triples(event, keys, [["Ada", "founded", "苹果公司"], ["Ada", "met", "Bob"]])
+
+    graph = export_graph(triples, {key.key_id: key.key_type for key in keys})
+    events = events_of_graph(json.loads(json.dumps(graph)))
+
+    assert [e["triples"] for e in events["d1"]] == [[["Ada", "founded", "苹果公司"]], [["Ada", "met", "Bob"]]]
+    assert events["d1"][0]["keys"] == [
+        {"type": "person", "value": "Ada"},
+        {"type": "organisation", "value": "苹果公司"},
+    ]
+    assert [e["content"] for e in events["d1"]] == ["Adafounded苹果公司。", "Ada met Bob."]
+
+
+def test_a_file_that_is_no_graph_says_so():
+    with pytest.raises(SourceError, match="triples"):
+        events_of_graph({"nodes": []})

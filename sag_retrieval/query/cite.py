@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 from sag_retrieval.prompts.passages import shown_numbers
 from sag_retrieval.query.answer import Citation
-from sag_retrieval.query.evidence import best_sentences
+from sag_retrieval.query.evidence import best_sentences, sentence_for
 from sag_retrieval.query.protocols import Hit
+from sag_retrieval.text import words
 
 _MARKER = r"[\[【［]\d+(?:\s*[,，、]\s*\d+)*[\]】］]"
 _MARKERS = re.compile(rf"\s*{_MARKER}(?:\s*{_MARKER})*")
 _NUMBER = re.compile(r"\d+")
+_VERDICTS = frozenset({"yes", "no", "true", "false", "是", "的", "否", "不", "对", "有", "没"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ def cite(question: str, text: str, numbers: Iterable[int], hits: Sequence[Hit]) 
     """The text with its markers renumbered in order of appearance, and their citations.
 
     Args:
-        question: What was asked; with the text it chooses the sentence that is quoted.
+        question: What was asked; with what the text says before a marker it chooses the quotation.
         text: The model's text, with markers such as `[2]` for the second hit, or without any.
         numbers: Numbers of hits the model says it used; those without a marker follow at the end.
         hits: What the model was shown, numbered from 1.
@@ -52,20 +54,35 @@ def cite(question: str, text: str, numbers: Iterable[int], hits: Sequence[Hit]) 
     renumbered = _MARKERS.sub(renumber, text).strip()
     missing = "".join(f"[{marker[n]}]" for n in used if n not in written)
     full = f"{renumbered} {missing}".strip() if missing else renumbered
-    quoted = f"{question} {_MARKERS.sub('', text)}"
-    citations = tuple(_citation(marker[n], quoted, hits[n - 1]) for n in used)
+    claims = _claims(text)
+    citations = tuple(_citation(marker[n], claims.get(n, text), question, hits[n - 1]) for n in used)
     return Cited(full, citations, tuple(n - 1 for n in used), is_written=True)
 
 
-def support(text: str, hits: Sequence[Hit]) -> list[int]:
-    """Number of the hit that holds most words of an answer which cites nothing; none if no hit holds any."""
-    chosen = best_sentences(text, [hit.text for hit in hits], limit=1)
+def support(question: str, text: str, hits: Sequence[Hit]) -> list[int]:
+    """Number of the hit that speaks most for an answer which cites nothing; none if no hit holds any of it.
+
+    Yes and no stand in no passage: for them the question's own terms are looked for.
+    """
+    wanted = question if set(words(text)) <= _VERDICTS else text
+    chosen = best_sentences(wanted, [hit.text for hit in hits], limit=1)
     return [sentence.place + 1 for sentence in chosen]
 
 
-def _citation(marker: int, wanted: str, hit: Hit) -> Citation:
-    chosen = best_sentences(wanted, [hit.text], limit=1)
-    start, end = (chosen[0].start, chosen[0].end) if chosen else (0, len(hit.text))
+def _claims(text: str) -> dict[int, str]:
+    """For each number in the text what is said before its markers, since the markers before."""
+    claims: dict[int, str] = {}
+    start, said = 0, ""
+    for found in _MARKERS.finditer(text):
+        said = text[start : found.start()].strip(" .。,，;；") or said
+        start = found.end()
+        for number in map(int, _NUMBER.findall(found[0])):
+            claims[number] = f"{claims[number]} {said}" if number in claims else said
+    return claims
+
+
+def _citation(marker: int, claim: str, question: str, hit: Hit) -> Citation:
+    start, end = sentence_for(claim, question, hit.text)
     return Citation(
         marker,
         hit.chunk_id,

@@ -87,6 +87,24 @@ def best_sentences(
     return chosen
 
 
+def sentence_for(claim: str, question: str, text: str) -> tuple[int, int]:
+    """Start and end of the sentence of a text that speaks most for a claim made about a question.
+
+    Terms of the claim count double, for the question's stand in many sentences; the whole text where none fits.
+
+    Source:
+        docs/algorithm.md §rag.4
+
+    """
+    wanted = [(2, question_terms(claim)), (1, question_terms(question))]
+    best, place = 0.0, (0, len(text))
+    for sentence in _sentences(0, text):
+        score = sum(factor * len(terms & sentence.terms) / max(len(terms), 1) for factor, terms in wanted)
+        if score > best:
+            best, place = score, (sentence.start, sentence.end)
+    return place
+
+
 def coverage(question: str, sentences: Sequence[Sentence], titles: Sequence[str] = ()) -> float:
     """Share of the question's distinct terms in some sentences and titles of their texts; 0 for none."""
     terms = question_terms(question)

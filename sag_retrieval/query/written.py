@@ -62,7 +62,7 @@ def cited_answer(session: Session, question: str, reply: WrittenAnswer, shown: S
     cited = cite(question, reply.answer, reply.cited, shown)
     if cited.citations:
         return cited
-    numbers = support(reply.answer, shown)
+    numbers = support(question, reply.answer, shown)
     if not numbers:
         session.note(f"an answer to {question!r} rests on no passage: left out")
         return None

@@ -114,10 +114,33 @@ def test_chinese_brackets_and_lists_of_markers_are_read():
 def test_an_answer_that_cites_nothing_is_tied_to_the_hit_that_holds_it():
     hits = SEARCH("Eiffel Paris").hits
 
-    (number,) = support("It was finished in 1889", hits)
+    (number,) = support("When?", "It was finished in 1889", hits)
 
     assert hits[number - 1].document_id == "a.md"
-    assert support("Zebra", hits) == []
+    assert support("Is there a zebra?", "Zebra", hits) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "verdict"), [("Was the tower finished?", "Yes"), ("苹果公司卖手机吗？", "是的。")]
+)
+def test_yes_and_no_rest_on_what_the_question_names(question, verdict):
+    hits = SEARCH("tower Paris 苹果公司").hits
+
+    (number,) = support(question, verdict, hits)
+
+    assert hits[number - 1].document_id in {"a.md", "b.md"}
+
+
+def test_each_marker_quotes_the_sentence_for_what_stands_before_it():
+    hits = SEARCH("Eiffel Tower").hits
+
+    cited = cite(
+        "Tell me about the tower", "It stands in Paris [1]. Tickets cost money [1]. Done in 1889 [2].", [], hits
+    )
+    other = cite("Tell me about the tower", "1889 [1]", [], hits)
+
+    assert cited.citations[0].quote in {"It stands in Paris.", "Tickets cost money."}
+    assert other.citations[0].quote == "It was finished in 1889."
 
 
 @given(

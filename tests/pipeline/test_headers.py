@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.steps.headers import FULL_HEADER, HeaderOptions, chunk_header
 from sag_pipeline.steps.chunks import split_chunks
+from sag_pipeline.steps.headers import FULL_HEADER, HeaderOptions, chunk_header
 from sag_pipeline.steps.sections import untitled
 from sag_retrieval.errors import SettingsError
 from sag_retrieval.models.hashing import HashingEmbedder, fit

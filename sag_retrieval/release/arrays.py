@@ -148,14 +148,19 @@ def write_arrays(folder: Path, parts: GraphParts, rows: Mapping[str, pa.Table]) 
         rows: The tables of `release/schema.py` in their order; chunks, documents, keys, key_aliases are read.
 
     """
+    write_graph(folder, parts)
+    write_text(folder / "text", _chunk_texts(rows["chunks"]), _document_texts(rows["documents"]))
+    write_mentions(folder / "names", _names(rows["keys"], rows["key_aliases"]))
+
+
+def write_graph(folder: Path, parts: GraphParts) -> None:
+    """Write `graph/` alone: lists in both directions and ranges."""
     graph = folder / "graph"
     graph.mkdir(parents=True, exist_ok=True)
     for name, lists in _build_lists(parts).items():
         lists.save(graph / name)
     for name, array in _build_arrays(parts).items():
         save_array(graph / name, array)
-    write_text(folder / "text", _chunk_texts(rows["chunks"]), _document_texts(rows["documents"]))
-    write_mentions(folder / "names", _names(rows["keys"], rows["key_aliases"]))
 
 
 def _build_lists(parts: GraphParts) -> dict[str, Lists]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -102,7 +103,7 @@ class DenseVectors:
         return np.asarray(self.matrix[rows])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class SparseVectors:
     """Vectors stored by dimension, so that a query reads only its own dimensions."""
 
@@ -118,11 +119,17 @@ class SparseVectors:
 
     def scores(self, query: Vectors, rows: Rows | None = None) -> Floats:
         """Cosines with one query vector, of all rows or of the given ones."""
+        found = csr_array(_dense(query)[None, :]) @ self._by_dimension
         total = np.zeros(self.row_count, np.float32)
-        for column, weight in zip(*_sparse(query), strict=True):
-            inside = slice(self.starts[column], self.starts[column + 1])
-            total[self.rows[inside]] += weight * self.values[inside]
+        total[found.indices] = found.data
         return total if rows is None else total[rows]
+
+    @cached_property
+    def _by_dimension(self) -> csr_array:
+        """Dimensions × rows; small offsets keep the entries where they are mapped."""
+        fits = self.starts[-1] <= np.iinfo(np.int32).max
+        starts = self.starts.astype(np.int32) if fits else self.starts
+        return csr_array((self.values, self.rows, starts), shape=(self.dimension, self.row_count))
 
     def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats]:
         """The k best allowed rows."""
@@ -132,8 +139,7 @@ class SparseVectors:
     def take(self, rows: Rows) -> Vectors:
         """The vectors of some rows: a few are looked up, many are read in one pass over everything."""
         if len(rows) > _FEW_ROWS:
-            whole = csc_array((self.values, self.rows, self.starts), shape=(self.row_count, self.dimension))
-            return csr_array(whole[rows, :])
+            return csr_array(csc_array(self._by_dimension.T)[rows, :])
         wanted, back = np.unique(rows, return_inverse=True)
         found = np.zeros((len(wanted), self.dimension), np.float32)
         for column in range(self.dimension):
@@ -260,9 +266,3 @@ def open_vectors(folder: Path, nearest: Mapping[str, Nearest] | None = None) -> 
 def _dense(query: Vectors) -> Floats:
     flat = query.toarray() if isinstance(query, csr_array) else np.asarray(query)
     return np.ascontiguousarray(flat.reshape(-1), np.float32)
-
-
-def _sparse(query: Vectors) -> tuple[npt.NDArray[np.intp], Floats]:
-    flat = _dense(query)
-    columns = np.flatnonzero(flat)
-    return columns, flat[columns]

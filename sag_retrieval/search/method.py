@@ -59,7 +59,6 @@ class Ranking:
     trace: Mapping[str, Any] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
 
-
     def first(self, count: int) -> "Ranking":
         """The same with at most `count` chunks."""
         parts = {name: part[:count] for name, part in self.parts.items()}

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from sag_retrieval.release.arrays import Arrays
 from sag_retrieval.release.index import Index
+from sag_retrieval.release.mapped import group
 from sag_retrieval.release.vectors import best
 from sag_retrieval.search.bridge import Bridges, build_bridges
 from sag_retrieval.search.context import TextRoute, read_texts
@@ -14,7 +14,7 @@ from sag_retrieval.search.coverage import cover
 from sag_retrieval.search.expand import WeightedKeys
 from sag_retrieval.search.method import Floats, Rows
 from sag_retrieval.search.options import SearchOptions
-from sag_retrieval.search.pagerank import SMALL_GRAPH, power, push
+from sag_retrieval.search.pagerank import SMALL_GRAPH, Seeds, power, push
 from sag_retrieval.search.reading import Reading
 from sag_retrieval.search.weights import chunk_weights, key_terms, sum_at
 
@@ -73,26 +73,22 @@ def _pagerank(arrays: Arrays, keys: WeightedKeys, candidates: Rows, initial: Flo
     key_share, chunk_share = restart(keys.weights, initial, options.key_share)
     if options.graph == "candidates":
         return _on_candidates(arrays, (keys.rows, key_share), (candidates, chunk_share), options.damping)
+    seeds = (keys.rows, key_share), (candidates, chunk_share)
     if arrays.key_count + arrays.chunk_count > SMALL_GRAPH:
-        seeds = (keys.rows, key_share), (candidates, chunk_share)
         return push(arrays.key_chunks, arrays.chunk_keys, *seeds, options.damping)
-    links = arrays.chunk_keys
-    shape = (arrays.chunk_count, arrays.key_count)
-    edges = csr_array((np.ones(len(links.items)), links.items, links.starts), shape=shape)
-    on_keys, on_chunks = np.zeros(shape[1]), np.zeros(shape[0])
-    on_keys[keys.rows], on_chunks[candidates] = key_share, chunk_share
-    return power(edges, on_keys, on_chunks, options.damping)[1]
+    return power(arrays.key_chunks, arrays.chunk_keys, *seeds, options.damping)[1]
 
 
-def _on_candidates(arrays: Arrays, keys: tuple[Rows, Floats], chunks: tuple[Rows, Floats], damping: float) -> Floats:
+def _on_candidates(arrays: Arrays, keys: Seeds, chunks: Seeds, damping: float) -> Floats:
+    """PageRank on the links between final keys and candidates alone."""
     owner, place = arrays.key_chunks.places(keys[0])
     chunk = arrays.key_chunks.items[place]
     inside = np.isin(chunk, chunks[0])
-    position = np.searchsorted(chunks[0], chunk[inside])
-    shape = (len(chunks[0]), len(keys[0]))
-    edges = csr_array((np.ones(len(position)), (position, owner[inside])), shape=shape)
+    position, owner = np.searchsorted(chunks[0], chunk[inside]), owner[inside]
+    sides = group(owner, position, len(keys[0]))[0], group(position, owner, len(chunks[0]))[0]
+    seeds = [(np.arange(len(side[0]), dtype=np.int32), side[1]) for side in (keys, chunks)]
     total = np.zeros(arrays.chunk_count)
-    total[chunks[0]] = power(edges, keys[1], chunks[1], damping)[1]
+    total[chunks[0]] = power(*sides, seeds[0], seeds[1], damping)[1]
     return total
 
 

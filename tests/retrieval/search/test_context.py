@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sag_retrieval.search.context import best_neighbour, read_texts, typical_length
@@ -41,6 +41,7 @@ def test_context_can_be_switched_off(long_corpus):
     assert route.in_context is route.similarity
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.integers(0, 7))
 def test_a_neighbour_is_a_neighbour_within_one_document_alone(similarity, cut):
     document = (np.arange(len(similarity)) >= cut).astype(int)
@@ -94,6 +95,7 @@ def test_bridges_are_weaker_on_long_documents_and_more_so_when_no_title_is_named
 positive = st.lists(st.floats(0.01, 1), min_size=1, max_size=5).map(np.array)
 
 
+@settings(deadline=None)
 @given(positive, positive, st.floats(0, 1))
 def test_restart_shares_sum_to_one(key_weight, chunk_weight, share):
     keys, chunks = restart(key_weight, chunk_weight, share)
@@ -102,6 +104,7 @@ def test_restart_shares_sum_to_one(key_weight, chunk_weight, share):
     assert keys.sum() + chunks.sum() == pytest.approx(1)
 
 
+@settings(deadline=None)
 @given(positive, positive)
 def test_without_a_fixed_share_the_restart_follows_weight(key_weight, chunk_weight):
     keys, chunks = restart(key_weight, chunk_weight, None)

@@ -3,7 +3,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse import csr_array
 
 from sag_retrieval.release.mapped import group
 from sag_retrieval.search.pagerank import power, push
@@ -22,8 +21,11 @@ def random_graph(seed, chunks=40, keys=25, links=120, share=0.2):
     return chunk, key, restart[:chunks], restart[chunks:]
 
 
-def edges_of(chunk, key, chunks, keys):
-    return csr_array((np.ones(len(chunk)), (chunk, key)), shape=(chunks, keys))
+def ranked(by, graph, sizes, damping):
+    """The graph ranked by a function, its restart as rows and shares."""
+    chunk, key, on_chunks, on_keys = graph
+    seeds = [(np.flatnonzero(side).astype(np.int32), side[side > 0]) for side in (on_keys, on_chunks)]
+    return by(group(key, chunk, sizes[1])[0], group(chunk, key, sizes[0])[0], *seeds, damping)
 
 
 @pytest.mark.parametrize("damping", [0.3, 0.5, 0.7, 0.85])
@@ -33,7 +35,7 @@ def test_power_iteration_equals_igraph(seed, damping):
     graph = igraph.Graph(n=65, edges=list(zip(chunk.tolist(), (key + 40).tolist(), strict=True)))
 
     oracle = np.array(graph.personalized_pagerank(damping=damping, reset=[*on_chunks, *on_keys], directed=False))
-    of_keys, of_chunks = power(edges_of(chunk, key, 40, 25), on_keys, on_chunks, damping)
+    of_keys, of_chunks = ranked(power, (chunk, key, on_chunks, on_keys), (40, 25), damping)
 
     assert of_chunks == pytest.approx(oracle[:40], abs=1e-5)
     assert of_keys == pytest.approx(oracle[40:], abs=1e-5)
@@ -41,11 +43,10 @@ def test_power_iteration_equals_igraph(seed, damping):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_push_ranks_the_first_ten_as_power_iteration_does(seed):
-    chunk, key, on_chunks, on_keys = random_graph(seed, chunks=2000, keys=900, links=6000, share=0.02)
-    exact = power(edges_of(chunk, key, 2000, 900), on_keys, on_chunks, 0.7)[1]
+    graph = random_graph(seed, chunks=2000, keys=900, links=6000, share=0.02)
 
-    seeds = [(np.flatnonzero(side).astype(np.int32), side[side > 0]) for side in (on_keys, on_chunks)]
-    near = push(group(key, chunk, 900)[0], group(chunk, key, 2000)[0], *seeds, 0.7)
+    exact = ranked(power, graph, (2000, 900), 0.7)[1]
+    near = ranked(push, graph, (2000, 900), 0.7)
 
     assert np.argsort(-near)[:10].tolist() == np.argsort(-exact)[:10].tolist()
     assert near == pytest.approx(exact, abs=5e-5)
@@ -56,7 +57,7 @@ def test_push_ranks_the_first_ten_as_power_iteration_does(seed):
 def test_rank_sums_to_one_and_is_never_negative(seed, damping):
     chunk, key, on_chunks, on_keys = random_graph(seed, chunks=12, keys=7, links=10)
 
-    of_keys, of_chunks = power(edges_of(chunk, key, 12, 7), on_keys, on_chunks, damping)
+    of_keys, of_chunks = ranked(power, (chunk, key, on_chunks, on_keys), (12, 7), damping)
 
     assert of_keys.sum() + of_chunks.sum() == pytest.approx(1)
     assert min(of_keys.min(), of_chunks.min()) >= 0
@@ -65,7 +66,7 @@ def test_rank_sums_to_one_and_is_never_negative(seed, damping):
 def test_without_damping_the_restart_is_the_rank():
     chunk, key, on_chunks, on_keys = random_graph(5)
 
-    of_keys, of_chunks = power(edges_of(chunk, key, 40, 25), on_keys, on_chunks, 0.0)
+    of_keys, of_chunks = ranked(power, (chunk, key, on_chunks, on_keys), (40, 25), 0.0)
 
     assert of_chunks == pytest.approx(on_chunks)
     assert of_keys == pytest.approx(on_keys)
@@ -75,10 +76,11 @@ def test_without_a_restart_there_is_no_rank():
     chunk, key, *_ = random_graph(5)
     nothing = np.zeros(0, np.int32), np.zeros(0)
 
-    near = push(group(key, chunk, 25)[0], group(chunk, key, 40)[0], nothing, nothing, 0.7)
+    lists = group(key, chunk, 25)[0], group(chunk, key, 40)[0]
+    near = push(*lists, nothing, nothing, 0.7)
 
     assert not near.any()
-    assert not power(edges_of(chunk, key, 40, 25), np.zeros(25), np.zeros(40), 0.7)[1].any()
+    assert not power(*lists, nothing, nothing, 0.7)[1].any()
 
 
 def test_a_node_without_edges_keeps_its_own_share():

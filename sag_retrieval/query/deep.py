@@ -26,6 +26,7 @@ class Verdict(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    thinking: str = Field(default="", description="what follows from the answers, in a few words; written first")
     is_enough: bool = Field(description="whether what is known answers the question")
     missing: str = Field(default="", description="what is still missing")
     nodes: list[Node] = Field(default_factory=list)

@@ -54,6 +54,7 @@ class DraftPlan(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    thinking: str = Field(default="", description="the question taken apart, in a few words; written first")
     nodes: list[Node]
     edges: list[Edge] = Field(default_factory=list)
 

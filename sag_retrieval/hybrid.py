@@ -64,6 +64,10 @@ class HybridOptions:
         return self.dense_weight
 
 
+SEARCH: Final = HybridOptions(keyword_boost=0.0, graph=GraphOptions(use_multi_hop=True, relevance="events"))
+"""As a way to search of its own: keywords lose on questions of many words, and the graph may go further."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RawScores:
     """Shape (chunks,) each: BM25, cosine, keyword overlap, boost of the document; and what is allowed."""
@@ -148,7 +152,7 @@ def fuse(raw: RawScores, options: HybridOptions, *, share: float, top_k: int) ->
 
 
 def hybrid_method(
-    options: HybridOptions | None = None,
+    options: HybridOptions = SEARCH,
     *,
     chat: ChatModel | None = None,
     home: Path | None = None,  # noqa: ARG001  every method that is made by name is given it
@@ -158,7 +162,6 @@ def hybrid_method(
     A graph that fails in whatever way gives no boost; the reason stands in the trace. Keywords are looked for
     in the best 1,000 chunks.
     """
-    options = options or HybridOptions()
 
     def rank(index: Index, query: Query) -> Ranking:
         watch = Stopwatch()

@@ -8,6 +8,7 @@ import numpy as np
 
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.index import Index
+from sag_retrieval.release.vectors import EXACT_ROWS, SparseVectors
 from sag_retrieval.search.method import Flags, Floats, Method, Query, Ranking
 from sag_retrieval.search.ranking import Stopwatch, rank_by
 from sag_retrieval.search.reading import Likeness, Reading, read_query
@@ -17,8 +18,8 @@ from sag_retrieval.think_on_graph.options import GraphOptions
 from sag_retrieval.think_on_graph.release_graph import ReleaseGraph, graph_of
 from sag_retrieval.think_on_graph.retriever import Walk, debug_record, walk
 
-SEARCH: Final = GraphOptions(use_multi_hop=True, relevance="events")
-"""As a way to search of its own: always more than one hop, and edges by the likeness of their events too."""
+SEARCH: Final = GraphOptions(use_multi_hop=True, relevance="events", beam_width=20)
+"""As a way to search of its own: wider, always more than one hop, edges by the likeness of their events too."""
 
 _BESIDE_EVIDENCE: Final = 0.5
 _TEXT: Final = 0.1
@@ -78,7 +79,10 @@ def text_scores(index: Index, reading: Reading) -> Floats:
 
 def _event_likeness(index: Index, known: ReleaseGraph, reading: Reading) -> Relevance:
     """An edge is as relevant as the event that says it is like the question."""
-    events = Likeness(index.arrays.vectors["events"], reading.vector)
+    vectors = index.arrays.vectors["events"]
+    events = Likeness(vectors, reading.vector)
+    if isinstance(vectors, SparseVectors) or vectors.row_count <= EXACT_ROWS:
+        events.all()
 
     def likeness(edges: Edges) -> Floats:
         return np.maximum(events.of(known.event[edges >> 1]), 0.0)

@@ -70,9 +70,7 @@ def load_categories(index: Index, home: Path | None, source: str = COMMUNITIES) 
     for folder in [home / COMMUNITIES, home] if home else []:
         if all((folder / f"{name}.parquet").is_file() for name in _TABLES):
             return _communities(index, *(pq.read_table(folder / f"{name}.parquet") for name in _TABLES))
-    return Categories(
-        (), (), (), Lists(np.zeros(1, np.int64), np.zeros(0, np.int32)), np.zeros((0, 1), np.float32)
-    )
+    return Categories((), (), (), Lists(np.zeros(1, np.int64), np.zeros(0, np.int32)), np.zeros((0, 1), np.float32))
 
 
 def _communities(index: Index, communities: pa.Table, members: pa.Table) -> Categories:
@@ -127,11 +125,12 @@ def cosines(query: Vectors, vectors: Vectors) -> Floats:
 def best_of(scores: Floats, k: int, chosen: Flags | Sequence[bool]) -> list[int]:
     """Places of the k highest scores among the chosen ones, best first, ties in order."""
     places = np.flatnonzero(np.asarray(chosen))
+    if len(places) > k > 0:
+        least = np.partition(scores[places], -k)[-k]
+        places = places[scores[places] >= least]
     return [int(place) for place in places[np.argsort(-scores[places], kind="stable")][:k]]
 
 
 def _lengths(vectors: Vectors) -> Floats:
-    squares = (
-        vectors.multiply(vectors).sum(axis=1) if isinstance(vectors, csr_array) else (vectors**2).sum(axis=1)
-    )
+    squares = vectors.multiply(vectors).sum(axis=1) if isinstance(vectors, csr_array) else (vectors**2).sum(axis=1)
     return np.sqrt(np.asarray(squares, np.float64)).reshape(-1)

@@ -1,9 +1,9 @@
 """Tiers as a way to search: from the rows that the tiers gave to chunks."""
 
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from threading import Lock
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from sag_retrieval.search.weights import min_max
 from sag_retrieval.tiers.categories import COMMUNITIES, Categories, load_categories
 from sag_retrieval.tiers.options import TierOptions, TiersOptions
 from sag_retrieval.tiers.release_source import ReleaseSource
-from sag_retrieval.tiers.workflow import TiersResponse, retrieve
+from sag_retrieval.tiers.workflow import Step, TiersFound, search_tiers
 
 SEARCH: Final = TiersOptions(item=TierOptions(top_k=50), resource=TierOptions(top_k=20))
 """As a way to search of its own: more rows a tier than an answer needs."""
@@ -53,12 +53,12 @@ def tiers_method(
         source = ReleaseSource(index, categories_of(index, home, categories), query.allowed)
         source.vectors[query.text] = reading.vector
         asked = " ".join([query.text, *query.keys]).strip()
-        response = watch("tiers", lambda: retrieve([asked], source, options, chat=chat))
+        response = watch("tiers", lambda: search_tiers([asked], source, options, chat))
         parts = watch("rank", lambda: _parts(source, reading, response))
         scores = sum(parts.values(), np.zeros(index.arrays.chunk_count))
         allowed = query.allowed.chunks if query.allowed and response.needs_retrieval else None
         ranking = rank_by(scores, query.top_k, allowed, parts, watch.seconds)
-        trace = {"tiers": [asdict(step) for step in response.trace], "stopped_at": response.stopped_at}
+        trace = {"tiers": [_plain(step) for step in response.trace], "stopped_at": response.stopped_at}
         return replace(ranking, trace=trace)
 
     return rank
@@ -75,7 +75,11 @@ def categories_of(index: Index, home: Path | None, source: str) -> Categories:
         return _kept[name][1]
 
 
-def _parts(source: ReleaseSource, reading: Reading, response: TiersResponse) -> dict[str, Floats]:
+def _plain(step: Step) -> dict[str, Any]:
+    return {field.name: getattr(step, field.name) for field in fields(step)}
+
+
+def _parts(source: ReleaseSource, reading: Reading, response: TiersFound) -> dict[str, Floats]:
     arrays = source.index.arrays
     names = ("item", "document", "category", "text")
     parts = {name: np.zeros(arrays.chunk_count) for name in names}
@@ -94,7 +98,7 @@ def _parts(source: ReleaseSource, reading: Reading, response: TiersResponse) -> 
     return parts
 
 
-def _by_category(source: ReleaseSource, response: TiersResponse) -> Floats:
+def _by_category(source: ReleaseSource, response: TiersFound) -> Floats:
     found = np.zeros(source.index.arrays.chunk_count)
     hits = response.hits["category"]
     number = {row: n for n, row in enumerate(source.categories.ids)}
@@ -114,6 +118,4 @@ def _text(source: ReleaseSource, reading: Reading) -> Floats:
 def _scores(scores: list[float | None]) -> Floats:
     """Scores as given; those a language model chose without one fall evenly from 1."""
     count = len(scores)
-    return np.array(
-        [1 - place / (2 * count) if s is None else s for place, s in enumerate(scores)], np.float64
-    )
+    return np.array([1 - place / (2 * count) if s is None else s for place, s in enumerate(scores)], np.float64)

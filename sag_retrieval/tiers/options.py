@@ -16,9 +16,7 @@ class TierOptions:
     def __post_init__(self) -> None:
         """Refuse a count below 1."""
         if self.top_k < 1:
-            raise SettingsError(
-                f"top_k={self.top_k} of a tier is less than 1; switch it off with enabled=False"
-            )
+            raise SettingsError(f"top_k={self.top_k} of a tier is less than 1; switch it off with enabled=False")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

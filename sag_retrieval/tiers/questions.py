@@ -16,9 +16,7 @@ def question_text(query: object) -> str:
     content = query.get("content") if isinstance(query, Mapping) else query
     text = content.get("text") if isinstance(content, Mapping) and isinstance(query, Mapping) else content
     if not isinstance(text, str):
-        raise TypeError(
-            f"a query is a text or {{'role': …, 'content': {{'text': …}}}}, got {type(query).__name__}"
-        )
+        raise TypeError(f"a query is a text or {{'role': …, 'content': {{'text': …}}}}, got {type(query).__name__}")
     if not text.strip():
         raise QueryError("the query is empty; ask with at least one word")
     return text

@@ -32,6 +32,7 @@ class ReleaseSource:
     allowed: Allowed | None = None
     vectors: dict[str, Vectors] = field(default_factory=dict)
     likeness: dict[int, Likeness] = field(default_factory=dict)
+    row_of: dict[str, int] = field(default_factory=dict)
 
     def embed(self, text: str) -> Vectors:
         """The vector of a query."""
@@ -101,8 +102,8 @@ class ReleaseSource:
         """Categories with their size, events with their keys, documents with their caption."""
         rows = self._plain_rows(tier, ids)
         if tier == "item":
-            for row, number in zip(rows, self.rows_of("item", ids), strict=True):
-                row["keys"] = self._keys(int(number))
+            for row, keys in zip(rows, self._keys(self.rows_of("item", ids)), strict=True):
+                row["keys"] = keys
         return rows
 
     def _plain_rows(self, tier: Tier, ids: Sequence[str]) -> list[dict[str, Any]]:
@@ -114,23 +115,30 @@ class ReleaseSource:
         found: list[dict[str, Any]] = chosen.take(pa.array(self.rows_of(tier, ids))).to_pylist()
         return found
 
-    def _keys(self, event: int) -> list[dict[str, Any]]:
-        keys = self.index.rows["keys"].take(pa.array(self.index.arrays.event_keys.of(event)))
+    def _keys(self, events: npt.NDArray[np.int64]) -> list[list[dict[str, Any]]]:
+        owner, place = self.index.arrays.event_keys.places(events)
+        keys = self.index.rows["keys"].take(pa.array(self.index.arrays.event_keys.items[place]))
         names = ("value_string", "value_number", "value_bool")
-        return [
-            {"key_id": key["key_id"], "type": key["key_type"], "value": _first(key[name] for name in names)}
-            for key in keys.to_pylist()
-        ]
+        found: list[list[dict[str, Any]]] = [[] for _ in events]
+        for event, key in zip(owner.tolist(), keys.to_pylist(), strict=True):
+            value = next((key[name] for name in names if key[name] is not None), None)
+            found[event].append({"key_id": key["key_id"], "type": key["key_type"], "value": value})
+        return found
 
     def rows_of(self, tier: Tier, ids: Sequence[str]) -> npt.NDArray[np.int64]:
         """Row numbers of ids."""
         table, column = _TABLES[tier]
-        known = self.index.rows[table][column].combine_chunks()
-        return np.asarray(pc.index_in(pa.array(ids, pa.string()), value_set=known), np.int64)
+        new = [row for row in dict.fromkeys(ids) if row not in self.row_of]
+        if new:
+            known = self.index.rows[table][column].combine_chunks()
+            found = pc.index_in(pa.array(new, pa.string()), value_set=known)
+            self.row_of.update(zip(new, found.to_pylist(), strict=True))
+        return np.array([self.row_of[row] for row in ids], np.int64)
 
     def _ids(self, tier: Tier, rows: npt.NDArray[np.integer]) -> list[str]:
         table, column = _TABLES[tier]
         found: list[str] = self.index.rows[table][column].take(pa.array(rows)).to_pylist()
+        self.row_of.update(zip(found, rows.tolist(), strict=True))
         return found
 
     def _passing(self) -> Flags:
@@ -144,7 +152,3 @@ class ReleaseSource:
         chunks = self.index.arrays.chunk_document
         has_chunk[chunks if self.allowed is None else chunks[self.allowed.chunks]] = True
         return has_chunk
-
-
-def _first(values: Any) -> Any:  # noqa: ANN401  text, number or flag
-    return next((value for value in values if value is not None), None)

@@ -1,7 +1,7 @@
 """The way through the tiers: intention, categories, enough?, events, enough?, documents."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from time import perf_counter
 from typing import Any, Final
 
@@ -31,6 +31,20 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class TiersFound:
+    """What the tiers gave, as ids: see `TiersResponse`."""
+
+    needs_retrieval: bool
+    original_query: str
+    rewritten_query: str
+    next_step_query: str | None
+    method: str
+    stopped_at: str
+    trace: tuple[Step, ...]
+    hits: dict[Tier, list[Hit]]
+
+
+@dataclass(frozen=True, slots=True)
 class TiersResponse:
     """What the tiers gave; rows are whole and without vectors, with a `score` where vectors chose them.
 
@@ -47,7 +61,6 @@ class TiersResponse:
     method: str
     stopped_at: str
     trace: tuple[Step, ...]
-    hits: dict[Tier, list[Hit]]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -75,25 +88,36 @@ def retrieve(
         docs/algorithm.md §tiers.1
 
     """
-    options = options or TiersOptions()
+    found = search_tiers(queries, source, options or TiersOptions(), chat)
+    rows = {tier: _rows(source, tier, found.hits[tier]) for tier in TIERS}
+    named = {field.name: getattr(found, field.name) for field in fields(found) if field.name != "hits"}
+    return TiersResponse(**named, categories=rows["category"], items=rows["item"], resources=rows["resource"])
+
+
+def search_tiers(
+    queries: Sequence[object], source: TierSource, options: TiersOptions, chat: ChatModel | None = None
+) -> TiersFound:
+    """What `retrieve` finds, as ids and scores."""
     question, context = question_and_context(queries)
     judge = Judge(chat, options.language or language_of(question)) if chat is not None else None
     run = _Run(source, options, judge, question, context)
     stopped_at = run.go()
-    rows = {tier: run.rows(tier) for tier in TIERS}
-    return TiersResponse(
+    return TiersFound(
         needs_retrieval=stopped_at != "route_intention",
         original_query=question,
         rewritten_query=run.rewritten,
         next_step_query=run.next_query,
-        categories=rows["category"],
-        items=rows["item"],
-        resources=rows["resource"],
         method=options.method if judge or options.method == "rag" else "rag",
         stopped_at=stopped_at,
         trace=tuple(run.trace),
         hits=run.hits,
     )
+
+
+def _rows(source: TierSource, tier: Tier, hits: list[Hit]) -> list[dict[str, Any]]:
+    """Whole rows of the hits, with scores where vectors chose them."""
+    rows = source.rows(tier, [row for row, _ in hits])
+    return [row if score is None else {**row, "score": score} for row, (_, score) in zip(rows, hits, strict=True)]
 
 
 @dataclass(slots=True)
@@ -137,9 +161,7 @@ class _Run:
         if self.judge is None or not self.options.sufficiency_check:
             return False
         judge, asked, found = self.judge, self.active, self._found(tier)
-        decision = self._decide(
-            f"sufficiency_after_{tier}", lambda: judge.sufficiency(asked, self.context, found)
-        )
+        decision = self._decide(f"sufficiency_after_{tier}", lambda: judge.sufficiency(asked, self.context, found))
         self.active = self.next_query = decision.rewritten_query or self.active
         return decision.decision == "NO_RETRIEVE"
 
@@ -190,8 +212,7 @@ class _Run:
         texts = self.source.texts(tier, [row for row, _ in self.hits[tier]])
         scores = (score for _, score in self.hits[tier])
         return "\n".join(
-            text if score is None else f"{text} ({score:.3f})"
-            for text, score in zip(texts, scores, strict=True)
+            text if score is None else f"{text} ({score:.3f})" for text, score in zip(texts, scores, strict=True)
         )
 
     def _vector(self) -> Any:  # noqa: ANN401  of the source
@@ -203,12 +224,3 @@ class _Run:
     def _note(self, step: Step, start: float) -> None:
         failure = self.judge.failure if self.judge and step.calls else ""
         self.trace.append(replace(step, note=failure, milliseconds=1_000 * (perf_counter() - start)))
-
-    def rows(self, tier: Tier) -> list[dict[str, Any]]:
-        """Whole rows of the hits, with scores where vectors chose them."""
-        hits = self.hits[tier]
-        rows = self.source.rows(tier, [row for row, _ in hits])
-        return [
-            row if score is None else {**row, "score": score}
-            for row, (_, score) in zip(rows, hits, strict=True)
-        ]

@@ -124,9 +124,7 @@ def test_scaled_scores_keep_order_lie_in_bounds_and_have_a_best_of_one(scores):
 def test_a_judge_without_a_usable_opinion_leaves_the_heuristic(scripted, script):
     graph, options = a_star(), GraphOptions(beam_width=3, use_multi_hop=False)
 
-    without = walk(
-        graph, "What does Acme own", GraphOptions(beam_width=3, use_multi_hop=False, use_llm=False)
-    )
+    without = walk(graph, "What does Acme own", GraphOptions(beam_width=3, use_multi_hop=False, use_llm=False))
     found = walk(graph, "What does Acme own", options, chat=scripted(**script))
 
     assert found.documents == without.documents
@@ -137,9 +135,7 @@ def test_a_judge_without_a_usable_opinion_leaves_the_heuristic(scripted, script)
 def test_zero_for_every_document_finds_nothing_to_boost(scripted):
     zeros = [{"document": n, "score": 0.0} for n in range(1, 21)]
 
-    found = walk(
-        a_star(), "What does Acme own", GraphOptions(), chat=scripted(graph_score=[{"scores": zeros}])
-    )
+    found = walk(a_star(), "What does Acme own", GraphOptions(), chat=scripted(graph_score=[{"scores": zeros}]))
 
     assert found.documents == ()
     assert found.mode == "llm"

@@ -26,9 +26,7 @@ def a_graph(triples, names=NAMES):
 
 triple = st.tuples(st.integers(0, 7), st.integers(0, 3), st.integers(0, 7), st.integers(0, 5))
 graphs = st.lists(triple, max_size=25).map(a_graph)
-queries = st.lists(
-    st.sampled_from([*NAMES, *RELATIONS, "who", "的", "timeline"]), min_size=1, max_size=5
-).map(" ".join)
+queries = st.lists(st.sampled_from([*NAMES, *RELATIONS, "who", "的", "timeline"]), min_size=1, max_size=5).map(" ".join)
 settings = st.builds(
     GraphOptions,
     max_hops=st.integers(0, 3),
@@ -44,11 +42,7 @@ def test_a_walk_keeps_to_its_bounds(graph, query, options):
     found = walk(graph, query, options)
 
     hops = [len(beam.edges) for beam in found.beams]
-    most = (
-        options.max_hops
-        if options.use_multi_hop
-        else min(options.max_hops, 1 if not asks_many_hops(query) else 9)
-    )
+    most = options.max_hops if options.use_multi_hop else min(options.max_hops, 1 if not asks_many_hops(query) else 9)
     assert max(hops, default=0) <= (options.max_hops if options.use_multi_hop is None else most)
     assert all(hops.count(hop) <= options.beam_width for hop in set(hops))
     assert all(len(set(beam.entities)) == len(beam.entities) == len(beam.edges) + 1 for beam in found.beams)
@@ -72,9 +66,7 @@ def test_a_path_of_relevant_edges_continues_its_own_edges(graph, query):
 
 @given(graphs, queries, st.data())
 def test_triples_that_are_not_allowed_are_not_walked(graph, query, data):
-    allowed = np.array(
-        data.draw(st.lists(st.booleans(), min_size=len(graph.head), max_size=len(graph.head))), np.bool_
-    )
+    allowed = np.array(data.draw(st.lists(st.booleans(), min_size=len(graph.head), max_size=len(graph.head))), np.bool_)
 
     found = walk(graph, query, GraphOptions(use_multi_hop=True), allowed=allowed)
 

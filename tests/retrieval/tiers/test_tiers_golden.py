@@ -23,9 +23,7 @@ NAMES = {"category": "categories", "item": "items", "resource": "resources"}
 def passes(row, where):
     for name, value in (where or {}).items():
         field, _, operator = name.partition("__")
-        if value is not None and (
-            row.get(field) not in value if operator == "in" else row.get(field) != value
-        ):
+        if value is not None and (row.get(field) not in value if operator == "in" else row.get(field) != value):
             return False
     return True
 
@@ -35,9 +33,7 @@ class RecordedSource:
 
     def __init__(self, case):
         self.case = case
-        self.tables = {
-            tier: [row for row in case[name] if passes(row, case["where"])] for tier, name in NAMES.items()
-        }
+        self.tables = {tier: [row for row in case[name] if passes(row, case["where"])] for tier, name in NAMES.items()}
         self.embedded = []
 
     def embed(self, text):

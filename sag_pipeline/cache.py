@@ -116,8 +116,8 @@ class AnswerCache:
             row = rows.fetchone()
         return Answered(*row) if row else None
 
-    def keep(self, answered: Answered) -> None:
-        """Write an answer; it is on disk when this returns. The first answer to a call stays.
+    def keep(self, *answered: Answered) -> None:
+        """Write answers, all or none; they are on disk when this returns. The first answer to a call stays.
 
         Raises:
             CacheError: If it cannot be written.
@@ -154,7 +154,7 @@ class AnswerCache:
         """Commit every answer that waits, those of other threads too."""
         with self._pending_lock:
             batch, self._pending = self._pending, []
-        rows = [_row(waiting.answered) for waiting in batch]
+        rows = [_row(one) for waiting in batch for one in waiting.answered]
         places = ", ".join("?" * len(_NAMES))
         try:
             self._connection.execute("begin immediate")
@@ -175,7 +175,7 @@ class AnswerCache:
 
 @dataclass(slots=True)
 class _Waiting:
-    answered: Answered
+    answered: tuple[Answered, ...]
     is_written: bool = field(default=False)
 
 

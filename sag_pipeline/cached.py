@@ -12,7 +12,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from sag_pipeline.cache import AnswerCache, Answered
-from sag_retrieval.errors import AnswerError, ModelError
+from sag_pipeline.together import Bounds, grouped, shares_of
+from sag_retrieval.errors import AnswerError, BudgetSpent, ModelDown, ModelError
 from sag_retrieval.models.background import in_order
 from sag_retrieval.models.dialect import request_tokens
 from sag_retrieval.models.limits import ChatOptions
@@ -73,8 +74,10 @@ class CachedChat:
         *,
         concurrency: int | None = None,
         prices: Prices | None = None,
+        bounds: Bounds | None = None,
     ) -> None:
-        """`concurrency` and `prices` None: those of `inner`, if it has options."""
+        """`concurrency`, `prices` None: those of `inner`, if it has options; `bounds`: what is asked together."""
+        self._bounds = bounds or Bounds()
         options: ChatOptions | None = getattr(inner, "options", None)
         self._inner = inner
         self._cache = cache
@@ -130,13 +133,59 @@ class CachedChat:
         return self._reply(answered, request, usage)
 
     def ask_all(self, requests: Iterable[Request[Answer]]) -> Iterator[Reply[Answer] | ModelError]:
-        """Answers in the order of the requests (see `ChatModel`); calls under way are finished and kept."""
+        """Answers in the order of the requests (see `ChatModel`); calls under way are finished and kept.
+
+        Requests that may be asked together are, as far as their answers are not kept; each part is kept by itself.
+        """
         with ThreadPoolExecutor(self._concurrency, thread_name_prefix="sag-cached") as threads:
 
-            def start(request: Request[Answer]) -> Future[Reply[Answer]]:
-                return threads.submit(self.ask, request)
+            def start(group: list[Request[Answer]]) -> Future[list[Reply[Answer] | ModelError]]:
+                return threads.submit(self._ask_together, group)
 
-            yield from in_order(requests, start, WINDOW * self._concurrency)
+            for replies in in_order(grouped(requests, self._is_kept, self._bounds), start, WINDOW * self._concurrency):
+                if isinstance(replies, ModelError):
+                    raise replies
+                yield from replies
+
+    def _is_kept(self, request: Request[Answer]) -> bool:
+        return self._cache.find(call_id(self._fingerprint, request)) is not None
+
+    def _ask_together(self, group: list[Request[Answer]]) -> list[Reply[Answer] | ModelError]:
+        """The answers to a group: by one call if it can be divided, what is missing then by calls of its own."""
+        paid = self._pay_together(group) if len(group) > 1 else {}
+        return [paid.get(place) or self._ask_safely(request) for place, request in enumerate(group)]
+
+    def _ask_safely(self, request: Request[Answer]) -> Reply[Answer] | ModelError:
+        try:
+            return self.ask(request)
+        except (ModelDown, BudgetSpent):
+            raise
+        except ModelError as error:
+            return error
+
+    def _pay_together(self, group: list[Request[Answer]]) -> dict[int, Reply[Answer]]:
+        """Answers by place, kept; none if the one answer cannot be used."""
+        parts = [request.part for request in group]
+        assert parts[0] is not None
+        merged = parts[0].merge(parts)
+        try:
+            reply = self._inner.ask(merged)
+        except (ModelDown, BudgetSpent):
+            raise
+        except ModelError as error:
+            self._note(call_id(self._fingerprint, merged), merged, getattr(error, "usage", Usage()))
+            return {}
+        answers = dict(enumerate(parts[0].split(parts, reply.value)))
+        found = {place: answer for place, answer in answers.items() if answer is not None}
+        shares = shares_of(reply.usage, [len(group[place].prompt) for place in found])
+        kept = [
+            self._answered(call_id(self._fingerprint, group[place]), group[place], answer, usage)
+            for (place, answer), usage in zip(found.items(), shares, strict=True)
+        ]
+        self._cache.keep(*kept)
+        for (place, _), usage in zip(found.items(), shares, strict=True):
+            self._note(call_id(self._fingerprint, group[place]), group[place], usage)
+        return {p: Reply(a, usage) for (p, a), usage in zip(found.items(), shares, strict=True)}
 
     def _pay(self, key: str, request: Request[Answer]) -> tuple[Answered, Usage]:
         kept = self._cache.find(key)  # it may have come between the first look and the entry under way
@@ -147,10 +196,14 @@ class CachedChat:
         except AnswerError as error:
             self._note(key, request, getattr(error, "usage", Usage(1)))
             raise
-        usage = reply.usage
-        answered = Answered(
+        answered = self._answered(key, request, reply.value, reply.usage)
+        self._cache.keep(answered)
+        return answered, reply.usage
+
+    def _answered(self, key: str, request: Request[Answer], answer: Answer, usage: Usage) -> Answered:
+        return Answered(
             key,
-            reply.value.model_dump_json(),
+            answer.model_dump_json(),
             request.document_id,
             request.step,
             self.model_id,
@@ -161,8 +214,6 @@ class CachedChat:
             self._prices.cost(usage) if self._prices else None,
             request_tokens(request),
         )
-        self._cache.keep(answered)
-        return answered, usage
 
     def _finish(self, key: str) -> None:
         with self._lock:

@@ -1,8 +1,10 @@
 """What an extraction would cost before it runs: every question as the run would write it, answers guessed."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from itertools import islice
+from typing import Any, Protocol
 
 from sag_pipeline.offline.events import offline_events
 from sag_pipeline.offline.sections import offline_sections
@@ -11,6 +13,7 @@ from sag_pipeline.steps.extract_events import event_requests, events_from_reply,
 from sag_pipeline.steps.extract_keys import KeyOptions, key_questions
 from sag_pipeline.steps.extract_summaries import summary_request
 from sag_pipeline.steps.summaries import SummaryOptions, summarise
+from sag_pipeline.together import Bounds, grouped
 from sag_retrieval.models.dialect import request_tokens
 from sag_retrieval.models.protocols import Answer, Request, Usage
 from sag_retrieval.models.tokens import estimate_tokens
@@ -18,6 +21,7 @@ from sag_retrieval.records import Chunk, Document, Event
 
 STEPS = ("summaries", "events", "keys")
 _LIST_TOKENS = 3
+_BATCH = 128  # documents, as in a run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +44,7 @@ class EstimateOptions:
     summary: SummaryOptions = field(default_factory=SummaryOptions)
     chunk: ChunkOptions = field(default_factory=ChunkOptions)
     key: KeyOptions = field(default_factory=KeyOptions)
+    bounds: Bounds = field(default_factory=Bounds)
     language: str = "auto"
     guess: Guess = field(default_factory=Guess)
 
@@ -59,17 +64,9 @@ def nothing_kept(request: Request[Answer]) -> Answer | None:  # noqa: ARG001  a 
 
 @dataclass(slots=True)
 class Estimate:
-    """What the steps would send and receive; `cached_calls` cost nothing."""
+    """What the steps would send and receive; `cached_calls` counts questions whose answers are kept."""
 
     usage: dict[str, Usage] = field(default_factory=lambda: {step: Usage() for step in STEPS})
-
-    def add(self, step: str, sent: int, received: float) -> None:
-        """One call."""
-        self.usage[step] += Usage(1, 0, sent, round(received))
-
-    def add_cached(self, step: str) -> None:
-        """One call that is paid already."""
-        self.usage[step] += Usage(0, 1)
 
 
 def estimate(
@@ -84,47 +81,68 @@ def estimate(
         docs/algorithm.md §extraction.30.
 
     """
-    planner = _Planner(kept, options or EstimateOptions())
-    for document in documents:
-        planner.plan(document)
-    return planner.found
+    options = options or EstimateOptions()
+    found = Estimate()
+    rest = iter(documents)
+    while batch := list(islice(rest, _BATCH)):
+        planner = _Planner(kept, options)
+        for document in batch:
+            planner.plan(document)
+        planner.add_to(found)
+    return found
 
 
 @dataclass(slots=True)
 class _Planner:
+    """The questions of a batch of documents: kept ones counted, the others with the tokens expected back."""
+
     kept: Lookup
     options: EstimateOptions
-    found: Estimate = field(default_factory=Estimate)
+    paid: dict[str, list[tuple[Request[Any], float]]] = field(default_factory=lambda: {step: [] for step in STEPS})
+    kept_counts: Counter[str] = field(default_factory=Counter)
 
     def plan(self, document: Document) -> None:
-        """Add the calls of a document."""
-        self._plan_summary(document)
+        """Take up the questions about a document."""
+        summary_asked = summary_request(document, self.options.summary, language=self.options.language)
+        if summary_asked is not None:
+            self._take("summaries", summary_asked, self.options.guess.summary_tokens)
         if document.extraction is None:
             chunks = readable(split_chunks(document, offline_sections(document), self.options.chunk))
-            summary = summarise(document, self.options.summary).summary
+            summary = summarise(document, self.options.summary).summary if len(chunks) > 1 else ""
             self._plan_keys(document, self._plan_events(document, chunks, summary), summary)
 
-    def _plan_summary(self, document: Document) -> None:
-        request = summary_request(document, self.options.summary, language=self.options.language)
-        if request is not None and self.kept(request) is not None:
-            self.found.add_cached("summaries")
-        elif request is not None:
-            self.found.add("summaries", request_tokens(request), self.options.guess.summary_tokens)
+    def add_to(self, found: Estimate) -> None:
+        """Add the calls, those that are asked together as one."""
+        for step, asked in self.paid.items():
+            found.usage[step] += Usage(0, self.kept_counts[step])
+            received = iter(tokens for _, tokens in asked)
+            for group in grouped((request for request, _ in asked), lambda _: False, self.options.bounds):
+                parts = [request.part for request in group]
+                merged = parts[0].merge(parts) if parts[0] is not None else group[0]
+                known = self.options.guess.known_tokens if step == "keys" else 0
+                expected = sum(next(received) for _ in group)
+                found.usage[step] += Usage(1, 0, request_tokens(merged) + known, round(expected))
+
+    def _take(self, step: str, request: Request[Answer], received: float) -> Answer | None:
+        answer = self.kept(request)
+        if answer is None:
+            self.paid[step].append((request, received))
+        else:
+            self.kept_counts[step] += 1
+        return answer
 
     def _plan_events(self, document: Document, chunks: Sequence[Chunk], summary: str) -> dict[Event, bool]:
         """The events, kept or expected, each with whether it is certain."""
         events: dict[Event, bool] = {}
         requests = event_requests(document, chunks, summary, language=self.options.language)
         for chunk, request in zip(chunks, requests, strict=True):
-            answer = self.kept(request)
-            if answer is not None:
-                self.found.add_cached("events")
-                events |= dict.fromkeys(events_from_reply(document, chunk, answer), True)
-                continue
             expected = [event for own in offline_events(document, [chunk]) for event in own]
-            events |= dict.fromkeys(expected, False)
             received = sum(estimate_tokens(event.content) + _LIST_TOKENS for event in expected)
-            self.found.add("events", request_tokens(request), received * self.options.guess.event_overhead)
+            answer = self._take("events", request, received * self.options.guess.event_overhead)
+            if answer is None:
+                events |= dict.fromkeys(expected, False)
+            else:
+                events |= dict.fromkeys(events_from_reply(document, chunk, answer), True)
         return events
 
     def _plan_keys(self, document: Document, events: Mapping[Event, bool], summary: str) -> None:
@@ -132,9 +150,8 @@ class _Planner:
         for question in key_questions(
             document, list(events), summary, options=self.options.key, language=self.options.language
         ):
-            is_certain = all(events[event] for event in question.events)
-            if is_certain and self.kept(question.request) is not None:
-                self.found.add_cached("keys")
-                continue
             received = guess.key_tokens_per_question + guess.key_tokens_per_event * len(question.events)
-            self.found.add("keys", request_tokens(question.request) + guess.known_tokens, received)
+            if all(events[event] for event in question.events):
+                self._take("keys", question.request, received)
+            else:
+                self.paid["keys"].append((question.request, received))

@@ -21,12 +21,12 @@ from sag_pipeline.steps.extract_triples import (
 )
 from sag_pipeline.steps.keys import main_keys
 from sag_pipeline.steps.known_keys import BatchSource, Known, KnownOptions, KnownSource, known_about
-from sag_pipeline.steps.summaries import SummaryOptions
+from sag_pipeline.steps.summaries import SummaryOptions, summarise
 from sag_pipeline.work import Inputs, Made, Work
 from sag_retrieval.errors import ModelError
 from sag_retrieval.models.protocols import ChatModel, Reply
 from sag_retrieval.prompts import load_prompt
-from sag_retrieval.records import Document, Event, EventKey, Summary, Triple
+from sag_retrieval.records import Document, Event, EventKey, Triple
 
 Got = TypeVar("Got")
 
@@ -37,7 +37,7 @@ def prompt_versions(step: str) -> str:
 
 
 def summaries_work(chat: ChatModel, options: SummaryOptions | None = None, language: str = "auto") -> Work:
-    """Summaries of documents; a document without sentences has an empty one."""
+    """Summaries of documents; a short one needs no model, its own sentences sum it up."""
 
     def work(batch: Sequence[Inputs]) -> Iterator[Made]:
         asked = [summary_request(inputs.one("documents"), options, language=language) for inputs in batch]
@@ -45,7 +45,7 @@ def summaries_work(chat: ChatModel, options: SummaryOptions | None = None, langu
         for inputs, request in zip(batch, asked, strict=True):
             document = inputs.one("documents")
             if request is None:
-                yield Made((Summary(document.document_id, ""),))
+                yield Made((summarise(document, options),))
                 continue
             reply = next(replies)
             if isinstance(reply, Reply):
@@ -209,8 +209,9 @@ def _is_given(inputs: Inputs) -> bool:
 
 
 def _summary(inputs: Inputs) -> str:
+    """The document's summary; none for a document of one chunk, which says it all itself."""
     rows = inputs.tables.get("summaries", ())
-    return rows[0].summary if rows else ""
+    return rows[0].summary if rows and len(inputs.tables["chunks"]) > 1 else ""
 
 
 def _reason(step: str, faults: Sequence[ModelError], asked: int = 1) -> str:

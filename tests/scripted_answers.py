@@ -35,8 +35,13 @@ def after(prompt: str, *headings: str) -> str:
 
 
 def _events(prompt: str) -> dict[str, Any]:
-    passage = " ".join(after(prompt, "Passage:\n", "段落：\n").split())
-    return {"events": [sentence.strip() for sentence in _SENTENCE.split(passage) if sentence.strip()]}
+    _, *pieces = re.split(r"^\[(?:passage|段落) (\d+)\]\n", prompt, flags=re.MULTILINE)
+    found = []
+    for number, text in zip(pieces[::2], pieces[1::2], strict=True):
+        passage = " ".join(re.split(r"\n\n# ", text)[0].split())
+        events = [sentence.strip() for sentence in _SENTENCE.split(passage) if sentence.strip()]
+        found.append({"passage": int(number), "events": events})
+    return {"passages": found}
 
 
 def _keys(prompt: str) -> dict[str, Any]:

@@ -3,10 +3,11 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
-from sag_pipeline.steps.extract_summaries import prompt_language
+from sag_pipeline.steps.extract_summaries import heading_of, prompt_language
 from sag_retrieval.models.protocols import Request
 from sag_retrieval.prompts import load_prompt
 from sag_retrieval.records import Chunk, Document, Event, make_id
@@ -16,12 +17,79 @@ LONGEST_EVENT = 1_000
 _BULLET = re.compile(r"^(?:[-*•·]|\(?\d{1,3}[.)、）])\s+")
 
 
-class ExtractedEvents(BaseModel):
-    """The model's answer for one chunk."""
+class EventsOfPassage(BaseModel):
+    """The events of the passage with that number."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    passage: int
     events: list[str]
+
+
+class ExtractedEvents(BaseModel):
+    """The model's answer for the passages of one question, numbered from 1."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    passages: list[EventsOfPassage]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage to ask about (a `Part`): several share one question."""
+
+    document_id: str
+    heading: str
+    text: str
+    language: str
+
+    @property
+    def kind(self) -> str:
+        """Prompts differ by language."""
+        return f"events {self.language}"
+
+    @property
+    def size(self) -> int:
+        """Characters of the passage."""
+        return len(self.text)
+
+    def merge(self, parts: Sequence["Passage"]) -> Request[ExtractedEvents]:
+        """One question about all passages; a heading is written once for passages in a row."""
+        prompt = load_prompt("events", self.language, "sag_pipeline.prompts")
+        mark = "段落" if prompt.language == "zh" else "passage"
+        lines: list[str] = []
+        for number, part in enumerate(parts, 1):
+            if part.heading and (number == 1 or part.heading != parts[number - 2].heading):
+                lines.append(part.heading)
+            lines.append(f"[{mark} {number}]\n{part.text}")
+        owners = {part.document_id for part in parts}
+        identity = "\x1f".join([prompt.version, *(f"{part.title}\x1f{part.text}" for part in parts)])
+        return Request(
+            prompt.fill(passages="\n\n".join(lines)),
+            ExtractedEvents,
+            "events",
+            prompt.system,
+            self.document_id if len(owners) == 1 else "",
+            identity=identity,
+            part=self if len(parts) == 1 else None,
+        )
+
+    @property
+    def title(self) -> str:
+        """The first line of the heading."""
+        return self.heading.split("\n", 1)[0]
+
+    def split(self, parts: Sequence["Passage"], answer: ExtractedEvents) -> list[ExtractedEvents | None]:
+        """The events of each passage; None for one that the answer does not name."""
+        by_number: dict[int, list[str]] = {}
+        for one in answer.passages:
+            by_number.setdefault(one.passage, []).extend(one.events)
+        return [
+            ExtractedEvents(passages=[EventsOfPassage(passage=1, events=by_number[number])])
+            if number in by_number
+            else None
+            for number in range(1, len(parts) + 1)
+        ]
 
 
 def event_requests(
@@ -29,24 +97,17 @@ def event_requests(
 ) -> list[Request[ExtractedEvents]]:
     """What to ask, one request a chunk, in their order; give only `readable` chunks.
 
-    The summary helps and does not count: a new one asks nothing again.
+    Requests may be asked together (`Request.part`). The summary helps and does not count: a new one asks nothing
+    again; a document of one chunk needs none.
 
     Source:
         docs/algorithm.md §extraction.28.
 
     """
-    prompt = load_prompt("events", prompt_language(document, language), "sag_pipeline.prompts")
-    return [
-        Request(
-            prompt.fill(title=document.title, summary=summary, text=chunk.text),
-            ExtractedEvents,
-            "events",
-            prompt.system,
-            document.document_id,
-            identity=f"{prompt.version}\x1f{document.title}\x1f{chunk.text}",
-        )
-        for chunk in chunks
-    ]
+    heading = heading_of(document, summary if len(chunks) > 1 else "")
+    spoken = prompt_language(document, language)
+    passages = [Passage(document.document_id, heading, chunk.text, spoken) for chunk in chunks]
+    return [passage.merge([passage]) for passage in passages]
 
 
 def readable(chunks: Sequence[Chunk]) -> list[Chunk]:
@@ -61,7 +122,7 @@ def events_from_reply(document: Document, chunk: Chunk, answer: ExtractedEvents)
     """
     events: list[Event] = []
     seen: Counter[str] = Counter()
-    for raw in answer.events:
+    for raw in (event for one in answer.passages for event in one.events):
         content = _BULLET.sub("", " ".join(raw.split()))[:LONGEST_EVENT]
         name = normal_name(content)
         seen[name] += 1

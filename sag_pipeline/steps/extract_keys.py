@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from sag_pipeline.steps.extract_summaries import prompt_language
+from sag_pipeline.steps.extract_summaries import heading_of, prompt_language
 from sag_pipeline.steps.keys import title_key
 from sag_pipeline.steps.known_keys import NO_KNOWN, Known, KnownKey
 from sag_pipeline.steps.typed_values import DEFAULT_TYPES, key_type_of, typed_keys
@@ -64,6 +64,76 @@ class ExtractedKeys(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
+class EventGroup:
+    """Events to ask the keys of (a `Part`): several groups share one question."""
+
+    document_id: str
+    heading: str
+    events: tuple[Event, ...]
+    known: tuple[Known, ...]
+    language: str
+    options: KeyOptions
+
+    @property
+    def kind(self) -> str:
+        """Prompts differ by language and types."""
+        return f"keys {self.language} {self.options.types}"
+
+    @property
+    def size(self) -> int:
+        """Characters of the events."""
+        return sum(len(event.content) for event in self.events)
+
+    @property
+    def title(self) -> str:
+        """The first line of the heading."""
+        return self.heading.split("\n", 1)[0]
+
+    def merge(self, parts: Sequence["EventGroup"]) -> Request[ExtractedKeys]:
+        """One question about the events of all groups, numbered through, with all their known keys."""
+        prompt = load_prompt("keys", self.language, "sag_pipeline.prompts")
+        lines: list[str] = []
+        number = 0
+        for place, part in enumerate(parts):
+            if part.heading and (place == 0 or part.heading != parts[place - 1].heading):
+                lines.append(part.heading)
+            for event in part.events:
+                number += 1
+                lines.append(f"{number}. {event.content}")
+        known = [one for part in parts for one in part.known]
+        text = prompt.fill(
+            types=", ".join(self.options.types),
+            known=_known_lines(known, self.options.most_known) or "—",
+            events="\n".join(lines),
+        )
+        contents = [f"{part.title}\x1f{event.content}" for part in parts for event in part.events]
+        return Request(
+            text,
+            ExtractedKeys,
+            "keys",
+            prompt.system,
+            self.document_id if len({part.document_id for part in parts}) == 1 else "",
+            identity="\x1f".join((prompt.version, *self.options.types, *contents)),
+            part=self if len(parts) == 1 and not self.options.is_asked_by_event else None,
+        )
+
+    def split(self, parts: Sequence["EventGroup"], answer: ExtractedKeys) -> list[ExtractedKeys | None]:
+        """The keys of each group's events, numbered from 1; None for a group of which the answer names no event."""
+        found: list[ExtractedKeys | None] = []
+        first = 1
+        for part in parts:
+            last = first + len(part.events)
+            own = [
+                KeysOfEvent(event=one.event - first + 1, keys=one.keys)
+                for one in answer.events
+                if first <= one.event < last
+            ]
+            found.append(ExtractedKeys(events=own) if own else None)
+            first = last
+        return found
+
+
+@dataclass(frozen=True, slots=True)
 class KeyQuestion:
     """A question, and the events that its numbers stand for, from 1."""
 
@@ -82,7 +152,8 @@ def key_questions(
 ) -> list[KeyQuestion]:
     """What to ask for the events of a document, in their order: one question a chunk, or one an event.
 
-    Summary and known keys help and do not count: when they change, nothing is asked again.
+    Questions may be asked together (`Request.part`). Summary and known keys help and do not count: when they
+    change, nothing is asked again.
 
     Args:
         document: Whose events they are.
@@ -97,22 +168,14 @@ def key_questions(
 
     """
     options = options or KeyOptions()
-    prompt = load_prompt("keys", prompt_language(document, language), "sag_pipeline.prompts")
+    spoken = prompt_language(document, language)
+    heading = heading_of(document, summary)
     known = known or [NO_KNOWN] * len(events)
     questions = []
     for group in _groups(events, by_event=options.is_asked_by_event):
-        text = prompt.fill(
-            types=", ".join(options.types),
-            title=document.title,
-            summary=summary,
-            known=_known_lines([known[row] for row in group], options.most_known) or "—",
-            events="\n".join(f"{place}. {events[row].content}" for place, row in enumerate(group, 1)),
-        )
-        identity = "\x1f".join(
-            (prompt.version, *options.types, document.title, *(events[r].content for r in group))
-        )
-        request = Request(text, ExtractedKeys, "keys", prompt.system, document.document_id, identity=identity)
-        questions.append(KeyQuestion(request, tuple(events[row] for row in group)))
+        asked = tuple(events[row] for row in group)
+        part = EventGroup(document.document_id, heading, asked, tuple(known[row] for row in group), spoken, options)
+        questions.append(KeyQuestion(part.merge([part]), asked))
     return questions
 
 

@@ -9,6 +9,8 @@ from sag_retrieval.records import Document, Summary
 
 SENTENCES = 12
 """What the model sees of a document."""
+SHORT = 1_500
+"""Characters of a document that its own sentences sum up."""
 
 
 class ExtractedSummary(BaseModel):
@@ -22,12 +24,14 @@ class ExtractedSummary(BaseModel):
 def summary_request(
     document: Document, options: SummaryOptions | None = None, *, language: str = "auto"
 ) -> Request[ExtractedSummary] | None:
-    """What to ask for a document; None for one without sentences.
+    """What to ask for a document; None for a short one, or one without sentences: nothing needs a model.
 
     Source:
         docs/algorithm.md §extraction.28.
 
     """
+    if len(document.text) <= SHORT:
+        return None
     chosen = important_sentences(document, options, count=SENTENCES)
     if not chosen:
         return None
@@ -36,9 +40,7 @@ def summary_request(
     return Request(text, ExtractedSummary, "summaries", prompt.system, document.document_id)
 
 
-def summary_from_reply(
-    document: Document, answer: ExtractedSummary, options: SummaryOptions | None = None
-) -> Summary:
+def summary_from_reply(document: Document, answer: ExtractedSummary, options: SummaryOptions | None = None) -> Summary:
     """The summary, cut to `max_characters` as every other."""
     options = options or SummaryOptions()
     text = " ".join(answer.summary.split())
@@ -48,3 +50,8 @@ def summary_from_reply(
 def prompt_language(document: Document, language: str) -> str:
     """The language of a document's prompts: its own, unless the setting names one."""
     return document.language if language == "auto" else language
+
+
+def heading_of(document: Document, summary: str) -> str:
+    """What stands before the passages and events of a document in a question: its title and, if given, summary."""
+    return "\n".join(line for line in (f"# {document.title}" if document.title else "", summary) if line)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,28 @@ class Usage:
         )
 
 
+class Part(Protocol):
+    """What a request is made of, where several may be asked as one to save what they share."""
+
+    @property
+    def kind(self) -> str:
+        """Only parts of one kind are asked together."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Its characters."""
+        ...
+
+    def merge(self, parts: Sequence[Any]) -> "Request[Any]":
+        """One request for all parts."""
+        ...
+
+    def split(self, parts: Sequence[Any], answer: Any) -> list[Any]:  # noqa: ANN401  the answer's own type
+        """The answer as each part's own; None for a part that it leaves out."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Request(Generic[Answer]):
     """One question to a language model and the shape its answer must have."""
@@ -51,6 +73,8 @@ class Request(Generic[Answer]):
     max_tokens: int | None = None
     identity: str = ""
     """What an answer is kept under, where a part of the prompt only helps; empty: the prompt itself."""
+    part: Part | None = None
+    """How it may be asked together with others; None: alone."""
 
 
 @dataclass(frozen=True, slots=True)

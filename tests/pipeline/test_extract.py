@@ -10,7 +10,13 @@ from sag_pipeline.cached import CachedChat
 from sag_pipeline.costs import EstimateOptions, estimate
 from sag_pipeline.extract import events_work, keys_work, prompt_versions, summaries_work, triples_work
 from sag_pipeline.steps.chunks import ChunkOptions, split_chunks
-from sag_pipeline.steps.extract_events import ExtractedEvents, event_requests, events_from_reply, readable
+from sag_pipeline.steps.extract_events import (
+    EventsOfPassage,
+    ExtractedEvents,
+    event_requests,
+    events_from_reply,
+    readable,
+)
 from sag_pipeline.steps.extract_keys import ExtractedKeys, KeyOptions, key_questions, keys_from_reply
 from sag_pipeline.steps.extract_summaries import summary_request
 from sag_pipeline.steps.known_keys import BatchSource, Known, KnownKey, KnownOptions, known_about
@@ -84,7 +90,7 @@ def test_the_fixed_part_of_a_question_is_at_most_600_tokens(step: str, language:
 def _events(document: Document):
     chunk = chunks_of(document)[0]
     sentences = [s for s in document.text.replace("。", ".").split(".") if s.strip()]
-    return events_from_reply(document, chunk, ExtractedEvents(events=sentences))
+    return events_from_reply(document, chunk, ExtractedEvents(passages=[EventsOfPassage(passage=1, events=sentences)]))
 
 
 def test_documents_of_both_languages_become_events_keys_and_triples(server: ChatServer, chat: OpenAIChat):
@@ -202,8 +208,42 @@ def test_a_changed_document_asks_only_about_its_changed_chunks(server: ChatServe
 
     chunks = [chunk.text for chunk in chunks_of(before, size=160)]
     changed = [chunk for chunk in chunks_of(after, size=160) if chunk.text not in chunks]
-    assert first == 2 * len(chunks)
-    assert len(server.calls) - first == 2 * len(changed) < first
+    asked = [call.prompt for call in server.calls[first:] if schema_of(call.request) == "ExtractedEvents"]
+    assert first == 4  # twelve passages share a question
+    assert sum(prompt.count("[passage ") for prompt in asked) == len(changed) < len(chunks)
+    assert all(any(chunk.text in prompt for prompt in asked) for chunk in changed)
+
+
+def test_an_answer_that_leaves_a_passage_out_is_asked_for_again_alone(
+    server: ChatServer, chat: OpenAIChat, tmp_path: Path
+):
+    def forgetful(request):
+        answer = read_well(request)
+        return {"passages": answer["passages"][:2]} if schema_of(request) == "ExtractedEvents" else answer
+
+    server.script = forgetful
+    documents = [replace(EN, document_id=f"d{n}", text=f"Ada met Bob in {1800 + n}.") for n in range(4)]
+    with AnswerCache(tmp_path / "answers.sqlite") as cache:
+        cached = CachedChat(chat, cache)
+        made = list(events_work(cached)(inputs_of(*documents)))
+        calls = cached.take_calls()
+
+    assert [one.records[0].content for one in made] == [document.text for document in documents]
+    assert len(server.calls) == 3
+    assert len(calls) == 4
+    assert sum(call.input_tokens for call in calls) == server.input_tokens
+    assert {call.document_id for call in calls} == {"d0", "d1", "d2", "d3"}
+
+
+def test_a_shared_question_that_fails_harms_nobody(server: ChatServer, chat: OpenAIChat, tmp_path: Path):
+    server.script = lambda r: broken() if "Bob 2" in first_prompt_of(r) else read_well(r)
+    documents = [replace(EN, document_id=f"d{n}", text=f"Ada met Bob {n}.") for n in range(4)]
+
+    with AnswerCache(tmp_path / "answers.sqlite") as cache:
+        made = list(events_work(CachedChat(chat, cache))(inputs_of(*documents)))
+
+    assert [bool(one.records) for one in made] == [True, True, False, True]
+    assert "no answer after 3 tries" in made[2].reason
 
 
 def _made(*records):
@@ -275,7 +315,11 @@ def test_chunks_without_letters_are_not_asked_about():
 
 
 def test_empty_and_repeated_events_are_left_out_and_bullets_fall():
-    found = events_from_reply(EN, chunks_of(EN)[0], ExtractedEvents(events=["", "- A b.", "1) a b", "C。", "  "]))
+    found = events_from_reply(
+        EN,
+        chunks_of(EN)[0],
+        ExtractedEvents(passages=[EventsOfPassage(passage=1, events=["", "- A b.", "1) a b", "C。", "  "])]),
+    )
 
     assert [(event.event_index, event.content) for event in found] == [(0, "A b."), (1, "C。")]
 
@@ -351,6 +395,6 @@ def test_an_estimate_counts_calls_exactly_and_nothing_that_is_kept(
         list(keys_work(cached)(inputs))
         after = estimate(documents, cached.find)
 
-    assert {step: usage.calls for step, usage in before.usage.items()} == {"summaries": 3, "events": 2, "keys": 2}
+    assert {step: usage.calls for step, usage in before.usage.items()} == {"summaries": 0, "events": 2, "keys": 2}
     assert {step: usage.calls for step, usage in after.usage.items()} == {"summaries": 0, "events": 0, "keys": 0}
     assert after.usage["keys"].cached_calls == 2

@@ -1,0 +1,62 @@
+"""Requests that share a call: short passages one by one would pay for the instructions again and again."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from sag_retrieval.errors import SettingsError
+from sag_retrieval.models.protocols import Answer, Request, Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """How much is asked together; larger is cheaper, smaller reads closer. `parts=1`: nothing is."""
+
+    parts: int = 12
+    characters: int = 3_000
+
+    def __post_init__(self) -> None:
+        """Refuse bounds that let nothing through."""
+        if self.parts < 1 or self.characters < 1:
+            raise SettingsError(f"parts={self.parts} and characters={self.characters} must be at least 1")
+
+
+def grouped(
+    requests: Iterable[Request[Answer]], is_kept: Callable[[Request[Answer]], bool], bounds: Bounds
+) -> Iterator[list[Request[Answer]]]:
+    """The requests in order, neighbours of one kind together within the bounds; kept ones and loners alone.
+
+    Source:
+        docs/algorithm.md §extraction.25.
+
+    """
+    group: list[Request[Answer]] = []
+    size = 0
+    for request in requests:
+        part = None if is_kept(request) else request.part
+        added = part.size if part else 0
+        is_full = len(group) >= bounds.parts or size + added > bounds.characters
+        if group and (part is None or is_full or group[0].part is None or group[0].part.kind != part.kind):
+            yield group
+            group, size = [], 0
+        group.append(request)
+        size += added
+        if part is None:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def shares_of(usage: Usage, weights: Sequence[int]) -> list[Usage]:
+    """A usage divided by weight, its tokens exactly; the call counts for the first."""
+    total = max(1, sum(weights))
+    found: list[Usage] = []
+    given = Usage()
+    for place, weight in enumerate(weights):
+        is_last = place == len(weights) - 1
+        sent = usage.input_tokens - given.input_tokens if is_last else usage.input_tokens * weight // total
+        received = usage.output_tokens - given.output_tokens if is_last else usage.output_tokens * weight // total
+        own = Usage(usage.calls if place == 0 else 0, 0, sent, received, usage.seconds * weight / total)
+        found.append(own)
+        given += own
+    return found

@@ -90,7 +90,7 @@ class SegmentOptions:
             )
 
     def within(self, characters: int, chunk_length: float) -> "SegmentOptions":
-        """These options for a budget of characters: at most as many chunks, and half of them in one segment.
+        """These options for a budget of characters: as many chunks at most, a third of them in one segment.
 
         Args:
             characters: What may be returned.
@@ -101,7 +101,7 @@ class SegmentOptions:
         return replace(
             self,
             overall_max_length=min(self.overall_max_length, count),
-            max_length=min(self.max_length, math.ceil(count / 2)),
+            max_length=min(self.max_length, math.ceil(count / 3)),
         )
 
 

@@ -364,6 +364,6 @@ def test_grown_segments_never_overlap_nor_shrink_nor_pass_the_budget(sizes, plac
 def test_options_can_be_fitted_to_a_budget_of_characters():
     options = PRESETS["balanced"].within(2_000, 290.0)
 
-    assert (options.max_length, options.overall_max_length) == (4, 7)
+    assert (options.max_length, options.overall_max_length) == (3, 7)
     assert PRESETS["balanced"].within(100, 290.0).overall_max_length == 1
     assert PRESETS["balanced"].within(10**6, 290.0) == PRESETS["balanced"]

@@ -29,7 +29,7 @@ class Guess:
     """What cannot be known before a run, as measured (docs/algorithm.md §extraction.30)."""
 
     summary_tokens: int = 70
-    known_tokens: int = 110
+    known_tokens: int = 160
     """Of the known keys in one question."""
     event_overhead: float = 1.15
     """Tokens of the events of a chunk, to those of its sentences."""

@@ -4,6 +4,7 @@ import re
 import threading
 import unicodedata
 from functools import lru_cache
+from itertools import pairwise
 from typing import cast
 
 import Stemmer
@@ -76,7 +77,7 @@ def words(text: str) -> list[str]:
 def tokens(text: str) -> list[str]:
     """Index terms in order: stems of Latin words without stop words, Chinese characters and their neighbouring pairs.
 
-    Characters with pairs need no dictionary and rank as well as segmented words (docs/algorithm.md §3.1).
+    Characters with pairs need no dictionary and rank as well as segmented words (docs/algorithm.md §text.1).
 
     Example:
         >>> tokens("The Companies’ 苹果公司")
@@ -85,14 +86,16 @@ def tokens(text: str) -> list[str]:
     """
     found: list[str] = []
     for run in _WORD_OR_RUN.findall(fold(text).replace("’", "'")):
-        if _CJK_CHARACTER.match(run):
+        if run.isascii() or not _CJK_CHARACTER.match(run):
+            if run not in STOP_WORDS:
+                found.append(stem(run))
+        else:
             found.extend(run)
-            found.extend(map("".join, zip(run, run[1:], strict=False)))
-        elif run not in STOP_WORDS:
-            found.append(stem(run))
+            found.extend(map("".join, pairwise(run)))
     return found
 
 
+@lru_cache(maxsize=1 << 18)
 def stem(word: str) -> str:
     """The Snowball English stem of a folded word; words of other languages lose at most a suffix."""
     stemmer = getattr(_local, "stemmer", None)

@@ -1,0 +1,1 @@
+"""What readers may rely on of a release: its tables, files, arrays and the door to its SQL."""

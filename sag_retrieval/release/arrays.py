@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from sag_retrieval.errors import ReleaseError
 from sag_retrieval.release.mapped import Lists, Rows, Starts, group, map_array, ranges, save_array
 from sag_retrieval.release.mentions import Mentions, write_mentions
-from sag_retrieval.release.postings import Postings, Terms, open_text, write_text
+from sag_retrieval.release.postings import Postings, Terms, Texts, open_text, write_text
 from sag_retrieval.release.vectors import Nearest, VectorSet, open_vectors
 from sag_retrieval.text import normal_name
 
@@ -149,7 +149,7 @@ def write_arrays(folder: Path, parts: GraphParts, rows: Mapping[str, pa.Table]) 
 
     """
     write_graph(folder, parts)
-    write_text(folder / "text", _chunk_texts(rows["chunks"]), _document_texts(rows["documents"]))
+    write_text(folder / "text", _texts(rows, parts.chunk_document))
     write_mentions(folder / "names", _names(rows["keys"], rows["key_aliases"]))
 
 
@@ -192,14 +192,13 @@ def _build_arrays(parts: GraphParts) -> dict[str, npt.NDArray[Any]]:
     }
 
 
-def _chunk_texts(chunks: pa.Table) -> Iterator[str]:
-    columns = chunks["header"].to_pylist(), chunks["text"].to_pylist()
-    return (f"{header}\n{text}" if header else text for header, text in zip(*columns, strict=True))
-
-
-def _document_texts(documents: pa.Table) -> Iterator[str]:
-    columns = documents["title"].to_pylist(), documents["text"].to_pylist()
-    return (f"{title}\n{text}" for title, text in zip(*columns, strict=True))
+def _texts(rows: Mapping[str, pa.Table], chunk_document: Rows) -> Texts:
+    return Texts(
+        headers=rows["chunks"]["header"].to_pylist(),
+        texts=rows["chunks"]["text"].to_pylist(),
+        chunk_document=chunk_document,
+        titles=rows["documents"]["title"].to_pylist(),
+    )
 
 
 def _names(keys: pa.Table, aliases: pa.Table) -> Iterator[tuple[str, int]]:

@@ -97,9 +97,7 @@ class Releases:
             raise ReleaseError(f"no release below {self.home} yet; make one with `sag ingest`")
         path = self.folder / chosen
         if Path(chosen).name != chosen or not (path / "manifest.json").is_file():
-            raise ReleaseError(
-                f"release {chosen!r} is not below {self.folder}; `sag releases list` shows what is"
-            )
+            raise ReleaseError(f"release {chosen!r} is not below {self.folder}; `sag releases list` shows what is")
         return path
 
     def manifests(self) -> list[Manifest]:

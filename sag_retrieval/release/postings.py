@@ -118,8 +118,12 @@ def build_postings(terms: Rows, sizes: Sequence[int] | npt.NDArray[np.int64], te
         term_count: One more than the highest term number.
 
     """
-    row_count, lengths = len(sizes), np.asarray(sizes, np.float64)
-    row = np.repeat(np.arange(row_count, dtype=np.int64), sizes)
+    return postings_of(terms, np.repeat(np.arange(len(sizes), dtype=np.int64), sizes), len(sizes), term_count)
+
+
+def postings_of(terms: Rows, row: npt.NDArray[np.int64], row_count: int, term_count: int) -> Postings:
+    """BM25 postings of terms that stand in rows, in any order; a row is a text."""
+    lengths = np.bincount(row, minlength=row_count).astype(np.float64)
     pairs, counts = np.unique(terms.astype(np.int64) * max(1, row_count) + row, return_counts=True)
     term, row = np.divmod(pairs, max(1, row_count))
     rows_of, _ = group(term, row, term_count)
@@ -131,14 +135,42 @@ def build_postings(terms: Rows, sizes: Sequence[int] | npt.NDArray[np.int64], te
     return Postings(rows_of, weights.astype(np.float32), idf.astype(np.float32), row_count)
 
 
-def write_text(folder: Path, chunks: Iterable[str], documents: Iterable[str]) -> None:
-    """Write the dictionary of all terms, the postings over chunks and those over whole documents."""
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What is indexed: each chunk as its header and its text, each document as its title and its chunks' texts."""
+
+    headers: Sequence[str]
+    texts: Sequence[str]
+    chunk_document: Rows
+    titles: Sequence[str]
+
+
+def write_text(folder: Path, texts: Texts) -> None:
+    """Write the dictionary of all terms, the postings over chunks and those over whole documents.
+
+    Each text is read once: a header that many chunks share is read once, and a document is the sum of its chunks.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    chunks, documents = len(texts.texts), len(texts.titles)
     vocabulary = Vocabulary()
-    read = {"chunks": vocabulary.read(chunks), "documents": vocabulary.read(documents)}
+    number = {header: place for place, header in enumerate(dict.fromkeys(texts.headers))}
+    own, sizes = vocabulary.read(texts.texts)
+    header_terms = Lists(*_lists(*vocabulary.read(number)))
+    titles, title_sizes = vocabulary.read(texts.titles)
     _, lasting = vocabulary.freeze(folder / "terms.marisa")
-    for name, (flat, sizes) in read.items():
-        build_postings(lasting[flat], sizes, len(lasting)).save(folder / name)
+    chunk = np.repeat(np.arange(chunks, dtype=np.int64), sizes)
+    used = np.fromiter((number[header] for header in texts.headers), np.int32, chunks)
+    over, places = header_terms.places(used)
+    terms = lasting[np.concatenate([own, header_terms.items[places]])]
+    postings_of(terms, np.concatenate([chunk, over]), chunks, len(lasting)).save(folder / "chunks")
+    document = np.repeat(np.arange(documents, dtype=np.int64), title_sizes)
+    row = np.concatenate([texts.chunk_document.astype(np.int64)[chunk], document])
+    terms = lasting[np.concatenate([own, titles])]
+    postings_of(terms, row, documents, len(lasting)).save(folder / "documents")
+
+
+def _lists(flat: Rows, sizes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], Rows]:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), flat
 
 
 def open_text(folder: Path) -> tuple[Terms, Postings, Postings]:

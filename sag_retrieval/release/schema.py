@@ -17,9 +17,7 @@ def _table(**columns: tuple[pa.DataType, str]) -> pa.Schema:
     fields = []
     for name, (kind, meaning) in columns.items():
         optional = meaning.startswith("or null: ")
-        fields.append(
-            pa.field(name, kind, nullable=optional, metadata={"meaning": meaning.removeprefix("or null: ")})
-        )
+        fields.append(pa.field(name, kind, nullable=optional, metadata={"meaning": meaning.removeprefix("or null: ")}))
     return pa.schema(fields)
 
 

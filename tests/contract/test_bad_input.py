@@ -1,0 +1,146 @@
+"""Whatever lies in a source, the rest is ingested, and each fault is one clear line of the status."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sag_pipeline.runs import run_ingest
+from sag_pipeline.status import status_of
+from sag_retrieval import SagError, open_release
+from sag_retrieval.settings import load_settings
+
+GOOD = "Lumen Optics sold 120 buoys in 2021."
+
+
+@pytest.fixture
+def inbox(tmp_path: Path) -> Path:
+    folder = tmp_path / "inbox"
+    folder.mkdir()
+    (folder / "good.md").write_text(GOOD, encoding="utf-8")
+    return folder
+
+
+def faults() -> dict[str, str]:
+    return {
+        row["file"] + (f":{row['line']}" if row["line"] else ""): row["reason"]
+        for row in status_of(load_settings())["put_aside"]
+    }
+
+
+def documents(home: Path) -> list[str]:
+    return open_release(home).index.rows["documents"]["document_id"].to_pylist()
+
+
+def test_every_fault_is_told_and_the_rest_is_ingested(home, inbox):
+    (inbox / "empty.md").write_bytes(b"")
+    (inbox / "blank.txt").write_text("  \n\t\n", encoding="utf-8")
+    (inbox / "broken.pdf").write_bytes(b"%PDF-1.7 this is no page\n%%EOF")
+    (inbox / "broken.docx").write_bytes(b"PK\x03\x04 not an archive")
+    lines = [
+        json.dumps({"id": "a", "text": GOOD}),
+        json.dumps({"id": "b", "text": "A second line."}),
+        '{"id": "c", "text": "cut',
+        json.dumps({"id": "d", "text": 7}),
+        json.dumps({"id": "a", "text": "The same id again."}),
+        json.dumps({"id": "e", "title": "No text"}),
+        json.dumps({"id": "f", "text": "x", "events": [{"keys": []}]}),
+        json.dumps(["not", "an", "object"]),
+    ]
+    (inbox / "lines.jsonl").write_text("\n".join(lines), encoding="utf-8")
+
+    run_ingest(["inbox"])
+
+    told = faults()
+    assert set(told) == {
+        "empty.md",
+        "blank.txt",
+        "broken.pdf",
+        "broken.docx",
+        *(f"lines.jsonl:{n}" for n in (3, 4, 5, 6, 7, 8)),
+    }
+    assert all(told.values())
+    assert documents(home) == ["a", "b", "good.md"]
+
+
+@pytest.mark.parametrize(
+    ("name", "payload", "expected"),
+    [
+        ("latin.txt", "Café Zürich sold 40 buoys.".encode("latin-1"), "Café Zürich"),
+        ("gb.txt", "海鹭浮标由光澜公司在安塞港制造，海警使用这种浮标。".encode("gb18030"), "光澜公司"),
+        ("utf16.txt", "Quill makes sensors.".encode("utf-16"), "Quill makes"),
+        ("nul.txt", b"Quill makes\x00 sensors for salt water.", "sensors for salt water"),
+        ("long.txt", ("Quill sold sensors to nine ports. " * 155_000).encode(), "Quill sold sensors"),
+    ],
+    ids=["latin-1", "GB18030", "UTF-16", "NUL bytes", "5 MB in one line"],
+)
+def test_odd_texts_are_read_as_meant(home, inbox, name, payload, expected):
+    (inbox / name).write_bytes(payload)
+
+    run_ingest(["inbox"])
+
+    assert faults() == {}
+    assert name in documents(home)
+    (text,) = [
+        row["text"] for row in open_release(home).index.rows["documents"].to_pylist() if row["document_id"] == name
+    ]
+    assert expected in text
+    assert "\x00" not in text
+
+
+def test_an_empty_folder_gives_an_empty_release_that_can_be_searched(home, tmp_path):
+    (tmp_path / "nothing").mkdir()
+
+    report = run_ingest(["nothing"])
+
+    assert report["steps"]["documents"]["rows"] == 0
+    assert open_release(home).search("anything").hits == ()
+
+
+def test_a_source_that_is_not_there_is_an_error_that_removes_nothing(home, inbox):
+    run_ingest(["inbox"])
+
+    with pytest.raises(SagError, match="elsewhere"):
+        run_ingest(["elsewhere"])
+
+    assert documents(home) == ["good.md"]
+
+
+def test_a_document_that_breaks_keeps_its_last_good_version(home, inbox):
+    run_ingest(["inbox"])
+    (inbox / "good.md").write_bytes(b"")
+
+    run_ingest(["inbox"])
+
+    assert documents(home) == ["good.md"]
+    assert "last good version" in faults()["good.md"]
+
+
+def test_a_mended_document_leaves_the_faults(home, inbox):
+    (inbox / "late.md").write_bytes(b"")
+    run_ingest(["inbox"])
+    (inbox / "late.md").write_text("Quill makes sensors.", encoding="utf-8")
+
+    run_ingest(["inbox"])
+
+    assert faults() == {}
+    assert documents(home) == ["good.md", "late.md"]
+
+
+def test_a_document_that_vanishes_while_it_is_read_is_put_aside(home, inbox, monkeypatch):
+    gone = inbox / "gone.md"
+    gone.write_text("Here for a moment.", encoding="utf-8")
+    from sag_pipeline import follow
+
+    parse = follow.parse_document
+
+    def vanish_first(raw):
+        gone.unlink(missing_ok=True)
+        return parse(raw)
+
+    monkeypatch.setattr(follow, "parse_document", vanish_first)
+
+    run_ingest(["inbox"])
+
+    assert list(faults()) == ["gone.md"]
+    assert documents(home) == ["good.md"]

@@ -1,0 +1,119 @@
+"""How well aliases become one key: by name, by what is said, by vectors; with and without known keys in the prompt.
+
+python benchmarks/alignment.py
+"""
+
+import json
+import random
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from sag_pipeline.extract import keys_work
+from sag_pipeline.steps.align import AlignOptions, KeyColumns, align_keys
+from sag_pipeline.steps.keys import make_key
+from sag_pipeline.steps.known_keys import BatchSource
+from sag_pipeline.work import Inputs
+from sag_retrieval.models.hashing import HashingEmbedder
+from sag_retrieval.models.limits import ChatOptions
+from sag_retrieval.models.openai import OpenAIChat
+from sag_retrieval.records import Chunk, Document, Event, make_id
+from sag_retrieval.text import language_of, normal_name
+from tests.aliases import FILE, Planted, precision_and_recall, read_planted
+from tests.chat_server import ChatServer, first_prompt_of
+from tests.scripted_answers import after
+
+
+def by_evidence() -> list[dict[str, Any]]:
+    """Precision and recall of merging over pairs of planted keys, as evidence is added; and by bound of the cosine."""
+    planted = read_planted()
+    vectors = HashingEmbedder().embed(planted.keys.values)
+    rows = [_row("names", planted, {}), _row("names, said", planted, {"said": planted.said})]
+    for bound in (0.5, 0.6, 0.7, 0.8, 0.9):
+        options = AlignOptions(similarity_bound=bound)
+        given = {"said": planted.said, "vectors": vectors, "options": options}
+        rows.append(_row(f"names, said, vectors from {bound}", planted, given))
+    return rows
+
+
+def _row(evidence: str, planted: Planted, given: dict[str, Any]) -> dict[str, Any]:
+    precision, recall = precision_and_recall(planted, align_keys(planted.keys, **given))
+    return {"evidence": evidence, "precision": precision, "recall": recall}
+
+
+def by_known_keys() -> list[dict[str, Any]]:
+    """Distinct keys a scripted model leaves, and what aligning makes of them, with and without known keys shown.
+
+    The model writes names as its text has them; shown a known key of the same planted thing, it copies that.
+    """
+    groups = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
+    named = [(number, group["type"], name) for number, group in enumerate(groups) for name in group.get("same", ())]
+    thing_of = {normal_name(name): number for number, _, name in named}
+
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
+        prompt = first_prompt_of(request)
+        known = after(prompt.split("Events:\n")[0].split("事项：\n")[0], "Known keys:\n", "已知属性：\n")
+        shown = {name for line in known.splitlines() for name in line.partition(": ")[2].split(" | ")}
+        (text,) = [line for line in prompt.splitlines() if line.startswith("1. ")]
+        _, key_type, name = next(one for one in sorted(named, key=lambda one: -len(one[2])) if f"<{one[2]}>" in text)
+        same = sorted(one for one in shown if thing_of.get(normal_name(one)) == thing_of[normal_name(name)])
+        return {"events": [{"event": 1, "keys": [{"type": key_type, "value": (same or [name])[0], "same_as": []}]}]}
+
+    found = []
+    with ChatServer(answer) as server:
+        chat = OpenAIChat("m", base_url=server.base_url, api_key="none", options=ChatOptions(concurrency=4))
+        for label, before in (("without", None), ("with", BatchSource(HashingEmbedder()))):
+            work = keys_work(chat, before=before)
+            made = [
+                link
+                for place, one in enumerate(named)
+                for made in work([_inputs(place, *one)])
+                for link in made.records
+            ]
+            keys = {link.key.key_id: link.key for link in made if link.key.key_type not in ("title", "heading")}
+            columns = KeyColumns(
+                list(keys),
+                [key.key_type for key in keys.values()],
+                [str(key.value) for key in keys.values()],
+                [normal_name(str(key.value)) for key in keys.values()],
+                [1] * len(keys),
+            )
+            left = len(keys) - len(align_keys(columns).rows)
+            things = len({number for number, _, _ in named})
+            found.append(
+                {"known keys": label, "things": things, "keys": len(keys), "keys after aligning by name": left}
+            )
+    return found
+
+
+def _inputs(place: int, number: int, key_type: str, name: str) -> Inputs:
+    content = f"{'报道提到' if language_of(name) == 'zh' else 'The report speaks of'} <{name}> ({key_type})."
+    document = Document(f"d{place}", "s", "", content, language_of(content))
+    chunk = Chunk(f"c{place}", document.document_id, "s", 0, 0, len(content), content, "")
+    event = Event(make_id("e", place), document.document_id, chunk.chunk_id, 0, content, "")
+    assert make_key(key_type, name) is not None, number
+    return Inputs(document.document_id, {"documents": [document], "chunks": [chunk], "events": [replace(event)]})
+
+
+def speed(count: int = 500_000) -> dict[str, float]:
+    """Seconds to align so many keys by name, a tenth of them written twice."""
+    draw = random.Random(0)
+    stems = [
+        f"{draw.choice(['alpha', 'beta', 'delta', '北方', '苹果'])} {draw.randrange(10**7)}"
+        for _ in range(count * 9 // 10)
+    ]
+    names = stems + [name.replace(" ", "") for name in stems[: count - len(stems)]]
+    types = [draw.choice(["person", "topic", "organisation"]) for _ in names]
+    keys = KeyColumns([f"k{n}" for n in range(count)], types, names, names, [1] * count)
+    started = time.perf_counter()
+    rows = align_keys(keys).rows
+    return {"keys": count, "aligned": len(rows), "seconds": time.perf_counter() - started}
+
+
+if __name__ == "__main__":
+    results = {"by_evidence": by_evidence(), "by_known_keys": by_known_keys(), "speed": speed()}
+    print(json.dumps(results, indent=1, ensure_ascii=False))

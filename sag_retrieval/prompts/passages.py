@@ -1,7 +1,9 @@
 """Passages as a prompt shows them: one JSON object a line, so that no text can pass for anything but data."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+_LINE_ENDS = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}
 
 
 def numbered(texts: Sequence[str], titles: Sequence[str] = (), *, longest: int | None = None) -> str:
@@ -18,7 +20,12 @@ def numbered(texts: Sequence[str], titles: Sequence[str] = (), *, longest: int |
         {"n": n} | ({"title": title} if title else {}) | {"text": _cut(text, longest)}
         for n, (text, title) in enumerate(zip(texts, named, strict=True), start=1)
     )
-    return "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
+    return as_lines(lines)
+
+
+def as_lines(rows: Iterable[Mapping[str, object]]) -> str:
+    """One JSON object a line, whatever marks of a line's end stand in its values."""
+    return "\n".join(json.dumps(row, ensure_ascii=False).translate(_LINE_ENDS) for row in rows)
 
 
 def shown_numbers(numbers: Iterable[int], shown: int) -> list[int]:

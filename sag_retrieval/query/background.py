@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from sag_retrieval.prompts.passages import numbered
+from sag_retrieval.prompts.passages import as_lines, numbered
 from sag_retrieval.query.protocols import Hit
 from sag_retrieval.query.session import Session, documents_of
-from sag_retrieval.query.written import as_lines
 
 _PASSAGES = 6
 _KEYS = 20
@@ -36,4 +35,4 @@ def find_background(session: Session) -> Background:
     named = [{"type": str(key.type), "value": str(key.value)} for key in result.keys[:_KEYS]]
     trace = {"documents": documents_of(result.hits), "keys": [key["value"] for key in named]}
     session.tell("background", **trace)
-    return Background(tuple(result.hits), passages, as_lines(named), trace)
+    return Background(tuple(result.hits), passages, as_lines(named) or "-", trace)

@@ -6,17 +6,19 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from sag_retrieval.errors import ModelError
+from sag_retrieval.prompts.passages import as_lines
 from sag_retrieval.query.background import Background, find_background
 from sag_retrieval.query.cite import Cited
+from sag_retrieval.query.drafts import DraftPlan, Edge, Node
 from sag_retrieval.query.outcome import Outcome, merge_hits
 from sag_retrieval.query.parts import join_parts
-from sag_retrieval.query.plan import DraftPlan, Edge, Node, Plan, check_plan, single_step
+from sag_retrieval.query.plan import Plan, check_plan, single_step
 from sag_retrieval.query.protocols import Hit
 from sag_retrieval.query.session import Session
 from sag_retrieval.query.split import split_question
 from sag_retrieval.query.steps import StepOutcome, asked_question
 from sag_retrieval.query.together import work_off
-from sag_retrieval.query.written import as_lines, extract_answer, write_answer
+from sag_retrieval.query.written import extract_answer, write_answer
 
 Known = Mapping[str, StepOutcome]
 
@@ -108,7 +110,7 @@ def _without_model(session: Session, known: Known, hits: Sequence[Hit]) -> Cited
 
 
 def _known_lines(known: Known) -> str:
-    return as_lines(outcome.to_line() for outcome in known.values())
+    return as_lines(outcome.to_line() for outcome in known.values()) or "-"
 
 
 def _tell_plan(session: Session, plan: Plan, number: int) -> None:

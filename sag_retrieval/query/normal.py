@@ -4,8 +4,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from sag_retrieval.errors import ModelError
 from sag_retrieval.query.background import Background, find_background
+from sag_retrieval.query.drafts import LONGEST_QUESTION, NamedKey, keys_from_texts, usable_keys
 from sag_retrieval.query.outcome import Outcome, merge_hits
-from sag_retrieval.query.plan import NamedKey, keys_from_texts
 from sag_retrieval.query.session import Session, documents_of
 from sag_retrieval.query.written import write_answer
 
@@ -28,8 +28,8 @@ def ask_normal(session: Session) -> Outcome:
     rewrite = _rewritten(session, background)
     if rewrite is None:
         return Outcome(write_answer(session, background.hits), background.hits, {"background": background.trace})
-    keys = [key.value for key in rewrite.keys if key.value.strip()]
-    result = session.find(rewrite.question.strip() or session.question, keys, rewrite.sql.strip())
+    asked = rewrite.question.strip()[:LONGEST_QUESTION] or session.question
+    result = session.find(asked, usable_keys(rewrite.keys), rewrite.sql.strip())
     hits = merge_hits(result.hits, background.hits)
     told = rewrite.model_dump() | {"documents": documents_of(result.hits)}
     return Outcome(write_answer(session, hits), hits, {"background": background.trace, "rewrite": told})

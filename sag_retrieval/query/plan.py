@@ -3,60 +3,10 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from sag_retrieval.query.drafts import LONGEST_QUESTION, DraftPlan, Node, usable_keys
 
 _MARK = re.compile(r"[#＃]\s*\{?([A-Za-z]*\d+(?:[_.]\d+)*)\}?|\{([A-Za-z]+\d+)\}")
-
-
-class NamedKey(BaseModel):
-    """Something a search may start from; a bare text is a value without a type."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    type: str = ""
-    value: str
-
-
-def keys_from_texts(keys: Any) -> Any:  # noqa: ANN401  any JSON
-    """Keys as a model wrote them, with bare texts as values; none for null."""
-    if not isinstance(keys, list):
-        return [] if keys is None else keys
-    return [{"value": key} if isinstance(key, str) else key for key in keys]
-
-
-class Node(BaseModel):
-    """One sub-question as the model wrote it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
-
-    id: str = ""
-    question: str = ""
-    keys: list[NamedKey] = Field(default_factory=list)
-    sql: str = ""
-
-    _texts = field_validator("keys", mode="before")(keys_from_texts)
-
-
-class Edge(BaseModel):
-    """`target` needs the answer of `source`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
-
-    source: str
-    target: str
-    description: str = ""
-
-
-class DraftPlan(BaseModel):
-    """The model's plan, unchecked."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    thinking: str = Field(default="", description="the question taken apart, in a few words; written first")
-    nodes: list[Node]
-    edges: list[Edge] = Field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +166,9 @@ def _order(nodes: Mapping[str, Node], needs: Mapping[str, Sequence[str]]) -> lis
 def _step(repair: _Repair, node_id: str, known: Mapping[str, None]) -> Step:
     node = repair.nodes[node_id]
     question = rename_marks(node.question, lambda mark: _id(repair, _known_form(mark, repair, known)))
-    keys = tuple(dict.fromkeys(key.value.strip() for key in node.keys if key.value.strip() and not marks(key.value)))
-    return Step(node_id, question.strip(), tuple(repair.needs[node_id]), keys, node.sql.strip())
+    keys = usable_keys(key for key in node.keys if not marks(key.value))
+    needs = tuple(repair.needs[node_id])
+    return Step(node_id, question.strip()[:LONGEST_QUESTION], needs, keys, node.sql.strip())
 
 
 def _id(repair: _Repair, written: str) -> str:

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from sag_retrieval.errors import ModelError
+from sag_retrieval.prompts.passages import as_lines
 from sag_retrieval.query.cite import Cited
 from sag_retrieval.query.extract import extractive_answer
 from sag_retrieval.query.outcome import merge_hits
 from sag_retrieval.query.plan import Step, fill, marks
 from sag_retrieval.query.protocols import Hit
 from sag_retrieval.query.session import Session, documents_of
-from sag_retrieval.query.written import WrittenAnswer, as_lines, cited_answer, evidence_values, shown_hits
+from sag_retrieval.query.written import WrittenAnswer, cited_answer, evidence_values, shown_hits
 
 LONGEST_FILLED = 200
 """Characters of an earlier answer that go into a later question."""

@@ -1,6 +1,5 @@
 """Answers written by a model from passages it is shown, never without a citation."""
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -85,8 +84,3 @@ def shown_hits(hits: Iterable[Hit]) -> list[Hit]:
             break
         shown.append(hit)
     return shown
-
-
-def as_lines(rows: Iterable[dict[str, str]]) -> str:
-    """One JSON object a line, as prompts show data."""
-    return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows) or "-"

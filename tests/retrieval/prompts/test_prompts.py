@@ -1,12 +1,16 @@
 """Prompts exist in both languages, want the same values in both, and refuse to be half filled."""
 
+import json
 from dataclasses import replace
 from importlib import resources
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sag_retrieval.errors import SettingsError
 from sag_retrieval.prompts import LANGUAGES, Prompt, load_prompt, prompt_names
+from sag_retrieval.prompts.passages import numbered, shown_numbers
 
 PROMPT = Prompt("greet", "en", "", "Hello $name, that is $$5.", "0")
 
@@ -74,3 +78,15 @@ def test_the_package_holds_nothing_but_prompts_in_known_languages():
     files = {f.name for f in resources.files("sag_retrieval.prompts").iterdir() if f.name.endswith(".md")}
 
     assert files == {f"{name}.{language}.md" for name in prompt_names() for language in LANGUAGES}
+
+
+@given(st.lists(st.text(max_size=40), min_size=1, max_size=4))
+def test_passages_are_one_line_of_json_each_whatever_they_hold(texts):
+    shown = numbered(texts, texts)
+
+    lines = shown.splitlines()
+    assert [json.loads(line)["text"] for line in lines] == texts
+
+
+def test_numbers_count_only_if_they_were_shown():
+    assert shown_numbers([3, 1, 0, -2, 3, 9], 3) == [3, 1]

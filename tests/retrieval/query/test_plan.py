@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_retrieval.query.plan import DraftPlan, Edge, NamedKey, Node, check_plan, fill, marks
+from sag_retrieval.query.drafts import LONGEST_QUESTION, DraftPlan, Edge, NamedKey, Node
+from sag_retrieval.query.plan import check_plan, fill, marks
 from sag_retrieval.query.split import split_question
 
 QUESTION = "Who was the first president of the publisher of X?"
@@ -108,6 +109,16 @@ def test_keys_may_be_plain_texts_and_marks_are_no_keys():
 
     assert step.keys == ("X", "Y")
     assert draft.nodes[0].keys[0] == NamedKey(value="X")
+
+
+def test_a_model_cannot_send_more_into_a_search_than_its_bounds():
+    keys = [{"type": "", "value": value} for value in ["k" * 500, *map(str, range(100))]]
+    draft = DraftPlan.model_validate({"nodes": [{"id": "q1", "question": "x" * 50_000, "keys": keys}]})
+
+    (step,) = _checked(draft).steps
+
+    assert len(step.question) == LONGEST_QUESTION
+    assert step.keys == tuple(map(str, range(12)))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,165 @@
+"""Milliseconds of a search, step by step, at growing sizes, beside plain vector search on the same vectors.
+
+    python benchmarks/search_speed.py [--sizes 10000,100000] [--vectors hashing,dense] [--out FILE]
+
+One query, one thread, warm, without embedding the query unless said. Prints one table and writes JSON.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from time import perf_counter
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(name, "1")  # before numpy: one thread a query
+
+import numpy as np  # noqa: E402
+import psutil  # noqa: E402
+
+sys.path.insert(0, str(Path(__file__).parent))
+from grown import describe, grow, open_grown, questions  # noqa: E402
+
+from sag_retrieval.release.index import Index  # noqa: E402
+from sag_retrieval.search.expand import expand  # noqa: E402
+from sag_retrieval.search.hops import hop_on  # noqa: E402
+from sag_retrieval.search.method import Query  # noqa: E402
+from sag_retrieval.search.options import SAG  # noqa: E402
+from sag_retrieval.search.rank import rank  # noqa: E402
+from sag_retrieval.search.ranking import best_rows  # noqa: E402
+from sag_retrieval.search.reading import read_query  # noqa: E402
+
+ROUNDS = 3
+Milliseconds = list[float]
+
+
+def percentiles(times: Milliseconds) -> dict[str, float]:
+    """p50 and p95."""
+    ordered = sorted(times)
+    return {"p50": statistics.median(ordered), "p95": ordered[int(0.95 * (len(ordered) - 1))]}
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Milliseconds of one call."""
+    start = perf_counter()
+    work()
+    return 1000 * (perf_counter() - start)
+
+
+def one_search(index: Index, question: str) -> np.ndarray:
+    """The whole search without hydrating."""
+    reading = read_query(index, Query(question))
+    keys = hop_on(index, reading, expand(index, reading, SAG).keys, SAG)[-1]
+    return best_rows(rank(index, reading, keys, SAG).final, 10)
+
+
+def steps(index: Index) -> dict[str, dict[str, float]]:
+    """Time of each step over all questions, several rounds."""
+    times: dict[str, Milliseconds] = {name: [] for name in ("read", "expand", "rank", "search", "events", "dense")}
+    for question in questions() * ROUNDS:
+        reading = read_query(index, Query(question))
+        times["read"].append(timed(lambda q=question: read_query(index, Query(q))))
+        keys = expand(index, reading, SAG).keys
+        times["expand"].append(timed(lambda r=reading: expand(index, r, SAG)))
+        times["rank"].append(timed(lambda r=reading, k=keys: rank(index, r, k, SAG)))
+        times["search"].append(times["expand"][-1] + times["rank"][-1])
+        events, chunks = (index.arrays.vectors[name] for name in ("events", "chunks"))
+        times["events"].append(timed(lambda v=events, r=reading: v.top(r.vector, 50)))
+        times["dense"].append(timed(lambda v=chunks, r=reading: v.top(r.vector, 10)))
+    return {name: percentiles(each) for name, each in times.items()}
+
+
+def agreement(index: Index) -> float:
+    """Share of the final ten that whole-graph PageRank gives as well."""
+    import sag_retrieval.search.rank as module  # noqa: PLC0415
+
+    found = {}
+    for limit in (0, sys.maxsize):  # always push, always whole
+        module.SMALL_GRAPH = limit  # type: ignore[misc]  measured against each other in one process
+        found[limit] = [set(one_search(index, question).tolist()) for question in questions()]
+    return statistics.mean(len(near & exact) / max(1, len(exact)) for near, exact in zip(*found.values(), strict=True))
+
+
+_held: dict[str, Index] = {}
+
+
+def _many(task: tuple[str, bool, int]) -> int:
+    folder, dense, count = task
+    index = _held.setdefault(folder, open_grown(Path(folder), dense=dense))
+    listed = questions()
+    for number in range(count):
+        one_search(index, listed[number % len(listed)])
+    return count
+
+
+def throughput(folder: Path, *, dense: bool, count: int) -> dict[str, float]:
+    """Queries per second of one thread, two threads and two processes, embedding included."""
+    task = (str(folder), dense, count)
+    found = {}
+    _many((str(folder), dense, 10))
+    found["one"] = 1000 * count / timed(lambda: _many(task))
+    with ThreadPoolExecutor(2) as pool:
+        found["two threads"] = 2000 * count / timed(lambda: list(pool.map(_many, [task] * 2)))
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        list(pool.map(_many, [(str(folder), dense, 10)] * 4))
+        found["two processes"] = 2000 * count / timed(lambda: list(pool.map(_many, [task] * 2)))
+    return found
+
+
+def measure(size: int, kind: str) -> dict[str, object]:
+    """All figures at one size."""
+    dense = kind == "dense"
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        built = timed(lambda: grow(folder, size, dense=dense)) / 1000
+        opened = [timed(lambda: open_grown(folder, dense=dense)) for _ in range(5)]
+        index = open_grown(folder, dense=dense)
+        first = timed(lambda: one_search(index, questions()[0]))
+        found = {
+            "sizes": json.loads(describe(index)),
+            "vectors": kind,
+            "build_seconds": built,
+            "open_ms": min(opened),
+            "first_ms": first,
+            "steps_ms": steps(index),
+            "queries_per_second": throughput(folder, dense=dense, count=60 if size > 200_000 else 200),
+            "resident_mb": psutil.Process().memory_info().rss / 2**20,
+        }
+        return found | {"agreement_top_10": agreement(index)}
+
+
+def show(found: dict[str, object]) -> None:
+    """One block a measurement."""
+    print(found["vectors"], found["sizes"])
+    print(f"  build {found['build_seconds']:.1f} s, open {found['open_ms']:.1f} ms, first {found['first_ms']:.0f} ms,"
+          f" resident {found['resident_mb']:.0f} MB, agreement {found['agreement_top_10']:.3f}")  # fmt: skip
+    for name, each in found["steps_ms"].items():  # type: ignore[attr-defined]
+        print(f"  {name:8} p50 {each['p50']:8.2f}  p95 {each['p95']:8.2f} ms")
+    rates = {name: round(rate, 1) for name, rate in found["queries_per_second"].items()}  # type: ignore[attr-defined]
+    print(f"  queries per second {rates}", flush=True)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", default="10000,100000")
+    parser.add_argument("--vectors", default="hashing,dense")
+    parser.add_argument("--out", type=Path)
+    chosen = parser.parse_args()
+    results = []
+    for size in map(int, chosen.sizes.split(",")):
+        for kind in chosen.vectors.split(","):
+            results.append(measure(size, kind))
+            show(results[-1])
+    if chosen.out:
+        chosen.out.write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -122,7 +122,9 @@ def _sharing(fusion: Fusion, common: Flags) -> Iterator[tuple[Rows, Rows, Floats
     other = csr_array(proposing.T)
     weighted = csr_array(proposing * fusion.idf)
     for start, end in blocks(proposing @ proposing.sum(axis=0)):
-        product = (weighted[start:end] @ other).tocoo()
+        product = (weighted[start:end] @ other).tocsr()
+        product.sort_indices()
+        product = product.tocoo()
         left, right = product.row.astype(np.int32) + np.int32(start), product.col.astype(np.int32)
         apart = left != right
         left, right, shared = left[apart], right[apart], product.data[apart]
@@ -132,12 +134,14 @@ def _sharing(fusion: Fusion, common: Flags) -> Iterator[tuple[Rows, Rows, Floats
 
 
 def _strongest(pairs: _Pairs, count: int) -> _Pairs:
-    """The `count` heaviest pairs of every left event; ties go to the lower row."""
-    order = np.lexsort((pairs.right, -pairs.weight, pairs.left))
-    ordered = pairs[order]
-    first = np.r_[True, ordered.left[1:] != ordered.left[:-1]] if len(order) else np.zeros(0, dtype=bool)
-    begin = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
-    return ordered[np.arange(len(order)) - begin < count]
+    """The `count` heaviest pairs of every left event; ties go to the earlier one.
+
+    The pairs come ordered by left. One number holds left and weight, which is in [-1, 1]: sorting by one is
+    several times as fast as by two.
+    """
+    ordered = pairs[np.argsort(4.0 * (pairs.left - pairs.left.min(initial=0)) - pairs.weight, kind="stable")]
+    begin = np.searchsorted(ordered.left, ordered.left)
+    return ordered[np.arange(len(begin)) - begin < count]
 
 
 def _join(found: list[_Pairs], size: int, count: int) -> _Pairs:

@@ -96,13 +96,13 @@ def known_names(communities: Communities) -> Known:
 
 
 def _groups(events: EventTable, communities: Communities) -> list[Group]:
-    documents, languages = events.document, events.documents.languages
+    documents, languages, incidence = events.document, events.documents.languages, events.incidence()
     found: list[Group] = []
     for level in range(communities.levels):  # a key is telling beside the groups of its own level
         members = [each.members for each in communities.at(level)]
         for rows, keys in zip(members, telling_keys(events, members), strict=True):
             language = Counter(languages[row] for row in documents[rows].tolist()).most_common(1)[0][0]
-            found.append(Group(rows, keys, language))
+            found.append(Group(rows, keys, language, incidence[rows]))
     return found
 
 

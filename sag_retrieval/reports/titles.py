@@ -4,6 +4,9 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from scipy.sparse import csr_array
+
 from sag_retrieval.reports.events import EventTable, Rows
 from sag_retrieval.reports.groups import Sentence
 from sag_retrieval.reports.telling import TellingKey
@@ -15,21 +18,7 @@ MOST_WORDS = 6
 """Of an English title."""
 
 _NOT_A_NAME = frozenset(
-    [
-        "date",
-        "time",
-        "day",
-        "month",
-        "year",
-        "number",
-        "quantity",
-        "amount",
-        "money",
-        "percentage",
-        "percent",
-        "duration",
-    ]
-    + ["日期", "时间", "年份", "数量", "金额"]
+    ["date", "time", "day", "month", "year", "number", "quantity", "amount", "money", "percentage", "percent"]
 )
 _FIGURES_ONLY = re.compile(r"^[\W\d_年月日时分秒]*$")
 _SECOND_KEY = 0.35
@@ -38,11 +27,15 @@ _SECOND_KEY = 0.35
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What a title is made from: members by falling centrality, telling keys, the language to write in."""
+    """What a title is made from: members by falling centrality, telling keys, the language to write in.
+
+    `carried` has shape (members, keys), 1 where the member carries the key.
+    """
 
     members: Rows
     keys: Sequence[TellingKey]
     language: str
+    carried: csr_array
 
 
 def make_title(events: EventTable, group: Group, taken: Collection[str]) -> str:
@@ -148,17 +141,14 @@ def _about(events: EventTable, group: Group) -> Sentence | None:
         if zh
         else f"Recurring in its {size} events: {', '.join(parts)}."
     )
-    return Sentence(text, _bearers(events, group.members, counted))
+    return Sentence(text, _bearers(events, group, counted))
 
 
-def _bearers(events: EventTable, members: Rows, keys: Sequence[TellingKey]) -> tuple[str, ...]:
+def _bearers(events: EventTable, group: Group, keys: Sequence[TellingKey]) -> tuple[str, ...]:
     """For each key, its most typical event in the group; each event once."""
-    incidence = events.incidence()[members]
-    found = []
-    for key in keys:
-        rows = incidence[:, [key.row]].nonzero()[0]
-        found.append(events.event_ids[int(members[rows.min()])])
-    return tuple(dict.fromkeys(found))
+    member = np.repeat(np.arange(len(group.members)), np.diff(group.carried.indptr))
+    first = [int(member[group.carried.indices == key.row].min()) for key in keys]
+    return tuple(dict.fromkeys(events.event_ids[int(group.members[place])] for place in first))
 
 
 def _newest(events: EventTable, group: Group) -> Sentence | None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sag_retrieval.errors import SettingsError
+from sag_retrieval.sentences import sentence_spans
 
 FINGERPRINT = "headers-1"
 _LEAST_CUT = 24
@@ -56,6 +57,13 @@ _WORDINGS = {
     ),
     "zh": _Wording("所在文档：《{title}》。", "所在文档：", "所在章节：“{title}”。", ""),
 }
+
+
+def lead_of(text: str, sentence_count: int = 2, most: int = 300) -> str:
+    """The first sentences of a text on one line: a stand-in for its summary that says what it is about."""
+    opening = text[: 4 * most]
+    found = [opening[start:end] for start, end in sentence_spans(opening)[:sentence_count]]
+    return _cut(" ".join(" ".join(found).split()), most, least=0)
 
 
 def chunk_header(

@@ -1,6 +1,6 @@
 """Deep mode on multi-hop questions, with a simulated model that knows only what its prompts hold.
 
-    python benchmarks/deep.py [--home FOLDER] [--out benchmarks/results/deep.json] [--questions 60]
+    python -m benchmarks.deep [--home FOLDER] [--out benchmarks/results/deep.json] [--questions 60]
 
 Builds a release of the recorded MuSiQue extraction (or opens the one in FOLDER), then asks every question in
 the three modes over HTTP: the scripted server plans as the recorded decompositions do, and answers a

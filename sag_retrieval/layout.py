@@ -85,8 +85,9 @@ def bare_heading(line: str) -> str:
     head, _, hashes = words.rpartition(" ")
     words = head if hashes and not hashes.strip("#") else words
     words = words.rstrip(":： ")
-    for mark in ("**", "__"):
-        words = words.removeprefix(mark).removesuffix(mark)
+    words = words.replace("**", "")
+    if words.startswith("__") and words.endswith("__"):
+        words = words.strip("_")
     return words.rstrip(":： ").strip()
 
 

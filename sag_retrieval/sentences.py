@@ -1,9 +1,9 @@
 """Where sentences begin and end, in Chinese and English."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from sag_retrieval.layout import logical_lines
+from sag_retrieval.layout import Line, logical_lines
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _CLOSERS = r"[\"'”’」』）)\]】〉》*_]*"
@@ -53,7 +53,12 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
         ['Dr. Li paid 3.5 million.', '“走吧。”', '他说。']
 
     """
-    return [span for line in logical_lines(text) for span in spans_within(text, line.start, line.end)]
+    return spans_of(text, logical_lines(text))
+
+
+def spans_of(text: str, lines: Iterable[Line]) -> list[tuple[int, int]]:
+    """The sentences of a text whose logical lines are known."""
+    return [span for line in lines for span in spans_within(text, line.start, line.end)]
 
 
 def sentences(text: str) -> list[str]:
@@ -74,7 +79,7 @@ def spans_within(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     for mark in _END.finditer(text, start, end):
         while bracket < len(closed) and closed[bracket][1] <= mark.start():
             bracket += 1
-        if bracket < len(closed) and closed[bracket][0] < mark.start() and mark.end() < closed[bracket][1]:
+        if bracket < len(closed) and _is_inside(mark, closed[bracket], first):
             continue
         if mark.end() < end and _ends(text, first, mark):
             yield first, mark.end()
@@ -83,6 +88,11 @@ def spans_within(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
                 first += 1
     if first < end:
         yield first, end
+
+
+def _is_inside(mark: re.Match[str], bracket: tuple[int, int], first: int) -> bool:
+    """Whether a mark stands in a bracket that is part of a sentence; a bracket of its own may end with its mark."""
+    return bracket[0] < mark.start() and (mark.end() < bracket[1] or first < bracket[0] < mark.end() <= bracket[1])
 
 
 def _ends(text: str, first: int, mark: re.Match[str]) -> bool:

@@ -17,7 +17,7 @@ _FRAGMENT = 16
 
 _WIDE = re.compile("[\u3400-\u9fff\uff00-\uff60\u3000-\u303f]")
 _ONLY_DATE = re.compile(
-    r"(?:[\d\s年月日号时分.,/:，、（）()–-]|(?:st|nd|rd|th)\b"
+    r"(?=.*(?:[年月]|\d{4}|[A-Z][a-z]{2}))(?:[\d\s年月日号时分.,/:，、（）()–-]|(?:st|nd|rd|th)\b"
     r"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)[a-z]*)+[。.:：]?",
 )
 _ENDED = re.compile(r"[.!?。！？；…]['\"”’」』)）\]】*_]*$")
@@ -66,16 +66,18 @@ def make_events(document: Document, chunk: Chunk, spans: Iterator[tuple[int, int
 
 
 def _events_of(document: Document, chunk: Chunk) -> Iterator[Event]:
-    lines = logical_lines(chunk.text)
-    pieces = [piece for piece in _pieces(chunk.text, lines) if _says_something(chunk.text, piece)]
-    if not pieces:
-        pieces = [_Piece(line.start, line.end, is_line=True) for line in lines]
-        pieces = [piece for piece in pieces if _says_something(chunk.text, piece)]
-    return make_events(document, chunk, ((piece.start, piece.end) for piece in _joined(pieces)))
+    text = chunk.text
+    lines = logical_lines(text)
+    spans = _joined([piece for piece in _pieces(text, lines) if piece.is_label or _says_something(text, piece)])
+    kept = [piece for piece in spans if _says_something(text, piece)]
+    if not kept:
+        kept = [_Piece(line.start, line.end, is_line=True) for line in lines if line.kind is not Kind.RULE]
+        kept = list(_joined([piece for piece in kept if _says_something(text, piece)]))
+    return make_events(document, chunk, ((piece.start, piece.end) for piece in kept))
 
 
 def _says_something(text: str, piece: _Piece) -> bool:
-    return piece.is_label or any(map(str.isalpha, text[piece.start : piece.end]))
+    return any(map(str.isalpha, text[piece.start : piece.end]))
 
 
 def _pieces(text: str, lines: Sequence[Line]) -> Iterator[_Piece]:

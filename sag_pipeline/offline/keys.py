@@ -13,6 +13,7 @@ from sag_pipeline.offline.names_en import ENTITY
 from sag_pipeline.offline.quantities import quantities
 from sag_pipeline.offline.topics import topics
 from sag_pipeline.steps.keys import make_key, title_key
+from sag_retrieval.layout import logical_lines
 from sag_retrieval.records import Chunk, Document, Event, EventKey, Key
 from sag_retrieval.text import normal_name
 
@@ -81,9 +82,10 @@ def read_mentions(text: str) -> tuple[list[Mention], NameIndex]:
     """
     exact = list(dates(text))
     exact += outside(quantities(text), exact)
-    named, index = names(text)
+    lines = logical_lines(text)
+    named, index = names(text, lines)
     named = _not_within(named, exact)
-    named += outside(topics(text), named)
+    named += outside(topics(text, lines), named)
     return sorted([*named, *exact], key=lambda m: (m.start, -m.end)), index
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from sag_pipeline.offline.mentions import Mention
 
-_WORD = re.compile(r"(?<![A-Za-z0-9À-ɏ])[A-Za-z0-9À-ɏ]+")
+_LETTER = "[A-Za-z0-9À-ɏ]"
+_WORD = re.compile(f"(?<!{_LETTER}){_LETTER}+")
 _PREFIX = 2
-_STICKS = re.compile(r"[A-Za-z0-9À-ɏ]")
+_STICKS = re.compile(_LETTER)
 
 
 class NameIndex:
@@ -22,20 +23,19 @@ class NameIndex:
         """Index surface → (key type, value)."""
         self._names = names
         self._by_start: dict[str, list[str]] = defaultdict(list)
-        firsts: set[str] = set()
-        for name in sorted(names, key=lambda name: (-len(name), name)):
+        words: set[str] = set()
+        characters: set[str] = set()
+        for name in sorted(filter(None, names), key=lambda name: (-len(name), name)):
             word = _WORD.match(name)
-            if word:
-                self._by_start[word[0]].append(name)
-            elif name:
-                self._by_start[name[:_PREFIX]].append(name)
-                firsts.add(name[0])
-        self._first = re.compile("[" + re.escape("".join(sorted(firsts))) + "]") if firsts else None
+            self._by_start[word[0] if word else name[:_PREFIX]].append(name)
+            (words if word else characters).add(name[0])
+        self._word = re.compile(rf"(?<!{_LETTER})[{''.join(sorted(words))}]{_LETTER}*") if words else None
+        self._first = re.compile(f"[{re.escape(''.join(sorted(characters)))}]") if characters else None
 
     def mentions(self, text: str) -> Iterator[Mention]:
         """Mentions in the text: Latin ones in order, then Chinese ones in order; they may overlap."""
-        if any(_WORD.match(start) for start in self._by_start):
-            for word in _WORD.finditer(text):
+        if self._word:
+            for word in self._word.finditer(text):
                 if word[0] in self._by_start:
                     yield from self._longest(text, word.start(), word[0])
         if self._first:

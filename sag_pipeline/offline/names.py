@@ -15,7 +15,8 @@ from sag_pipeline.offline.names_en import (
     name_type,
 )
 from sag_pipeline.offline.names_zh import WORK, chinese_names
-from sag_retrieval.sentences import sentence_spans
+from sag_retrieval.layout import Line
+from sag_retrieval.sentences import spans_of
 from sag_retrieval.text import is_cjk
 
 _BY_STRENGTH = (PERSON, ORGANISATION, WORK, PLACE, PRODUCT, ENTITY)
@@ -28,21 +29,25 @@ _SAME_NAME = {
 }
 
 
-def names(text: str) -> tuple[list[Mention], NameIndex]:
+def names(text: str, lines: Sequence[Line]) -> tuple[list[Mention], NameIndex]:
     """Every mention of a name, in order, the longest at each place; and the index of these names for other texts.
 
     A name found once counts wherever it is spelt so. One name has one type, the strongest that any place gives it.
     A single word that ends or begins exactly one full name of a person in the text speaks of that person.
+
+    Args:
+        text: A whole document.
+        lines: Its logical lines.
+
     """
-    found = list(_found(text))
+    found = list(_found(text, [start for start, _ in spans_of(text, lines)]))
     forms = _forms(found)
     index = NameIndex(forms)
     placed = longest_only([*found, *index.mentions(text)])
     return [Mention(m.start, m.end, *forms[str(m.value)]) for m in placed], index
 
 
-def _found(text: str) -> Iterable[Mention]:
-    starts = [start for start, _ in sentence_spans(text)]
+def _found(text: str, starts: Sequence[int]) -> Iterable[Mention]:
     if is_cjk(text):
         yield from chinese_names(text)
     for name in english_names(text, starts):

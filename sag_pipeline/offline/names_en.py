@@ -135,7 +135,7 @@ def _is_shouted(text: str, position: int) -> bool:
 def _without_first_word(name: Name, sure: set[str]) -> Name:
     """`Observing Hayes` at a sentence's start is `Hayes`, where the text knows only the shorter name."""
     rest = _FIRST_WORD.sub("", name.text)
-    if rest in sure and name.text not in sure:
+    if rest in sure and name.text not in sure and name_type(name.text) != PERSON:
         return name._replace(start=name.end - len(rest), text=rest)
     return name
 

@@ -10,6 +10,7 @@ from sag_pipeline.offline.names_en import ENTITY, ORGANISATION, PERSON, PLACE, P
 WORK = "work"
 
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff"
+_HAN_CHARACTER = re.compile(f"[{_HAN}]")
 _SHORTEST_ORGANISATION = 4
 _SHORTEST_PLACE = 3
 _SHORTEST_SHORT_NAME = 3
@@ -32,14 +33,15 @@ _GIVEN = f"(?:某某?|{_GIVEN_CHARACTER}(?:(?![{_NEVER_GIVEN}])[{_HAN}])?)"
 _ROLE = f"(?:{_either(lists.ROLES)}|[{_HAN}][员长师生])"
 _AFTER_SURE = _either([*(word for word in lists.AFTER_NAME if len(word) > 1), "说", "任", "称"])
 _AFTER_ANY = _either(lists.AFTER_NAME)
-_ENDS = rf"(?=[^{_HAN}]|$)"
-_LED = re.compile(rf"{_ROLE}(?:[：:]\s?|[是为由])?(?P<name>{_SURNAME}{_GIVEN})(?={_AFTER_ANY}|[^{_HAN}]|$)")
-_LABELLED = re.compile(rf"[{_HAN}][：:]\s?(?P<name>{_SURNAME}{_GIVEN}){_ENDS}")
-_FOLLOWED = re.compile(
-    rf"(?:(?<=[^{_HAN}])|(?<=[由和与及对向从让被把])|^)(?P<name>{_SURNAME}{_GIVEN})(?={_AFTER_SURE}|[于在]\d)",
-    re.MULTILINE,
+_CANDIDATE = re.compile(
+    rf"(?=(?P<name>{_SURNAME}{_GIVEN})(?P<after>{_AFTER_SURE}|[于在]\d)?(?:{_AFTER_ANY}|[^{_HAN}]|$))"
 )
-_LISTED = re.compile(rf"(?<=[、和与及])(?P<name>{_SURNAME}{_GIVEN})(?=[、，。；等]|和|与|及|$)")
+_ROLE_BEFORE = re.compile(rf"(?:{_ROLE})(?:[：:]\s?|[是为由])?\Z")
+_LABEL_BEFORE = re.compile(rf"[{_HAN}][：:]\s?\Z")
+_LIST_BEFORE = frozenset("、和与及")
+_BORDER_BEFORE = frozenset("由和与及对向从让被把")
+_LIST_AFTER = frozenset("、，。；等和与及")
+_LONGEST_ROLE = 8
 _ANY_SURNAME = f"(?:{_either(lists.DOUBLE_SURNAMES)}|[{''.join(sorted(lists.SURNAMES | lists.RARE_SURNAMES))}])"
 _MASKED = re.compile(rf"(?P<name>{_ANY_SURNAME}某某?)")
 _TITLED = re.compile(rf"(?P<name>{_ANY_SURNAME}(?:医生|律师|法官|教授|老师|先生|女士|警官|主任|工程师|博士|经理|院长))")
@@ -96,11 +98,28 @@ def chinese_names(text: str) -> Iterator[Mention]:
 
 
 def _persons(text: str) -> Iterator[Mention]:
-    for pattern in (_LED, _LABELLED, _FOLLOWED, _LISTED, _MASKED, _TITLED, _FOREIGN, _BESIDE, _BEFORE_LATIN):
+    for found in _CANDIDATE.finditer(text):
+        if _is_led(text, found) and _is_person(found["name"]):
+            yield Mention(found.start("name"), found.end("name"), PERSON, found["name"])
+    for pattern in (_MASKED, _TITLED, _FOREIGN, _BESIDE, _BEFORE_LATIN):
         for found in pattern.finditer(text):
             name = found["name"].lstrip("和与由及对")
             if _is_person(name):
                 yield Mention(found.end("name") - len(name), found.end("name"), PERSON, name)
+
+
+def _is_led(text: str, found: re.Match[str]) -> bool:
+    """Whether what stands around a candidate says that it is a person."""
+    start, end = found.start("name"), found.end("name")
+    before, after = text[start - 1 : start] if start else "", text[end : end + 1]
+    if found["after"] and (before in _BORDER_BEFORE or not _HAN_CHARACTER.match(before)):
+        return True
+    if before in _LIST_BEFORE and after in _LIST_AFTER:
+        return True
+    head = text[max(0, start - _LONGEST_ROLE) : start]
+    if _ROLE_BEFORE.search(head):
+        return True
+    return bool(_LABEL_BEFORE.search(head)) and not _HAN_CHARACTER.match(after)
 
 
 def _is_person(name: str) -> bool:

@@ -2,10 +2,11 @@
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 
 from sag_pipeline.offline.matching import NameIndex, outside
 from sag_pipeline.offline.mentions import Mention
-from sag_retrieval.layout import Kind, bare_heading, logical_lines
+from sag_retrieval.layout import Kind, Line, bare_heading
 from sag_retrieval.text import is_cjk
 
 TOPIC = "topic"
@@ -24,12 +25,12 @@ _GENERIC = re.compile(
 )
 
 
-def topics(text: str) -> list[Mention]:
+def topics(text: str, lines: Sequence[Line]) -> list[Mention]:
     """Where the text, headings left out, speaks of what one of its headings is, at least twice; without order."""
     lowered = text.lower()
     if len(lowered) != len(text):
         return []
-    heads = [line for line in logical_lines(text) if line.kind in (Kind.HEADING, Kind.LABEL)]
+    heads = [line for line in lines if line.kind in (Kind.HEADING, Kind.LABEL)]
     terms = {term for line in heads if (term := _term(lowered[line.start : line.end]))}
     if not terms:
         return []

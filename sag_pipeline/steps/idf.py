@@ -18,7 +18,7 @@ def idf(event_count: int, total_events: int, *, smoothing: Smoothing = "none") -
         ValueError: If a count is negative or more events carry the key than there are.
 
     Source:
-        docs/algorithm.md §extraction.6.
+        docs/algorithm.md §extraction.7.
 
     Example:
         >>> round(idf(2, 200), 4), round(idf(2, 200, smoothing="add-one"), 4)

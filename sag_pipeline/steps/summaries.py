@@ -2,16 +2,21 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from typing import Any
 
 from sag_retrieval.errors import SettingsError
 from sag_retrieval.layout import Kind, logical_lines, marker_length
 from sag_retrieval.records import Document, Summary
 from sag_retrieval.sentences import one_line, sentences, spans_within
-from sag_retrieval.text import STOP_WORDS, tokens
+from sag_retrieval.text import tokens
 
 FINGERPRINT = "summaries-1"
 _LONGEST_SENTENCE = 600
-_SHORTEST_SENTENCE = 10
+_WEIGHED = 60
+"""Words of a sentence that are weighed: longer ones would win by length alone."""
+_SHORTEST_SENTENCE = 5
 _ENDS = tuple('.!?。！？…"”’」』)）')
 
 
@@ -89,17 +94,30 @@ def _prose(text: str) -> Iterator[str]:
 def _best(candidates: Sequence[str], rows: Sequence[int], count: int) -> list[int]:
     """The rows of the `count` sentences that Luhn's method rates highest, in order."""
     from sumy.models.dom import ObjectDocumentModel, Paragraph, Sentence  # noqa: PLC0415  loads nltk
-    from sumy.summarizers.luhn import LuhnSummarizer  # noqa: PLC0415
 
     if len(rows) <= count:
         return list(rows)
     reader = _Tokenizer()
     parts = [Sentence(candidates[row], reader) for row in rows]
-    summarizer = LuhnSummarizer()
-    summarizer.stop_words = STOP_WORDS
-    chosen = summarizer(ObjectDocumentModel([Paragraph(parts)]), count)
+    chosen = _summarizer()(ObjectDocumentModel([Paragraph(parts)]), count)
     wanted = {id(part) for part in chosen}
     return [row for row, part in zip(rows, parts, strict=True) if id(part) in wanted]
+
+
+@cache
+def _summarizer() -> Any:  # noqa: ANN401  sumy has no types
+    from sumy.summarizers.luhn import LuhnSummarizer  # noqa: PLC0415
+
+    class Luhn(LuhnSummarizer):  # type: ignore[misc]
+        """Luhn's method over folded stems; significant words in a set, for sumy scans a tuple for each word."""
+
+        def stem_word(self, word: str) -> str:
+            return word
+
+        def _get_significant_words(self, words: Sequence[str]) -> frozenset[str]:
+            return frozenset(super()._get_significant_words(words))
+
+    return Luhn()
 
 
 class _Tokenizer:
@@ -109,4 +127,4 @@ class _Tokenizer:
         return tuple(sentences(text))
 
     def to_words(self, sentence: str) -> tuple[str, ...]:
-        return tuple(tokens(sentence))
+        return tuple(islice((term for term in tokens(sentence) if len(term) > 1), _WEIGHED))

@@ -1,0 +1,57 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sag_pipeline.offline.quantities import MONEY, PERCENTAGE, QUANTITY, quantities
+
+
+def amounts(text):
+    return [(mention.key_type, mention.value, mention.unit) for mention in quantities(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("总价值1.2亿元", (MONEY, 120_000_000, "CNY")),
+        ("人民币479,739百万元", (MONEY, 479_739_000_000, "CNY")),
+        ("68,362百万美元", (MONEY, 68_362_000_000, "USD")),
+        ("$3.5 million", (MONEY, 3_500_000, "USD")),
+        ("US$ 20bn", (MONEY, 20_000_000_000, "USD")),
+        ("€40 million", (MONEY, 40_000_000, "EUR")),
+        ("90 million yuan", (MONEY, 90_000_000, "CNY")),
+        ("RMB 5 million", (MONEY, 5_000_000, "CNY")),
+        ("同比增长5.5%", (PERCENTAGE, 5.5, "%")),
+        ("12 percent", (PERCENTAGE, 12, "%")),
+        ("2.5个百分点", (PERCENTAGE, 2.5, "%")),
+        ("1,200 employees", (QUANTITY, 1200, "person")),
+        ("员工300多名", (QUANTITY, 300, "person")),
+        ("30公里", (QUANTITY, 30, "km")),
+        ("30 kilometres", (QUANTITY, 30, "km")),
+        ("5-year plan", (QUANTITY, 5, "year")),
+        ("1.9万兆瓦时", (QUANTITY, 19_000, "MWh")),
+        ("每秒42米", (QUANTITY, 42, "m/s")),
+        ("流速2.1米/秒", (QUANTITY, 2.1, "m/s")),
+        ("25岁", (QUANTITY, 25, "year old")),
+    ],
+)
+def test_an_amount_with_its_unit(text, expected):
+    assert amounts(text) == [expected]
+
+
+@pytest.mark.parametrize("text", ["42", "2019年", "K7-2204", "第3章", "v2.5.1", "3 of them"])
+def test_what_is_no_amount(text):
+    assert amounts(text) == []
+
+
+@given(st.integers(0, 999_999), st.sampled_from(["元", "美元", "%", " km", "吨"]))
+def test_the_number_is_kept_exactly(number, unit):
+    ((_, value, _),) = amounts(f"共 {number:,}{unit}")
+
+    assert value == number
+
+
+@given(st.text(max_size=60))
+def test_a_mention_lies_in_the_text_and_has_a_unit(text):
+    for mention in quantities(text):
+        assert 0 <= mention.start < mention.end <= len(text)
+        assert mention.unit

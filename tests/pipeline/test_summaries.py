@@ -1,0 +1,74 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sag_pipeline.steps.summaries import SummaryOptions, important_sentences, summarise
+from sag_retrieval.errors import SettingsError
+from sag_retrieval.records import Document
+
+SENTENCES = {
+    "zh": [
+        "潮鸣二号在鹿鸣海峡并网。",
+        "十二台机组总功率六兆瓦。",
+        "鹿鸣海峡的潮流每秒两米。",
+        "邱阿海是一名渔民。",
+        "灯潮节在秋天举行。",
+    ],
+    "en": [
+        "The tide of the strait drives twelve turbines.",
+        "Each turbine stands in the strait.",
+        "A fisherman sold his boat.",
+        "The tide turns at noon in the strait.",
+    ],
+}
+
+
+def document_of(sentences, language):
+    return Document("d", "s", "t", ("" if language == "zh" else " ").join(sentences), language)
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+@settings(deadline=None, max_examples=20)
+@given(data=st.data())
+def test_a_summary_is_made_of_the_texts_own_sentences_in_order(language, data):
+    sentences = data.draw(st.lists(st.sampled_from(SENTENCES[language]), unique=True))
+
+    chosen = important_sentences(document_of(sentences, language))
+
+    assert [sentence for sentence in sentences if sentence in chosen] == chosen
+    assert len(chosen) == min(3, len(sentences))
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_a_long_text_is_weighed_in_windows(language):
+    sentences = [f"{sentence[:-1]} {number}{sentence[-1]}" for number in range(120) for sentence in SENTENCES[language]]
+
+    summary = summarise(document_of(sentences, language), SummaryOptions(window=50))
+
+    assert 0 < len(summary.summary) <= 500
+    assert summary == summarise(document_of(sentences, language), SummaryOptions(window=50))
+
+
+def test_headings_and_tables_are_weighed_only_where_nothing_else_is():
+    table = Document("d", "s", "t", "# 标题\n\n| 公司 | 地点 |\n|---|---|\n| 海澜 | 澜湾 |", "zh")
+    text = Document("d", "s", "t", "# 标题\n\n" + "".join(SENTENCES["zh"]) + "\n\n| 海澜 | 澜湾 |", "zh")
+
+    assert "海澜 | 澜湾" in summarise(table).summary
+    assert "|" not in summarise(text).summary
+
+
+@pytest.mark.parametrize("text", ["", "...", "# 只有标题", "x" * 5000])
+def test_any_text_has_a_summary_within_bounds(text):
+    assert len(summarise(Document("d", "s", "t", text, "en")).summary) <= 500
+
+
+def test_more_sentences_can_be_asked_for():
+    document = document_of(SENTENCES["zh"], "zh")
+
+    assert len(important_sentences(document, count=5)) == 5
+
+
+@pytest.mark.parametrize("options", [{"sentence_count": 0}, {"max_characters": 0}, {"window": 3}])
+def test_options_that_leave_nothing_are_refused(options):
+    with pytest.raises(SettingsError, match="sentence_count"):
+        SummaryOptions(**options)

@@ -76,4 +76,4 @@ def run_ingest(sources: Sequence[str]) -> dict[str, Any]:
 
 def run_report(config: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Write the report of the release in force; what the assets `communities` and `report` said of it."""
-    return run_job("report", {"ops": {"report": {"config": dict(config)}}} if config else {})
+    return run_job("report", {"ops": {"write_report": {"config": dict(config)}}} if config else {})

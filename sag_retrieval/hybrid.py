@@ -155,7 +155,7 @@ def hybrid_method(
     options: HybridOptions = SEARCH,
     *,
     chat: ChatModel | None = None,
-    home: Path | None = None,  # noqa: ARG001  every method that is made by name is given it
+    home: Path | None = None,
 ) -> Method:
     """Ranks chunks by BM25, cosine, keywords and the graph's boost of their document.
 
@@ -166,7 +166,7 @@ def hybrid_method(
     def rank(index: Index, query: Query) -> Ranking:
         watch = Stopwatch()
         reading = watch("read", lambda: read_query(index, query))
-        boost, trace = watch("graph", lambda: _graph_boost(index, reading, options, chat))
+        boost, trace = watch("graph", lambda: _graph_boost(index, reading, options, chat, home))
         raw = watch("text", lambda: _raw_scores(index, reading, boost, options))
         share = options.dense_share(query.text)
         fusion = watch("fuse", lambda: fuse(raw, options, share=share, top_k=query.top_k))
@@ -177,20 +177,20 @@ def hybrid_method(
 
 
 def _graph_boost(
-    index: Index, reading: Reading, options: HybridOptions, chat: ChatModel | None
+    index: Index, reading: Reading, options: HybridOptions, chat: ChatModel | None, home: Path | None
 ) -> tuple[Floats, dict[str, Any]]:
     """Shape (documents,): what each document's chunks get, and how it came about."""
     boost = np.zeros(index.arrays.document_count)
     if options.kg_boost <= 0:
         return boost, {}
     try:
-        found = walk_release(index, reading, options.graph, chat)
+        found = walk_release(index, reading, options.graph, chat, home)
     except Exception as error:  # noqa: BLE001  a boost is never worth a failed search
         _log.warning("no boost by the graph: %s", error)
         return boost, {"graph": {"failures": [str(error)]}}
     added = boosts({document.document: document.score for document in found.documents}, options.kg_boost)
     boost[list(added)] = list(added.values())
-    return boost, {"graph": debug_record(graph_of(index).graph, reading.query.text, found, options.graph)}
+    return boost, {"graph": debug_record(graph_of(index, home).graph, reading.query.text, found, options.graph)}
 
 
 def _raw_scores(index: Index, reading: Reading, boost: Floats, options: HybridOptions) -> RawScores:

@@ -138,9 +138,7 @@ def keep_best(graph: KnowledgeGraph, grown: Grown, width: int) -> list[Beam]:
     while True:
         places = grown.best(count)
         targets = graph.target(grown.edges[np.asarray(places, np.int64)])
-        chosen = [place for place, is_first in zip(places, _is_first(targets), strict=True) if is_first][
-            :width
-        ]
+        chosen = [place for place, is_first in zip(places, _is_first(targets), strict=True) if is_first][:width]
         if len(chosen) == width or len(places) == len(grown):
             return grown.take(graph, chosen)
         count *= 8

@@ -4,19 +4,43 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final
+from pathlib import Path
+from typing import Final, overload
 
 import marisa_trie
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from sag_retrieval.release.mapped import Lists, Rows, group
+from sag_retrieval.release.mapped import Lists, Rows, group, map_array, save_array
 from sag_retrieval.text import is_cjk, normal_name, words
 
 Floats = npt.NDArray[np.float64]
 
 _SHORTEST: Final = 2
+_COLUMNS: Final = ("head", "relation", "tail", "document")
 _POSSESSIVE: Final = re.compile(r"['’]s\b")
+
+
+class MappedTexts(Sequence[str]):
+    """Texts in an Arrow file, read one at a time."""
+
+    def __init__(self, path: Path) -> None:
+        """Map the file."""
+        with pa.memory_map(str(path)) as source:
+            self._column = pa.ipc.open_file(source).read_all()["text"]
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [str(text) for text in self._column.to_pylist()[place]]
+        return str(self._column[int(place)].as_py())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,7 +48,7 @@ class Names:
     """Distinct words of each name, by word, and how many each name has."""
 
     texts: Sequence[str]
-    number: dict[str, int]
+    words: marisa_trie.Trie
     rows_of: Lists
     sizes: Rows
 
@@ -32,10 +56,26 @@ class Names:
         """How alike each name is to a set of words; only names that share a word are looked at."""
         shared = np.zeros(len(self.texts), np.int16)
         for word in sorted(query):
-            number = self.number.get(word)
+            number = self.words.get(word)
             if number is not None:
                 shared[self.rows_of.of(number)] += 1
         return Overlap(shared, self.sizes, len(query))
+
+    def save(self, path: Path) -> None:
+        """Write the files whose names start with the path's."""
+        table = pa.table({"text": pa.array(list(self.texts), pa.large_string())})
+        with pa.OSFile(f"{path}.texts.arrow", "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+        self.words.save(f"{path}.words.marisa")
+        self.rows_of.save(path)
+        save_array(path.with_name(f"{path.name}.sizes"), self.sizes)
+
+    @classmethod
+    def open(cls, path: Path) -> "Names":
+        """Map what `save` wrote."""
+        trie = marisa_trie.Trie().mmap(f"{path}.words.marisa")
+        texts = MappedTexts(path.with_name(f"{path.name}.texts.arrow"))
+        return cls(texts, trie, Lists.open(path), map_array(path.with_name(f"{path.name}.sizes")))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,6 +122,33 @@ class KnowledgeGraph:
         """The entities that edges come from."""
         return self.target(edges ^ 1)
 
+    def save(self, folder: Path) -> None:
+        """Write the graph's arrays into a folder."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.entities.save(folder / "entities")
+        self.relations.save(folder / "relations")
+        for name in _COLUMNS:
+            save_array(folder / name, getattr(self, name))
+        self.edges_of.save(folder / "edges")
+        self.entities_named.save(folder / "named")
+        self.trie.save(str(folder / "names.marisa"))
+
+    @classmethod
+    def open(cls, folder: Path) -> "KnowledgeGraph":
+        """Map what `save` wrote."""
+        head, relation, tail, document = (map_array(folder / name) for name in _COLUMNS)
+        return cls(
+            entities=Names.open(folder / "entities"),
+            relations=Names.open(folder / "relations"),
+            head=head,
+            relation=relation,
+            tail=tail,
+            document=document,
+            edges_of=Lists.open(folder / "edges"),
+            trie=marisa_trie.Trie().mmap(str(folder / "names.marisa")),
+            entities_named=Lists.open(folder / "named"),
+        )
+
     def mentioned(self, text: str) -> Rows:
         """Entities whose name stands in the text, longest names first, ties by row.
 
@@ -93,12 +160,7 @@ class KnowledgeGraph:
             if not _cuts_word(read, place):
                 fitting = self.trie.prefixes(read[place:])
                 found.update(name for name in fitting if not _cuts_word(read, place + len(name)))
-        rows = [
-            int(row)
-            for name in found
-            if len(name) >= _SHORTEST
-            for row in self.entities_named.of(self.trie[name])
-        ]
+        rows = [int(row) for name in found if len(name) >= _SHORTEST for row in self.entities_named.of(self.trie[name])]
         return np.array(sorted(rows, key=lambda row: (-len(self.entities.texts[row]), row)), np.int32)
 
 
@@ -144,11 +206,13 @@ def read_names(texts: Sequence[str]) -> Names:
     """The inverted lists of the names' words."""
     number: dict[str, int] = {}
     found = [{number.setdefault(word, len(number)) for word in words(text)} for text in texts]
+    trie = marisa_trie.Trie(list(number))
+    lasting = np.array([trie[word] for word in number], np.int32)
     sizes = np.fromiter(map(len, found), np.int32, len(found))
-    items = np.fromiter(chain.from_iterable(map(sorted, found)), np.int32, int(sizes.sum()))
+    items = np.fromiter(chain.from_iterable(found), np.int32, int(sizes.sum()))
     owners = np.repeat(np.arange(len(texts), dtype=np.int32), sizes)
-    rows_of, _ = group(items, owners, len(number))
-    return Names(texts, number, rows_of, sizes)
+    rows_of, _ = group(lasting[items], owners, len(number))
+    return Names(texts, trie, rows_of, sizes)
 
 
 def _cuts_word(text: str, place: int) -> bool:

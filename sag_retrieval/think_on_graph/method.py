@@ -23,18 +23,19 @@ SEARCH: Final = GraphOptions(use_multi_hop=True, relevance="events", beam_width=
 
 _BESIDE_EVIDENCE: Final = 0.5
 _TEXT: Final = 0.1
+_REACHED: Final = 0.01
 
 
 def think_on_graph_method(
     options: GraphOptions = SEARCH,
     *,
     chat: ChatModel | None = None,
-    home: Path | None = None,  # noqa: ARG001  every method that is made by name is given it
+    home: Path | None = None,
 ) -> Method:
     """Ranks chunks by the graph score of their document; within it, by evidence, then by text.
 
-    `score(chunk) = g · (1 if it says a triple of the evidence, else t/2) + t/10`, where g is the graph score
-    of its document and t the mean of its scaled BM25 and cosine. Without any path the text alone decides.
+    `score(chunk) = g · (1 if it says a triple of the evidence, else t/2) + t/10`, where g is 0.01 + 0.99 ·
+    the graph score of its document, 0 if no path reaches it, and t the mean of its scaled BM25 and cosine.
 
     Source:
         docs/algorithm.md §think-on-graph.10
@@ -44,8 +45,8 @@ def think_on_graph_method(
     def rank(index: Index, query: Query) -> Ranking:
         watch = Stopwatch()
         reading = watch("read", lambda: read_query(index, query))
-        found = watch("walk", lambda: walk_release(index, reading, options, chat))
-        known = graph_of(index)
+        found = watch("walk", lambda: walk_release(index, reading, options, chat, home))
+        known = graph_of(index, home)
         text = watch("text", lambda: text_scores(index, reading))
         graph, is_evidence = _chunk_scores(index, known, found)
         scores = graph * np.where(is_evidence, 1.0, _BESIDE_EVIDENCE * text) + _TEXT * text
@@ -58,10 +59,14 @@ def think_on_graph_method(
 
 
 def walk_release(
-    index: Index, reading: Reading, options: GraphOptions, chat: ChatModel | None = None
+    index: Index,
+    reading: Reading,
+    options: GraphOptions,
+    chat: ChatModel | None = None,
+    home: Path | None = None,
 ) -> Walk:
     """The walk over a release's triples, those of allowed events alone."""
-    known = graph_of(index)
+    known = graph_of(index, home)
     query = reading.query
     allowed = query.allowed.events[known.event] if query.allowed else None
     likeness = _event_likeness(index, known, reading) if options.relevance == "events" else None
@@ -95,6 +100,6 @@ def _chunk_scores(index: Index, known: ReleaseGraph, found: Walk) -> tuple[Float
     by_document = np.zeros(index.arrays.document_count)
     is_evidence = np.zeros(index.arrays.chunk_count, np.bool_)
     for document in found.documents:
-        by_document[document.document] = document.score
+        by_document[document.document] = _REACHED + (1 - _REACHED) * document.score
         is_evidence[known.chunk[list(document.evidence_triples)]] = True
     return by_document[index.arrays.chunk_document], is_evidence

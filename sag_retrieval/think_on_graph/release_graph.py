@@ -1,7 +1,9 @@
 """The triples of a release as a knowledge graph: built at first use, kept as long as its rows are."""
 
 import weakref
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Lock
 from typing import Final
 
@@ -10,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_retrieval.release.index import Index
-from sag_retrieval.release.mapped import Rows
+from sag_retrieval.release.mapped import Rows, map_array, save_array
 from sag_retrieval.release.schema import TABLES
 from sag_retrieval.text import normal_name
 from sag_retrieval.think_on_graph.graph import KnowledgeGraph, build_graph
@@ -25,34 +27,60 @@ class ReleaseGraph:
     chunk: Rows
 
 
+FOLDER: Final = "graph"
 _NO_TRIPLES: Final = TABLES["triples"].empty_table()
 _built: dict[int, ReleaseGraph] = {}
 _lock = Lock()
 
 
-def graph_of(index: Index) -> ReleaseGraph:
+def graph_of(index: Index, home: Path | None = None) -> ReleaseGraph:
     """The knowledge graph of an index, the same one for every caller; empty for a release without triples.
 
-    Entities are the triples' keys; keys of one folded name are one entity, whatever their types.
+    It is mapped from the release's folder `home` where `write_graph` was called for it, else built here.
     """
     triples = index.rows.get("triples", _NO_TRIPLES)
     with _lock:
         found = _built.get(id(triples))
         if found is None:
-            found = _built[id(triples)] = _build(index, triples)
+            folder = home / "arrays" / FOLDER if home else None
+            is_written = folder is not None and (folder / "head.npy").is_file()
+            found = (
+                open_graph(folder)
+                if folder and is_written
+                else build_release_graph(index.rows, index.arrays.event_chunk)
+            )
+            _built[id(triples)] = found
             weakref.finalize(triples, _built.pop, id(triples), None)
     return found
 
 
-def _build(index: Index, triples: pa.Table) -> ReleaseGraph:
-    documents = _rows_of(triples["document_id"], index.rows["documents"]["document_id"])
-    events = _rows_of(triples["event_id"], index.rows["events"]["event_id"])
+def write_graph(folder: Path, rows: Mapping[str, pa.Table], event_chunk: Rows) -> None:
+    """Write the knowledge graph of a release's tables into a folder, for `open_graph`; `graph` below its arrays."""
+    built = build_release_graph(rows, event_chunk)
+    built.graph.save(folder)
+    save_array(folder / "event", built.event)
+    save_array(folder / "chunk", built.chunk)
+
+
+def open_graph(folder: Path) -> ReleaseGraph:
+    """Map what `write_graph` wrote."""
+    return ReleaseGraph(KnowledgeGraph.open(folder), map_array(folder / "event"), map_array(folder / "chunk"))
+
+
+def build_release_graph(rows: Mapping[str, pa.Table], event_chunk: Rows) -> ReleaseGraph:
+    """The knowledge graph of a release's tables, in memory.
+
+    Entities are the triples' keys; keys of one folded name are one entity, whatever their types.
+    """
+    triples = rows.get("triples", _NO_TRIPLES)
+    documents = _rows_of(triples["document_id"], rows["documents"]["document_id"])
+    events = _rows_of(triples["event_id"], rows["events"]["event_id"])
     entities, ends = _entities(triples)
     relations = triples["relation"].combine_chunks().dictionary_encode()
     head, tail = ends[: len(events)], ends[len(events) :]
     relation = relations.indices.to_numpy(zero_copy_only=False).astype(np.int32)
     graph = build_graph(entities, relations.dictionary.to_pylist(), (head, relation, tail), documents)
-    return ReleaseGraph(graph, events, np.asarray(index.arrays.event_chunk[events], np.int32))
+    return ReleaseGraph(graph, events, np.asarray(event_chunk[events], np.int32))
 
 
 def _entities(triples: pa.Table) -> tuple[list[str], Rows]:

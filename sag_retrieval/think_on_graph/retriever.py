@@ -186,8 +186,7 @@ class _Search:
         by_score = sorted(beams, key=lambda beam: -beam.score)
         triples, paths = reasoning.evidence(by_score, self.graph), reasoning.paths_to(by_score, self.graph)
         return tuple(
-            GraphDocument(d, scores[d], tuple(triples.get(d, ())), tuple(paths.get(d, ())), mode)
-            for d in best
+            GraphDocument(d, scores[d], tuple(triples.get(d, ())), tuple(paths.get(d, ())), mode) for d in best
         )
 
 
@@ -198,9 +197,7 @@ def debug_record(graph: KnowledgeGraph, query: str, found: Walk, options: GraphO
         "query": query,
         "language": options.language or language_of(query),
         "seeds": [{"name": graph.entities.texts[row], "score": score} for row, score in found.seeds],
-        "beams": [
-            {"score": beam.score, "path": path_text(graph, beam), "hops": len(beam.edges)} for beam in best
-        ],
+        "beams": [{"score": beam.score, "path": path_text(graph, beam), "hops": len(beam.edges)} for beam in best],
         "raw": dict(found.raw),
         "normalised": {document.document: document.score for document in found.documents},
         "mode": found.mode,

@@ -8,9 +8,9 @@ import pytest
 from sag_retrieval.errors import ModelDown
 from sag_retrieval.hybrid import HybridOptions, hybrid_method
 from sag_retrieval.search.method import Allowed, Query
-from sag_retrieval.think_on_graph import GraphOptions
+from sag_retrieval.think_on_graph import GraphOptions, walk
 from sag_retrieval.think_on_graph.method import think_on_graph_method
-from sag_retrieval.think_on_graph.release_graph import _built, graph_of
+from sag_retrieval.think_on_graph.release_graph import _built, graph_of, open_graph, write_graph
 from tests.small_release import DOCUMENTS, build_index
 
 
@@ -128,3 +128,23 @@ def test_a_release_without_triples_is_searched_by_text(tmp_path):
         ranking = method(build_index(tmp_path / "plain", plain), Query("Who owns Bolt Labs?"))
 
         assert len(ranking.chunks) > 0
+
+
+def test_a_written_graph_is_mapped_and_gives_the_same(index, tmp_path):
+    write_graph(tmp_path / "arrays" / "graph", index.rows, index.arrays.event_chunk)
+    known, opened = graph_of(index), open_graph(tmp_path / "arrays" / "graph")
+
+    for question in ("Who founded what Acme owns?", "光澜公司的创建者出生于哪里？"):
+        found = [walk(graph.graph, question, GraphOptions(use_multi_hop=True)) for graph in (known, opened)]
+        assert found[0].documents == found[1].documents
+    assert list(opened.graph.entities.texts) == list(known.graph.entities.texts)
+    assert opened.chunk.tolist() == known.chunk.tolist()
+
+
+def test_a_search_maps_the_graph_of_its_release(tmp_path):
+    index = build_index(tmp_path / "arrays")
+    write_graph(tmp_path / "arrays" / "graph", index.rows, index.arrays.event_chunk)
+
+    think_on_graph_method(home=tmp_path)(index, Query("What does Acme own?"))
+
+    assert type(graph_of(index).graph.entities.texts).__name__ == "MappedTexts"

@@ -47,7 +47,7 @@ class IngestOptions:
         """What of the options the rows of a table depend on."""
         return {
             "summaries": (self.summary,),
-            "sections": (self.section,),
+            "sections": (self.section, self.header.section_summary),
             "chunks": (self.chunk, self.header),
         }.get(table, ())
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 import dagster as dg
 
@@ -11,6 +12,8 @@ from sag_pipeline.cached import Call
 from sag_pipeline.extraction import Extraction, open_extraction
 from sag_pipeline.plan import IngestOptions, step_of
 from sag_pipeline.plots import table as markdown_table
+from sag_pipeline.steps.chunks import ChunkOptions
+from sag_pipeline.steps.headers import FULL_HEADER, NO_HEADER, HeaderOptions
 from sag_pipeline.store.rows import to_table
 from sag_pipeline.store.store import Step, Store
 from sag_pipeline.watch import watcher
@@ -31,6 +34,11 @@ class Workshop(dg.ConfigurableResource):  # type: ignore[type-arg]
     home: str = ""
     chat_model: str = ""
     embedding_model: str = ""
+    zh_size: int = 300
+    en_size: int = 400
+    header: Literal["titles", "full", "none"] = "titles"
+    sections_by_model: bool = False
+    triples_by_model: bool = False
     concurrency: int = 16
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
@@ -50,6 +58,12 @@ class Workshop(dg.ConfigurableResource):  # type: ignore[type-arg]
         with Store.locked(home) as store:
             yield store
 
+    def options(self) -> IngestOptions:
+        """Sizes of chunks and parts of their headers, as the steps take them."""
+        headers = {"titles": HeaderOptions(), "full": FULL_HEADER, "none": NO_HEADER}
+        chunk = ChunkOptions(zh_size=self.zh_size, en_size=self.en_size)
+        return IngestOptions(chunk=chunk, header=headers[self.header])
+
     def chat_options(self) -> ChatOptions:
         """How the language model may be called: rates, and the budget of a run's step."""
         names = ("concurrency", "requests_per_minute", "tokens_per_minute", "max_calls", "max_tokens", "max_cost")
@@ -66,7 +80,7 @@ class Workshop(dg.ConfigurableResource):  # type: ignore[type-arg]
         with open_extraction(self.settings(), self.chat_options()) as extraction:
             if extraction is None:
                 return self.make(context, table, offline)
-            step = step_of(table, IngestOptions(), extraction.model(table))
+            step = step_of(table, self.options(), extraction.model(table))
             with self.store() as store:
                 try:
                     tally = do_step(store, step, asked(extraction, store), progress_of(context))
@@ -77,7 +91,7 @@ class Workshop(dg.ConfigurableResource):  # type: ignore[type-arg]
 
     def make(self, context: dg.AssetExecutionContext, table: str, work: Work, model: str = "") -> dg.MaterializeResult:  # type: ignore[type-arg]
         """Bring a table by document up to date and report what was done."""
-        step = step_of(table, IngestOptions(), model)
+        step = step_of(table, self.options(), model)
         with self.store() as store:
             tally = do_step(store, step, work, progress_of(context))
             return result_of(store, step, tally)

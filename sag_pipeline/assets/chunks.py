@@ -2,10 +2,8 @@
 
 import dagster as dg
 
+from sag_pipeline.divide import chunks_under_headers
 from sag_pipeline.resources import Workshop
-from sag_pipeline.steps.chunks import split_chunks
-from sag_pipeline.work import Inputs, each
-from sag_retrieval.records import Chunk
 
 
 @dg.asset(
@@ -16,8 +14,4 @@ from sag_retrieval.records import Chunk
 )
 def chunks(context: dg.AssetExecutionContext, workshop: Workshop) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a chunk: whole sentences of one section, with the lines that are embedded before them."""
-    return workshop.make(context, "chunks", each(_split))
-
-
-def _split(inputs: Inputs) -> list[Chunk]:
-    return split_chunks(inputs.one("documents"), inputs.tables["sections"])
+    return workshop.make(context, "chunks", chunks_under_headers(workshop.options()))

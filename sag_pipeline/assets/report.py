@@ -59,5 +59,5 @@ def report(config: Reporting, workshop: Workshop) -> dg.MaterializeResult:  # ty
             "calls": made.usage.calls,
             "tokens": made.usage.input_tokens + made.usage.output_tokens,
             "seconds": round(time.perf_counter() - started, 3),
-        }
+        },
     )

@@ -17,7 +17,9 @@ from sag_retrieval.records import Triple
 )
 def triples(context: dg.AssetExecutionContext, workshop: Workshop) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a triple: given with the document, or derived from the keys that an event ties together."""
-    return workshop.make(context, "triples", each(_read))
+    if not workshop.triples_by_model:
+        return workshop.make(context, "triples", each(_read))
+    return workshop.extract(context, "triples", each(_read), lambda model, _: model.triples())
 
 
 def _read(inputs: Inputs) -> list[Triple]:

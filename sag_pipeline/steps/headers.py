@@ -32,6 +32,8 @@ class HeaderOptions:
 
 FULL_HEADER = HeaderOptions(document_summary=True, section_summary=True, sentences=True)
 """Every part, in sentences."""
+NO_HEADER = HeaderOptions(document_title=False, section_title=False)
+"""Nothing: a chunk is found by its own words."""
 
 
 class _Parts(NamedTuple):

@@ -5,40 +5,26 @@ force there, made from the same documents: `--write FOLDER` writes them as JSON 
 """
 
 import argparse
-import gzip
 import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
-from scipy.sparse import coo_array, csr_array
+from evidence_data import CORPORA, Corpus, Question, Spans
+from evidence_ranking import Ranking, bm25_and_cosine, by_release
 
-from sag_pipeline.offline.sections import offline_sections
 from sag_pipeline.steps.chunks import split_chunks
 from sag_pipeline.steps.headers import FULL_HEADER, HeaderOptions, chunk_header
 from sag_pipeline.steps.sections import untitled
 from sag_pipeline.steps.summaries import summarise
-from sag_retrieval import open_release
 from sag_retrieval.records import Chunk, Document, Section
-from sag_retrieval.segments import CANDIDATES, PRESETS, SegmentOptions, extract_segments
-from sag_retrieval.text import tokens
+from sag_retrieval.segments import PRESETS, SegmentOptions, extract_segments
 
-SHARED = Path(__file__).parents[1].parent / "shared" / "data"
 RESULTS = Path(__file__).parent / "results"
-BUDGET, NIKE_BUDGET = 2_000, 8_000
-Floats = npt.NDArray[np.float64]
-Hits = list[tuple[str, int, float]]
-Rank = Callable[[str], Hits]
-Ranking = Callable[[Sequence[Chunk]], Rank]
-"""Given all chunks: a function from a question to its best hits (document, number of the chunk, score)."""
-Spans = list[tuple[str, int, int]]
-"""What is returned, best first: document, first character, after the last."""
-
 HEADERS: dict[str, HeaderOptions | None] = {
     "none": None,
     "title": HeaderOptions(section_title=False),
@@ -47,85 +33,6 @@ HEADERS: dict[str, HeaderOptions | None] = {
     "full": replace(FULL_HEADER, sentences=False),
     "full, sentences": FULL_HEADER,
 }
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question and where in the documents its evidence stands."""
-
-    text: str
-    kind: str
-    evidence: Spans
-
-
-@dataclass(frozen=True)
-class Corpus:
-    """Documents, the questions on them, and how many characters may be returned."""
-
-    name: str
-    documents: list[Document]
-    questions: list[Question]
-    budget: int
-    made: dict[str, list[Section]] = field(default_factory=dict)
-
-    def sections(self, document: Document) -> list[Section]:
-        """The document's sections, found once."""
-        return self.made.setdefault(document.document_id, offline_sections(document))
-
-
-def bm25_and_cosine(chunks: Sequence[Chunk]) -> Rank:
-    """Half BM25, half the cosine of terms weighted by rarity, each stretched to 0 to 1 for the question."""
-    numbers: dict[str, int] = {}
-    pairs = [
-        (row, numbers.setdefault(term, len(numbers)))
-        for row, chunk in enumerate(chunks)
-        for term in tokens(chunk.indexed_text)
-    ]
-    rows, columns = np.array(pairs).T
-    counts = csr_array(coo_array((np.ones(len(pairs)), (rows, columns)), shape=(len(chunks), len(numbers))))
-    counts.sum_duplicates()
-    spread = np.bincount(counts.indices, minlength=len(numbers))
-    rarity = np.log1p((len(chunks) - spread + 0.5) / (spread + 0.5))
-    per_row = np.diff(counts.indptr)
-    lengths = counts.sum(axis=1)
-    okapi, cosine = counts.copy(), counts.copy()
-    norm = np.repeat(1.2 * (0.25 + 0.75 * lengths / lengths.mean()), per_row)
-    okapi.data = rarity[counts.indices] * counts.data * 2.2 / (counts.data + norm)
-    cosine.data = (1 + np.log(counts.data)) * rarity[counts.indices]
-    cosine.data /= np.repeat(np.sqrt(cosine.multiply(cosine).sum(axis=1)), per_row)
-    okapi_terms, cosine_terms = okapi.T.tocsr(), cosine.T.tocsr()
-
-    def rank(question: str) -> Hits:
-        known = [numbers[term] for term in tokens(question) if term in numbers]
-        terms, times = np.unique(np.array(known, dtype=np.int64), return_counts=True)
-        weights = (1 + np.log(times)) * rarity[terms]
-        scores = _stretched(okapi_terms[terms].T @ np.ones(len(terms)))
-        scores = scores + _stretched(cosine_terms[terms].T @ weights)
-        best = np.argsort(-scores, kind="stable")[:CANDIDATES]
-        return [(chunks[row].document_id, chunks[row].chunk_index, float(scores[row])) for row in best]
-
-    return rank
-
-
-def _stretched(scores: Floats) -> Floats:
-    low, high = scores.min(), scores.max()
-    return (scores - low) / (high - low) if high > low else np.zeros_like(scores)
-
-
-def by_release(home: str, method: str) -> Ranking:
-    """The ranking of the release in force at `home`; its chunks carry the headers they were ingested with."""
-
-    def ranking(chunks: Sequence[Chunk]) -> Rank:
-        release = open_release(home)
-        places = {chunk.chunk_id: (chunk.document_id, chunk.chunk_index) for chunk in chunks}
-
-        def rank(question: str) -> Hits:
-            hits = release.search(question, top_k=CANDIDATES, method=method).hits
-            return [(*places[hit.chunk_id], hit.score) for hit in hits]
-
-        return rank
-
-    return ranking
 
 
 def chunks_of(corpus: Corpus, *, sections: bool, header: HeaderOptions | None) -> list[Chunk]:
@@ -216,60 +123,6 @@ class Finder:
             return len(gold & best) / max(len(gold), 1)
 
         return 100 * self.mean(one)
-
-
-def dragonball(language: str) -> Corpus:
-    """DragonBall in one language: the questions whose evidence is found in its documents."""
-    rows = pd.read_parquet(SHARED / "dragonball.docs.parquet").query("language == @language")
-    documents = [Document(r.doc_id, "dragonball", r.name, r.text, language) for r in rows.itertuples(index=False)]
-    texts = {document.document_id: _Letters(document.text) for document in documents}
-    questions = []
-    asked = pd.read_parquet(SHARED / "dragonball.questions.parquet").query("language == @language")
-    for row in asked.itertuples():
-        places = [
-            (e["doc_id"], *span)
-            for e in json.loads(row.evidence)
-            if e["doc_id"] in texts and (span := texts[e["doc_id"]].find(e["text"]))
-        ]
-        if places and not row.unanswerable:
-            questions.append(Question(row.question, row.type, places))
-    return Corpus(language, documents, questions, BUDGET)
-
-
-class _Letters:
-    """A text's letters and digits alone, and where each stands."""
-
-    def __init__(self, text: str) -> None:
-        self.places = [place for place, character in enumerate(text) if character.isalnum()]
-        self.letters = "".join(text[place] for place in self.places).casefold()
-
-    def find(self, passage: str) -> tuple[int, int] | None:
-        letters = "".join(c for c in passage if c.isalnum()).casefold()
-        at = self.letters.find(letters) if letters else -1
-        return (self.places[at], self.places[at + len(letters) - 1] + 1) if at >= 0 else None
-
-
-def nike() -> Corpus:
-    """The FinanceBench question on the Nike report; evidence is every line of the cash flow statement."""
-    text = gzip.decompress((SHARED / "longdocs" / "nike_2023_annual_report.txt.gz").read_bytes()).decode()
-    asked = json.loads((SHARED / "longdocs" / "financebench_nike2023_question.json").read_text("utf-8"))[0]
-    place = text.index("CONSOLIDATED STATEMENTS OF CASH FLOWS\nYEAR ENDED")
-    last = "CASH AND EQUIVALENTS, END OF YEAR"
-    end = text.index("\n", text.index(last, place))
-    lines: Spans = []
-    while place < end:
-        stop = text.index("\n", place)
-        lines.append(("nike", place, place + len(text[place:stop].rstrip())))
-        place = stop + 1
-    document = Document("nike", "longdocs", "Nike 10-K 2023", text, "en")
-    return Corpus("nike", [document], [Question(asked["question"], "finance", lines)], NIKE_BUDGET)
-
-
-CORPORA: dict[str, Callable[[], Corpus]] = {
-    "zh": lambda: dragonball("zh"),
-    "en": lambda: dragonball("en"),
-    "nike": nike,
-}
 
 
 def compare_headers(corpus: Corpus, ranking: Ranking) -> list[dict[str, Any]]:

@@ -39,11 +39,7 @@ def depths(texts: Sequence[str], width: int) -> Floats:
 
 def _term_counts(texts: Sequence[str]) -> csr_array:
     numbers: dict[str, int] = {}
-    pairs = [
-        (row, numbers.setdefault(term, len(numbers)))
-        for row, text in enumerate(texts)
-        for term in tokens(text)
-    ]
+    pairs = [(row, numbers.setdefault(term, len(numbers))) for row, text in enumerate(texts) for term in tokens(text)]
     rows, columns = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     shape = (len(texts), max(len(numbers), 1))
     counts = csr_array(coo_array((np.ones(len(pairs)), (rows, columns)), shape=shape))

@@ -91,17 +91,10 @@ def _joined(parts: Sequence[_Part], least: int) -> list[_Part]:
 
 def _one(first: _Part, second: _Part) -> _Part:
     title = first.title or second.title
-    if (
-        first.title
-        and second.title
-        and first.level == second.level
-        and fold(first.title) != fold(second.title)
-    ):
+    if first.title and second.title and first.level == second.level and fold(first.title) != fold(second.title):
         both = f"{first.title} / {second.title}"
         title = both if len(both) <= _LONGEST_TITLE else first.title
-    return _Part(
-        min(first.level, second.level) if first.title else second.level, title, first.start, second.end
-    )
+    return _Part(min(first.level, second.level) if first.title else second.level, title, first.start, second.end)
 
 
 def _divided(text: str, part: _Part, least: int, most: int) -> list[_Part]:

@@ -52,9 +52,7 @@ def runs_from_ranges(ranges: Sequence[tuple[str, int, int]], window: Window) -> 
 
     """
     clipped = [Run(title, max(first, window.first), min(last, window.last)) for title, first, last in ranges]
-    ordered = sorted(
-        (run for run in clipped if run.first <= run.last), key=lambda run: (run.first, -run.last)
-    )
+    ordered = sorted((run for run in clipped if run.first <= run.last), key=lambda run: (run.first, -run.last))
     outer: list[Run] = []
     for run in ordered:
         if not outer or run.last > outer[-1].last:

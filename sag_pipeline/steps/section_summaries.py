@@ -25,9 +25,7 @@ class SectionSummary(BaseModel):
     summary: str = Field(description="one sentence on what the section is about")
 
 
-def section_summary_requests(
-    document: Document, sections: Sequence[Section]
-) -> list[Request[SectionSummary]]:
+def section_summary_requests(document: Document, sections: Sequence[Section]) -> list[Request[SectionSummary]]:
     """What to ask: one request a section, in order; none where the document is one section."""
     if len(sections) < 2:  # noqa: PLR2004  one section is the document
         return []
@@ -48,9 +46,7 @@ def section_summary_requests(
     ]
 
 
-def with_summaries(
-    sections: Sequence[Section], replies: Sequence[Reply[SectionSummary] | ModelError]
-) -> list[Section]:
+def with_summaries(sections: Sequence[Section], replies: Sequence[Reply[SectionSummary] | ModelError]) -> list[Section]:
     """The sections with what the model said; nothing where it failed. No replies: unchanged."""
     if not replies:
         return list(sections)

@@ -63,9 +63,7 @@ class SectionOptions:
             if getattr(self, name) < bound:
                 raise SettingsError(f"{name}={getattr(self, name)} must be at least {bound}")
         if self.max_section < max(2 * self.min_section, 1):
-            raise SettingsError(
-                f"max_section={self.max_section} is below twice min_section={self.min_section}"
-            )
+            raise SettingsError(f"max_section={self.max_section} is below twice min_section={self.min_section}")
         if self.merge_windows not in get_args(Merging):
             raise SettingsError(f"merge_windows={self.merge_windows!r} is none of {get_args(Merging)}")
 
@@ -84,9 +82,7 @@ class SectionMark(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     title: str = Field(description="what the section is about")
-    start_index: Annotated[int | None, BeforeValidator(_line_number)] = Field(
-        description="number of its first line"
-    )
+    start_index: Annotated[int | None, BeforeValidator(_line_number)] = Field(description="number of its first line")
     end_index: Annotated[int | None, BeforeValidator(_line_number)] = Field(
         default=None, description="number of its last line; may be left out"
     )
@@ -101,9 +97,7 @@ class SectionMarks(BaseModel):
     first_continues: bool = Field(default=False, description="whether the first lines go on from before")
 
 
-def section_requests(
-    document: Document, options: SectionOptions | None = None
-) -> list[Request[SectionMarks]]:
+def section_requests(document: Document, options: SectionOptions | None = None) -> list[Request[SectionMarks]]:
     """What to ask for a document: one request a window, none for a document shorter than `min_length`."""
     chosen = options or SectionOptions()
     if len(document.text) < chosen.min_length:

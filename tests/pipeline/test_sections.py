@@ -26,9 +26,7 @@ NUMBERS = st.one_of(
     st.none(),
     st.sampled_from(["[3]", "line 5", "１２", "٣", "", "two", 2.0, 2.5, float("nan"), True, [4], {"n": 1}]),
 )
-MARKS = st.fixed_dictionaries(
-    {"title": st.text(max_size=8), "start_index": NUMBERS}, optional={"end_index": NUMBERS}
-)
+MARKS = st.fixed_dictionaries({"title": st.text(max_size=8), "start_index": NUMBERS}, optional={"end_index": NUMBERS})
 ANSWERS = st.builds(
     lambda marks, continues: SectionMarks.model_validate({"sections": marks, "first_continues": continues}),
     st.lists(MARKS, max_size=8),
@@ -126,9 +124,7 @@ def test_requests_number_the_lines_and_name_the_window():
     assert all(r.system for r in requests)
 
 
-@pytest.mark.parametrize(
-    ("language", "words"), [("zh", "请指出各节"), ("en", "Say where its sections begin")]
-)
+@pytest.mark.parametrize(("language", "words"), [("zh", "请指出各节"), ("en", "Say where its sections begin")])
 def test_the_prompt_speaks_the_documents_language(language, words):
     requests = section_requests(document(numbered_text(80), language))
 

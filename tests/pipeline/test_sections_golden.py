@@ -29,9 +29,7 @@ def recorded(name: str) -> Any:
 def without_placeholders(title: str) -> str:
     """Made-up titles of the recorded method are no titles here."""
     parts = title.split(" / ")
-    return " / ".join(
-        p for p in parts if p not in {"Consolidated Section", "Document"} and p[:7] != "Window "
-    )
+    return " / ".join(p for p in parts if p not in {"Consolidated Section", "Document"} and p[:7] != "Window ")
 
 
 def test_long_lines_are_cut_as_recorded():

@@ -98,9 +98,7 @@ def test_other_short_chinese_lines_do_not(line):
     assert [s for s in titles(text, "zh") if s] in ([], ["他说"])
 
 
-@pytest.mark.parametrize(
-    "line", ["Yours truly,", "We agree.", "Page 12", "and so on", "| a | b |", "$ 5,070"]
-)
+@pytest.mark.parametrize("line", ["Yours truly,", "We agree.", "Page 12", "and so on", "| a | b |", "$ 5,070"])
 def test_other_short_english_lines_do_not(line):
     text = f"{BODY['en']}\n\n{line}\n\n{BODY['en']}\n"
 
@@ -153,10 +151,7 @@ def test_plain_text_is_divided_where_its_words_change():
     for language, (first, second) in subjects.items():
         mark, gap = ("。", "") if language == "zh" else (". ", " ")
         parts = [
-            "".join(
-                gap.join(draw.choices(words.split() if gap else words, k=9)).capitalize() + mark
-                for _ in range(30)
-            )
+            "".join(gap.join(draw.choices(words.split() if gap else words, k=9)).capitalize() + mark for _ in range(30))
             for words in (first, second)
         ]
         border = len(parts[0])

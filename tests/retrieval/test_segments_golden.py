@@ -42,14 +42,10 @@ def test_chunk_values_are_as_recorded():
         assert value[0] == pytest.approx(case["value"], abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("how", "recorded"), [("floor", "adjusted_floor_at_reference"), ("linear", "adjusted_linear")]
-)
+@pytest.mark.parametrize(("how", "recorded"), [("floor", "adjusted_floor_at_reference"), ("linear", "adjusted_linear")])
 def test_both_readings_of_length_scaling_are_as_recorded(how, recorded):
     for case in cases("rse_length_adjust_golden"):
-        scaled = scale_by_length(
-            case["relevance_values"], case["chunk_lengths"], how, case["reference_length"]
-        )
+        scaled = scale_by_length(case["relevance_values"], case["chunk_lengths"], how, case["reference_length"])
 
         assert scaled == pytest.approx(case[recorded], abs=1e-6)
 
@@ -78,14 +74,10 @@ def test_segments_of_ranked_results_are_as_recorded():
         )
         spans = {document: spans_of(lengths) for document, lengths in case["doc_chunk_lengths"].items()}
 
-        segments = extract_segments(
-            [[tuple(hit) for hit in hits] for hits in case["ranked_results"]], spans, options
-        )
+        segments = extract_segments([[tuple(hit) for hit in hits] for hits in case["ranked_results"]], spans, options)
 
         found = [(s.document_id, s.chunk_start, s.chunk_end) for s in segments]
-        assert found == [(s["doc_id"], s["chunk_start"], s["chunk_end"]) for s in case["segments"]], case[
-            "id"
-        ]
+        assert found == [(s["doc_id"], s["chunk_start"], s["chunk_end"]) for s in case["segments"]], case["id"]
         assert [s.score for s in segments] == pytest.approx([s["score"] for s in case["segments"]], abs=1e-6)
 
 

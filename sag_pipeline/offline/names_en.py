@@ -32,6 +32,7 @@ _LINK = re.compile(r"\s(?:of|for)(?:\sthe)?\s")
 _SPLIT = re.compile(r"['’]s(?=\s|\Z)")
 _UNNAMED = re.compile(r"[A-Z]-[a-z]+|(?:I|You|We|They|He|She|It|That|There|Don|Can|Won|Isn|Didn|Let|What|Who)['’]\w*")
 _FIRST_WORD = re.compile(r"^\S+\s(?:of\s|for\s)?(?:the\s)?")
+_LINKS = ("of", "for", "the", "&", "de", "van")
 _VERSION = re.compile(r"\s\d+\.\d")
 _TOKEN = re.compile(r"\S+")
 _OPENERS = tuple("\"“‘'(:*_—")
@@ -179,16 +180,17 @@ def _trimmed(text: str, start: int, end: int, *, is_first: bool) -> Name | None:
         is_led = is_led or text[slice(*words[0])].lower().rstrip(".") in lists.ROLES
         is_first = False
         words = words[1:]
-    while words and _is_weak(text[slice(*words[-1])]):
+    while words and _is_weak_last(text[slice(*words[-1])]):
         words = words[:-1]
-    if not words or len(words) > _LONGEST:
+    if not words or sum(text[start].isupper() for start, _ in words) > _LONGEST:
         return None
     first, last = words[0][0], words[-1][1]
     name = " ".join(text[first:last].split())
     is_label = is_first and text[last : last + 1] == ":" and name.partition(" ")[0].lower() not in lists.FIRST_NAMES
     if is_label or not _may_be_name(name):
         return None
-    is_sure = is_led or not is_first or len(words) > 1 or _is_marked(name) or _is_shown(text, first, last)
+    is_sure = is_led or not is_first or len(words) > 1 or _is_marked(name) or name_type(name) == PLACE
+    is_sure = is_sure or _is_shown(text, first, last)
     return Name(first, last, name, is_sure, is_first)
 
 
@@ -215,12 +217,11 @@ def _is_marked(name: str) -> bool:
 
 
 def _is_weak(word: str) -> bool:
+    return _is_weak_last(word) or word.lower().rstrip(".,") in lists.ROLES
+
+
+def _is_weak_last(word: str) -> bool:
     folded = word.lower().rstrip(".,")
     if folded == "jan" and not word.endswith("."):
         return False
-    return (
-        folded in lists.COMMON
-        or folded in lists.ROLES
-        or folded in ("of", "&", "de", "van")
-        or folded in lists.CALENDAR
-    )
+    return folded in lists.COMMON or folded in lists.CALENDAR or folded in _LINKS

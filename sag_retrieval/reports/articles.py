@@ -8,7 +8,7 @@ from sag_retrieval.reports.content import Article, Chips, Related, Statement, Th
 from sag_retrieval.reports.draft import THEMES, Draft
 from sag_retrieval.reports.groups import Community, Sentence
 from sag_retrieval.reports.select import listed_events, period_of, typical_events
-from sag_retrieval.reports.titles import clean
+from sag_retrieval.reports.titles import clean, names_something
 from sag_retrieval.text import fold
 
 _LISTED_MOST = 40
@@ -98,7 +98,8 @@ def _sentence(draft: Draft, community: Community, sentence: Sentence, place: str
 
 
 def _main_keys(draft: Draft, place: int, title: str) -> tuple[str, ...]:
-    values = [clean(draft.events.keys.values[key.row]) for key in draft.telling[place]]
+    keys = [key.row for key in draft.telling[place] if names_something(draft.events, key.row)]
+    values = [clean(draft.events.keys.values[row]) for row in keys]
     return tuple(value for value in values if fold(value) not in fold(title))[:3]
 
 
@@ -108,9 +109,10 @@ def _chips(draft: Draft, place: int) -> tuple[Chips, ...]:
     by_type: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
     least = 2 if counts.max(initial=0) > 1 else 1
     for i in np.lexsort((keys, -counts)).tolist():
-        if counts[i] >= least:
+        kind = draft.events.keys.types[int(keys[i])]
+        if counts[i] >= least and kind not in draft.options.cluster.without_key_types:
             value = clean(draft.events.keys.values[int(keys[i])])
-            by_type[draft.events.keys.types[int(keys[i])]].append((value, int(counts[i])))
+            by_type[kind].append((value, int(counts[i])))
     order = sorted(by_type, key=lambda kind: (_type_rank(kind), kind))
     return tuple(Chips(draft.labels.key_type(kind), tuple(by_type[kind][:_CHIPS])) for kind in order)
 
@@ -124,7 +126,8 @@ def _related(draft: Draft, number: int) -> tuple[Related, ...]:
     for other, _ in draft.ties.get(number, ())[:_RELATED]:
         both = draft.counts[[number - 1]].minimum(draft.counts[[other - 1]]).tocsr()
         weight = both.data * draft.idf[both.indices]
-        best = both.indices[np.lexsort((both.indices, -weight))][:3]
-        values = tuple(clean(draft.events.keys.values[int(key)]) for key in best)
+        ordered = both.indices[np.lexsort((both.indices, -weight))].tolist()
+        best = [key for key in ordered if names_something(draft.events, key)][:3] or ordered[:1]
+        values = tuple(clean(draft.events.keys.values[key]) for key in best)
         found.append(Related(other, draft.ranked[other - 1].title, values))
     return tuple(found)

@@ -95,13 +95,13 @@ def _report_id(draft: Draft) -> str:
 def _headline(draft: Draft) -> str:
     labels, counts = draft.labels, _counts(draft)
     if not draft.ranked:
-        return labels.event_count.format(count=f"{len(draft.events):,}") + labels.stop
+        return labels.counted(labels.event_count, len(draft.events)) + labels.stop
     text = labels.headline.format(
-        documents=f"{counts['documents']:,}",
-        events=f"{counts['events']:,}",
-        communities=f"{counts['communities']:,}",
+        documents=labels.counted(labels.document_count, counts["documents"]),
+        events=labels.counted(labels.event_count, counts["events"]),
+        communities=labels.counted(labels.community_count, counts["communities"]),
         title=draft.ranked[0].title,
-        size=f"{len(draft.ranked[0].members):,}",
+        size=labels.counted(labels.event_count, len(draft.ranked[0].members)),
     )
     if draft.previous and counts["new"]:
         text += labels.headline_new.format(new=f"{counts['new']:,}")

@@ -133,19 +133,36 @@ def page_language(events: EventTable, options: ReportOptions) -> str:
 def choose_themes(communities: Communities, ranked: Sequence[Community]) -> tuple[dict[str, int], tuple[str, ...]]:
     """Theme number of each ranked community, and the titles of the themes.
 
-    Themes are communities of the level above that hold two or more ranked ones: the largest five. All else is
-    other.
+    Themes are the five largest communities above that hold two or more ranked ones each: of the lowest level where
+    they cover half of the events, else of the level where they cover most. All else is other.
     """
-    parents = {each.community_id: each for each in communities.at(1)}
-    held = Counter(each.parent_id for each in ranked if each.parent_id in parents)
+    by_id = {each.community_id: each for each in communities}
+    best: tuple[int, dict[str, str], list[str]] = (0, {}, [])
+    half = sum(len(each.members) for each in ranked) / 2
+    above = {each.community_id: each.community_id for each in ranked}
+    for _ in range(1, communities.levels):
+        above = {key: by_id[up].parent_id or "" for key, up in above.items() if by_id[up].parent_id in by_id}
+        covered, chosen = _largest(above, ranked)
+        if covered > best[0]:
+            best = covered, above, chosen
+        if covered >= half:
+            break
+    _, above, chosen = best
+    number = {key: place for place, key in enumerate(chosen)}
+    themes = {each.community_id: number.get(above.get(each.community_id, ""), THEMES) for each in ranked}
+    return themes, tuple(by_id[key].title for key in chosen)
+
+
+def _largest(above: Mapping[str, str], ranked: Sequence[Community]) -> tuple[int, list[str]]:
+    """How many events the largest themes cover, and which they are."""
+    held = Counter(above.values())
     size: Counter[str] = Counter()
     for each in ranked:
-        if each.parent_id and held[each.parent_id] > 1:
-            size[each.parent_id] += len(each.members)
+        up = above.get(each.community_id, "")
+        if held[up] > 1:
+            size[up] += len(each.members)
     chosen = sorted(size, key=lambda key: (-size[key], key))[:THEMES]
-    number = {key: place for place, key in enumerate(chosen)}
-    themes = {each.community_id: number.get(each.parent_id or "", THEMES) for each in ranked}
-    return themes, tuple(parents[key].title for key in chosen)
+    return sum(size[key] for key in chosen), chosen
 
 
 def _ties(communities: Communities, ranked: Sequence[Community]) -> dict[int, list[tuple[int, float]]]:

@@ -159,7 +159,7 @@ def _marks(
                 round(float(size), 1),
                 f"e{event}" if event in listed else "",
                 f"{name}{': ' if draft.labels.lang == 'en' else '：'}"
-                + draft.labels.event_count.format(count=f"{int(counts[column]):,}"),
+                + draft.labels.counted(draft.labels.event_count, int(counts[column])),
             )
         )
     return tuple(marks)

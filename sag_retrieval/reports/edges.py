@@ -122,9 +122,9 @@ def _sharing(fusion: Fusion, common: Flags) -> Iterator[tuple[Rows, Rows, Floats
     other = csr_array(proposing.T)
     weighted = csr_array(proposing * fusion.idf)
     for start, end in blocks(proposing @ proposing.sum(axis=0)):
-        product = (weighted[start:end] @ other).tocsr()
-        product.sort_indices()
-        product = product.tocoo()
+        rows = csr_array(weighted[start:end] @ other)
+        rows.sort_indices()
+        product = rows.tocoo()
         left, right = product.row.astype(np.int32) + np.int32(start), product.col.astype(np.int32)
         apart = left != right
         left, right, shared = left[apart], right[apart], product.data[apart]

@@ -20,7 +20,7 @@ def made_how(draft: Draft, communities: Communities) -> tuple[tuple[str, str], .
         "models": draft.options.models,
         "levels": " · ".join(f"{each.communities:,}" for each in communities.quality),
         "counts": _counts(draft, communities),
-        "quality": "; ".join(_quality(communities)),
+        "quality": "; ".join(_quality(draft, communities)),
         "left_out": "; ".join(_left_out(draft, communities)),
         "failures": str(draft.options.failures) if draft.options.failures else "",
     }
@@ -55,12 +55,14 @@ def _counts(draft: Draft, communities: Communities) -> str:
     return f"{links} links of events and keys · {pairs} pairs weighed · {kept} kept"
 
 
-def _quality(communities: Communities) -> Iterator[str]:
+def _quality(draft: Draft, communities: Communities) -> Iterator[str]:
+    is_zh = draft.labels.lang.startswith("zh")
+    words = (
+        "第 {} 层：模块度 {:.2f}，覆盖 {:.2f}，外联 {:.2f}",
+        "level {}: modularity {:.2f}, coverage {:.2f}, conductance {:.2f}",
+    )
     for each in communities.quality:
-        yield (
-            f"level {each.level}: modularity {each.modularity:.2f}, coverage {each.coverage:.2f}, "
-            f"conductance {each.conductance:.2f}"
-        )
+        yield words[not is_zh].format(each.level, each.modularity, each.coverage, each.conductance)
 
 
 def _left_out(draft: Draft, communities: Communities) -> Iterator[str]:
@@ -70,7 +72,7 @@ def _left_out(draft: Draft, communities: Communities) -> Iterator[str]:
         yield (
             f"{communities.common_keys} 个属性超过 {limit} 个事件，不用来提出事件对"
             if is_zh
-            else f"{communities.common_keys} keys of more than {limit} events proposed no pairs"
+            else f"keys of more than {limit} events proposed no pairs: {communities.common_keys}"
         )
     single = sum(len(each.members) for each in draft.singles)
     if single:

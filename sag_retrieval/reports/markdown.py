@@ -84,8 +84,8 @@ def _heading(article: Article, labels: Labels) -> str:
 
 def _meta(article: Article, labels: Labels) -> str:
     parts = [
-        labels.event_count.format(count=f"{article.size:,}"),
-        labels.document_count.format(count=f"{article.document_count:,}"),
+        labels.counted(labels.event_count, article.size),
+        labels.counted(labels.document_count, article.document_count),
         article.period,
         labels.new_count.format(count=f"{article.new_count:,}") if article.new_count else "",
         article.status,
@@ -181,7 +181,7 @@ def _article(article: Article, labels: Labels) -> Iterator[str]:
     yield from ("", f"{labels.typical}:", "")
     yield from (f"- {_dated(each)}" for each in article.typical)
     if article.rest:
-        yield from ("", f"{labels.more_events.format(count=len(article.rest))}:", "")
+        yield from ("", f"{labels.counted(labels.more_events, len(article.rest))}:", "")
         yield from (f"- {_dated(each)}" for each in article.rest)
     if article.unlisted:
         yield from (

@@ -41,7 +41,7 @@ class ClusterOptions:
     resolution: float | None = None
     """Weight per pair that a community must hold to stay together: larger gives smaller communities.
     None: .005, and more for less than 600 events."""
-    levels: int = 2
+    levels: int = 3
     level_ratio: float = 0.2
     """Resolution of each level above, relative to the one below."""
     iterations: int = 4

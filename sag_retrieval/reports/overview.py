@@ -52,7 +52,8 @@ def _news(draft: Draft, place: int) -> News:
 
 def top_keys(draft: Draft) -> tuple[TopKey, ...]:
     """Twenty keys by events × idf."""
-    score = np.round(draft.total * draft.idf, 9)
+    skipped = [kind in draft.options.cluster.without_key_types for kind in draft.events.keys.types]
+    score = np.where(np.array(skipped, dtype=bool), 0, np.round(draft.total * draft.idf, 9))
     order = np.lexsort((np.arange(len(score)), -score))[:_TOP_KEYS]
     chosen = [int(key) for key in order if score[key] > 0]
     most = max((draft.total[key] for key in chosen), default=1.0)

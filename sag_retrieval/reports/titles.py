@@ -74,11 +74,15 @@ def _names(events: EventTable, keys: Sequence[TellingKey]) -> list[tuple[str, fl
     usable = [
         (value, key.score if fits(value) else key.score / 2, key.rivals)
         for key in keys
-        if events.keys.can_name(key.row)
-        and fold(events.keys.types[key.row]) not in _NOT_A_NAME
-        and not _FIGURES_ONLY.match(value := clean(events.keys.values[key.row]))
+        if names_something(events, key.row) and (value := clean(events.keys.values[key.row]))
     ]
     return sorted(usable, key=lambda each: -each[1])
+
+
+def names_something(events: EventTable, row: int) -> bool:
+    """Whether a key is a name: a text, neither a date nor a quantity."""
+    kind, value = events.keys.types[row], events.keys.values[row]
+    return events.keys.can_name(row) and fold(kind) not in _NOT_A_NAME and not _FIGURES_ONLY.match(value)
 
 
 def _pairs(names: list[tuple[str, float, int]]) -> Iterator[tuple[str, str, float]]:
@@ -121,11 +125,7 @@ def make_summary(events: EventTable, group: Group) -> tuple[Sentence, ...]:
 
 
 def _about(events: EventTable, group: Group) -> Sentence | None:
-    named = [
-        key
-        for key in group.keys
-        if events.keys.can_name(key.row) and not _FIGURES_ONLY.match(events.keys.values[key.row])
-    ][:3]
+    named = [key for key in group.keys if names_something(events, key.row)][:3]
     if not named:
         return None
     counted = sorted(named, key=lambda key: (-key.count, key.row))

@@ -33,6 +33,7 @@ class Labels:
     headline_new: str
     event_count: str
     document_count: str
+    community_count: str
     new_count: str
     map_how: str
     map_help: str
@@ -86,3 +87,10 @@ class Labels:
     def key_type(self, kind: str) -> str:
         """A key type as readers call it; one that is not known stays as it is."""
         return self.key_types.get(kind.casefold(), kind)
+
+    def counted(self, pattern: str, count: int) -> str:
+        """A pattern such as `{count} events` with its number, and in English in the singular for one."""
+        text = pattern.format(count=f"{count:,}")
+        if count != 1 or self.lang != "en":
+            return text
+        return f"{text.removesuffix('ies')}y" if text.endswith("ies") else text.removesuffix("s")

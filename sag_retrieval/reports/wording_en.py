@@ -26,13 +26,11 @@ EN = Labels(
     keys="Keys",
     new="New",
     period="Period",
-    headline=(
-        "{events} events from {documents} documents form {communities} communities; "
-        "the largest is “{title}” ({size} events)"
-    ),
+    headline="{events} from {documents} form {communities}; the largest is “{title}” ({size})",
     headline_new=", and {new} events are new since the previous release",
     event_count="{count} events",
     document_count="{count} documents",
+    community_count="{count} communities",
     new_count="{count} new",
     map_how=(
         "Each circle is a community: its area stands for its events. Each dot is an event: "

@@ -26,10 +26,11 @@ ZH = Labels(
     keys="属性",
     new="新增",
     period="时间",
-    headline=("{documents} 篇文档中的 {events} 个事件分成 {communities} 个社区，最大的是“{title}”（{size} 个事件）"),
+    headline="{documents}中的 {events}分成 {communities}，最大的是“{title}”（{size}）",
     headline_new="；与上一版本相比新增 {new} 个事件",
     event_count="{count} 个事件",
     document_count="{count} 篇文档",
+    community_count="{count} 个社区",
     new_count="新增 {count} 个",
     map_how=(
         "每个圆是一个社区，面积表示事件数；每个点是一个事件，越靠近圆心越有代表性。"

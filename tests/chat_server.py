@@ -290,9 +290,7 @@ class ChatServer:
         payload = json.dumps(_completion(request, answer), ensure_ascii=False).encode()
         if not answer.is_cut:
             return web.Response(body=payload, headers=headers, content_type="application/json")
-        response = web.StreamResponse(
-            headers={"Content-Type": "application/json", "Content-Length": str(len(payload))}
-        )
+        response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": str(len(payload))})
         await response.prepare(http)
         await response.write(payload[: len(payload) // 2])
         assert http.transport is not None

@@ -52,9 +52,7 @@ def import_file(form: str, source: Path, out: Path, documents: Path | None = Non
                 counts["events"] += len(document.events)
                 counts["keys"] += sum(len(event.keys) for event in document.events)
                 counts["triples"] += sum(len(event.triples) for event in document.events)
-                counts.update(
-                    {f"left out: {why}": count for why, count in document.left_out.items() if count}
-                )
+                counts.update({f"left out: {why}": count for why, count in document.left_out.items() if count})
         draft.replace(out)
     finally:
         draft.unlink(missing_ok=True)
@@ -64,9 +62,7 @@ def import_file(form: str, source: Path, out: Path, documents: Path | None = Non
 @click.command("import")
 @click.argument("form", metavar="FORMAT", type=click.Choice(FORMATS))
 @click.argument("source", type=click.Path(exists=True, path_type=Path))
-@click.option(
-    "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="the JSONL file to write"
-)
+@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="the JSONL file to write")
 @click.option(
     "--documents",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),

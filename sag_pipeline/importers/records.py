@@ -118,11 +118,7 @@ def as_key(name: str, key_type: str = UNTYPED) -> tuple[str, str]:
     """
     if key_type == UNTYPED:
         mention = next(dates(name), None)
-        if (
-            mention is not None
-            and (mention.start, mention.end) == (0, len(name))
-            and mention.key_type == "date"
-        ):
+        if mention is not None and (mention.start, mention.end) == (0, len(name)) and mention.key_type == "date":
             return "date", str(mention.value)
     return key_type, name
 
@@ -132,8 +128,7 @@ def as_triple(raw: object) -> tuple[str, str, str] | None:
     if isinstance(raw, Mapping):
         folded = {str(name).lower(): value for name, value in raw.items()}
         raw = [
-            first_of(folded, names)
-            for names in (("head", "subject"), ("relation", "predicate"), ("tail", "object"))
+            first_of(folded, names) for names in (("head", "subject"), ("relation", "predicate"), ("tail", "object"))
         ]
     if not isinstance(raw, Sequence) or isinstance(raw, str) or len(raw) != 3:  # noqa: PLR2004  a triple
         return None

@@ -117,9 +117,7 @@ def align_keys(
         groups.join(one, other, SAID, _SCORES[SAID])
     if vectors is not None:
         rows = np.flatnonzero(is_loose).tolist()
-        for one, other, score in near_pairs(
-            keys.names, keys.key_types, vectors, rows, options.similarity_bound
-        ):
+        for one, other, score in near_pairs(keys.names, keys.key_types, vectors, rows, options.similarity_bound):
             if may_be_same(keys.names[one], keys.names[other]):
                 groups.join(one, other, EMBEDDING, score)
     return groups.alignment()

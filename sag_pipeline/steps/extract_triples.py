@@ -64,18 +64,14 @@ def triple_questions(
     return questions
 
 
-def triples_from_reply(
-    events: Sequence[Event], keys: Sequence[EventKey], answer: ExtractedTriples
-) -> list[Triple]:
+def triples_from_reply(events: Sequence[Event], keys: Sequence[EventKey], answer: ExtractedTriples) -> list[Triple]:
     """Clean triples of a question's events (see `read_triples`); numbers of no event are dropped."""
     names = names_by_event(keys, with_title=True)
     return [
         triple
         for one in answer.events
         if 1 <= one.event <= len(events)
-        for triple in read_triples(
-            events[one.event - 1], names.get(events[one.event - 1].event_id, ()), one.triples
-        )
+        for triple in read_triples(events[one.event - 1], names.get(events[one.event - 1].event_id, ()), one.triples)
     ]
 
 

@@ -82,9 +82,7 @@ def known_about(
             tuple(_best((found[row] for found in keys), options.direct_keys, options.least_similarity)),
             tuple(
                 key
-                for group in _best(
-                    (found[row] for found in similar), options.similar_events, options.least_similarity
-                )
+                for group in _best((found[row] for found in similar), options.similar_events, options.least_similarity)
                 for key in group
             ),
         )

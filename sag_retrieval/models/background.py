@@ -32,9 +32,7 @@ def submit(work: Coroutine[Any, Any, Got]) -> Future[Got]:
     return asyncio.run_coroutine_threadsafe(work, loop())
 
 
-def in_order(
-    asked: Iterable[Asked], start: Callable[[Asked], Future[Got]], window: int
-) -> Iterator[Got | ModelError]:
+def in_order(asked: Iterable[Asked], start: Callable[[Asked], Future[Got]], window: int) -> Iterator[Got | ModelError]:
     """Results in the order of what was asked, at most `window` started and not yet handed out.
 
     A failure takes the place of its result.

@@ -105,9 +105,7 @@ def unit_rows(rows: Floats) -> Floats:
 
     """
     if not np.isfinite(rows).all():
-        raise AnswerError(
-            "a vector holds a number that is not finite; embed the texts again or change the model"
-        )
+        raise AnswerError("a vector holds a number that is not finite; embed the texts again or change the model")
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(lengths > 0, lengths, 1), np.float32)
 

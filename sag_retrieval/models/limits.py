@@ -126,9 +126,7 @@ class Breaker:
         self._try_at = now + self.options.down_seconds
 
 
-def pause_seconds(
-    failed_tries: int, options: ChatOptions, asked: float | None, draw: Callable[[], float]
-) -> float:
+def pause_seconds(failed_tries: int, options: ChatOptions, asked: float | None, draw: Callable[[], float]) -> float:
     """How long to wait after a failed try: doubling, with jitter, never under what the server asked.
 
     `min(longest, first · 2^(n-1)) · u`, u uniform in [0.5, 1), plus the server's Retry-After.

@@ -31,9 +31,7 @@ class Prices:
         except ValueError:
             given = received = -1.0
         if given < 0 or received < 0:
-            raise SettingsError(
-                f"prices {text!r} are not `input/output` for a million tokens, such as 0.25/2"
-            )
+            raise SettingsError(f"prices {text!r} are not `input/output` for a million tokens, such as 0.25/2")
         return cls(given, received)
 
     def cost(self, usage: Usage) -> float:

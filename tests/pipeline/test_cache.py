@@ -70,9 +70,7 @@ def test_requests_that_are_alike_and_under_way_are_asked_once(cache: AnswerCache
         chat = CachedChat(chat_of(server), cache)
         replies = list(chat.ask_all(ask(str(n % 3)) for n in range(30)))
 
-    assert [reply.value.facts for reply in replies if isinstance(reply, Reply)] == [
-        [str(n % 3)] for n in range(30)
-    ]
+    assert [reply.value.facts for reply in replies if isinstance(reply, Reply)] == [[str(n % 3)] for n in range(30)]
     assert len(server.calls) == 3
     assert sum(not call.is_cached for call in chat.take_calls()) == 3
 

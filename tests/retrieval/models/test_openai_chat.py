@@ -55,9 +55,7 @@ def ask(prompt: str = "What?", **more: Any) -> Request[Facts]:
     ids=["fenced", "trailing commas", "full-width punctuation", "over-long", "late"],
 )
 @pytest.mark.parametrize("refuses", [set(), {"json_schema"}, {"json_schema", "json_object"}], ids=str)
-def test_an_answer_is_read_in_every_mode_whatever_its_form(
-    fault: Callable[[Answer], Answer], refuses: set[str]
-):
+def test_an_answer_is_read_in_every_mode_whatever_its_form(fault: Callable[[Answer], Answer], refuses: set[str]):
     with ChatServer(lambda _: fault(GOOD), refuses=refuses) as server:
         reply = chat_of(server).ask(ask())
 
@@ -84,9 +82,7 @@ def test_without_a_schema_mode_the_prompt_carries_the_schema():
     assert '"facts"' in server.calls[-1].request["messages"][0]["content"]
 
 
-@pytest.mark.parametrize(
-    "fault", [wrong_shape, truncated, lambda _: Answer("I cannot."), lambda _: Answer("")]
-)
+@pytest.mark.parametrize("fault", [wrong_shape, truncated, lambda _: Answer("I cannot."), lambda _: Answer("")])
 def test_a_wrong_answer_is_asked_for_once_more_with_its_fault_named(fault: Callable[[Answer], Answer]):
     with ChatServer(lambda request: fault(GOOD) if request["_n"] == 0 else GOOD) as server:
         reply = chat_of(server).ask(ask("上面写了什么？"))
@@ -160,9 +156,7 @@ def test_answers_come_in_the_order_of_the_requests_however_long_each_takes():
     ) as server:
         answered = list(chat_of(server, concurrency=8).ask_all(ask(str(n)) for n in range(60)))
 
-    assert [reply.value.facts for reply in answered if isinstance(reply, Reply)] == [
-        [str(n)] for n in range(60)
-    ]
+    assert [reply.value.facts for reply in answered if isinstance(reply, Reply)] == [[str(n)] for n in range(60)]
     assert 1 < server.peak <= 8
 
 
@@ -249,8 +243,7 @@ def test_many_threads_may_share_one_client():
     with ChatServer(lambda request: {"facts": [prompt_of(request)]}) as server:
         chat = chat_of(server)
         threads = [
-            threading.Thread(target=lambda n=n: found.append(chat.ask(ask(str(n))).value.facts))
-            for n in range(8)
+            threading.Thread(target=lambda n=n: found.append(chat.ask(ask(str(n))).value.facts)) for n in range(8)
         ]
         for thread in threads:
             thread.start()

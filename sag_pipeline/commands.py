@@ -10,8 +10,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from sag_pipeline.importers.command import import_command
 from sag_pipeline.watch import watching
 from sag_retrieval.commands import as_json, print_json
+from sag_retrieval.errors import SettingsError
+from sag_retrieval.models.prices import Prices
 from sag_retrieval.settings import load_settings
 
 
@@ -19,13 +22,15 @@ def register(main: click.Group) -> None:
     """Add the commands to `sag`."""
     for command in (demo, ingest, status):
         main.add_command(command)
+    main.add_command(import_command, "import")
 
 
 @click.command()
 @click.argument("sources", nargs=-1, metavar="[SOURCE]…")
 @click.option("--estimate", is_flag=True, help="Only say what a run would cost in calls, tokens and money.")
+@click.option("--set", "options", multiple=True, metavar="NAME=VALUE", help="An option of the run; may be repeated.")
 @as_json
-def ingest(*, sources: tuple[str, ...], estimate: bool, is_json: bool) -> None:
+def ingest(*, sources: tuple[str, ...], estimate: bool, options: tuple[str, ...], is_json: bool) -> None:
     """Bring the release up to date with each SOURCE: a folder, a file, or a .jsonl file of documents.
 
     Without SOURCE, SAG_SOURCE is read. Only what changed is done.
@@ -34,18 +39,41 @@ def ingest(*, sources: tuple[str, ...], estimate: bool, is_json: bool) -> None:
     sag ingest my-documents
     sag ingest reports/ notes.jsonl
     sag ingest my-documents --estimate
+    sag ingest my-documents --set en_size=500 --set header=full
+    sag ingest my-documents --set max_cost=5 --set prices=0.25/2
+
+    \b
+    Options: zh_size, en_size (characters of a chunk), header (titles, full, none), sections_by_model,
+    triples_by_model (true, false), concurrency, requests_per_minute, tokens_per_minute,
+    max_calls, max_tokens, max_cost (budget of a step), prices (input/output for a million tokens).
     """
     from sag_pipeline.runs import run_ingest  # noqa: PLC0415  Dagster takes seconds to import
 
+    chosen = _chosen(options)
     if estimate:
         from sag_pipeline.estimate import estimate_run  # noqa: PLC0415
 
-        planned = estimate_run(list(sources))
+        prices = chosen.get("prices")
+        planned = estimate_run(list(sources), Prices.parse(str(prices)) if prices else None)
         print_json(planned) if is_json else _show_rows(Console(), planned["steps"])
         return
     with _bars(is_visible=not is_json):
-        report = run_ingest(list(sources))
+        report = run_ingest(list(sources), chosen)
     print_json(report) if is_json else _show_run(Console(), report)
+
+
+def _chosen(options: tuple[str, ...]) -> dict[str, Any]:
+    """Options as values: what reads as JSON is JSON, the rest is text."""
+    found: dict[str, Any] = {}
+    for option in options:
+        name, equals, value = option.partition("=")
+        if not equals:
+            raise SettingsError(f"--set {option!r} is not NAME=VALUE; `sag ingest --help` shows the names")
+        try:
+            found[name.strip()] = json.loads(value)
+        except ValueError:
+            found[name.strip()] = value
+    return found
 
 
 @click.command()

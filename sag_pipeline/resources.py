@@ -19,6 +19,7 @@ from sag_pipeline.store.store import Step, Store
 from sag_pipeline.watch import watcher
 from sag_pipeline.work import Progress, Tally, Work, do_step
 from sag_retrieval.models.limits import ChatOptions
+from sag_retrieval.models.prices import Prices
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.release.files import Releases
 from sag_retrieval.release.index import Index
@@ -45,6 +46,8 @@ class Workshop(dg.ConfigurableResource):  # type: ignore[type-arg]
     max_calls: int | None = None
     max_tokens: int | None = None
     max_cost: float | None = None
+    prices: str = ""
+    """Money for a million tokens, `input/output`; without it costs are told in tokens alone."""
 
     def settings(self) -> Settings:
         """The settings in force, checked."""
@@ -67,7 +70,8 @@ class Workshop(dg.ConfigurableResource):  # type: ignore[type-arg]
     def chat_options(self) -> ChatOptions:
         """How the language model may be called: rates, and the budget of a run's step."""
         names = ("concurrency", "requests_per_minute", "tokens_per_minute", "max_calls", "max_tokens", "max_cost")
-        return ChatOptions(**{name: getattr(self, name) for name in names})
+        prices = Prices.parse(self.prices) if self.prices else None
+        return ChatOptions(prices=prices, **{name: getattr(self, name) for name in names})
 
     def extract(
         self,

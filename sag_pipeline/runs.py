@@ -8,7 +8,7 @@ from typing import Any
 import dagster as dg
 
 from sag_pipeline.definitions import defs
-from sag_retrieval.errors import SagError
+from sag_retrieval.errors import SagError, SettingsError
 
 
 @contextmanager
@@ -32,7 +32,10 @@ def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any
     with _instance() as instance:
         job = defs.resolve_job_def(name)
         config = {**run_config, "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-        result = job.execute_in_process(run_config=config, instance=instance, raise_on_error=False)
+        try:
+            result = job.execute_in_process(run_config=config, instance=instance, raise_on_error=False)
+        except dg.DagsterInvalidConfigError as error:
+            raise SettingsError(f"job {name!r}: " + "; ".join(e.message for e in error.errors)) from error
     if not result.success:
         raise SagError(f"job {name!r} failed: {_reason(result)}")
     found: dict[str, dict[str, Any]] = {}
@@ -58,9 +61,20 @@ def _plain(value: Any) -> Any:  # noqa: ANN401  metadata of any type
     return getattr(value, "value", getattr(value, "text", None))
 
 
-def run_ingest(sources: Sequence[str]) -> dict[str, Any]:
-    """Follow the sources and publish; counts and seconds of every step, and the release in force."""
-    config = {"ops": {"documents": {"config": {"sources": list(sources)}}}} if sources else {}
+def run_ingest(sources: Sequence[str], options: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Follow the sources and publish; counts and seconds of every step, and the release in force.
+
+    Args:
+        sources: Folders and files; none: SAG_SOURCE.
+        options: Fields of `Workshop`, such as `{"en_size": 500, "max_cost": 2.0}`.
+
+    Raises:
+        SagError: If a source is not there, an option is unknown, or a step failed.
+
+    """
+    config: dict[str, Any] = {"resources": {"workshop": {"config": dict(options or {})}}}
+    if sources:
+        config["ops"] = {"documents": {"config": {"sources": list(sources)}}}
     made = run_job("ingest", config)
     counts = ("new", "changed", "removed", "skipped", "failed", "rows", "seconds")
     return {

@@ -7,8 +7,7 @@ from typing import Any
 
 from sag_retrieval.rag.data import Item
 from sag_retrieval.rag.rerank import Reranker
-from sag_retrieval.segments import Segment, SegmentOptions, extract_segments, segment_documents, segment_text
-from sag_retrieval.segments.extract import Hit
+from sag_retrieval.segments import Hit, Segment, SegmentOptions, extract_segments, segment_documents, segment_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ TABLES: dict[str, pa.Schema] = {
         char_count=(_INT, "length of the text in characters"),
     ),
     "sections": _table(
-        section_id=(_STRING, "hash of document and place"),
+        section_id=(_STRING, "hash of document, title, text and, if repeated, its count"),
         document_id=(_STRING, "its document"),
         section_index=(_INT, "place in the document, from 0"),
         title=(_STRING, "its title; empty where it has none"),

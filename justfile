@@ -26,9 +26,9 @@ demo:
 dev:
     dagster dev
 
-# docs/release-format.md from the schema
+# docs/release-format.md and docs/commands.md from the code
 docs:
-    python -m docs.write_release_format
+    python -m scripts.write_docs
 
 # Recall of every method on every set at hand, against stored floors
 quality:

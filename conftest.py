@@ -1,0 +1,55 @@
+"""Examples in README, docs and docstrings run as tests, against a release made of data/documents."""
+
+import os
+from collections.abc import Iterator
+from doctest import ELLIPSIS, NORMALIZE_WHITESPACE
+from pathlib import Path
+
+import pytest
+from sybil import Sybil
+from sybil.document import PythonDocStringDocument
+from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
+from sybil.parsers.rest import DocTestParser
+
+ROOT = Path(__file__).parent
+_FLAGS = ELLIPSIS | NORMALIZE_WHITESPACE
+
+
+@pytest.fixture(scope="session")
+def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with one release, made of data/documents by the job `ingest` with the offline models."""
+    from sag_pipeline.runs import run_ingest  # Dagster takes seconds to import; most tests need none of it
+
+    folder = tmp_path_factory.mktemp("demo")
+    with pytest.MonkeyPatch.context() as patch:
+        _use(patch, folder / "home", folder)
+        run_ingest([str(ROOT / "data" / "documents")])
+    return folder / "home"
+
+
+@pytest.fixture
+def demo(demo_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Stand where a reader of README stands: in the repository, after `sag demo`."""
+    _use(monkeypatch, demo_home, ROOT)
+    yield
+
+
+def _use(patch: pytest.MonkeyPatch, home: Path, folder: Path) -> None:
+    for name in [name for name in os.environ if name.startswith(("SAG_", "OPENAI_"))]:
+        patch.delenv(name)
+    patch.setenv("SAG_HOME", str(home))
+    patch.chdir(folder)
+
+
+_pages = Sybil(
+    parsers=[PythonCodeBlockParser(doctest_optionflags=_FLAGS), SkipParser()],
+    patterns=["README.md", "docs/**/*.md", "docs/*.md"],
+    fixtures=["demo"],
+)
+_docstrings = Sybil(
+    parsers=[DocTestParser(optionflags=_FLAGS)],
+    patterns=["sag_retrieval/**/*.py", "sag_retrieval/*.py", "sag_pipeline/**/*.py", "sag_pipeline/*.py"],
+    document_types={".py": PythonDocStringDocument},
+)
+
+pytest_collect_file = (_pages + _docstrings).pytest()

@@ -1,0 +1,143 @@
+"""Writes the pages that follow from code: docs/release-format.md from the schema, docs/commands.md from the commands."""
+
+from collections.abc import Iterator
+from inspect import cleandoc
+from pathlib import Path
+
+import click
+import pyarrow as pa
+
+from sag_retrieval.cli import main as sag
+from sag_retrieval.release.schema import ORDER, SCHEMA_VERSION, TABLES, VOLATILE
+from sag_retrieval.reports.tables import COMMUNITY_SCHEMAS
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+LAYOUT: dict[str, str] = {
+    "manifest.json": "id, schema version, hashes, counts, embedder, outcomes of the checks, vector indexes; written last",
+    "sag.duckdb": "the tables below; numbered tables have `row` besides, events also `chunk_row` and `document_row`, "
+    "chunks `document_row`",
+    "rows/*.arrow": "the same tables but `calls` as Arrow files, mapped into memory by readers",
+    "arrays/graph/*.npy": "links of rows in both directions and ranges, by row number: lists as `starts` and `items`",
+    "arrays/text/*.npy": "postings of every term over chunks and over documents, with their BM25 weights",
+    "arrays/text/terms.marisa": "term → number of the term",
+    "arrays/names/*.npy": "keys of each name",
+    "arrays/names/names.marisa": "folded name or alias of a key → number of the name",
+    "arrays/vectors/*.npy": "vectors of chunks, events and keys: `dense`, or by column `starts`, `rows`, `values`",
+    "lance/*.lance/**": "the texts of chunks, events and keys with a full-text index, and large dense vectors with theirs",
+    "embedder/*": "what queries need to be embedded as the rows were",
+    "communities/*.parquet": "communities of the whole release, if the job `report` ran: beside the release, not part of it",
+    "communities/made": "the options the communities were made with",
+}
+"""Files of a release folder, as patterns below it, and what they hold."""
+
+
+def release_format() -> str:
+    """The page about a release's files and tables."""
+    return "\n".join([*_head(), *_layout(), *_tables(), *_communities()]) + "\n"
+
+
+def _head() -> Iterator[str]:
+    yield "# Release format"
+    yield ""
+    yield "Written by `just docs` from `sag_retrieval/release/schema.py` and `scripts/write_docs.py`; do not edit."
+    yield ""
+    yield f"Schema version {SCHEMA_VERSION}. A reader refuses a release of another version and says how to publish anew."
+    yield "A release never changes once it is named in `CURRENT`. Its id is `r` and the start of a hash over its rows and its"
+    yield "embedder, so the same content published twice is one release."
+    yield ""
+
+
+def _layout() -> Iterator[str]:
+    yield "## Files"
+    yield ""
+    yield "`CURRENT` in the home holds the id of the release in force. `releases/<id>/` has:"
+    yield ""
+    yield "| file | holds |"
+    yield "|---|---|"
+    yield from (f"| `{pattern}` | {meaning} |" for pattern, meaning in LAYOUT.items())
+    yield ""
+    yield "A row's number is its place in the table's order, and its position in every array."
+    yield ""
+
+
+def _tables() -> Iterator[str]:
+    yield "## Tables"
+    for name, schema in TABLES.items():
+        yield from ("", f"### {name}", "")
+        volatile = " Left out of the content hash." if name in VOLATILE else ""
+        yield f"Ordered by {', '.join(f'`{column}`' for column in ORDER[name])}.{volatile}"
+        yield from ("", "| column | type | null | meaning |", "|---|---|---|---|")
+        yield from (_row(field) for field in schema)
+
+
+def _row(field: pa.Field) -> str:
+    meaning = (field.metadata or {})[b"meaning"].decode()
+    return f"| `{field.name}` | {field.type} | {'yes' if field.nullable else ''} | {meaning} |"
+
+
+def _communities() -> Iterator[str]:
+    yield from ("", "## Communities", "", "Parquet files beside a release, and the same below each report.")
+    for name, schema in COMMUNITY_SCHEMAS.items():
+        columns = ", ".join(f"`{field.name}` {field.type}" for field in schema)
+        yield from ("", f"- **{name}**: {columns}")
+
+
+def commands() -> str:
+    """The page about every command and option."""
+    lines = ["# Commands", "", "Written by `just docs` from the commands themselves; do not edit.", ""]
+    lines += ["Exit code 0; 1 if the work failed; 2 if the call was wrong. `--json` prints one JSON document.", ""]
+    for path, command in walk("sag", sag):
+        lines += [f"## {path}", "", *_described(path, command), *_parameters(command)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def walk(path: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    """A command and all below it, in the order of `--help`, each with the words that call it."""
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            yield from walk(f"{path} {name}", below)
+
+
+def _described(path: str, command: click.Command) -> Iterator[str]:
+    usage = command.collect_usage_pieces(click.Context(command))
+    yield from (f"`{' '.join([path, *usage])}`", "")
+    for block in cleandoc(command.help or "").split("\n\n"):
+        if block.startswith("\b"):
+            yield from ("```text", *block.removeprefix("\b\n").splitlines(), "```", "")
+        else:
+            yield from (*block.splitlines(), "")
+
+
+def _parameters(command: click.Command) -> Iterator[str]:
+    context = click.Context(command)
+    found = [parameter for parameter in command.params if not isinstance(parameter, click.Argument)]
+    if not found:
+        return
+    yield from ("| option | meaning | default |", "|---|---|---|")
+    for option in found:
+        record = option.get_help_record(context)
+        assert isinstance(option, click.Option)
+        written = (record[0] if record else "/".join(option.opts)).replace("|", "\\|")
+        shown = f"`{option.default}`" if option.show_default else ""
+        yield f"| `{written}` | {option.help or ''} | {shown} |"
+    yield ""
+
+
+PAGES = {"release-format.md": release_format, "commands.md": commands}
+"""File below docs → what writes it."""
+
+
+def main() -> None:
+    """Write every page."""
+    for name, write in PAGES.items():
+        (DOCS / name).write_text(write(), encoding="utf-8")
+        print(f"docs/{name}")
+
+
+if __name__ == "__main__":
+    main()

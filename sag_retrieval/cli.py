@@ -17,7 +17,18 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 class _Group(click.Group):
     """Shows the commands in the order of work, and turns our errors into one line and exit code 1."""
 
-    _ORDER = ("demo", "ingest", "status", "settings", "search", "ask", "report", "evaluate", "releases", "import")
+    _ORDER = (
+        "demo",
+        "ingest",
+        "status",
+        "settings",
+        "search",
+        "ask",
+        "report",
+        "evaluate",
+        "releases",
+        "import",
+    )
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         found = super().list_commands(ctx)

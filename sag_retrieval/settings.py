@@ -20,9 +20,7 @@ def _chat_model(name: str) -> str:
 def _embedding_model(name: str) -> str:
     provider, colon, model = name.partition(":")
     if name != "hashing" and not (provider in {"openai", "sentence-transformers"} and colon and model):
-        raise ValueError(
-            f"{name!r} is none of 'hashing', 'openai:<model>', 'sentence-transformers:<name or folder>'"
-        )
+        raise ValueError(f"{name!r} is none of 'hashing', 'openai:<model>', 'sentence-transformers:<name or folder>'")
     return name
 
 
@@ -37,7 +35,8 @@ class Settings(BaseSettings):
         default="offline", description="`offline` or `openai:<model>`"
     )
     embedding_model: Annotated[str, AfterValidator(_embedding_model)] = Field(
-        default="hashing", description="`hashing`, `openai:<model>` or `sentence-transformers:<name or folder>`"
+        default="hashing",
+        description="`hashing`, `openai:<model>` or `sentence-transformers:<name or folder>`",
     )
     language: Literal["auto", "zh", "en"] = Field(default="auto", description="language of the prompts")
 

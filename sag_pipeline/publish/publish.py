@@ -21,6 +21,7 @@ from sag_retrieval.release.arrays import graph_parts, write_arrays
 from sag_retrieval.release.files import Manifest, Releases
 from sag_retrieval.release.schema import SCHEMA_VERSION, TABLES, VOLATILE
 from sag_retrieval.release.vectors import open_vectors, write_vectors
+from sag_retrieval.think_on_graph.release_graph import FOLDER, write_graph
 
 _PUBLISH_VERSION = "1"
 _MAPPED = ("documents", "sections", "chunks", "events", "keys", "event_keys", "chunk_keys", "key_aliases", "triples")
@@ -98,7 +99,9 @@ def _build(draft: Path, store: Store, embedding: Embedding, releases: Releases) 
     build_tables(draft / "sag.duckdb", store)
     tables = read_rows(draft / "sag.duckdb", tuple(TABLES))
     hashes = {name: _write_rows(draft / "rows", name, rows) for name, rows in tables.items() if name not in VOLATILE}
-    write_arrays(draft / "arrays", graph_parts(tables), tables)
+    parts = graph_parts(tables)
+    write_arrays(draft / "arrays", parts, tables)
+    write_graph(draft / "arrays" / FOLDER, tables, parts.event_chunk)
     embedding.save(draft / "embedder")
     index = _write_vectors(draft, tables, embedding, _previous(releases))
     content = _content_hash(hashes, embedding.embedder.fingerprint)

@@ -34,7 +34,7 @@ def test_a_document_that_shares_no_word_with_the_question_is_reached_in_two_hops
     one = think_on_graph_method(GraphOptions(max_hops=1, use_multi_hop=True))(index, question)
 
     assert [sorted(ranking.trace["graph"]["raw"]) for ranking in (two, one)] == [[0, 1], [0]]
-    assert set(documents(index, two)[:2]) == {"d0", "d1"}
+    assert list(dict.fromkeys(documents(index, two)))[:2] == ["d0", "d1"]
 
 
 def test_a_chinese_question_walks_the_same_way(index):

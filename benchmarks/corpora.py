@@ -99,11 +99,7 @@ def dragonball(language: str, most: int = 10_000) -> EventTable:
         for event in own.fillna("").itertuples():
             told = set(tokens(f"{event.name}{event.description}"))
             best = max(range(len(rows)), key=lambda index, told=told: len(told & terms[index]))
-            text = (
-                f"{event.name}：{event.description}"
-                if language == "zh"
-                else f"{event.name}: {event.description}"
-            )
+            text = f"{event.name}：{event.description}" if language == "zh" else f"{event.name}: {event.description}"
             date = _date(event.time)
             row = builder.event(text, rows[best], (-1, -1), date)
             builder.link(row, "organisation", document.name)

@@ -18,9 +18,7 @@ def planted(size: int, *, noise: float = 0.3, seed: int = 0, dimension: int = 64
     own = np.where(random.random((size, 6)) < noise, random.integers(0, topics, (size, 6)), topic[:, None])
     narrow = own * 15 + random.integers(0, 15, (size, 6))
     wide = topics * 15 + np.minimum(random.zipf(1.5, (size, 2)), 100) - 1
-    pairs = np.unique(
-        np.repeat(np.arange(size), 8) * np.int64(2**32) + np.column_stack([narrow, wide]).ravel()
-    )
+    pairs = np.unique(np.repeat(np.arange(size), 8) * np.int64(2**32) + np.column_stack([narrow, wide]).ravel())
     links = Links(event=(pairs >> 32).astype(np.int32), key=(pairs & (2**32 - 1)).astype(np.int32))
     return table(size, links, topics * 15 + 100, _vectors(random, topic, dimension)), topic.astype(np.int32)
 

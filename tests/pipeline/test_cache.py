@@ -19,7 +19,7 @@ from sag_retrieval.models.limits import ChatOptions
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.prices import Prices
 from sag_retrieval.models.protocols import Reply, Request
-from tests.chat_server import Answer, ChatServer, broken, prompt_of, wrong_shape
+from tests.chat_server import Answer, ChatServer, broken, prompt_of, rate_limited, wrong_shape
 
 
 class Facts(BaseModel):
@@ -84,13 +84,14 @@ def test_what_only_helps_does_not_make_another_request():
 
 
 def test_an_answer_that_came_is_kept_even_if_an_earlier_one_is_still_waited_for(cache: AnswerCache):
-    with ChatServer(lambda r: Answer(echo(r), delay=0.5 if prompt_of(r) == "0" else 0)) as server:
-        replies = CachedChat(chat_of(server), cache).ask_all(ask(str(n)) for n in range(6))
-        threading.Timer(0.25, lambda: kept.append(len(cache))).start()
-        kept: list[int] = []
-        list(replies)
+    def script(request):
+        is_early = prompt_of(request) == "0" and len(cache) < 5
+        return rate_limited(0.01) if is_early else echo(request)
 
-    assert kept == [5]
+    with ChatServer(script) as server:
+        replies = list(CachedChat(chat_of(server, tries=1_000), cache).ask_all(ask(str(n)) for n in range(6)))
+
+    assert [reply.value.facts for reply in replies if isinstance(reply, Reply)] == [[str(n)] for n in range(6)]
 
 
 def test_failed_requests_stand_in_their_place_and_are_not_kept(cache: AnswerCache):

@@ -143,3 +143,10 @@ def test_a_real_text_has_some_keys_a_chunk_and_not_too_many(name, language, leas
     chunk_of = {event.event_id: event.chunk_id for events in found for event in events}
     pairs = {(chunk_of[link.event_id], link.key.key_id) for link in links}
     assert least <= len(pairs) / len(chunks) <= most
+
+
+@pytest.mark.parametrize("piece", ["王·", "王某", "公司", "省市", "2019-", "1,", "A'a", "Ab of ", "“a", "（", "A."])
+def test_hostile_text_is_read_at_once(piece):
+    mentions, _ = read_mentions(piece * 5_000)
+
+    assert all(mention.start < mention.end for mention in mentions)

@@ -125,3 +125,25 @@ def test_a_broken_file_says_its_kind(suffix):
 def test_a_file_without_text_is_refused():
     with pytest.raises(ValueError, match="no text"):
         convert(".html", b"<html><body> </body></html>")
+
+
+def test_a_pdf_is_read():
+    stream = b"BT /F1 24 Tf 72 700 Td (The tide turns at noon.) Tj ET"
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
+        b"<</Length %d>>stream\n%s\nendstream" % (len(stream), stream),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    ]
+    body, places = b"%PDF-1.4\n", []
+    for number, content in enumerate(objects, 1):
+        places.append(len(body))
+        body += b"%d 0 obj%s endobj\n" % (number, content)
+    rows = b"".join(b"%010d 00000 n \n" % place for place in places)
+    tail = b"xref\n0 6\n0000000000 65535 f \n%strailer<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (
+        rows,
+        len(body),
+    )
+
+    assert "The tide turns at noon." in convert(".pdf", body + tail)[1]

@@ -22,6 +22,7 @@ from sag_pipeline.steps.extract_triples import (
 from sag_pipeline.steps.keys import main_keys
 from sag_pipeline.steps.known_keys import BatchSource, Known, KnownOptions, KnownSource, known_about
 from sag_pipeline.steps.summaries import SummaryOptions, summarise
+from sag_pipeline.steps.triples import derive_triples
 from sag_pipeline.work import Inputs, Made, Work
 from sag_retrieval.errors import ModelError
 from sag_retrieval.models.protocols import ChatModel, Reply
@@ -129,7 +130,7 @@ def keys_work(
 
 
 def triples_work(chat: ChatModel, language: str = "auto") -> Work:
-    """Triples of documents: given ones as given, else one question for the events of a chunk."""
+    """Triples of documents: given ones as given (by rules if none are), else one question a chunk."""
 
     def work(batch: Sequence[Inputs]) -> Iterator[Made]:
         questions = [
@@ -188,8 +189,9 @@ def _triples(
 ) -> Made:
     document: Document = inputs.one("documents")
     if _is_given(inputs):
-        given = given_events(document, inputs.tables["chunks"])
-        return Made(tuple(triple for one in given for triple in one.triples))
+        given = [triple for one in given_events(document, inputs.tables["chunks"]) for triple in one.triples]
+        rules = derive_triples(document.document_id, inputs.tables["events"], inputs.tables["keys"])
+        return Made(tuple(given or rules))
     found: list[Triple] = []
     faults: list[ModelError] = []
     for question, reply in zip(questions, _take(replies, len(questions)), strict=True):

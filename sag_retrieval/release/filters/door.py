@@ -141,13 +141,9 @@ class Door:
         try:
             yield cursor
         except duckdb.InterruptException as error:
-            raise FilterError(
-                f"filter took longer than {self._options.seconds:g} s; make it narrower"
-            ) from error
+            raise FilterError(f"filter took longer than {self._options.seconds:g} s; make it narrower") from error
         except duckdb.OutOfMemoryException as error:
-            raise FilterError(
-                f"filter needs more memory than {self._options.memory}; make it narrower"
-            ) from error
+            raise FilterError(f"filter needs more memory than {self._options.memory}; make it narrower") from error
         except duckdb.Error as error:
             raise FilterError(f"filter refused: {str(error).splitlines()[0]}") from error
         finally:

@@ -69,9 +69,7 @@ def _check_statement(statements: dict[str, Any]) -> None:
     for entry in node["cte_map"]["map"]:
         _check(entry["value"], frozenset(names), 0)
         if not _CTE_NAME.fullmatch(entry["key"]):
-            raise FilterError(
-                f"sql refused: {entry['key']!r} as a name after WITH; use letters, digits and _"
-            )
+            raise FilterError(f"sql refused: {entry['key']!r} as a name after WITH; use letters, digits and _")
         names.add(entry["key"].lower())
     _check({key: part for key, part in node.items() if key != "cte_map"}, frozenset(names), 0)
 

@@ -13,9 +13,8 @@ from sag_retrieval.text import normal_name
 Kind = Literal["text", "number", "flag"]
 Value = str | float | bool
 
-OPERATORS: Final = (
-    "eq", "ne", "in", "nin", "gt", "gte", "lt", "lte", "contains", "startswith", "isnull",
-)  # fmt: skip
+_OPERATORS = "eq ne in nin gt gte lt lte contains startswith isnull"
+OPERATORS: Final = tuple(_OPERATORS.split())
 COLUMNS: Final[dict[str, tuple[str, Kind]]] = {
     "document_id": ("d.document_id", "text"),
     "doc_id": ("d.document_id", "text"),
@@ -32,6 +31,11 @@ COLUMNS: Final[dict[str, tuple[str, Kind]]] = {
     "event_index": ("e.event_index", "number"),
 }
 
+_KEY_VALUES: Final[dict[Kind, str]] = {
+    "text": "k.value_string",
+    "number": "k.value_number",
+    "flag": "k.value_bool",
+}
 _LONGEST: Final = 10_000
 _BIGGEST: Final = 2.0**63
 _ORDERS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
@@ -109,21 +113,16 @@ def _field_and_operator(name: str, scope: Sequence[str]) -> tuple[_Field, str]:
 
 
 def _field(name: str, scope: Sequence[str]) -> _Field:
-    space, dot, inner = name.partition(".")
     if name in scope:
         return _metadata_field(name, name)
     if name in COLUMNS:
         column, kind = COLUMNS[name]
         return _Field(name, {kind: column}, needs_event=column.startswith("e."))
+    space, dot, inner = name.partition(".")
     if dot and space == "metadata" and _METADATA_NAME.fullmatch(inner):
         return _metadata_field(name, inner)
     if dot and space == "key" and inner:
-        values: dict[Kind, str] = {
-            "text": "k.value_string",
-            "number": "k.value_number",
-            "flag": "k.value_bool",
-        }
-        return _Field(name, values, given=_checked_text(name, inner), is_key=True, needs_event=True)
+        return _Field(name, _KEY_VALUES, given=_checked_text(name, inner), is_key=True, needs_event=True)
     known = [*COLUMNS, *scope, "metadata.<name>", "key.<type>"]
     raise FilterError(f"unknown filter field {name!r:.80}; known: {known}")
 
@@ -181,9 +180,7 @@ def _ordered(field: _Field, operator: str, value: Value) -> tuple[str, list[Valu
     if not isinstance(value, str):
         return f"{sql} {_ORDERS[operator]} ?", [*given, value]
     if not _IS_DATE.fullmatch(value):
-        raise FilterError(
-            f"{field.name}__{operator} takes a number or an ISO date such as 2024-05, got {value!r}"
-        )
+        raise FilterError(f"{field.name}__{operator} takes a number or an ISO date such as 2024-05, got {value!r}")
     prefix = f"left({sql}, {len(value)}) {_ORDERS[operator]} ?"
     return f"regexp_full_match({sql}, '{_DATE}') AND {prefix}", [*given, *given, value]
 
@@ -214,9 +211,7 @@ def _is_null(field: _Field, value: object) -> tuple[str, list[Value]]:
     return f"{sql} IS {'' if value else 'NOT '}NULL", given
 
 
-def _carried(
-    field: _Field, operator: str, sql: str, given: list[Value], value: object
-) -> tuple[str, list[Value]]:
+def _carried(field: _Field, operator: str, sql: str, given: list[Value], value: object) -> tuple[str, list[Value]]:
     """The events that carry a key of the type for which the condition holds."""
     inverse = "NOT " if operator == "isnull" and value is True else ""
     carrying = "SELECT l.event_id FROM event_keys AS l JOIN keys AS k ON k.key_id = l.key_id"

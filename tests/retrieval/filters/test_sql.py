@@ -15,18 +15,17 @@ LET_THROUGH = [
     ("SELECT document_id FROM documents WHERE language = 'zh'", "document_id", "d1"),
     ("SELECT chunk_id FROM chunks WHERE chunk_index = 1", "chunk_id", "c1"),
     (
-        "SELECT e.event_id FROM events e JOIN documents d USING (document_id) WHERE d.title LIKE 'App%'",
+        "SELECT e.event_id FROM events e JOIN documents d USING (document_id) WHERE d.title ~ 'App'",
         "event_id",
         "e0 e1 e2",
     ),
     (
-        "SELECT event_id FROM event_keys JOIN keys USING (key_id) WHERE key_type = 'amount' AND value_number > 2",
+        "SELECT event_id FROM event_keys JOIN keys USING (key_id) WHERE value_number > 2",
         "event_id",
         "e1",
     ),
     (
-        "WITH a AS (SELECT document_id, count(*) AS n FROM events GROUP BY 1), b AS (SELECT * FROM a WHERE n > 1) "
-        "SELECT document_id FROM b",
+        "WITH a AS (SELECT document_id FROM events GROUP BY 1 HAVING count(*) > 1), b AS (FROM a) FROM b",
         "document_id",
         "d0",
     ),
@@ -36,15 +35,14 @@ LET_THROUGH = [
         "e2",
     ),
     (
-        "SELECT event_id FROM events WHERE EXISTS "
-        "(SELECT * FROM event_keys k WHERE k.event_id = events.event_id AND k.key_id = 'k3')",
+        "FROM events e SELECT event_id WHERE EXISTS (FROM event_keys WHERE event_id = e.event_id AND key_id = 'k3')",
         "event_id",
         "e3",
     ),
     (
-        "SELECT event_id FROM events WHERE date >= '2021' UNION SELECT event_id FROM events WHERE date IS NULL",
+        "SELECT event_id FROM events WHERE date > '2021' UNION FROM events SELECT event_id WHERE date IS NULL",
         "event_id",
-        "e1 e2 e3",
+        "e2 e3",
     ),
     ("SELECT document_id FROM documents WHERE metadata->>'$.year' = '2020'", "document_id", "d0 d2"),
     (
@@ -53,7 +51,7 @@ LET_THROUGH = [
         "d1",
     ),
     (
-        "SELECT event_id FROM (SELECT event_id, rank() OVER (ORDER BY event_id DESC) AS n FROM events) WHERE n = 1",
+        "SELECT event_id FROM (FROM events SELECT event_id, rank() OVER (ORDER BY event_id DESC) n) WHERE n = 1",
         "event_id",
         "e4",
     ),
@@ -318,7 +316,7 @@ def test_anything_else_is_refused_with_a_reason(door, sql):
         "",
         "   \n",
         "title = '" + "x" * LONGEST + "'",
-        "(" * 300 + "TRUE" + ")" * 300,
+        "(" * 300 + "FALSE" + ")" * 300,
         "NOT " * 900 + "TRUE",
         "1" + "+1" * 1500 + " = 1",
         "TRUE\x00; DROP TABLE events",

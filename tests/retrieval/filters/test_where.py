@@ -83,9 +83,7 @@ def found(door, where):
     named = list(door._named_by_where(where))
     if not named:
         return DOCUMENTS
-    return tuple(
-        (DOCUMENTS if named[0].table == "documents" else EVENTS)[row] for row in sorted(named[0].rows)
-    )
+    return tuple((DOCUMENTS if named[0].table == "documents" else EVENTS)[row] for row in sorted(named[0].rows))
 
 
 @pytest.mark.parametrize(("where", "ids"), MATCHES, ids=str)
@@ -276,9 +274,7 @@ def test_scope_fields_match_as_recorded():
         compiled = compile_where(case["where"], ("user_id", "agent_id"))
         row = f"(SELECT {chr(39)}{json.dumps(case['record'])}{chr(39)} AS metadata) AS d"
 
-        matches = connection.execute(
-            f"SELECT count(*) FROM {row} WHERE {compiled.sql}", list(compiled.parameters)
-        )
+        matches = connection.execute(f"SELECT count(*) FROM {row} WHERE {compiled.sql}", list(compiled.parameters))
 
         assert bool(matches.fetchone()[0]) is case["match"], case
     assert cases

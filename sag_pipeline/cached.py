@@ -56,6 +56,10 @@ def _schema(answer: type[BaseModel]) -> str:
     return json.dumps(answer.model_json_schema())
 
 
+Group = list[tuple[int, Request[Answer]]]
+"""Requests asked together, each with its place among all."""
+
+
 class CachedChat:
     """A `ChatModel` that answers from a cache, else asks `inner` and keeps the answer before handing it out.
 
@@ -139,21 +143,26 @@ class CachedChat:
         """
         with ThreadPoolExecutor(self._concurrency, thread_name_prefix="sag-cached") as threads:
 
-            def start(group: list[Request[Answer]]) -> Future[list[Reply[Answer] | ModelError]]:
+            def start(group: Group[Answer]) -> Future[dict[int, Reply[Answer] | ModelError]]:
                 return threads.submit(self._ask_together, group)
 
-            for replies in in_order(grouped(requests, self._is_kept, self._bounds), start, WINDOW * self._concurrency):
-                if isinstance(replies, ModelError):
-                    raise replies
-                yield from replies
+            ready: dict[int, Reply[Answer] | ModelError] = {}
+            place = 0
+            for found in in_order(grouped(requests, self._is_kept, self._bounds), start, WINDOW * self._concurrency):
+                if isinstance(found, ModelError):
+                    raise found
+                ready.update(found)
+                while place in ready:
+                    yield ready.pop(place)
+                    place += 1
 
     def _is_kept(self, request: Request[Answer]) -> bool:
         return self._cache.find(call_id(self._fingerprint, request)) is not None
 
-    def _ask_together(self, group: list[Request[Answer]]) -> list[Reply[Answer] | ModelError]:
+    def _ask_together(self, group: Group[Answer]) -> dict[int, Reply[Answer] | ModelError]:
         """The answers to a group: by one call if it can be divided, what is missing then by calls of its own."""
-        paid = self._pay_together(group) if len(group) > 1 else {}
-        return [paid.get(place) or self._ask_safely(request) for place, request in enumerate(group)]
+        paid = self._pay_together([request for _, request in group]) if len(group) > 1 else {}
+        return {place: paid.get(n) or self._ask_safely(request) for n, (place, request) in enumerate(group)}
 
     def _ask_safely(self, request: Request[Answer]) -> Reply[Answer] | ModelError:
         try:

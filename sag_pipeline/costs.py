@@ -115,12 +115,11 @@ class _Planner:
         """Add the calls, those that are asked together as one."""
         for step, asked in self.paid.items():
             found.usage[step] += Usage(0, self.kept_counts[step])
-            received = iter(tokens for _, tokens in asked)
             for group in grouped((request for request, _ in asked), lambda _: False, self.options.bounds):
-                parts = [request.part for request in group]
-                merged = parts[0].merge(parts) if parts[0] is not None else group[0]
+                parts = [request.part for _, request in group]
+                merged = parts[0].merge(parts) if parts[0] is not None else group[0][1]
                 known = self.options.guess.known_tokens if step == "keys" else 0
-                expected = sum(next(received) for _ in group)
+                expected = sum(asked[place][1] for place, _ in group)
                 found.usage[step] += Usage(1, 0, request_tokens(merged) + known, round(expected))
 
     def _take(self, step: str, request: Request[Answer], received: float) -> Answer | None:

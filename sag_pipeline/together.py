@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from sag_retrieval.errors import SettingsError
 from sag_retrieval.models.protocols import Answer, Request, Usage
 
+LOOK_AHEAD = 256
+"""Requests that a group waits for others of its kind; answers are handed out in order, so nobody waits longer."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
@@ -22,29 +25,30 @@ class Bounds:
 
 def grouped(
     requests: Iterable[Request[Answer]], is_kept: Callable[[Request[Answer]], bool], bounds: Bounds
-) -> Iterator[list[Request[Answer]]]:
-    """The requests in order, neighbours of one kind together within the bounds; kept ones and loners alone.
+) -> Iterator[list[tuple[int, Request[Answer]]]]:
+    """The requests with their places, those of one kind together within the bounds; kept ones and loners alone.
 
     Source:
         docs/algorithm.md §extraction.25.
 
     """
-    group: list[Request[Answer]] = []
-    size = 0
-    for request in requests:
+    held: dict[str, list[tuple[int, Request[Answer]]]] = {}
+    for place, request in enumerate(requests):
         part = None if is_kept(request) else request.part
-        added = part.size if part else 0
-        is_full = len(group) >= bounds.parts or size + added > bounds.characters
-        if group and (part is None or is_full or group[0].part is None or group[0].part.kind != part.kind):
-            yield group
-            group, size = [], 0
-        group.append(request)
-        size += added
         if part is None:
+            yield [(place, request)]
+            continue
+        group = held.setdefault(part.kind, [])
+        size = part.size + sum(one.part.size for _, one in group if one.part)
+        if group and (len(group) >= bounds.parts or size > bounds.characters):
             yield group
-            group, size = [], 0
-    if group:
-        yield group
+            held[part.kind] = [(place, request)]
+        else:
+            group.append((place, request))
+        for kind, waiting in list(held.items()):
+            if place - waiting[0][0] >= LOOK_AHEAD:
+                yield held.pop(kind)
+    yield from held.values()
 
 
 def shares_of(usage: Usage, weights: Sequence[int]) -> list[Usage]:

@@ -32,18 +32,31 @@ PARTS = st.none() | st.builds(Piece, st.sampled_from(["events zh", "events en"])
 
 
 @given(st.lists(st.tuples(PARTS, st.booleans()), max_size=30), st.integers(1, 5), st.integers(1, 90))
-def test_groups_keep_order_and_bounds_and_never_mix_kinds(asked, parts: int, characters: int):
+def test_groups_keep_places_and_bounds_and_never_mix_kinds(asked, parts: int, characters: int):
     requests = [Request(str(n), Facts, "events", part=part) for n, (part, _) in enumerate(asked)]
     kept = {str(n) for n, (_, is_kept) in enumerate(asked) if is_kept}
 
     groups = list(grouped(requests, lambda r: r.prompt in kept, Bounds(parts=parts, characters=characters)))
 
-    assert [request for group in groups for request in group] == requests
-    for group in (group for group in groups if len(group) > 1):
+    assert sorted((one for group in groups for one in group), key=lambda one: one[0]) == list(enumerate(requests))
+    for group in ([request for _, request in group] for group in groups if len(group) > 1):
         assert len(group) <= parts
         assert len({request.part.kind for request in group if request.part}) == 1
         assert sum(request.part.size for request in group if request.part) <= characters
         assert not any(request.prompt in kept for request in group)
+
+
+def test_kinds_that_alternate_share_their_own_calls_and_none_waits_for_ever():
+    asked = (Request("", Facts, "events", part=Piece("events zh" if n % 2 else "events en", 1)) for n in range(1_000))
+
+    groups = grouped(asked, lambda _: False, Bounds(parts=100))
+
+    assert [len(group) for group in groups] == [100] * 10
+    lone = [Request("", Facts, "events", part=Piece(kind, 1)) for kind in ["a", *"b" * 900]]
+    assert (
+        next(place for place, group in enumerate(grouped(lone, lambda _: False, Bounds(parts=9))) if group[0][0] == 0)
+        < 30
+    )
 
 
 @given(st.integers(0, 10_000), st.integers(0, 10_000), st.lists(st.integers(0, 500), min_size=1, max_size=9))

@@ -2,10 +2,10 @@
 
     python benchmarks/hipporag.py [--sets musique,musique-rules] [--cache DIR]
 
-Personalised PageRank over phrases and passages. A fact is an event, its phrases are its keys; edges between the phrases of
-a fact, from a passage to its phrases, and between phrases of cosine above .8. Restart: phrases of the five facts most
-like the question, each by the mean score of its facts over the number of its passages; every passage by .05 of its scaled
-cosine. Damping .5. Its filter by a language model is left out, as no model takes part here.
+Personalised PageRank over phrases and passages. A fact is an event, its phrases are its keys; edges between the phrases
+of a fact, from a passage to its phrases, and between phrases of cosine above .8. Restart: phrases of the five facts
+most like the question, each by the mean score of its facts over the number of its passages; every passage by .05 of its
+scaled cosine. Damping .5. Its filter by a language model is left out, as no model takes part here.
 """
 
 import argparse

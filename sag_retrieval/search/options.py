@@ -65,7 +65,7 @@ class SearchOptions:
     # the bridge
     bridge_strength: float = 2.0
     """0: no bridge."""
-    bridge_starts: int = 5
+    bridge_starts: int = 4
     bridge_starts_per_document: int = 2
     bridge_documents: int = 30
     """Keys of more documents than this build no bridge."""

@@ -59,7 +59,7 @@ def read_answer(text: str, answer: type[Answer]) -> tuple[Answer, bool]:
         return _validate(_unwrap(repaired.value, answer), answer, repaired.is_truncated), repaired.is_truncated
     except ValidationError as error:
         raise WrongShape(describe(error)) from None
-    except ValueError as error:
+    except (ValueError, LookupError, TypeError) as error:
         raise WrongShape(str(error)) from None
 
 
@@ -73,10 +73,13 @@ def _validate(value: object, answer: type[Answer], is_truncated: bool) -> Answer
     try:
         return answer.model_validate(value)
     except ValidationError as error:
+        faulty = {}
         for fault in reversed(error.errors()):
             is_extra = fault["type"] == "extra_forbidden"
             if is_extra or (is_truncated and fault["type"] == "missing"):
-                _remove(value, fault["loc"] if is_extra else fault["loc"][:-1])
+                faulty[fault["loc"] if is_extra else fault["loc"][:-1]] = True
+        for place in sorted(faulty, key=len, reverse=True):  # stable: later items of a list go first
+            _remove(value, place)
         return answer.model_validate(value)
 
 

@@ -122,6 +122,20 @@ def test_an_answer_is_read_over_what_models_add_or_leave_off(text: str):
     assert answer == Whole(parts=[Part(name="a")])
 
 
+def test_a_cut_item_that_lacks_several_fields_falls_alone():
+    class Pair(BaseModel):
+        left: str
+        right: str
+
+    class Pairs(BaseModel):
+        pairs: list[Pair]
+
+    answer, is_truncated = read_answer('{"pairs": [{"left": "a", "right": "b"}, {"le', Pairs)
+
+    assert is_truncated
+    assert answer == Pairs(pairs=[Pair(left="a", right="b")])
+
+
 def test_a_wrong_shape_says_what_is_wrong():
     with pytest.raises(WrongShape, match=r"parts\.0\.name"):
         read_answer('{"parts": [{"count": 1}]}', Whole)

@@ -83,8 +83,9 @@ def push(key_chunks: Lists, chunk_keys: Lists, key_restart: Seeds, chunk_restart
     rank = [np.zeros(len(side)) for side in sides]
     rest = [_spread_out(key_restart, key_chunks), _spread_out(chunk_restart, chunk_keys)]
     reached: list[npt.NDArray[Any]] = [key_restart[0], chunk_restart[0]]
+    seen = [np.empty(len(side), np.int64) for side in sides]
     for _ in range(_MOST_ROUNDS):
-        active = [_above(sides[side], rest[side], reached[side]) for side in (0, 1)]
+        active = [_above(sides[side], rest[side], reached[side], seen[side]) for side in (0, 1)]
         if not (len(active[0]) or len(active[1])):
             break
         moved = [_settle(rank[side], rest[side], active[side], damping) for side in (0, 1)]
@@ -92,9 +93,13 @@ def push(key_chunks: Lists, chunk_keys: Lists, key_restart: Seeds, chunk_restart
     return rank[1] + (1 - damping) * rest[1]
 
 
-def _above(lists: Lists, rest: Floats, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _above(lists: Lists, rest: Floats, rows: npt.NDArray[Any], seen: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """The rows with mass to move, each once; `seen` is scratch space, which spares a sort."""
     degree = lists.starts[rows + 1] - lists.starts[rows]
-    return np.unique(rows[rest[rows] > _PRECISION * np.maximum(degree, 1)])
+    heavy = rows[rest[rows] > _PRECISION * np.maximum(degree, 1)]
+    place = np.arange(len(heavy))
+    seen[heavy] = place
+    return np.asarray(heavy[seen[heavy] == place])
 
 
 def _settle(rank: Floats, rest: Floats, rows: npt.NDArray[Any], damping: float) -> Floats:

@@ -27,7 +27,7 @@ INPUTS: dict[str, tuple[str, ...]] = {
     "sections": ("documents",),
     "chunks": ("documents", "summaries", "sections"),
     "events": ("documents", "summaries", "chunks"),
-    "keys": ("documents", "chunks", "events"),
+    "keys": ("documents", "summaries", "chunks", "events"),
     "triples": ("documents", "chunks", "events", "keys"),
     "vectors": ("chunks", "events", "keys"),
 }

@@ -12,7 +12,7 @@ from sag_retrieval.records import EventKey
 
 @dg.asset(
     group_name="extract",
-    deps=["documents", "chunks", "events"],
+    deps=["documents", "summaries", "chunks", "events"],
     kinds={"parquet", "python"},
     owners=["team:sag"],
 )

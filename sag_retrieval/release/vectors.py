@@ -15,6 +15,7 @@ from scipy.sparse import csc_array, csr_array
 from sag_retrieval.errors import ReleaseError
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.mapped import Starts, map_array, save_array
+from sag_retrieval.release.spill import merge, spill
 
 Rows = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]
@@ -203,45 +204,12 @@ def write_sparse(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[
         parts = []
         for number, (rows, vectors) in enumerate(blocks):
             _check_width(name, vectors, shape)
-            parts.append(_spill(Path(scratch) / str(number), np.asarray(rows, np.int32), csc_array(vectors)))
+            parts.append(spill(Path(scratch) / str(number), np.asarray(rows, np.int32), csc_array(vectors)))
         counts = sum((np.diff(part.starts) for part in parts), np.zeros(shape[1], np.int64))
         starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         save_array(folder / f"{name}.starts", np.append(starts, shape[0]))
-        _merge(folder / f"{name}.rows", np.int32, starts, [(part.starts, part.rows) for part in parts])
-        _merge(folder / f"{name}.values", np.float32, starts, [(part.starts, part.values) for part in parts])
-
-
-@dataclass(frozen=True, slots=True)
-class _Spilled:
-    """One block on disk, by dimension."""
-
-    starts: Starts
-    rows: Path
-    values: Path
-
-
-def _spill(path: Path, rows: Rows, block: csc_array) -> _Spilled:
-    block.sort_indices()
-    spilled = _Spilled(block.indptr.astype(np.int64), path.with_suffix(".rows"), path.with_suffix(".values"))
-    save_array(spilled.rows, rows[block.indices])
-    save_array(spilled.values, block.data.astype(np.float32, copy=False))
-    return spilled
-
-
-def _merge(path: Path, dtype: npt.DTypeLike, starts: Starts, parts: list[tuple[Starts, Path]]) -> None:
-    """Lay the blocks' entries of each dimension behind one another; blocks come in ascending row order."""
-    if starts[-1] == 0:
-        save_array(path, np.zeros(0, dtype))
-        return
-    target = path.with_name(f"{path.name}.npy")
-    merged = np.lib.format.open_memmap(target, "w+", np.dtype(dtype), (int(starts[-1]),))
-    free = starts[:-1].copy()
-    for first, spilled in parts:
-        block, sizes = map_array(spilled), np.diff(first)
-        for column in np.flatnonzero(sizes):
-            merged[free[column] : free[column] + sizes[column]] = block[first[column] : first[column + 1]]
-        free += sizes
-    merged.flush()
+        merge(folder / f"{name}.rows", np.int32, starts, [(part.starts, part.rows) for part in parts])
+        merge(folder / f"{name}.values", np.float32, starts, [(part.starts, part.values) for part in parts])
 
 
 def _check_width(name: str, vectors: Vectors, shape: tuple[int, int]) -> None:

@@ -1,7 +1,6 @@
 """Examples in README, docs and docstrings run as tests, against a release made of data/documents."""
 
 import os
-from collections.abc import Iterator
 from doctest import ELLIPSIS, NORMALIZE_WHITESPACE
 from pathlib import Path
 
@@ -28,10 +27,9 @@ def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def demo(demo_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def demo(demo_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stand where a reader of README stands: in the repository, after `sag demo`."""
     _use(monkeypatch, demo_home, ROOT)
-    yield
 
 
 def _use(patch: pytest.MonkeyPatch, home: Path, folder: Path) -> None:

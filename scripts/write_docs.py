@@ -1,4 +1,4 @@
-"""Writes the pages that follow from code: docs/release-format.md from the schema, docs/commands.md from the commands."""
+"""Writes the pages of docs that follow from code: release-format.md from the schema, commands.md from the commands."""
 
 from collections.abc import Iterator
 from inspect import cleandoc
@@ -14,7 +14,7 @@ from sag_retrieval.reports.tables import COMMUNITY_SCHEMAS
 DOCS = Path(__file__).parents[1] / "docs"
 
 LAYOUT: dict[str, str] = {
-    "manifest.json": "id, schema version, hashes, counts, embedder, outcomes of the checks, vector indexes; written last",
+    "manifest.json": "id, schema version, hashes, counts, embedder, outcomes of checks, vector indexes; written last",
     "sag.duckdb": "the tables below; numbered tables have `row` besides, events also `chunk_row` and `document_row`, "
     "chunks `document_row`",
     "rows/*.arrow": "the same tables but `calls` as Arrow files, mapped into memory by readers",
@@ -24,9 +24,9 @@ LAYOUT: dict[str, str] = {
     "arrays/names/*.npy": "keys of each name",
     "arrays/names/names.marisa": "folded name or alias of a key → number of the name",
     "arrays/vectors/*.npy": "vectors of chunks, events and keys: `dense`, or by column `starts`, `rows`, `values`",
-    "lance/*.lance/**": "the texts of chunks, events and keys with a full-text index, and large dense vectors with theirs",
+    "lance/*.lance/**": "texts of chunks, events and keys with a full-text index; dense vectors, where there are many",
     "embedder/*": "what queries need to be embedded as the rows were",
-    "communities/*.parquet": "communities of the whole release, if the job `report` ran: beside the release, not part of it",
+    "communities/*.parquet": "communities of the whole release, if the job `report` ran; no part of the content hash",
     "communities/made": "the options the communities were made with",
 }
 """Files of a release folder, as patterns below it, and what they hold."""
@@ -43,8 +43,8 @@ def _head() -> Iterator[str]:
     yield "Written by `just docs` from `sag_retrieval/release/schema.py` and `scripts/write_docs.py`; do not edit."
     yield ""
     yield f"Schema version {SCHEMA_VERSION}. A reader refuses a release of another version and says how to publish anew."
-    yield "A release never changes once it is named in `CURRENT`. Its id is `r` and the start of a hash over its rows and its"
-    yield "embedder, so the same content published twice is one release."
+    yield "A release never changes once it is named in `CURRENT`. Its id is `r` and the start of a hash over its rows and"
+    yield "its embedder, so the same content published twice is one release."
     yield ""
 
 

@@ -1,0 +1,54 @@
+"""Who may import whom, and what a bare import may load."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from importlinter.application.use_cases import lint_imports
+
+import sag_retrieval
+
+ROOT = Path(__file__).parents[2]
+HEAVY = ("dagster", "duckdb", "lancedb", "openai", "igraph", "leidenalg", "pandas", "sumy", "markitdown")
+
+
+def loaded_by(statement: str) -> set[str]:
+    """Top-level modules that a fresh interpreter has after a statement."""
+    code = (
+        f"import json, sys\n{statement}\nprint(json.dumps(sorted({{name.partition('.')[0] for name in sys.modules}})))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    return set(json.loads(ran.stdout))
+
+
+def test_every_door_is_kept(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+
+    kept = lint_imports(config_filename="pyproject.toml", cache_dir=None, is_debug_mode=False)
+
+    assert kept, capsys.readouterr().out
+
+
+def test_a_bare_import_of_retrieval_loads_nothing_heavy():
+    assert not loaded_by("import sag_retrieval") & {*HEAVY, "numpy", "pyarrow", "pydantic"}
+
+
+def test_opening_a_release_needs_neither_dagster_nor_a_model_nor_lance():
+    needless = {"dagster", "lancedb", "openai", "igraph", "leidenalg", "pandas", "sumy", "markitdown"}
+
+    assert not loaded_by("from sag_retrieval import open_release") & needless
+
+
+@pytest.mark.parametrize("name", sag_retrieval.__all__)
+def test_every_public_name_is_there_and_described(name):
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+
+    assert getattr(sag_retrieval, name).__doc__
+    assert name in text, f"{name} is public, but neither README nor docs name it"
+
+
+def test_the_list_of_public_names_is_what_dir_shows():
+    assert dir(sag_retrieval) == sorted(sag_retrieval.__all__)

@@ -18,7 +18,9 @@ LAYOUT: dict[str, str] = {
     "sag.duckdb": "the tables below; numbered tables have `row` besides, events also `chunk_row` and `document_row`, "
     "chunks `document_row`",
     "rows/*.arrow": "the same tables but `calls` as Arrow files, mapped into memory by readers",
-    "arrays/graph/*.npy": "links of rows in both directions and ranges, by row number: lists as `starts` and `items`",
+    "arrays/graph/*.npy": "links both ways, ranges and triples, by row number; lists as `starts` and `items`",
+    "arrays/graph/*.arrow": "names of entities and words of relations of the triples",
+    "arrays/graph/*.marisa": "word or name → its number, for walks over triples",
     "arrays/text/*.npy": "postings of every term over chunks and over documents, with their BM25 weights",
     "arrays/text/terms.marisa": "term → number of the term",
     "arrays/names/*.npy": "keys of each name",
@@ -42,9 +44,9 @@ def _head() -> Iterator[str]:
     yield ""
     yield "Written by `just docs` from `sag_retrieval/release/schema.py` and `scripts/write_docs.py`; do not edit."
     yield ""
-    yield f"Schema version {SCHEMA_VERSION}. A reader refuses a release of another version and says how to publish anew."
-    yield "A release never changes once it is named in `CURRENT`. Its id is `r` and the start of a hash over its rows and"
-    yield "its embedder, so the same content published twice is one release."
+    yield f"Schema version {SCHEMA_VERSION}. A reader refuses another one and says how to publish anew."
+    yield "A release never changes once it is named in `CURRENT`. Its id is `r` and the start of a hash over its rows"
+    yield "and its embedder, so the same content published twice is one release."
     yield ""
 
 

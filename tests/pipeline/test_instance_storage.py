@@ -1,0 +1,49 @@
+"""Runs are kept where the two shipped configurations say: in SQLite below .dagster, or in PostgreSQL."""
+
+import shutil
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from sag_pipeline.definitions import defs
+
+ROOT = Path(__file__).parents[2]
+QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+
+def run_ingest(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
+    Path("inbox").mkdir()
+    Path("inbox/a.md").write_text("# Heron\n\nLumen Optics sold 120 buoys in 2021.", encoding="utf-8")
+    config = {**QUIET, "ops": {"documents": {"config": {"sources": ["inbox"]}}}}
+    result = defs.resolve_job_def("ingest").execute_in_process(run_config=config, instance=instance)
+    assert result.success
+    return list(instance.get_runs())
+
+
+def test_by_default_runs_lie_in_sqlite_below_the_folder(home, tmp_path):
+    shutil.copy(ROOT / "dagster.yaml", tmp_path)
+
+    with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
+        (run,) = run_ingest(instance)
+
+    assert run.status is dg.DagsterRunStatus.SUCCESS
+    assert list((tmp_path / ".dagster").rglob("*.db"))
+
+
+def test_with_the_second_configuration_runs_lie_in_postgresql(home, tmp_path, monkeypatch):
+    pgserver = pytest.importorskip("pgserver", reason="pgserver, a PostgreSQL from PyPI, is not installed")
+    server = pgserver.get_server(tmp_path / "pg", cleanup_mode="delete")
+    address = server.get_uri().replace("postgresql://", "postgresql+psycopg2://")
+    monkeypatch.setenv("SAG_DAGSTER_PG_URL", address)
+
+    try:
+        with dg.DagsterInstance.from_config(str(ROOT / "deploy/postgres")) as instance:
+            (run,) = run_ingest(instance)
+        rows = server.psql("SELECT status FROM runs;")
+    finally:
+        server.cleanup()
+
+    assert run.status is dg.DagsterRunStatus.SUCCESS
+    assert "SUCCESS" in rows
+    assert not (tmp_path / ".dagster").exists()

@@ -47,7 +47,7 @@ class OpenAIChat:
     again. An answer of the wrong shape is asked for once more with its fault named.
 
     Source:
-        docs/algorithm.md §extraction.21 to §extraction.24.
+        docs/algorithm.md §extraction.21 to §extraction.23.
 
     """
 

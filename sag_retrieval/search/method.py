@@ -7,21 +7,13 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from sag_retrieval.release.allowed import Allowed, Flags
 from sag_retrieval.release.index import Index
+from sag_retrieval.release.mapped import Rows
 
-Rows = npt.NDArray[np.int32]
-"""Row numbers: positions in a table of the release and in its arrays."""
-Flags = npt.NDArray[np.bool_]
+__all__ = ["Allowed", "Flags", "Floats", "Method", "Query", "RankedKey", "Ranking", "Rows"]
+
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Allowed:
-    """What a restriction leaves to be found: one flag a row, for the tables that are searched."""
-
-    chunks: Flags
-    events: Flags
-    keys: Flags
 
 
 @dataclass(frozen=True, slots=True)

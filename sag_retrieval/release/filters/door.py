@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sag_retrieval.errors import FilterError, ReleaseError
+from sag_retrieval.release.allowed import Allowed
 from sag_retrieval.release.filters.allowed_sql import IDS
 from sag_retrieval.release.filters.parse import check_sql
 from sag_retrieval.release.filters.restrict import Named, Pairs, Places, restrict
 from sag_retrieval.release.filters.where import compile_where
-from sag_retrieval.search.method import Allowed, Rows
+from sag_retrieval.release.mapped import Rows
 
 _KEPT: Final = 64
 _TABLES: Final = {"event_id": "events", "chunk_id": "chunks", "document_id": "documents"}

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.search.method import Allowed, Flags, Rows
+from sag_retrieval.release.allowed import Allowed, Flags
+from sag_retrieval.release.mapped import Rows
 
 Pairs = tuple[Rows, Rows]
 """Links as two arrays of equal length: from row, to row."""

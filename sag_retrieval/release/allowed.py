@@ -1,0 +1,17 @@
+"""What a restriction leaves to be found, as flags by row number."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What a restriction leaves to be found: one flag a row, for the tables that are searched."""
+
+    chunks: Flags
+    events: Flags
+    keys: Flags

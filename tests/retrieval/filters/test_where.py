@@ -126,7 +126,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("where", REFUSED, ids=ascii)
+@pytest.mark.parametrize("where", REFUSED, ids=[str(n) for n in range(len(REFUSED))])
 def test_what_does_not_fit_is_refused_with_a_reason(door, where):
     with pytest.raises(FilterError, match=r"\w+ .+"):
         door.allowed(where=where)

@@ -86,7 +86,7 @@ def found(door, where):
     return tuple((DOCUMENTS if named[0].table == "documents" else EVENTS)[row] for row in sorted(named[0].rows))
 
 
-@pytest.mark.parametrize(("where", "ids"), MATCHES, ids=str)
+@pytest.mark.parametrize(("where", "ids"), MATCHES, ids=[str(n) for n in range(len(MATCHES))])
 def test_conditions_match_by_type_and_value(door, where, ids):
     assert found(door, where) == (ids if isinstance(ids, tuple) else tuple(ids.split()))
 
@@ -207,7 +207,7 @@ def test_the_attacks_are_many():
     assert len(PLACES) >= 3 * 150
 
 
-@pytest.mark.parametrize("where", PLACES, ids=ascii)
+@pytest.mark.parametrize("where", PLACES, ids=[str(n) for n in range(len(PLACES))])
 def test_an_attack_as_field_operator_or_value_is_an_error_or_matches_nothing(door, where):
     try:
         ids = found(door, where)

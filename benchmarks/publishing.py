@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from sag_pipeline.publish.links import LINK_TABLES, event_counts, make_links
+from sag_pipeline.publish.links import event_counts, make_links
 from sag_pipeline.publish.publish import Embedding, publish
 from sag_pipeline.steps.idf import idf
 from sag_pipeline.store.store import Outcome, Pending, Step, Store
@@ -132,7 +132,9 @@ def main() -> None:
 
 def measure(home: Path, events: int, dimension: int) -> dict[str, object]:
     documents = events // EVENTS_A_CHUNK // CHUNKS_A_DOCUMENT
-    pool = np.repeat(np.arange(events // 6), np.maximum(1, (events / np.arange(1, events // 6 + 1) ** 0.75 / 200)).astype(int))
+    pool = np.repeat(
+        np.arange(events // 6), np.maximum(1, (events / np.arange(1, events // 6 + 1) ** 0.75 / 200)).astype(int)
+    )
     store, embedder = Store(home), RandomEmbedder(dimension)
     vectors = VectorStore(home, embedder.fingerprint, dimension)
     fill(store, range(documents), pool, 0, vectors, embedder)
@@ -152,7 +154,7 @@ def measure(home: Path, events: int, dimension: int) -> dict[str, object]:
         round(before / 1e6, 2),
         round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 2),
     ]
-    fill(store, range(0, max(1, documents // 100)), pool, 1, vectors, embedder)
+    fill(store, range(max(1, documents // 100)), pool, 1, vectors, embedder)
     again = derive(store)
     started = time.perf_counter()
     publish(store, embedding, "2026-01-02T00:00:00+00:00")

@@ -19,8 +19,8 @@ from sag_pipeline.store.store import Step, Store
 from sag_pipeline.watch import watcher
 from sag_pipeline.work import Progress, Tally, Work, do_step
 from sag_retrieval.models.limits import ChatOptions
-from sag_retrieval.models.prices import Prices
 from sag_retrieval.models.open import open_embedder
+from sag_retrieval.models.prices import Prices
 from sag_retrieval.release.files import Releases
 from sag_retrieval.release.index import Index
 from sag_retrieval.release.reader import open_reader

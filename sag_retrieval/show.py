@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from sag_retrieval.evaluation.runner import Evaluation
 from sag_retrieval.evaluation.intervals import Interval
+from sag_retrieval.evaluation.runner import Evaluation
 
 _SHOWN_KEYS = 8
 
@@ -34,7 +34,8 @@ def result(console: Console, found: Any, *, explain: bool) -> None:  # noqa: ANN
         if explain:
             _explain(console, hit, ways.get(hit.chunk_id, {}))
     for segment in found.segments:
-        console.print(f"[bold]segment[/bold] {escape(segment.document_id)} {segment.start}–{segment.end}", highlight=False)
+        place = f"{segment.document_id} {segment.start}–{segment.end}"
+        console.print(f"[bold]segment[/bold] {escape(place)}", highlight=False)
         console.print("  " + escape(segment.text), highlight=False)
     if explain:
         _keys(console, found)

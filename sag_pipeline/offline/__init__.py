@@ -1,0 +1,1 @@
+"""Steps without a model: rules for Chinese and English in its place."""

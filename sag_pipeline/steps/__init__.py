@@ -1,0 +1,1 @@
+"""The work of each table as pure functions of their arguments."""

@@ -191,7 +191,8 @@ class Store:
         if not rows.num_rows:
             return
         part = self._parts.write(table, rows, [uuid4().hex])
-        self.ledger.commit([Entry(f"{_APPENDED}{part}", table, "done", part=part, row_count=rows.num_rows, output_hash=part)])
+        unit = f"{_APPENDED}{part}"
+        self.ledger.commit([Entry(unit, table, "done", part=part, row_count=rows.num_rows, output_hash=part)])
 
     def commit_whole(self, table: str, rows: pa.Table, input_hash: str) -> None:
         """Replace a table that is kept whole."""

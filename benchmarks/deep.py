@@ -39,9 +39,7 @@ QUICK = ChatOptions(first_pause_seconds=0.01, longest_pause_seconds=0.05)
 def main() -> None:
     """Run every row and fail if deep mode is below a floor."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--home", type=Path, help="SAG_HOME with a release of the corpus; made if it is empty"
-    )
+    parser.add_argument("--home", type=Path, help="SAG_HOME with a release of the corpus; made if it is empty")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "deep.json")
     parser.add_argument("--questions", type=int, default=10_000)
     given = parser.parse_args()
@@ -100,9 +98,7 @@ def _side_by_side(search: Search) -> dict[str, Any]:
 
 def _question(row: Any) -> Question:  # noqa: ANN401  a row of pandas
     answers = (row.answer, *row.answer_aliases)
-    return Question(
-        id=row.qid, question=row.question, answers=answers, gold_documents=tuple(row.gold_doc_ids)
-    )
+    return Question(id=row.qid, question=row.question, answers=answers, gold_documents=tuple(row.gold_doc_ids))
 
 
 def _hops(decomposition: str, passages: "pd.Series[str]") -> list[Hop]:
@@ -132,9 +128,7 @@ def _publish(home: Path, source: Path) -> None:
 
 def _line(document: Any, recorded: Any) -> dict[str, Any]:  # noqa: ANN401  rows of pandas
     """A document with its recorded triples as events; entities of no triple make one event of their own."""
-    triples = [
-        t for t in json.loads(recorded.triples) if len(t) == 3 and all(isinstance(x, str) and x for x in t)
-    ]
+    triples = [t for t in json.loads(recorded.triples) if len(t) == 3 and all(isinstance(x, str) and x for x in t)]
     events = [{"content": " ".join(t), "keys": _keys([t[0], t[2]]), "triples": [t]} for t in triples]
     named = {key["value"] for event in events for key in event["keys"]}
     rest = [name for name in recorded.entities if name and name not in named]

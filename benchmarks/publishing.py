@@ -79,7 +79,7 @@ def records(number: int, pool: np.ndarray, edition: int) -> Iterator[tuple[str, 
         at += len(passage) + 1
 
 
-def fill(store: Store, numbers: range, pool: np.ndarray, edition: int, vectors: VectorStore, embedder) -> None:
+def fill(store: Store, numbers: range, pool: np.ndarray, edition: int, embedding: Embedding) -> None:
     """Commit documents, a part at a time, with their vectors."""
     for start in range(0, len(numbers), DOCUMENTS_A_PART):
         outcomes: dict[str, list[Outcome]] = {}
@@ -95,7 +95,7 @@ def fill(store: Store, numbers: range, pool: np.ndarray, edition: int, vectors: 
         texts = [r.indexed_text for table in ("chunks", "events") for o in outcomes[table] for r in o.records]
         texts += [r.key.value_string for o in outcomes["keys"] for r in o.records]
         ids, first = np.unique(vector_ids(texts), return_index=True)
-        vectors.append(ids, embedder.embed([texts[n] for n in first]))
+        embedding.vectors.append(ids, embedding.embedder.embed([texts[n] for n in first]))
 
 
 def derive(store: Store) -> dict[str, float]:
@@ -132,13 +132,14 @@ def main() -> None:
 
 def measure(home: Path, events: int, dimension: int) -> dict[str, object]:
     documents = events // EVENTS_A_CHUNK // CHUNKS_A_DOCUMENT
-    pool = np.repeat(
+    rank = np.arange(1, events // 6 + 1)
+    pool = np.repeat(rank, np.maximum(1, events / rank**0.75 / 200).astype(int))
         np.arange(events // 6), np.maximum(1, (events / np.arange(1, events // 6 + 1) ** 0.75 / 200)).astype(int)
     )
     store, embedder = Store(home), RandomEmbedder(dimension)
     vectors = VectorStore(home, embedder.fingerprint, dimension)
-    fill(store, range(documents), pool, 0, vectors, embedder)
     embedding = Embedding("random", embedder, vectors, lambda folder: folder.mkdir(parents=True))
+    fill(store, range(documents), pool, 0, embedding)
     told: dict[str, object] = {"events": events, "tables MB": round(megabytes(home / "tables"), 1)}
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     seconds = derive(store)
@@ -154,7 +155,7 @@ def measure(home: Path, events: int, dimension: int) -> dict[str, object]:
         round(before / 1e6, 2),
         round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 2),
     ]
-    fill(store, range(max(1, documents // 100)), pool, 1, vectors, embedder)
+    fill(store, range(max(1, documents // 100)), pool, 1, embedding)
     again = derive(store)
     started = time.perf_counter()
     publish(store, embedding, "2026-01-02T00:00:00+00:00")

@@ -23,9 +23,7 @@ class RecordedChat:
             value, _ = read_answer(answer, request.answer)
         except WrongShape as error:
             raise AnswerError(str(error)) from error
-        return Reply(
-            value, Usage(calls=1, input_tokens=len(request.prompt) // 4, output_tokens=len(answer) // 4)
-        )
+        return Reply(value, Usage(calls=1, input_tokens=len(request.prompt) // 4, output_tokens=len(answer) // 4))
 
     def ask_all(self, requests):
         return (self.ask(request) for request in requests)

@@ -43,9 +43,7 @@ class SimulatedModel:
     _by_question: dict[str, Hop] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._by_question = {
-            _tidy(_filled(hop.question, hops)): hop for hops in self.chains.values() for hop in hops
-        }
+        self._by_question = {_tidy(_filled(hop.question, hops)): hop for hops in self.chains.values() for hop in hops}
 
     def __call__(self, request: Request) -> Any:
         asked = _Asked(first_prompt_of(request))

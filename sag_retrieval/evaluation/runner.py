@@ -86,9 +86,7 @@ class Evaluation:
         """What `sag evaluate --json` prints."""
         recall = {k: self.recall(k) for k in self.ks}
         all_gold = {k: self.all_gold(k) for k in self.ks}
-        evidence = (
-            {} if all(o.evidence is None for o in self.outcomes) else {"evidence": self.evidence().mean}
-        )
+        evidence = {} if all(o.evidence is None for o in self.outcomes) else {"evidence": self.evidence().mean}
         stages = self.stages()
         return {
             "method": self.method,

@@ -58,8 +58,7 @@ def check_record(data: object) -> RAGData:
     """
     if isinstance(data, tuple):
         raise TypeError(
-            "the tuple form (query, docs) was removed; "
-            'pass a dict such as {"query": query, "retrieval_docs": docs}'
+            'the tuple form (query, docs) was removed; pass a dict such as {"query": query, "retrieval_docs": docs}'
         )
     if not isinstance(data, dict):
         raise TypeError(f"a RAGData record is a dict, got {type(data).__name__}")

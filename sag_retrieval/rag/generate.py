@@ -58,9 +58,7 @@ class Generator(Stage):
         """
         prompt = data.get("prompt")
         if not prompt:
-            raise ValueError(
-                f"Generator needs a non-empty `prompt`, got {prompt!r}; run QAPromptor before it"
-            )
+            raise ValueError(f"Generator needs a non-empty `prompt`, got {prompt!r}; run QAPromptor before it")
         if self.chat is None:
             query = data.get("query", "")
             found = " ".join(sentence.text for sentence in best_sentences(query, docs_of(data)))

@@ -77,7 +77,4 @@ def _links(items: Sequence[Item]) -> csr_array:
 
 def _keys(item: Item) -> list[str]:
     keys: list[Any] = (item.get("metadata") or {}).get("keys") or []
-    return [
-        f"{key.get('type', '')}\x1f{key.get('value', '')}" if isinstance(key, dict) else str(key)
-        for key in keys
-    ]
+    return [f"{key.get('type', '')}\x1f{key.get('value', '')}" if isinstance(key, dict) else str(key) for key in keys]

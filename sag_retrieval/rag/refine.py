@@ -69,9 +69,7 @@ class ExtractiveRefiner(Refiner):
     def shorten(self, query: str, items: Sequence[Item]) -> tuple[Mapping[int, str], str]:
         """Chosen sentences of each item."""
         texts = [item["text"] for item in items]
-        chosen = best_sentences(
-            query, texts, titles=_titles(items), limit=_MANY_SENTENCES, budget=self.budget
-        )
+        chosen = best_sentences(query, texts, titles=_titles(items), limit=_MANY_SENTENCES, budget=self.budget)
         places = sorted({(sentence.place, sentence.start, sentence.end) for sentence in chosen})
         kept: dict[int, list[str]] = {}
         for place, start, end in places:

@@ -56,9 +56,7 @@ def _item(segment: Segment, source: Source, items: Sequence[Item]) -> Item:
     inside = [
         at
         for at, item in enumerate(items, start=1)
-        if (place := _place(item))
-        and place[0] == segment.document_id
-        and segment.start <= place[1] < segment.end
+        if (place := _place(item)) and place[0] == segment.document_id and segment.start <= place[1] < segment.end
     ]
     title = items[inside[0] - 1]["metadata"].get("title", "") if inside else ""
     metadata = {

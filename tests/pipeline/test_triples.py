@@ -29,9 +29,7 @@ def links(event, *keys):
 
 def test_the_subject_of_an_event_is_related_to_its_other_text_keys():
     event = an_event("Alice Stone founded Helios Motors in Oslo, far from home.")
-    keys = links(
-        event, a_key("place", "Oslo"), a_key("organisation", "Helios Motors"), a_key("person", "Alice Stone")
-    )
+    keys = links(event, a_key("place", "Oslo"), a_key("organisation", "Helios Motors"), a_key("person", "Alice Stone"))
 
     found = derive_triples("d1", [event], keys)
 
@@ -54,9 +52,7 @@ def test_a_chinese_event_gives_a_chinese_relation():
 
 def test_an_action_key_is_the_relation_and_no_end():
     event = an_event("Helios bought Raven for a lot of money after many long months of talks.")
-    keys = links(
-        event, a_key("organisation", "Helios"), a_key("action", "Buys out"), a_key("organisation", "Raven")
-    )
+    keys = links(event, a_key("organisation", "Helios"), a_key("action", "Buys out"), a_key("organisation", "Raven"))
 
     assert [(t.head, t.relation, t.tail) for t in derive_triples("d1", [event], keys)] == [
         ("Helios", "buys_out", "Raven")
@@ -159,9 +155,7 @@ def test_a_bare_amount_is_no_end(name):
     assert not is_entity(name)
 
 
-@pytest.mark.parametrize(
-    "name", ["1998", "2024", "Boeing 747", "Area 51", "第三季度", "3M", "9/11 attacks", "苹果"]
-)
+@pytest.mark.parametrize("name", ["1998", "2024", "Boeing 747", "Area 51", "第三季度", "3M", "9/11 attacks", "苹果"])
 def test_a_name_with_a_number_or_a_year_is_an_end(name):
     assert is_entity(name)
 

@@ -46,9 +46,7 @@ def test_compression_and_token_counts_agree_with_the_recorded_ones(golden):
             continue
         scores = compression_score()(case)
         if case["refined_tokens"]:
-            assert scores["compression_factor"] == pytest.approx(case["sage_rate_original_over_refined"]), (
-                case
-            )
+            assert scores["compression_factor"] == pytest.approx(case["sage_rate_original_over_refined"]), case
         assert token_count_score()(case)["token_count"] == case["token_count_refined_or_retrieved"], case
         checked += 1
     assert checked > 80

@@ -61,9 +61,7 @@ def test_the_best_of_several_references_agrees_with_the_recorded_one(golden):
         assert best(f1, generated, references) == pytest.approx(expected["f1"]), case
         assert best(exact_match, generated, references) == expected["em"], case
         assert overlap == expected["accuracy"], case
-        assert best(context_recall, generated, references) == pytest.approx(
-            expected["context_recall_4dp"], abs=5e-5
-        )
+        assert best(context_recall, generated, references) == pytest.approx(expected["context_recall_4dp"], abs=5e-5)
         assert best(character_recall, generated, references) == pytest.approx(expected["brs_4dp"], abs=5e-5)
     assert len(cases) > 80
 
@@ -72,9 +70,7 @@ def test_rouge_l_is_the_one_of_token_lists(golden):
     cases = _latin(golden["rouge_l"], "generated", "reference")
 
     for case in cases:
-        assert rouge_l(case["generated"], case["reference"]) == pytest.approx(case["rouge_score_pkg"]["f"]), (
-            case
-        )
+        assert rouge_l(case["generated"], case["reference"]) == pytest.approx(case["rouge_score_pkg"]["f"]), case
     assert len(cases) > 90
 
 

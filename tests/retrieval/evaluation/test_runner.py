@@ -58,9 +58,7 @@ def test_many_chunks_of_one_document_do_not_hide_the_others():
     crowd = [("long.md", "Tower", f"tower tower number {n}") for n in range(300)]
     search = OverlapSearch([*crowd, ("gold.md", "", "a tower beside other words")])
 
-    evaluation = evaluate(
-        search, [Question(id="1", question="tower number", gold_documents=("gold.md",))], ks=(2,)
-    )
+    evaluation = evaluate(search, [Question(id="1", question="tower number", gold_documents=("gold.md",))], ks=(2,))
 
     assert evaluation.recall(2).mean == 1
 

@@ -54,7 +54,9 @@ def ask(prompt: str = "What?", **more: Any) -> Request[Facts]:
     [fenced, with_trailing_commas, full_width, over_long, lambda answer: late(answer, 0.05)],
     ids=["fenced", "trailing commas", "full-width punctuation", "over-long", "late"],
 )
-@pytest.mark.parametrize("refuses", [set(), {"json_schema"}, {"json_schema", "json_object"}], ids=["all", "no schema", "text alone"])
+@pytest.mark.parametrize(
+    "refuses", [set(), {"json_schema"}, {"json_schema", "json_object"}], ids=["all", "no schema", "text alone"]
+)
 def test_an_answer_is_read_in_every_mode_whatever_its_form(fault: Callable[[Answer], Answer], refuses: set[str]):
     with ChatServer(lambda _: fault(GOOD), refuses=refuses) as server:
         reply = chat_of(server).ask(ask())
@@ -112,7 +114,11 @@ def test_an_answer_cut_twice_keeps_its_whole_items():
     assert server.calls[-1].request["max_tokens"] == 100
 
 
-@pytest.mark.parametrize("fault", [broken(), rate_limited(0.01), rate_limited(None), cut(GOOD)], ids=["broken", "busy, says when", "busy", "cut"])
+@pytest.mark.parametrize(
+    "fault",
+    [broken(), rate_limited(0.01), rate_limited(None), cut(GOOD)],
+    ids=["broken", "busy, says when", "busy", "cut"],
+)
 def test_a_passing_fault_costs_a_try_and_nothing_else(fault: Answer):
     with ChatServer(lambda request: fault if request["_n"] < 2 else GOOD) as server:
         reply = chat_of(server).ask(ask())

@@ -224,9 +224,7 @@ def test_neighbouring_hits_come_back_as_one_segment():
         for a, b in (spans[2], spans[4])
     ]
 
-    record = SegmentReranker(source=lambda _: Source(text, spans), options={"minimum_value": 0.1})(
-        _record(items)
-    )
+    record = SegmentReranker(source=lambda _: Source(text, spans), options={"minimum_value": 0.1})(_record(items))
 
     (segment,) = record["reranking_results"]
     assert segment["text"] == text[spans[2][0] : spans[4][1]]
@@ -235,13 +233,9 @@ def test_neighbouring_hits_come_back_as_one_segment():
     assert segment["previous_rank"] == 1
 
 
-@pytest.mark.parametrize(
-    ("query", "kept", "gone"), [(ENGLISH, "1889", "online"), (CHINESE, "乔布斯", "手机")]
-)
+@pytest.mark.parametrize(("query", "kept", "gone"), [(ENGLISH, "1889", "online"), (CHINESE, "乔布斯", "手机")])
 def test_extractive_refining_keeps_what_speaks_to_the_question(query, kept, gone):
-    record = Pipeline([Retriever(search=OverlapSearch(CHUNKS)), ExtractiveRefiner(budget=60)]).run(
-        {"query": query}
-    )
+    record = Pipeline([Retriever(search=OverlapSearch(CHUNKS)), ExtractiveRefiner(budget=60)]).run({"query": query})
 
     joined = "".join(record["refining_docs"])
     assert kept in joined
@@ -273,9 +267,7 @@ def test_an_empty_document_has_ratio_one():
 
 
 def test_a_model_shortens_and_leaves_out_what_does_not_help():
-    chat = RecordedChat(
-        '{"passages": [{"n": 2, "text": "deux"}, {"n": 9, "text": "made up"}, {"n": 1, "text": " "}]}'
-    )
+    chat = RecordedChat('{"passages": [{"n": 2, "text": "deux"}, {"n": 9, "text": "made up"}, {"n": 1, "text": " "}]}')
 
     record = ModelRefiner(chat=chat)(_record())
 

@@ -134,8 +134,6 @@ def measure(home: Path, events: int, dimension: int) -> dict[str, object]:
     documents = events // EVENTS_A_CHUNK // CHUNKS_A_DOCUMENT
     rank = np.arange(1, events // 6 + 1)
     pool = np.repeat(rank, np.maximum(1, events / rank**0.75 / 200).astype(int))
-        np.arange(events // 6), np.maximum(1, (events / np.arange(1, events // 6 + 1) ** 0.75 / 200)).astype(int)
-    )
     store, embedder = Store(home), RandomEmbedder(dimension)
     vectors = VectorStore(home, embedder.fingerprint, dimension)
     embedding = Embedding("random", embedder, vectors, lambda folder: folder.mkdir(parents=True))

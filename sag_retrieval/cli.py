@@ -6,6 +6,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 import click
+from dotenv import dotenv_values
 
 from sag_retrieval.errors import SagError
 
@@ -55,6 +56,9 @@ def main() -> None:
     sag search "Who founded Lumen Optics?"     find passages
     sag ask "…" --mode deep                    answer with citations
     """
+    for name, value in dotenv_values(".env").items():
+        if name.startswith("OPENAI_") and value:  # the client of the model server reads the environment alone
+            os.environ.setdefault(name, value)
 
 
 def _join_commands() -> None:

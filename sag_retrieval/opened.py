@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from sag_retrieval.errors import QueryError
 from sag_retrieval.models.open import open_chat, open_embedder
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.query.protocols import Search
@@ -19,6 +20,8 @@ from sag_retrieval.search.result import SearchResult, hydrate
 from sag_retrieval.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sag_retrieval.query import Answer, AskOptions, Mode, Progress
     from sag_retrieval.reports.options import ReportOptions
     from sag_retrieval.reports.report import Report
@@ -105,6 +108,18 @@ class Release:
         joined = join_segments(self.index, ranking, segments) if segments else ()
         found = hydrate(self.index, asked, ranking.first(top_k), release=self.release_id, method=method)
         return replace(found, segments=joined)
+
+    def table(self, name: str) -> "pd.DataFrame":
+        """A table of the release (`docs/release-format.md`) as a DataFrame, in the release's order.
+
+        Raises:
+            QueryError: If readers hold no table of this name.
+
+        """
+        rows = self.index.rows
+        if name not in rows:
+            raise QueryError(f"table {name!r} is none of {', '.join(sorted(rows))}")
+        return rows[name].to_pandas()
 
     def searcher(self, method: str = "sag") -> Search:
         """Its search by one method, as evaluation and asking call it."""

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from sag_pipeline.offline import words_en as lists
 
 PERSON, ORGANISATION, PLACE, PRODUCT, ENTITY = "person", "organisation", "place", "product", "entity"
+_NEAR = 200
 _LONGEST = 8
 """A run of more words is a title line or shouting, not a name."""
 
@@ -129,7 +130,8 @@ def _is_first(text: str, position: int, sentence_starts: Sequence[int]) -> bool:
 
 
 def _is_shouted(text: str, position: int) -> bool:
-    line = text[text.rfind("\n", 0, position) + 1 : position + 200].partition("\n")[0]
+    near = max(0, position - _NEAR)  # a line may be millions long: its part around the name tells
+    line = text[max(near, text.rfind("\n", near, position) + 1) : position + _NEAR].partition("\n")[0]
     return len(line) > 6 and line.isupper()  # noqa: PLR2004  a short acronym may stand alone
 
 

@@ -113,18 +113,24 @@ def _divided(text: str, part: _Part, least: int, most: int) -> list[_Part]:
 
 
 def _begins_line(text: str, place: int) -> bool:
-    return not text[text.rfind("\n", 0, place) + 1 : place].strip()
+    while place and text[place - 1] in " \t\u3000":  # looks at the spaces alone: a line may be millions long
+        place -= 1
+    return not place or text[place - 1] == "\n"
 
 
 def _places(starts: Integers, weight: Floats, part: _Part, sizes: tuple[int, int]) -> list[int]:
-    """Cuts at the heaviest places until all is short enough; none within `least` of another or a border."""
+    """Cuts at the heaviest places until all is short enough; none within `least` of another or a border.
+
+    Of equally heavy places the one nearest the middle: a text that never changes is cut evenly.
+    """
     least, most = sizes
     todo, found = [(part.start, part.end)], []
     while todo:
         start, end = todo.pop()
-        inside = np.flatnonzero((starts >= start + least) & (starts <= end - least))
-        if end - start > most and inside.size:
-            place = int(starts[inside[np.argmax(weight[inside])]])
+        first, last = np.searchsorted(starts, start + least), np.searchsorted(starts, end - least, side="right")
+        if end - start > most and first < last:
+            heaviest = starts[first:last][weight[first:last] == weight[first:last].max()]
+            place = int(heaviest[np.argmin(np.abs(2 * heaviest - start - end))])
             found.append(place)
             todo += [(start, place), (place, end)]
     return sorted(found)

@@ -135,17 +135,17 @@ def _list_file(source: str, file: Path, path: str, options: SourceOptions) -> It
         else:
             yield from _list_whole(source, file, path, options)
     except OSError as error:
-        yield _aside(source, path, None, f"cannot be read: {error.strerror or error}")
+        yield _aside(source, path, None, f"cannot be read: {error.strerror or error}", path)
 
 
 def _list_whole(source: str, file: Path, path: str, options: SourceOptions) -> Iterator[Found]:
     with file.open("rb") as stream:
         size = os.fstat(stream.fileno()).st_size
         if size == 0:
-            yield _aside(source, path, None, "the file is empty (0 bytes)")
+            yield _aside(source, path, None, "the file is empty (0 bytes)", path)
             return
         if size > options.max_bytes:
-            yield _aside(source, path, None, _too_large(size, options))
+            yield _aside(source, path, None, _too_large(size, options), path)
             return
         items = _items(stream.read()) if file.suffix.lower() == ".json" else None
         stream.seek(0)
@@ -179,7 +179,7 @@ def _list_lines(source: str, file: Path, path: str, options: SourceOptions) -> I
             length, payload = line
             if payload is None:
                 is_empty = False
-                yield _aside(source, path, number, _too_large(length, options))
+                yield _aside(source, path, number, _too_large(length, options), f"{path}#{number}")
             elif payload.strip():
                 is_empty = False
                 yield _list_line(source, file, path, number, (offset, payload))
@@ -205,9 +205,10 @@ def _list_line(source: str, file: Path, path: str, number: int, found: tuple[int
     try:
         fields = json.loads(payload)
     except (ValueError, RecursionError) as error:
-        return _aside(source, path, number, f"the line is not JSON: {error}")
+        return _aside(source, path, number, f"the line is not JSON: {error}", f"{path}#{number}")
     if not isinstance(fields, dict):
-        return _aside(source, path, number, f"the line is a {type(fields).__name__}, not an object with `text`")
+        reason = f"the line is a {type(fields).__name__}, not an object with `text`"
+        return _aside(source, path, number, reason, f"{path}#{number}")
     version = blake2b(payload.strip(), digest_size=16).hexdigest()
     own_id = given_id(fields) or f"{path}#{number}"
     return RawDocument(own_id, source, path, number, version, str(file), offset, len(payload))
@@ -232,5 +233,6 @@ def _too_large(size: int, options: SourceOptions) -> str:
     return f"{size:,} bytes are over the limit of {options.max_bytes:,}; split it or raise `max_bytes`"
 
 
-def _aside(source: str, path: str, line: int | None, reason: str) -> Quarantined:
-    return Quarantined(source, path, line, STEP, reason)
+def _aside(source: str, path: str, line: int | None, reason: str, document_id: str | None = None) -> Quarantined:
+    """What was put aside; `document_id` names the document it would have been, so that its last version is kept."""
+    return Quarantined(source, path, line, STEP, reason, document_id)

@@ -191,3 +191,16 @@ def test_an_empty_query_is_an_error(home, source, query):
 
     with pytest.raises(QueryError):
         open_release(home).search(query)
+
+
+def test_tables_come_as_frames(home, source):
+    from sag_retrieval import QueryError
+
+    run_ingest([source(FILES)])
+    release = open_release(home)
+
+    documents = release.table("documents")
+
+    assert documents["document_id"].tolist() == ["heron.md", "quill.md", "zh/海鹭.md"]
+    with pytest.raises(QueryError, match="chunks"):
+        release.table("passwords")

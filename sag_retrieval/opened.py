@@ -119,7 +119,8 @@ class Release:
         rows = self.index.rows
         if name not in rows:
             raise QueryError(f"table {name!r} is none of {', '.join(sorted(rows))}")
-        return rows[name].to_pandas()
+        frame: pd.DataFrame = rows[name].to_pandas()
+        return frame
 
     def searcher(self, method: str = "sag") -> Search:
         """Its search by one method, as evaluation and asking call it."""

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from sag_retrieval.errors import ReleaseError
 
@@ -38,7 +40,7 @@ def map_array(path: Path) -> npt.NDArray[Any]:
             raise ReleaseError(f"{whole} is damaged; rebuild the release with `sag ingest`") from error
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Lists:
     """Lists of row numbers behind one another: list i is `items[starts[i] : starts[i + 1]]`, ascending."""
 
@@ -56,6 +58,17 @@ class Lists:
     def sizes(self) -> Starts:
         """Length of every list."""
         return np.diff(self.starts)
+
+    @cached_property
+    def degrees(self) -> npt.NDArray[np.float64]:
+        """Length of every list, at least 1, kept."""
+        return np.maximum(self.sizes(), 1.0)
+
+    @cached_property
+    def links(self) -> csr_array:
+        """Lists × items: 1 where a list has an item, kept; as wide as the highest item needs."""
+        width = int(self.items.max(initial=-1)) + 1
+        return csr_array((np.ones(len(self.items)), self.items, narrow(self.starts)), shape=(len(self), width))
 
     def places(self, rows: npt.NDArray[Any]) -> tuple[Rows, Starts]:
         """For some lists, behind one another: which of them each place belongs to, and the place in `items`.
@@ -80,6 +93,11 @@ class Lists:
     def open(cls, path: Path) -> "Lists":
         """Map what `save` wrote."""
         return cls(map_array(path.with_name(f"{path.name}.starts")), map_array(path.with_name(f"{path.name}.items")))
+
+
+def narrow(starts: Starts) -> npt.NDArray[Any]:
+    """Offsets as int32 where they fit: beside wider ones scipy widens all row numbers as well."""
+    return starts.astype(np.int32) if starts[-1] <= np.iinfo(np.int32).max else starts
 
 
 def group(owners: npt.NDArray[Any], items: npt.NDArray[Any], count: int) -> tuple[Lists, Starts]:

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from scipy.sparse import csc_array, csr_array
 
 from sag_retrieval.errors import ReleaseError
 from sag_retrieval.models.protocols import Vectors
-from sag_retrieval.release.mapped import Starts, map_array, save_array
+from sag_retrieval.release.mapped import Starts, join, map_array, narrow, save_array
 from sag_retrieval.release.spill import merge, spill
 
 Rows = npt.NDArray[np.int32]
@@ -28,6 +28,7 @@ Nearest = Callable[[Floats, int], Rows]
 EXACT_ROWS: Final = 200_000
 """Up to here a table is scanned exactly: 100,000 rows of 384 columns cost 5 ms, an index 2 to 18."""
 _FEW_ROWS: Final = 256
+_BLOCK: Final = 32
 
 
 class VectorSet(Protocol):
@@ -76,7 +77,7 @@ class DenseVectors:
     def scores(self, query: Vectors, rows: Rows | None = None) -> Floats:
         """Cosines with one query vector, of all rows or of the given ones."""
         chosen = self.matrix if rows is None else self.matrix[rows]
-        return np.asarray(chosen @ _dense(query), np.float32)
+        return np.asarray(np.vecdot(chosen, _dense(query)), np.float32)  # twice as fast as `@` on a thin product
 
     def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats]:
         """The k best allowed rows: by the index where it finds k of them, else by an exact scan."""
@@ -120,17 +121,20 @@ class SparseVectors:
 
     def scores(self, query: Vectors, rows: Rows | None = None) -> Floats:
         """Cosines with one query vector, of all rows or of the given ones."""
-        found = csr_array(_dense(query)[None, :]) @ self._by_dimension
-        total = np.zeros(self.row_count, np.float32)
-        total[found.indices] = found.data
+        weights = _dense(query)
+        used = np.flatnonzero(weights)
+        first, last = self.starts[used], self.starts[used + 1]
+        inside = [slice(*ends) for ends in zip(first.tolist(), last.tolist(), strict=True)]
+        values, rows_of = (join((column[each] for each in inside), column.dtype) for column in (self.values, self.rows))
+        starts = narrow(np.append(0, np.cumsum(last - first)))
+        read = csc_array((values, rows_of, starts), shape=(self.row_count, len(used)))
+        total: Floats = read @ weights[used]
         return total if rows is None else total[rows]
 
     @cached_property
     def _by_dimension(self) -> csr_array:
         """Dimensions × rows; small offsets keep the entries where they are mapped."""
-        fits = self.starts[-1] <= np.iinfo(np.int32).max
-        starts = self.starts.astype(np.int32) if fits else self.starts
-        return csr_array((self.values, self.rows, starts), shape=(self.dimension, self.row_count))
+        return csr_array((self.values, self.rows, narrow(self.starts)), shape=(self.dimension, self.row_count))
 
     def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats]:
         """The k best allowed rows."""
@@ -162,13 +166,24 @@ def best(scores: Floats, k: int, rows: Rows | None = None) -> tuple[Rows, Floats
         rows: The row number of each score, ascending; None: 0, 1, 2, ….
 
     """
-    if 0 < k < len(scores):
-        threshold = max(np.partition(scores, -k)[-k], np.float32(0))
-        chosen = np.flatnonzero((scores >= threshold) & (scores > 0))
-    else:
-        chosen = np.flatnonzero(scores > 0)
+    chosen = np.flatnonzero(scores >= least_of(scores, k))
+    chosen = chosen[scores[chosen] > 0]
     order = chosen[np.argsort(-scores[chosen], kind="stable")][: max(k, 0)]
     return (order if rows is None else rows[order]).astype(np.int32), scores[order]
+
+
+def least_of(scores: npt.NDArray[Any], k: int) -> float:
+    """The k-th highest score, -inf where there are no more than k.
+
+    The k-th highest of the highest of each block is no more than it, so only scores from there on are partitioned.
+    """
+    if not 0 < k < len(scores):
+        return -np.inf
+    whole = len(scores) // _BLOCK * _BLOCK
+    if whole >= 2 * k * _BLOCK:
+        highest = scores[:whole].reshape(_BLOCK, -1).max(axis=0)
+        scores = scores[scores >= np.partition(highest, -k)[-k]]
+    return float(np.partition(scores, -k)[-k])
 
 
 def write_vectors(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[int, int]) -> None:

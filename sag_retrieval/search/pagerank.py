@@ -5,7 +5,6 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from sag_retrieval.release.mapped import Lists
 from sag_retrieval.search.method import Floats, Rows
@@ -16,7 +15,9 @@ _TOLERANCE: Final = 1e-5
 """Share of all mass that power iteration may still misplace."""
 _PRECISION: Final = 3e-6
 """Mass, as a share of a node's degree, that push leaves where it is."""
-_MOST_ROUNDS: Final = 200
+_SCANNED: Final = 16
+"""A side is read whole where more than this part of it, repeats counted, was reached."""
+_MOST_STEPS: Final = 400
 
 Seeds = tuple[Rows, Floats]
 """Rows, each once, and what each gets of the restart."""
@@ -37,19 +38,15 @@ def power(
         damping: d in [0, 1).
 
     """
-    of_key, of_chunk = _matrix(key_chunks, len(chunk_keys)), _matrix(chunk_keys, len(key_chunks))
-    pass_key, pass_chunk = (damping * _inverse(side.sizes()) for side in (key_chunks, chunk_keys))
+    of_key, of_chunk = key_chunks.links, chunk_keys.links
+    pass_key, pass_chunk = (damping / side.degrees for side in (key_chunks, chunk_keys))
     stay_key = (1 - damping) * _spread_out(key_restart, key_chunks)
     stay_chunk = (1 - damping) * _spread_out(chunk_restart, chunk_keys)
     key, chunk = stay_key, stay_chunk
     for _ in range(_rounds(damping)):
-        key = stay_key + of_key @ (chunk * pass_chunk)
-        chunk = stay_chunk + of_chunk @ (key * pass_key)
+        key = stay_key + of_key @ (chunk * pass_chunk)[: of_key.shape[1]]
+        chunk = stay_chunk + of_chunk @ (key * pass_key)[: of_chunk.shape[1]]
     return _to_one(key, chunk)
-
-
-def _matrix(lists: Lists, width: int) -> csr_array:
-    return csr_array((np.ones(len(lists.items)), lists.items, lists.starts), shape=(len(lists), width))
 
 
 def _spread_out(seeds: Seeds, lists: Lists) -> Floats:
@@ -82,21 +79,24 @@ def push(key_chunks: Lists, chunk_keys: Lists, key_restart: Seeds, chunk_restart
     sides = (key_chunks, chunk_keys)
     rank = [np.zeros(len(side)) for side in sides]
     rest = [_spread_out(key_restart, key_chunks), _spread_out(chunk_restart, chunk_keys)]
-    reached: list[npt.NDArray[Any]] = [key_restart[0], chunk_restart[0]]
     seen = [np.empty(len(side), np.int64) for side in sides]
-    for _ in range(_MOST_ROUNDS):
-        active = [_above(sides[side], rest[side], reached[side], seen[side]) for side in (0, 1)]
-        if not (len(active[0]) or len(active[1])):
+    reached, waiting = key_restart[0], chunk_restart[0]
+    for step in range(_MOST_STEPS):
+        side, other = step % 2, 1 - step % 2
+        active = _above(sides[side], rest[side], reached, seen[side])
+        if not (len(active) or len(waiting)):
             break
-        moved = [_settle(rank[side], rest[side], active[side], damping) for side in (0, 1)]
-        reached = [_spread(sides[1 - side], active[1 - side], moved[1 - side], rest[side]) for side in (0, 1)]
+        moved = _settle(rank[side], rest[side], active, damping)
+        reached = np.concatenate([waiting, _spread(sides[side], active, moved, rest[other])])
+        waiting = waiting[:0]
     return rank[1] + (1 - damping) * rest[1]
 
 
 def _above(lists: Lists, rest: Floats, rows: npt.NDArray[Any], seen: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     """The rows with mass to move, each once; `seen` is scratch space, which spares a sort."""
-    degree = lists.starts[rows + 1] - lists.starts[rows]
-    heavy = rows[rest[rows] > _PRECISION * np.maximum(degree, 1)]
+    if _SCANNED * len(rows) > len(rest):
+        return np.flatnonzero(rest > _PRECISION * lists.degrees)
+    heavy = rows[rest[rows] > _PRECISION * lists.degrees[rows]]
     place = np.arange(len(heavy))
     seen[heavy] = place
     return np.asarray(heavy[seen[heavy] == place])
@@ -112,14 +112,9 @@ def _settle(rank: Floats, rest: Floats, rows: npt.NDArray[Any], damping: float) 
 def _spread(lists: Lists, rows: npt.NDArray[Any], mass: Floats, rest: Floats) -> npt.NDArray[Any]:
     """Pass mass to neighbours; the neighbours, as often as they were reached."""
     owner, place = lists.places(rows)
-    degree = lists.starts[rows + 1] - lists.starts[rows]
     reached = lists.items[place]
-    np.add.at(rest, reached, (mass / np.maximum(degree, 1))[owner])
+    np.add.at(rest, reached, (mass / lists.degrees[rows])[owner])
     return reached
-
-
-def _inverse(degree: npt.NDArray[Any]) -> Floats:
-    return np.asarray(np.divide(1.0, degree, out=np.zeros(len(degree)), where=degree > 0))
 
 
 def _to_one(key: Floats, chunk: Floats) -> tuple[Floats, Floats]:

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from sag_retrieval.release.vectors import least_of
 from sag_retrieval.search.method import Flags, Floats, Ranking, Rows
 
 Result = TypeVar("Result")
@@ -32,9 +33,7 @@ def best_rows(scores: Floats, k: int, allowed: Flags | None = None) -> Rows:
     Rows with score 0 are found only under a restriction: three that fit among a million are three results.
     """
     rows = np.flatnonzero(scores > 0 if allowed is None else allowed)
-    if len(rows) > k > 0:
-        least = np.partition(scores[rows], -k)[-k]
-        rows = rows[scores[rows] >= least]
+    rows = rows[scores[rows] >= least_of(scores[rows], k)]
     return rows[np.argsort(-scores[rows], kind="stable")][: max(k, 0)].astype(np.int32)
 
 

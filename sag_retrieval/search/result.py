@@ -1,12 +1,17 @@
 """What a search gives back: hits with their events and keys, and the keys that led to them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from sag_retrieval.release.index import Index
-from sag_retrieval.search.method import Query, Ranking
+from sag_retrieval.release.mapped import join
+from sag_retrieval.search.method import Query, Ranking, Rows
 
 Value = str | float | bool | None
 
@@ -109,38 +114,65 @@ def hydrate(index: Index, query: Query, ranking: Ranking, *, release: str, metho
         method: Name of the method.
 
     """
-    hits = tuple(_hit(index, ranking, place) for place in range(len(ranking.chunks)))
+    named = keys_of(index, np.array([key.row for key in ranking.keys], np.int32))
     keys = tuple(
-        ResultKey(**key_of(index, key.row), weight=key.weight, hop=key.hop, reason=key.reason) for key in ranking.keys
+        ResultKey(**name, weight=key.weight, hop=key.hop, reason=key.reason)
+        for name, key in zip(named, ranking.keys, strict=True)
     )
+    hits = tuple(_hits(index, ranking))
     return SearchResult(query.text, release, method, hits, keys, dict(ranking.seconds), dict(ranking.trace))
+
+
+def keys_of(index: Index, rows: Rows) -> list[dict[str, Any]]:
+    """Id, type and value of some keys."""
+    return [
+        {
+            "key_id": row["key_id"],
+            "type": row["key_type"],
+            "value": next((row[name] for name in _VALUES if row[name] is not None), None),
+        }
+        for row in _taken(index, "keys", ("key_id", "key_type", *_VALUES), rows)
+    ]
 
 
 def key_of(index: Index, row: int) -> dict[str, Any]:
     """Id, type and value of a key."""
-    keys = index.rows["keys"]
-    values = (keys[name][row].as_py() for name in ("value_string", "value_number", "value_bool"))
-    return {
-        "key_id": keys["key_id"][row].as_py(),
-        "type": keys["key_type"][row].as_py(),
-        "value": next((value for value in values if value is not None), None),
-    }
+    return keys_of(index, np.array([row], np.int32))[0]
 
 
-def _hit(index: Index, ranking: Ranking, place: int) -> Hit:
-    row, arrays = int(ranking.chunks[place]), index.arrays
-    first, last = int(arrays.chunk_events[row]), int(arrays.chunk_events[row + 1])
-    events = index.rows["events"].slice(first, last - first).select(["event_id", "content"]).to_pylist()
-    chunk = {name: index.rows["chunks"][name][row].as_py() for name in _OF_CHUNK}
-    return Hit(
-        rank=place + 1,
-        score=float(ranking.scores[place]),
-        title=index.rows["documents"]["title"][int(arrays.chunk_document[row])].as_py(),
-        events=tuple(HitEvent(**event) for event in events),
-        keys=tuple(HitKey(**key_of(index, int(key))) for key in arrays.chunk_keys.of(row)),
-        parts={name: float(part[place]) for name, part in ranking.parts.items()},
-        **chunk,
-    )
+def _hits(index: Index, ranking: Ranking) -> Iterator[Hit]:
+    """The hits; each table is read once for all of them, since a row alone costs as much as many."""
+    arrays, chunks = index.arrays, ranking.chunks
+    titles = _taken(index, "documents", ("title",), arrays.chunk_document[chunks])
+    sizes, events = _events(index, chunks)
+    owner, place = arrays.chunk_keys.places(chunks)
+    keys = (HitKey(**key) for key in keys_of(index, arrays.chunk_keys.items[place]))
+    key_counts = np.bincount(owner, minlength=len(chunks)).tolist()
+    for rank, chunk in enumerate(_taken(index, "chunks", _OF_CHUNK, chunks)):
+        yield Hit(
+            rank=rank + 1,
+            score=float(ranking.scores[rank]),
+            title=titles[rank]["title"],
+            events=tuple(islice(events, sizes[rank])),
+            keys=tuple(islice(keys, key_counts[rank])),
+            parts={name: float(part[rank]) for name, part in ranking.parts.items()},
+            **chunk,
+        )
+
+
+def _events(index: Index, chunks: Rows) -> tuple[list[int], Iterator[HitEvent]]:
+    """How many events each chunk has, and the events of all, behind one another."""
+    starts = index.arrays.chunk_events
+    runs = [np.arange(first, last) for first, last in zip(starts[chunks], starts[chunks + 1], strict=True)]
+    found = _taken(index, "events", ("event_id", "content"), join(runs, np.int64))
+    return [len(run) for run in runs], (HitEvent(**event) for event in found)
+
+
+def _taken(index: Index, table: str, columns: tuple[str, ...], rows: npt.NDArray[Any]) -> list[dict[str, Any]]:
+    """Some columns of some rows as plain values."""
+    found: list[dict[str, Any]] = index.rows[table].select(columns).take(rows).to_pylist()
+    return found
 
 
 _OF_CHUNK = ("chunk_id", "document_id", "text", "chunk_index", "start", "end")
+_VALUES = ("value_string", "value_number", "value_bool")

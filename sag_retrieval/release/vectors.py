@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from scipy.sparse import csc_array, csr_array
 
 from sag_retrieval.errors import ReleaseError
 from sag_retrieval.models.protocols import Vectors
+from sag_retrieval.release.highest import best
 from sag_retrieval.release.mapped import Starts, join, map_array, narrow, save_array
 from sag_retrieval.release.spill import merge, spill
 
@@ -28,7 +29,6 @@ Nearest = Callable[[Floats, int], Rows]
 EXACT_ROWS: Final = 200_000
 """Up to here a table is scanned exactly: 100,000 rows of 384 columns cost 5 ms, an index 2 to 18."""
 _FEW_ROWS: Final = 256
-_BLOCK: Final = 32
 
 
 class VectorSet(Protocol):
@@ -155,35 +155,6 @@ class SparseVectors:
             hit = np.flatnonzero(np.take(inside, places, mode="clip") == wanted)
             found[hit, column] = self.values[self.starts[column] + places[hit]]
         return csr_array(found[back])
-
-
-def best(scores: Floats, k: int, rows: Rows | None = None) -> tuple[Rows, Floats]:
-    """The k highest scores above 0, best first, ties by row, with their row numbers.
-
-    Args:
-        scores: Shape (rows,).
-        k: How many at most.
-        rows: The row number of each score, ascending; None: 0, 1, 2, ….
-
-    """
-    chosen = np.flatnonzero(scores >= least_of(scores, k))
-    chosen = chosen[scores[chosen] > 0]
-    order = chosen[np.argsort(-scores[chosen], kind="stable")][: max(k, 0)]
-    return (order if rows is None else rows[order]).astype(np.int32), scores[order]
-
-
-def least_of(scores: npt.NDArray[Any], k: int) -> float:
-    """The k-th highest score, -inf where there are no more than k.
-
-    The k-th highest of the highest of each block is no more than it, so only scores from there on are partitioned.
-    """
-    if not 0 < k < len(scores):
-        return -np.inf
-    whole = len(scores) // _BLOCK * _BLOCK
-    if whole >= 2 * k * _BLOCK:
-        highest = scores[:whole].reshape(_BLOCK, -1).max(axis=0)
-        scores = scores[scores >= np.partition(highest, -k)[-k]]
-    return float(np.partition(scores, -k)[-k])
 
 
 def write_vectors(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[int, int]) -> None:

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sag_retrieval.release.arrays import Arrays
+from sag_retrieval.release.highest import best
 from sag_retrieval.release.index import Index
 from sag_retrieval.release.mapped import group
-from sag_retrieval.release.vectors import best
 from sag_retrieval.search.bridge import Bridges, build_bridges
 from sag_retrieval.search.context import TextRoute, read_texts
 from sag_retrieval.search.coverage import cover

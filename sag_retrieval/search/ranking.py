@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from sag_retrieval.release.vectors import least_of
+from sag_retrieval.release.highest import least_of
 from sag_retrieval.search.method import Flags, Floats, Ranking, Rows
 
 Result = TypeVar("Result")

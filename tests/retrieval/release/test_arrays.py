@@ -253,3 +253,11 @@ def test_every_mention_stands_in_the_text(tmp_path_factory, text):
 
     for name, _ in Mentions.open(folder).find(text):
         assert name in normal_name(text)
+
+
+def test_lists_know_their_degrees_and_their_links():
+    lists = Lists(np.array([0, 2, 2, 3]), np.array([0, 2, 1], np.int32))
+
+    assert lists.degrees.tolist() == [2, 1, 1]
+    assert lists.links.toarray().tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
+    assert Lists(np.zeros(1, np.int64), np.zeros(0, np.int32)).links.shape == (0, 0)

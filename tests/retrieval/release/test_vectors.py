@@ -1,11 +1,9 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from sag_retrieval.errors import ReleaseError
-from sag_retrieval.release.vectors import DenseVectors, best, open_vectors, write_vectors
+from sag_retrieval.release.vectors import DenseVectors, open_vectors, write_vectors
 
 DIMENSION = 8
 
@@ -72,16 +70,6 @@ def test_the_best_allowed_rows_are_found_even_when_few_are_allowed(tmp_path, kin
 
     assert sorted(rows.tolist()) == [5, 50, 150]
     assert np.all(np.diff(scores) <= 0)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.sampled_from([-0.5, 0.0, 0.2, 0.4, 0.9]), max_size=30), st.integers(0, 12))
-def test_the_best_are_those_of_a_full_sort_with_ties_by_row(scores, k):
-    found, values = best(np.array(scores, np.float32), k)
-
-    expected = sorted((row for row, score in enumerate(scores) if score > 0), key=lambda r: (-scores[r], r))[:k]
-    assert found.tolist() == expected
-    assert values.tolist() == pytest.approx([scores[row] for row in expected])
 
 
 @KINDS

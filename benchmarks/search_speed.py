@@ -85,10 +85,11 @@ def agreement(index: Index) -> float:
     """Share of the final ten that whole-graph PageRank gives as well."""
     import sag_retrieval.search.rank as module  # noqa: PLC0415
 
-    found = {}
+    found, usual = {}, module.SMALL_GRAPH
     for limit in (0, sys.maxsize):  # always push, always whole
         module.SMALL_GRAPH = limit  # type: ignore[misc]  measured against each other in one process
         found[limit] = [set(one_search(index, question).tolist()) for question in questions()]
+    module.SMALL_GRAPH = usual  # type: ignore[misc]  or all later figures would be those of whole graphs
     return statistics.mean(len(near & exact) / max(1, len(exact)) for near, exact in zip(*found.values(), strict=True))
 
 

@@ -92,10 +92,13 @@ def fill(store: Store, numbers: range, pool: np.ndarray, edition: int, embedding
                 outcomes.setdefault(table, []).append(Outcome(pending, rows))
         for table, results in outcomes.items():
             store.commit(Step(table), results)
-        texts = [r.indexed_text for table in ("chunks", "events") for o in outcomes[table] for r in o.records]
-        texts += [r.key.value_string for o in outcomes["keys"] for r in o.records]
-        ids, first = np.unique(vector_ids(texts), return_index=True)
-        embedding.vectors.append(ids, embedding.embedder.embed([texts[n] for n in first]))
+        for texts in (
+            [r.indexed_text for o in outcomes["chunks"] for r in o.records],
+            [r.indexed_text for o in outcomes["events"] for r in o.records],
+            [r.key.value_string for o in outcomes["keys"] for r in o.records],
+        ):
+            ids, first = np.unique(vector_ids(texts), return_index=True)
+            embedding.vectors.append(ids, embedding.embedder.embed([texts[n] for n in first]))
 
 
 def derive(store: Store) -> dict[str, float]:

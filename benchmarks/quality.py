@@ -154,12 +154,15 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     chosen = parser.parse_args()
     sets = SMALL if chosen.small else SETS
+    unknown = set(chosen.sets.split(",") if chosen.sets else ()) - set(SETS)
+    if unknown:
+        parser.error(f"no set {', '.join(sorted(unknown))}; there are {', '.join(SETS)}")
     faults, figures = [], {}
     with tempfile.TemporaryDirectory() as scratch:
         cache = (chosen.cache or Path(scratch)).resolve()
         cache.mkdir(parents=True, exist_ok=True)
         for name in chosen.sets.split(",") if chosen.sets else sets:
-            questions = sets[name]()
+            questions = SETS[name]()
             outcomes = measure(name, questions, chosen.methods.split(","), cache)
             show(name, outcomes, len(questions.questions))
             faults += broken(name, outcomes)

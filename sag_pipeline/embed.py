@@ -75,14 +75,14 @@ def embed_pending(store: Store, step: Step, embedding: Embedding, progress: Prog
     known = embedding.vectors.known()
     done = 0
     for batch in in_batches(pending, _DOCUMENTS_A_BATCH):
-        texts = _texts(store, [p.document_id for p in batch])
-        ids, first = np.unique(vector_ids(texts), return_index=True)
-        fresh = ~np.isin(ids, known, assume_unique=True)
-        if fresh.any():
-            embedding.vectors.append(ids[fresh], embedding.embedder.embed([texts[n] for n in first[fresh]]))
-            known = _merged(known, ids[fresh])
+        for texts in _texts(store, [p.document_id for p in batch]):
+            ids, first = np.unique(vector_ids(texts), return_index=True)
+            fresh = ~np.isin(ids, known, assume_unique=True)
+            if fresh.any():
+                embedding.vectors.append(ids[fresh], embedding.embedder.embed([texts[n] for n in first[fresh]]))
+                known = _merged(known, ids[fresh])
+            tally.counts["rows"] += int(fresh.sum())
         store.commit(step, [Outcome(p) for p in batch])
-        tally.counts["rows"] += int(fresh.sum())
         tally.counts.update("new" if p.is_new else "changed" for p in batch)
         done += len(batch)
         progress(step.name, done, len(pending))
@@ -101,13 +101,17 @@ def _merged(known: VectorIds, fresh: VectorIds) -> VectorIds:
     return np.insert(known, np.searchsorted(known, fresh), fresh)
 
 
-def _texts(store: Store, documents: Sequence[str]) -> list[str]:
-    """Texts to embed of some documents: chunks and events with their titles, text keys."""
+def _texts(store: Store, documents: Sequence[str]) -> list[list[str]]:
+    """Texts to embed of some documents, a part each: chunks and events with their titles, text keys.
+
+    Apart, because publishing reads each table's vectors in its own order.
+    """
     chunks, events, keys = (store.read(table, documents) for table in INPUTS)
-    found = [chunk.indexed_text for rows in chunks.values() for chunk in rows]
-    found += [event.indexed_text for rows in events.values() for event in rows]
-    found += [link.key.value_string for rows in keys.values() for link in rows if link.key.value_string]
-    return found
+    return [
+        [chunk.indexed_text for rows in chunks.values() for chunk in rows],
+        [event.indexed_text for rows in events.values() for event in rows],
+        [link.key.value_string for rows in keys.values() for link in rows if link.key.value_string],
+    ]
 
 
 def wanted_vectors(store: Store) -> VectorIds:

@@ -187,7 +187,8 @@ def evaluate(  # noqa: PLR0913  one argument an option
     from sag_retrieval.evaluation.runner import compare  # noqa: PLC0415
     from sag_retrieval.evaluation.runner import evaluate as run  # noqa: PLC0415
 
-    cuts, asked = _cuts(ks), read_questions(questions)
+    cuts = _cuts(ks)
+    asked = read_questions(questions, on_fault=lambda fault: click.echo(f"left out: {fault}", err=True))
     with open_release(release=release_id) as release:
         if mode is not None:
             scored = evaluate_answers(lambda question: release.ask(question, mode=mode), asked, mode=mode)

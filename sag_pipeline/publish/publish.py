@@ -26,7 +26,7 @@ from sag_retrieval.think_on_graph.release_graph import FOLDER, write_graph
 _PUBLISH_VERSION = "1"
 _MAPPED = ("documents", "sections", "chunks", "events", "keys", "event_keys", "chunk_keys", "key_aliases", "triples")
 """Tables that readers also hold as Arrow rows."""
-_BLOCK_BYTES = 600_000_000
+_BLOCK_BYTES = 400_000_000
 _DRAFT = ".draft-"
 
 

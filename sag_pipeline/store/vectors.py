@@ -75,17 +75,18 @@ class VectorStore:
                 yield (found + start).astype(np.int32), self._take(parts, positions)
 
     def _take(self, parts: npt.NDArray[np.int64], positions: npt.NDArray[np.int64]) -> Vectors:
-        paths = self._paths()
-        order = np.lexsort((positions, parts))
-        pieces = [
-            self._from_rows(pq.read_table(paths[part]))[positions[order[parts[order] == part]]]
-            for part in np.unique(parts)
-        ]
-        inverse = np.argsort(order)
-        if isinstance(pieces[0], csr_array):
-            return csr_array(vstack(pieces, format="csr"))[inverse]
+        paths, order = self._paths(), np.argsort(parts, kind="stable")
+        numbers, first = np.unique(parts[order], return_index=True)
+        groups = zip(numbers, np.split(order, first[1:]), strict=True)
+        pieces = ((rows, self._from_rows(pq.read_table(paths[part]))[positions[rows]]) for part, rows in groups)
+        rows, piece = next(pieces)
+        if isinstance(piece, csr_array):
+            found = [piece, *(csr_array(more) for _, more in pieces)]
+            return csr_array(vstack(found, format="csr"))[np.argsort(order, kind="stable")]
         out = np.empty((len(order), self._dimension), np.float32)
-        out[order] = np.concatenate(pieces) if len(pieces) > 1 else pieces[0]
+        out[rows] = np.asarray(piece)
+        for rows, piece in pieces:  # one part in memory besides the block
+            out[rows] = np.asarray(piece)
         return out
 
     def purge(self, keep: VectorIds) -> int:

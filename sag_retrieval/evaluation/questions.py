@@ -1,7 +1,7 @@
 """Questions with what is right about them: read from JSON Lines, every fault named with its line."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,12 +40,16 @@ class _Line:
     fault: str = ""
 
 
-def read_questions(path: Path | str) -> list[Question]:
+def read_questions(path: Path | str, on_fault: Callable[[str], None] | None = None) -> list[Question]:
     """The questions of a file, one JSON object a line; one without `id` gets its line's number.
 
+    Args:
+        path: The file.
+        on_fault: Told of each line that is no question, with its number and fault; such lines are then left out.
+
     Raises:
-        SourceError: If the file cannot be read, is empty, repeats an id, or has a line that is no question;
-            the message names each such line and its fault.
+        SourceError: If the file cannot be read or holds no question; without `on_fault` also if it repeats an id or
+            has a line that is no question. The message names each such line and its fault.
 
     """
     try:
@@ -53,10 +57,14 @@ def read_questions(path: Path | str) -> list[Question]:
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"questions {str(path)!r} cannot be read: {error}") from error
     lines = [_read(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    faults = [f"line {line.number}: {line.fault}" for line in _with_repeats(lines) if line.fault]
-    if faults or not lines:
+    checked = list(_with_repeats(lines))
+    faults = [f"line {line.number}: {line.fault}" for line in checked if line.fault]
+    if (faults and on_fault is None) or len(faults) == len(lines):
         raise SourceError(f"{path}: {_faults(faults)}")
-    return [line.question for line in lines if line.question is not None]
+    if on_fault is not None:
+        for fault in faults:
+            on_fault(fault)
+    return [line.question for line in checked if line.question is not None]
 
 
 def _read(number: int, line: str) -> _Line:

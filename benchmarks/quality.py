@@ -154,7 +154,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     chosen = parser.parse_args()
     sets = SMALL if chosen.small else SETS
-    unknown = set(chosen.sets.split(",") if chosen.sets else ()) - set(SETS)
+    unknown = set(chosen.sets.split(",") if chosen.sets else ()) - set(SETS | SMALL)
     if unknown:
         parser.error(f"no set {', '.join(sorted(unknown))}; there are {', '.join(SETS)}")
     faults, figures = [], {}
@@ -162,7 +162,7 @@ def main() -> int:
         cache = (chosen.cache or Path(scratch)).resolve()
         cache.mkdir(parents=True, exist_ok=True)
         for name in chosen.sets.split(",") if chosen.sets else sets:
-            questions = SETS[name]()
+            questions = (SETS | SMALL)[name]()
             outcomes = measure(name, questions, chosen.methods.split(","), cache)
             show(name, outcomes, len(questions.questions))
             faults += broken(name, outcomes)

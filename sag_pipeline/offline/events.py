@@ -9,7 +9,6 @@ from sag_retrieval.layout import Kind, Line, logical_lines, marker_length
 from sag_retrieval.records import Chunk, Document, Event, make_id
 from sag_retrieval.sentences import one_line, spans_within
 
-FINGERPRINT = "offline-events-1"
 LEAST_LENGTH = 40
 """Neighbouring lines of a form are joined until they have so many characters."""
 _FRAGMENT = 16

@@ -17,7 +17,6 @@ from sag_retrieval.layout import logical_lines
 from sag_retrieval.records import Chunk, Document, Event, EventKey, Key
 from sag_retrieval.text import normal_name
 
-FINGERPRINT = "offline-keys-1"
 FORECAST = "is_forecast"
 MOST_KEYS = 20
 """Of a table row or a list with more keys the first ones stay."""

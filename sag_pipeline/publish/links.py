@@ -80,7 +80,7 @@ def _aliases(rows: Sequence[Aligned]) -> pa.Table:
 
 
 def event_counts(linked: pa.Table) -> pa.Table:
-    """How many events carry each key: columns key_id, event_count; and the number of events with any key."""
+    """How many events carry each key: columns key_id, event_count."""
     connection = duckdb.connect()
     try:
         connection.register("linked", linked)

@@ -8,7 +8,6 @@ from sag_pipeline.steps.passages import Sizes, clip, pack, text_units
 from sag_retrieval.errors import SettingsError
 from sag_retrieval.records import Chunk, Document, Section, make_id
 
-FINGERPRINT = "chunks-1"
 _LEAST_SIZE = 40
 
 

@@ -13,7 +13,6 @@ from sag_retrieval.layout import Kind, Line, bare_heading, logical_lines
 from sag_retrieval.records import Document, Quarantined
 from sag_retrieval.text import language_of
 
-FINGERPRINT = "documents-1"
 _TITLE_LENGTH = 120
 _SENTENCE_ENDS = tuple(".!?;,:。！？；，：…")
 _TITLE_WITHIN = 4000

@@ -12,7 +12,6 @@ from sag_pipeline.steps.triples import read_triples
 from sag_retrieval.records import Chunk, Document, Event, EventKey, Extraction, Key, make_id
 from sag_retrieval.text import tokens
 
-FINGERPRINT = "given-events-1"
 _UNTYPED = "entity"
 
 

@@ -6,7 +6,6 @@ from typing import NamedTuple
 from sag_retrieval.errors import SettingsError
 from sag_retrieval.sentences import sentence_spans
 
-FINGERPRINT = "headers-1"
 _LEAST_CUT = 24
 """A summary that would be left with fewer characters goes away whole."""
 

@@ -11,7 +11,6 @@ from sag_retrieval.models.protocols import Reply, Request
 from sag_retrieval.prompts import load_prompt
 from sag_retrieval.records import Document, Section
 
-FINGERPRINT = "section-summaries-1"
 LONGEST_TEXT = 12_000
 """Characters of a section that a model reads: its first three quarters of them, and its last quarter."""
 _ONE_SENTENCE = SummaryOptions(sentence_count=1, max_characters=160)

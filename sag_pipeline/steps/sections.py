@@ -31,7 +31,6 @@ from sag_retrieval.models.protocols import Reply, Request
 from sag_retrieval.prompts import load_prompt
 from sag_retrieval.records import Document, Section, make_id
 
-FINGERPRINT = "sections-1"
 _TITLE_LENGTH = 200
 _NUMBER = re.compile(r"[-+]?\d+")
 _GAP = re.compile(r"\s+")

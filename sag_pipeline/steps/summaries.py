@@ -12,7 +12,6 @@ from sag_retrieval.records import Document, Summary
 from sag_retrieval.sentences import one_line, sentences, spans_within
 from sag_retrieval.text import tokens
 
-FINGERPRINT = "summaries-1"
 _LONGEST_SENTENCE = 600
 _WEIGHED = 60
 """Words of a sentence that are weighed: longer ones would win by length alone."""

@@ -5,26 +5,35 @@ python benchmarks/tiers_speed.py [--events 100000] [--dimension 384] [--question
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+import os
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
 from typing import Any
 from zlib import crc32
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(name, "1")  # before numpy: one thread a query
 
-from sag_retrieval.release.arrays import graph_parts, open_arrays, write_arrays
-from sag_retrieval.release.index import Index
-from sag_retrieval.release.schema import TABLES
-from sag_retrieval.release.vectors import write_vectors
-from sag_retrieval.search.method import Query
-from sag_retrieval.search.reading import read_query
-from sag_retrieval.tiers.method import tiers_method
+import numpy as np  # noqa: E402
+import numpy.typing as npt  # noqa: E402
+import pyarrow as pa  # noqa: E402
+import pyarrow.parquet as pq  # noqa: E402
+
+sys.path.insert(0, str(Path(__file__).parent))
+from timing import timed  # noqa: E402
+
+from sag_retrieval.release.arrays import graph_parts, open_arrays, write_arrays  # noqa: E402
+from sag_retrieval.release.index import Index  # noqa: E402
+from sag_retrieval.release.schema import TABLES  # noqa: E402
+from sag_retrieval.release.vectors import write_vectors  # noqa: E402
+from sag_retrieval.search.method import Query  # noqa: E402
+from sag_retrieval.search.reading import read_query  # noqa: E402
+from sag_retrieval.tiers.method import tiers_method  # noqa: E402
 
 EVENTS_PER_CHUNK = 5
+EVENTS_PER_COMMUNITY = 50
 CHUNKS_PER_DOCUMENT = 4
 
 
@@ -77,6 +86,18 @@ def make_index(folder: Path, events: int, dimension: int) -> Index:
     return Index(tables, open_arrays(folder), SeededEmbedder(dimension))
 
 
+def write_communities(folder: Path, events: int) -> None:
+    """Communities of neighbouring events, as a clustering leaves them beside a release."""
+    count = max(1, events // EVENTS_PER_COMMUNITY)
+    summaries = [f"word{n % 5_000} and word{n * 7 % 5_000}" for n in range(count)]
+    rows = {"community_id": ids("g", count), "title": ids("group ", count), "summary": summaries, "level": [0] * count}
+    member = np.minimum(np.arange(events) // EVENTS_PER_COMMUNITY, count - 1)
+    folder.mkdir()
+    pq.write_table(pa.table(rows), folder / "communities.parquet")
+    members = {"community_id": ids("g", member), "event_id": ids("e", events)}
+    pq.write_table(pa.table(members), folder / "community_events.parquet")
+
+
 def ids(prefix: str, numbers: int | npt.NDArray[np.int64]) -> list[str]:
     """Ids that sort as their numbers do."""
     return [f"{prefix}{n:07}" for n in (range(numbers) if isinstance(numbers, int) else numbers.tolist())]
@@ -93,15 +114,6 @@ def table(name: str, columns: dict[str, list[Any]]) -> pa.Table:
     )
 
 
-def timed(work: Callable[[str], object], asked: Sequence[str]) -> dict[str, float]:
-    seconds = []
-    for question in asked:
-        start = perf_counter()
-        work(question)
-        seconds.append(perf_counter() - start)
-    return {"p50_ms": 1e3 * float(np.median(seconds)), "p95_ms": 1e3 * float(np.quantile(seconds, 0.95))}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=100_000)
@@ -111,7 +123,8 @@ def main() -> None:
     given = parser.parse_args()
     with TemporaryDirectory() as folder:
         index = make_index(Path(folder), given.events, given.dimension)
-        method, events = tiers_method(), index.arrays.vectors["events"]
+        write_communities(Path(folder) / "communities", given.events)
+        method, events = tiers_method(home=Path(folder)), index.arrays.vectors["events"]
         asked = [f"word{n * 7 % 5000} of word{n * 13 % 300} in word{n}" for n in range(given.questions)]
 
         def plain(text: str) -> None:
@@ -122,6 +135,7 @@ def main() -> None:
             method(index, Query(warm))
         result: dict[str, Any] = {
             "events": given.events,
+            "communities": max(1, given.events // EVENTS_PER_COMMUNITY),
             "chunks": index.arrays.chunk_count,
             "vector_search": timed(plain, asked),
             "tiers": timed(lambda text: method(index, Query(text)), asked),

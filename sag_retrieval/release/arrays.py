@@ -194,10 +194,10 @@ def _build_arrays(parts: GraphParts) -> dict[str, npt.NDArray[Any]]:
 
 def _texts(rows: Mapping[str, pa.Table], chunk_document: Rows) -> Texts:
     return Texts(
-        headers=rows["chunks"]["header"].to_pylist(),
-        texts=rows["chunks"]["text"].to_pylist(),
+        headers=rows["chunks"]["header"],
+        texts=rows["chunks"]["text"],
         chunk_document=chunk_document,
-        titles=rows["documents"]["title"].to_pylist(),
+        titles=rows["documents"]["title"],
     )
 
 

@@ -1,15 +1,18 @@
 """Full text as arrays: which rows hold a term, and the BM25 score each of them gets for it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import marisa_trie
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from sag_retrieval.release.mapped import Lists, Rows, group, map_array, save_array
+from sag_retrieval.release.mapped import Lists, Rows, Starts, join, map_array, save_array
 from sag_retrieval.text import tokens
 
 SATURATION: Final = 1.5
@@ -18,6 +21,9 @@ LENGTH_SHARE: Final = 0.75
 """BM25's b."""
 
 Floats = npt.NDArray[np.float32]
+Column: TypeAlias = Sequence[str] | pa.Array | pa.ChunkedArray
+_BLOCK: Final = 16_384
+"""Texts that are read together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,14 +98,25 @@ class Vocabulary:
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
 
-    def read(self, texts: Iterable[str]) -> tuple[Rows, npt.NDArray[np.int64]]:
-        """Term numbers of all texts behind one another, and the number of terms of each text."""
-        number, flat, sizes = self.numbers, [], []
-        for text in texts:
-            found = tokens(text)
-            flat.extend([number.setdefault(token, len(number)) for token in found])
-            sizes.append(len(found))
-        return np.array(flat, np.int32), np.array(sizes, np.int64)
+    def read(self, texts: Column) -> tuple[Rows, Starts]:
+        """Term numbers of all texts behind one another, and the number of terms of each text.
+
+        Words repeat, so each distinct stretch between spaces is looked at once: no term reaches over a space.
+        """
+        column = texts if isinstance(texts, pa.Array | pa.ChunkedArray) else pa.array(texts, pa.string())
+        blocks = [self._read(column[start : start + _BLOCK]) for start in range(0, len(column), _BLOCK)]
+        return join((flat for flat, _ in blocks), np.int32), join((sizes for _, sizes in blocks), np.int64)
+
+    def _read(self, texts: pa.Array | pa.ChunkedArray) -> tuple[Rows, Starts]:
+        whole = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+        pieces = pc.ascii_split_whitespace(whole)
+        coded = pieces.flatten().dictionary_encode()
+        number, codes = self.numbers, coded.indices.to_numpy()
+        said = [tokens(piece) for piece in coded.dictionary.to_pylist()]
+        flat = (number.setdefault(token, len(number)) for token in chain.from_iterable(said))
+        terms = Lists(_ends([len(each) for each in said]), np.fromiter(flat, np.int32))
+        _, places = terms.places(codes)
+        return terms.items[places], np.diff(_ends(terms.sizes()[codes])[pieces.offsets.to_numpy()])
 
     def freeze(self, path: Path) -> tuple[Terms, Rows]:
         """Write the dictionary; also the lasting number of each provisional one."""
@@ -118,15 +135,18 @@ def build_postings(terms: Rows, sizes: Sequence[int] | npt.NDArray[np.int64], te
         term_count: One more than the highest term number.
 
     """
-    return postings_of(terms, np.repeat(np.arange(len(sizes), dtype=np.int64), sizes), len(sizes), term_count)
+    return postings_of(terms, _owners(np.asarray(sizes, np.int64)), len(sizes), term_count)
 
 
-def postings_of(terms: Rows, row: npt.NDArray[np.int64], row_count: int, term_count: int) -> Postings:
+def postings_of(terms: Rows, row: Starts, row_count: int, term_count: int) -> Postings:
     """BM25 postings of terms that stand in rows, in any order; a row is a text."""
     lengths = np.bincount(row, minlength=row_count).astype(np.float64)
-    pairs, counts = np.unique(terms.astype(np.int64) * max(1, row_count) + row, return_counts=True)
-    term, row = np.divmod(pairs, max(1, row_count))
-    rows_of, _ = group(term, row, term_count)
+    pairs = terms.astype(np.int64) * max(1, row_count) + row
+    pairs.sort()
+    first = np.flatnonzero(np.diff(pairs, prepend=-1))
+    counts = np.diff(first, append=len(pairs))
+    term, row = np.divmod(pairs[first], max(1, row_count))
+    rows_of = Lists(_ends(np.bincount(term, minlength=term_count)), row.astype(np.int32))
     frequency = rows_of.sizes()
     idf = np.log1p((row_count - frequency + 0.5) / (frequency + 0.5))
     mean = lengths.mean() if row_count and lengths.sum() else 1.0
@@ -135,42 +155,42 @@ def postings_of(terms: Rows, row: npt.NDArray[np.int64], row_count: int, term_co
     return Postings(rows_of, weights.astype(np.float32), idf.astype(np.float32), row_count)
 
 
+def _ends(sizes: npt.ArrayLike) -> Starts:
+    """Where lists of these sizes start and the last one ends."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
 @dataclass(frozen=True, slots=True)
 class Texts:
     """What is indexed: each chunk as its header and its text, each document as its title and its chunks' texts."""
 
-    headers: Sequence[str]
-    texts: Sequence[str]
+    headers: Column
+    texts: Column
     chunk_document: Rows
-    titles: Sequence[str]
+    titles: Column
 
 
 def write_text(folder: Path, texts: Texts) -> None:
     """Write the dictionary of all terms, the postings over chunks and those over whole documents.
 
-    Each text is read once: a header that many chunks share is read once, and a document is the sum of its chunks.
+    Each text is read once: a document is the sum of its chunks.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    chunks, documents = len(texts.texts), len(texts.titles)
     vocabulary = Vocabulary()
-    number = {header: place for place, header in enumerate(dict.fromkeys(texts.headers))}
-    own, sizes = vocabulary.read(texts.texts)
-    header_terms = Lists(*_lists(*vocabulary.read(number)))
-    titles, title_sizes = vocabulary.read(texts.titles)
+    (own, sizes), (over, over_sizes), (titles, title_sizes) = map(
+        vocabulary.read, (texts.texts, texts.headers, texts.titles)
+    )
     _, lasting = vocabulary.freeze(folder / "terms.marisa")
-    chunk = np.repeat(np.arange(chunks, dtype=np.int64), sizes)
-    used = np.fromiter((number[header] for header in texts.headers), np.int32, chunks)
-    over, places = header_terms.places(used)
-    terms = lasting[np.concatenate([own, header_terms.items[places]])]
-    postings_of(terms, np.concatenate([chunk, over]), chunks, len(lasting)).save(folder / "chunks")
-    document = np.repeat(np.arange(documents, dtype=np.int64), title_sizes)
-    row = np.concatenate([texts.chunk_document.astype(np.int64)[chunk], document])
+    chunk = _owners(sizes)
+    terms, row = lasting[np.concatenate([own, over])], np.concatenate([chunk, _owners(over_sizes)])
+    postings_of(terms, row, len(sizes), len(lasting)).save(folder / "chunks")
     terms = lasting[np.concatenate([own, titles])]
-    postings_of(terms, row, documents, len(lasting)).save(folder / "documents")
+    row = np.concatenate([texts.chunk_document.astype(np.int64)[chunk], _owners(title_sizes)])
+    postings_of(terms, row, len(title_sizes), len(lasting)).save(folder / "documents")
 
 
-def _lists(flat: Rows, sizes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], Rows]:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), flat
+def _owners(sizes: Starts) -> Starts:
+    return np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
 
 
 def open_text(folder: Path) -> tuple[Terms, Postings, Postings]:

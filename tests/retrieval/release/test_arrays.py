@@ -190,6 +190,16 @@ def test_postings_score_as_the_formula_says(texts, question):
     assert postings.matrix(terms, rows).sum(axis=0) == pytest.approx(postings.scores(terms), rel=1e-6)
 
 
+@given(st.lists(st.text(st.sampled_from("aé ̈'’\u00a0\u00b4\u2003\n\t绿茶ﬁ"), max_size=12), max_size=4))
+def test_terms_are_read_as_from_each_text_alone(texts):
+    vocabulary = Vocabulary()
+
+    flat, sizes = vocabulary.read(texts)
+
+    terms = np.array(list(vocabulary.numbers), object)[flat]
+    assert [list(own) for own in np.split(terms, np.cumsum(sizes)[:-1])][: len(texts)] == [tokens(t) for t in texts]
+
+
 def test_postings_survive_the_disk(tmp_path):
     vocabulary = Vocabulary()
     postings = build_postings(*vocabulary.read(["tea", "", "tea cup"]), len(vocabulary.numbers))

@@ -13,6 +13,9 @@ _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fff
 _CJK_CHARACTER = re.compile(f"[{_CJK}]")
 _WORD_OR_RUN = re.compile(rf"[{_CJK}]+|(?:(?![{_CJK}])[^\W_])+(?:'(?:(?![{_CJK}])[^\W_])+)?")
 _GAP = re.compile(r"\s+")
+_ACCENTED = re.compile("[\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff]")
+_ACCENT = re.compile("(?<=[a-z])[\u0300-\u036f]+")
+_PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
 _NOT_IN_NAMES = re.compile(r"[^\w%°$€£¥+#&]|_", re.UNICODE)
 
 STOP_WORDS = frozenset(
@@ -39,14 +42,20 @@ def language_of(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Text for comparing: compatibility forms, case and white space made one.
+    """Text for comparing: compatibility forms, case, accents and white space made one.
+
+    Who types `Aschenbrodel` or `Tekeze` means Aschenbrödel and Tekezé.
 
     Example:
-        >>> fold("ＡＢＣ  Straße")
-        'abc strasse'
+        >>> fold("ＡＢＣ  Straße"), fold("Łódź, Œuvre")
+        ('abc strasse', 'lodz, oeuvre')
 
     """
-    return _GAP.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    if _ACCENTED.search(folded):
+        bare = _ACCENT.sub("", unicodedata.normalize("NFD", folded)).translate(_PLAIN)
+        folded = unicodedata.normalize("NFC", bare)
+    return _GAP.sub(" ", folded).strip()
 
 
 @lru_cache(maxsize=65_536)
@@ -58,7 +67,7 @@ def normal_name(name: str) -> str:
 
     Example:
         >>> normal_name("Ｐéter  O'Neil-Smith"), normal_name("苹果 公司（中国）")
-        ('péter oneil smith', '苹果公司中国')
+        ('peter oneil smith', '苹果公司中国')
 
     """
     folded = fold(name).replace("'", "").replace("’", "")

@@ -22,7 +22,7 @@ _WORD = (
 )
 _NOT_CODE = r"(?!(?:st|nd|rd|th|s|km|kg|cm|mm|ml|mg|kw|mw|am|pm|bn|mn)\b)"
 _CODE = rf"(?:[a-z]{{2,}}\d{{2,}}|\d{{2,}}{_NOT_CODE}[a-z]{{2,}})(?![{_LETTER}-])"
-_JOINER = r"(?:of|of\sthe|de|del|der|van|von|da|di|la|le|al|bin|for|for\sthe|&)"
+_JOINER = rf"(?:of|of\sthe|the(?=[ \t][{_UPPER}][a-z])|de|del|der|van|von|da|di|la|le|al|bin|for|for\sthe|&)"
 _NAME = re.compile(
     rf"(?<![{_LETTER}_.@/$'’-])(?:{_CODE}|(?:{_WORD}|(?:[A-Z]\.\s?){{1,3}}{_WORD})"
     rf"(?:(?:[ \t]|[ \t]?\n)(?:{_JOINER}[ \t])?(?:[A-Z]\.(?=\s?[{_UPPER}])|{_WORD})"
@@ -30,7 +30,7 @@ _NAME = re.compile(
     r"(?:,?\s(?:Inc|Ltd|Jr|Sr|Corp|Co)\b\.?)?"
 )
 _LINK = re.compile(r"\s(?:of|for)(?:\sthe)?\s")
-_SPLIT = re.compile(r"['’]s(?=\s|\Z)")
+_SPLIT = re.compile(r"['’]s(?=\s|\Z)|(?<!of)(?<!for)\sthe(?=\s)")
 _UNNAMED = re.compile(r"[A-Z]-[a-z]+|(?:I|You|We|They|He|She|It|That|There|Don|Can|Won|Isn|Didn|Let|What|Who)['’]\w*")
 _FIRST_WORD = re.compile(r"^\S+\s(?:of\s|for\s)?(?:the\s)?")
 _LINKS = ("of", "for", "the", "&", "de", "van")
@@ -157,8 +157,14 @@ def _clean(text: str, run: re.Match[str], sentence_starts: Sequence[int]) -> Ite
 
 
 def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """A run cut at `'s`, and at `of` and `for` behind a name that is whole: `Ada Byron of London University`."""
+    """A run cut at `'s`, and at `of` and `for` behind a name that is whole: `Ada Byron of London University`.
+
+    Also at `the`, but not behind a first name: `William the Silent`.
+    """
     for cut in _SPLIT.finditer(text, start, end):
+        before = text[start : cut.start()].split()
+        if cut.group().endswith("the") and before and before[-1].lower() in lists.FIRST_NAMES:
+            continue
         yield from _unlinked(text, start, cut.start())
         start = cut.end()
     yield from _unlinked(text, start, end)

@@ -1,6 +1,6 @@
 """One key for one thing: keys that differ only in writing, or that a text calls the same, are aligned."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -9,16 +9,25 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_pipeline.steps.alike import EXACT_TYPES, GENERIC_TYPES, bare_names, compact_names, may_be_same
+from sag_pipeline.steps.alike import (
+    EXACT_TYPES,
+    GENERIC_TYPES,
+    bare_names,
+    compact_names,
+    is_telling,
+    may_be_same,
+    title_name,
+)
 from sag_pipeline.steps.neighbours import near_pairs
 from sag_retrieval.errors import SettingsError
 from sag_retrieval.models.protocols import Vectors
+from sag_retrieval.records import TITLE
 
 SAME_NAME, COMPACT_NAME, BARE_NAME = "same name", "compact name", "bare name"
-SAID, EMBEDDING = "said", "embedding"
+TITLE_NAME, SAID, EMBEDDING = "title without its addition", "said", "embedding"
 Flags = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int64]
-_SCORES = {SAME_NAME: 1.0, COMPACT_NAME: 1.0, BARE_NAME: 0.95, SAID: 0.9}
+_SCORES = {SAME_NAME: 1.0, COMPACT_NAME: 1.0, BARE_NAME: 0.95, TITLE_NAME: 0.9, SAID: 0.9}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +92,8 @@ def align_keys(
 ) -> Alignment:
     """Which key stands for which.
 
-    Equal names, then names equal but for spaces, then but for accents, spelling and legal forms; then what
-    documents and models say is the same; then near vectors. Two specific types never become one; a generic
+    Equal names, then names equal but for spaces, then but for spelling and legal forms; then titles without
+    what stands behind them in brackets; then what documents and models say is the same; then near vectors. Two specific types never become one; a generic
     type gives way to the specific one, to the most frequent if there are several. Of equals the most
     frequent stands, then the first by name, then by id. The order of the rows does not matter.
 
@@ -113,6 +122,8 @@ def align_keys(
     ):
         for one, other in _same(keys, folded, allowed, groups):
             groups.join(one, other, reason, _SCORES[reason])
+    for one, other in _named_by_title(keys, groups):
+        groups.join(one, other, TITLE_NAME, _SCORES[TITLE_NAME])
     for one, other in _agreed(keys, said, groups, options.agreement):
         groups.join(one, other, SAID, _SCORES[SAID])
     if vectors is not None:
@@ -195,6 +206,23 @@ def _pairs(keys: KeyColumns, rows: list[int], is_generic: Flags) -> Iterator[tup
         target = rows[0] if is_generic[row] else first_of.setdefault(keys.key_types[row], row)
         if target != row:
             yield target, row
+
+
+def _named_by_title(keys: KeyColumns, groups: _Groups) -> Iterator[tuple[int, int]]:
+    """Titles such as `Ann Lee (chemist)`, each with the key `Ann Lee`, where no other title could mean that name."""
+    rows = [row for row, key_type in enumerate(keys.key_types) if key_type == TITLE]
+    titles = [title_name(keys.values[row]) for row in rows]
+    times = Counter(titles)
+    only = {
+        title: row
+        for title, row in zip(titles, rows, strict=True)
+        if times[title] == 1 and title != keys.names[row] and is_telling(title)
+    }
+    best: dict[str, int] = {}
+    for row, name in enumerate(keys.names if only else ()):
+        if name in only and (name not in best or groups.rank[row] < groups.rank[best[name]]):
+            best[name] = row
+    yield from ((best[name], row) for name, row in only.items() if name in best)
 
 
 def _agreed(

@@ -1,7 +1,6 @@
 """When two names of keys may mean one thing, and when they must stay apart."""
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -9,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_retrieval.text import is_cjk, stem
+from sag_retrieval.text import is_cjk, normal_name, stem
 
 GENERIC_TYPES = frozenset(
     ["title", "topic", "tag", "entity", "other", "concept", "标题", "主题", "标签", "实体", "其他", "概念"]
@@ -38,7 +37,6 @@ _LEGAL = frozenset(
 )
 _LEGAL_ZH = re.compile("(?:股份|责任|集团)*有限(?:责任)?公司$|公司$")
 _PLACE_ZH = re.compile("(?<=..)[市省]$")
-_ACCENT = re.compile("[\u0300-\u036f]")
 _DIGITS = re.compile(r"\d+")
 _SPELLINGS = tuple(
     (re.compile(british), american)
@@ -52,7 +50,7 @@ _SPELLINGS = tuple(
 )
 _MAY_VARY = (
     r"^the | (?:inc|incorporated|ltd|limited|co|corp|corporation|company|plc|llc|gmbh|ag)$|公司$|[市省]$"
-    r"|isation|ise(?:$|[ drs])|our|tre(?:$| )|ae|[\x{00c0}-\x{024f}\x{1e00}-\x{1eff}\x{0300}-\x{036f}]"
+    r"|isation|ise(?:$|[ drs])|our|tre(?:$| )|ae"
 )
 _WEAK = frozenset(["the", "of", "a", "an", "and", "de", "la", "le", "du", "der", "die", "das", "von"])
 _OPPOSITES = tuple(
@@ -75,6 +73,8 @@ _OPPOSITES = tuple(
     )
 )
 _LONG_WORD = 7
+_TELLING = 4
+_ADDITION = re.compile(r"(?<=\S)\s*[(（][^()（）]+[)）]\s*$")
 
 
 def compact_name(name: str) -> str:
@@ -90,12 +90,12 @@ def compact_name(name: str) -> str:
 
 
 def bare_name(name: str, key_type: str) -> str:
-    """A compact name without what varies: accents, articles, British spelling, legal forms, 市 and 省.
+    """A compact name without what varies: articles, British spelling, legal forms, 市 and 省.
 
     Legal forms fall for organisations only, 市 and 省 for places only; never the whole name.
 
     Example:
-        >>> bare_name("the organisation café", "topic"), bare_name("苹果公司", "organisation")
+        >>> bare_name("the organisation cafe", "topic"), bare_name("苹果公司", "organisation")
         ('organizationcafe', '苹果')
 
     """
@@ -110,11 +110,31 @@ def bare_name(name: str, key_type: str) -> str:
     return compact_name(" ".join(found))
 
 
+def title_name(title: str) -> str:
+    """The normal name of a title without what stands behind it in brackets.
+
+    Example:
+        >>> title_name("Ann Lee (chemist)"), title_name("海澜（公司）"), title_name("(untitled)")
+        ('ann lee', '海澜', 'untitled')
+
+    """
+    return normal_name(_ADDITION.sub("", title))
+
+
+def is_telling(name: str) -> bool:
+    """Whether a normal name is long enough to mean one thing wherever it stands: two words, four characters.
+
+    Example:
+        >>> is_telling("ann lee"), is_telling("mercury"), is_telling("海澜潮汐")
+        (True, False, True)
+
+    """
+    return len(name) >= _TELLING if is_cjk(name) else " " in name
+
+
 @lru_cache(maxsize=65_536)
 def spelling(word: str) -> str:
-    """A Latin word without accents and in American spelling."""
-    if not word.isascii():
-        word = unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", word)))
+    """A Latin word in American spelling."""
     if len(word) < 5:  # noqa: PLR2004  four, hour, rise: short words lose their meaning
         return word
     for pattern, american in _SPELLINGS:

@@ -1,29 +1,39 @@
 """Asset `report`: the page that people read."""
 
 import time
+from typing import Any
 
 import dagster as dg
+from pydantic import Field
 
 from sag_pipeline.assets.communities import Clustering
 from sag_pipeline.plots import table
 from sag_pipeline.resources import Workshop
 from sag_retrieval.opened import open_release
-from sag_retrieval.reports.options import ReportOptions
+from sag_retrieval.reports.options import Language, ReportOptions
 
 
 class Reporting(Clustering):
-    """What the report is about and called; empty fields mean everything, and the page's own title."""
+    """What the report is about and called, and how it groups; empty fields mean everything."""
 
-    title: str = ""
-    sql: str = ""
-    period: str = ""
-    language: str = "auto"
-    out: str = ""
+    title: str = Field(default="", description="Title of the page; empty: the kind of page.")
+    language: Language = Field(default="auto", description="Of the page's own words; auto: that of most events.")
+    period: str = Field(
+        default="", description="Only events of this time, such as 2019..2021-06; either end may be open."
+    )
+    where: dict[str, Any] = Field(
+        default={},
+        description="Only these events, by field, such as {language: en, content__contains: Heron, date__gte: '2020'}.",
+    )
+    sql: str = Field(
+        default="",
+        description="Only these events: a SELECT of ids, or a condition such as: language = 'zh' AND date > '2020'.",
+    )
+    out: str = Field(default="", description="Folder for the files; empty: below reports in SAG_HOME.")
 
-    def options(self) -> ReportOptions:  # type: ignore[override]
+    def options(self) -> ReportOptions:
         """The same as options, checked."""
-        cluster = Clustering(**{name: getattr(self, name) for name in Clustering.model_fields}).options()
-        return ReportOptions(title=self.title, language=self.language, cluster=cluster)  # type: ignore[arg-type]
+        return ReportOptions(title=self.title, language=self.language, cluster=self.cluster())
 
 
 @dg.multi_asset(
@@ -44,7 +54,11 @@ def report(config: Reporting, workshop: Workshop) -> dg.MaterializeResult:  # ty
     started = time.perf_counter()
     with open_release(workshop.settings().home) as release:
         made = release.report(
-            config.sql or None, period=config.period, out=config.out or None, options=config.options()
+            config.sql or None,
+            where=config.where or None,
+            period=config.period,
+            out=config.out or None,
+            options=config.options(),
         )
     largest = [{"title": title, "events": events, "new": new} for title, events, new in made.largest]
     return dg.MaterializeResult(

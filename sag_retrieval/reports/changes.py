@@ -21,6 +21,11 @@ class Previous:
     titles: Mapping[str, str]
     members: Mapping[str, frozenset[str]]
 
+    @property
+    def event_ids(self) -> frozenset[str]:
+        """Every event the earlier report had."""
+        return frozenset().union(*self.members.values())
+
     @classmethod
     def of(cls, communities: Communities, event_ids: Sequence[str], release: str) -> "Previous":
         """What a later report needs to know of these communities."""
@@ -36,7 +41,9 @@ class Previous:
 class Change:
     """What became of a community: `new`, `grown`, `shrunk`, `merged`, `split`, `changed` or `gone`.
 
-    `community_id` is today's, or the earlier one's if it is gone. `sources` are titles it came from.
+    `community_id` is today's, or the earlier one's if it is gone. `before` counts the events of the earlier ones
+    it continues, `added` the new events, `removed` those of the earlier ones that it does not have; `sources` are
+    titles it came from.
     """
 
     community_id: str
@@ -46,13 +53,19 @@ class Change:
     added: int
     removed: int
     sources: tuple[str, ...] = ()
+    before: int = 0
+
+    @property
+    def joined(self) -> int:
+        """Events that were in other communities before; for one that continues an earlier one."""
+        return self.size - self.added - (self.before - self.removed) if self.before and self.size else 0
 
 
 def new_events(events: EventTable, previous: Previous | None) -> Flags:
     """Which events the earlier report did not have; none where there was no report."""
     if previous is None:
         return np.zeros(len(events), dtype=bool)
-    before = frozenset().union(*previous.members.values())
+    before = previous.event_ids
     return np.array([event_id not in before for event_id in events.event_ids], dtype=bool)
 
 
@@ -77,7 +90,7 @@ def compare(communities: Sequence[Community], events: EventTable, previous: Prev
     ]
     continued = {old for olds in heirs.values() for old in olds}
     found += [
-        Change(old, previous.titles[old], "gone", 0, 0, len(members))
+        Change(old, previous.titles[old], "gone", 0, 0, len(members), before=len(members))
         for old, members in previous.members.items()
         if old not in continued and len(members) >= _PROPER
     ]
@@ -126,4 +139,5 @@ def _change(
     else:
         status = "split"
         sources = [Counter(home[event] for event in sorted(members) if event in home).most_common(1)[0][0]]
-    return Change(key, title, status, len(members), added, removed, tuple(previous.titles[old] for old in sources))
+    titles = tuple(previous.titles[old] for old in sources)
+    return Change(key, title, status, len(members), added, removed, titles, len(before))

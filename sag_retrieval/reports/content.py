@@ -80,11 +80,12 @@ class Highlight:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """A changed community: the change, its article's number (None: it has none), and its newest event."""
+    """A changed community: the change, in figures too, its article's number (None: it has none), its newest events."""
 
     change: Change
+    told: str
     number: int | None
-    statement: Statement | None
+    statements: tuple[Statement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

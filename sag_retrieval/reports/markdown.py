@@ -29,8 +29,11 @@ def render_preview(content: Content, labels: Labels) -> str:
     """Facts, highlights and changes in at most 2,000 bytes."""
     lines = [f"**{escaped(content.headline)}**", "", *_figures(content), ""]
     lines += [f"{i}. {_heading(each.article, labels)}" for i, each in enumerate(content.highlights, 1)]
-    lines += ["", *([escaped(content.news_sentence)] if content.news_sentence else [])]
-    lines += [f"- {labels.status[each.change.status]}: {escaped(each.change.title)}" for each in content.news[:8]]
+    lines += ["", *([escaped(content.news_sentence), ""] if content.news_sentence else [])]
+    lines += [
+        f"- {labels.status[each.change.status]}: {escaped(each.change.title)} ({escaped(each.told)})"
+        for each in content.news[:8]
+    ]
     text = ""
     for line in lines:
         if len((text + line).encode()) > 1_990:  # noqa: PLR2004  two kilobytes with the last line's end
@@ -69,10 +72,8 @@ def _overview(content: Content, labels: Labels) -> Iterator[str]:
     if content.news_sentence:
         yield from (escaped(content.news_sentence), "")
     for news in content.news:
-        counts = f" +{news.change.added}" if news.change.added else ""
-        counts += f" −{news.change.removed}" if news.change.removed else ""
-        said = f": {_dated(news.statement)}" if news.statement else ""
-        yield f"- **{labels.status[news.change.status]}** {escaped(news.change.title)}{counts}{said}"
+        yield f"- **{labels.status[news.change.status]}** {escaped(news.change.title)} ({escaped(news.told)})"
+        yield from (f"  - {_dated(each)}" for each in news.statements)
     if content.news_left:
         yield from ("", labels.changes_more.format(count=content.news_left, file="`report_changes.parquet`"))
     yield ""

@@ -6,6 +6,7 @@ from typing import Literal
 from sag_retrieval.errors import SettingsError
 
 Method = Literal["leiden", "leiden-modularity", "louvain", "key-type"]
+Language = Literal["auto", "zh", "en"]
 _METHODS = ("leiden", "leiden-modularity", "louvain", "key-type")
 _MOST = 10_000
 
@@ -90,7 +91,7 @@ class ReportOptions:
 
     title: str = ""
     """Empty: the kind of page."""
-    language: Literal["auto", "zh", "en"] = "auto"
+    language: Language = "auto"
     """Of the page's own words; `auto`: that of most events."""
     release: str = ""
     released: str = ""

@@ -4,13 +4,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sag_retrieval.reports.changes import Change
 from sag_retrieval.reports.content import Article, Highlight, News, Statement, TopKey
 from sag_retrieval.reports.draft import Draft
 from sag_retrieval.reports.select import in_time_order
 from sag_retrieval.reports.titles import clean
+from sag_retrieval.reports.wording import Labels
 
 _HIGHLIGHTS = 5
 _NEWS = 20
+_NEWS_EVENTS = 3
+_NEWS_DOCUMENTS = 5
 _TOP_KEYS = 20
 _SINGLES = 100
 _KEY_COMMUNITIES = 4
@@ -25,29 +29,58 @@ def highlights(draft: Draft, articles: Sequence[Article]) -> tuple[Highlight, ..
 
 
 def news_sentence(draft: Draft) -> str:
-    """Why there are no changes to tell, or nothing."""
-    if draft.previous is None:
-        return draft.labels.first_report
-    if not draft.changes and not draft.is_new.any():
-        return draft.labels.nothing_new.format(release=draft.previous.release)
-    return ""
+    """Why there are no changes to tell; else how many events are new since when, in which documents, and gone."""
+    labels, previous = draft.labels, draft.previous
+    if previous is None:
+        return labels.first_report
+    gone = len(previous.event_ids.difference(draft.events.event_ids))
+    if not draft.changes and not draft.is_new.any() and not gone:
+        return labels.nothing_new.format(release=previous.release)
+    told = labels.news_since.format(release=previous.release)
+    told += _news_counted(draft) if draft.is_new.any() else labels.news_no_events
+    return told + (labels.news_gone.format(gone=labels.counted(labels.event_count, gone)) if gone else "") + labels.stop
+
+
+def _news_counted(draft: Draft) -> str:
+    labels = draft.labels
+    documents = dict.fromkeys(draft.events.document[draft.is_new].tolist())
+    titles = [f"“{clean(draft.events.documents.titles[row])}”" for row in documents]
+    named = labels.comma.join(titles[:_NEWS_DOCUMENTS]) + (" …" if len(titles) > _NEWS_DOCUMENTS else "")
+    return labels.news_events.format(
+        new=labels.counted(labels.new_events, int(draft.is_new.sum())),
+        documents=labels.counted(labels.document_count, len(titles)),
+        titles=named,
+    )
 
 
 def news(draft: Draft) -> tuple[News, ...]:
-    """The changed communities, those with most new events first, each with its newest event."""
+    """The changed communities, those with most new events first, each with its newest events."""
     return tuple(_news(draft, place) for place in range(min(len(draft.changes), _NEWS)))
 
 
 def _news(draft: Draft, place: int) -> News:
     change = draft.changes[place]
-    number = draft.numbers.get(change.community_id)
+    number, told = draft.numbers.get(change.community_id), _told(change, draft.labels)
     if number is None or not change.added:
-        return News(change, number, None)
+        return News(change, told, number)
     members = draft.ranked[number - 1].members
     fresh = members[draft.is_new[members]]
-    dated = [row for row in in_time_order(draft.events, fresh).tolist() if draft.events.dates[row]]
-    newest = dated[-1] if dated else int(fresh[0])
-    return News(change, number, draft.state(newest, draft.labels.whats_new))
+    ordered = in_time_order(draft.events, fresh).tolist()
+    newest = [row for row in ordered if draft.events.dates[row]][-_NEWS_EVENTS:] or ordered[:_NEWS_EVENTS]
+    return News(change, told, number, tuple(draft.state(row, draft.labels.whats_new) for row in reversed(newest)))
+
+
+def _told(change: Change, labels: Labels) -> str:
+    """Events before and now, new ones, those from elsewhere, and where it comes from."""
+    was = f"{change.before:,} → " if change.before not in (0, change.size) else ""
+    sources = labels.comma.join(f"“{title}”" for title in change.sources)
+    parts = [
+        was + labels.counted(labels.event_count, change.size),
+        labels.new_count.format(count=f"{change.added:,}") if change.added else "",
+        labels.change_joined.format(count=f"{change.joined:,}") if change.joined else "",
+        labels.change_from.format(titles=sources) if change.status in ("merged", "split") else "",
+    ]
+    return " · ".join(filter(None, parts))
 
 
 def top_keys(draft: Draft) -> tuple[TopKey, ...]:

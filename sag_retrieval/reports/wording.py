@@ -35,6 +35,7 @@ class Labels:
     document_count: str
     community_count: str
     new_count: str
+    new_events: str
     map_how: str
     map_help: str
     map_legend_new: str
@@ -69,6 +70,12 @@ class Labels:
     approximate: str
     first_report: str
     nothing_new: str
+    news_since: str
+    news_events: str
+    news_no_events: str
+    news_gone: str
+    change_joined: str
+    change_from: str
     changes_more: str
     status: Mapping[str, str]
     empty: str

@@ -32,6 +32,7 @@ EN = Labels(
     document_count="{count} documents",
     community_count="{count} communities",
     new_count="{count} new",
+    new_events="{count} new events",
     map_how=(
         "Each circle is a community: its area stands for its events. Each dot is an event: "
         "the nearer the centre, the more typical. Lines join communities that share keys or meaning; "
@@ -79,6 +80,12 @@ EN = Labels(
     approximate="approximate",
     first_report="This is the first report: there is no earlier release to compare with.",
     nothing_new="Nothing has changed since {release}.",
+    news_since="Since release {release}: ",
+    news_events="{new} in {documents}, {titles}",
+    news_no_events="no new events, but other communities",
+    news_gone="; gone: {gone}",
+    change_joined="{count} from other communities",
+    change_from="from {titles}",
     changes_more="{count} further communities have changed; see {file}.",
     status=MappingProxyType(
         {

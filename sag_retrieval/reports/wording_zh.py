@@ -32,6 +32,7 @@ ZH = Labels(
     document_count="{count} 篇文档",
     community_count="{count} 个社区",
     new_count="新增 {count} 个",
+    new_events="新增 {count} 个事件",
     map_how=(
         "每个圆是一个社区，面积表示事件数；每个点是一个事件，越靠近圆心越有代表性。"
         "连线表示两个社区共享属性或含义相近，越粗联系越强；相连的社区彼此靠近，位置本身没有含义。"
@@ -72,6 +73,12 @@ ZH = Labels(
     approximate="近似",
     first_report="这是第一份报告，没有可比较的上一版本。",
     nothing_new="自 {release} 以来没有变化。",
+    news_since="与版本 {release} 相比，",
+    news_events="{new}，来自 {documents}：{titles}",
+    news_no_events="没有新事件，社区有变化",
+    news_gone="；消失 {gone}",
+    change_joined="从其他社区转入 {count} 个",
+    change_from="来自{titles}",
     changes_more="另有 {count} 个社区有变化，见 {file}。",
     status=MappingProxyType(
         {

@@ -17,6 +17,7 @@ from sag_retrieval.search.ranking import Stopwatch, best_rows, rank_by
 from sag_retrieval.search.reading import Likeness, Reading, read_query
 from sag_retrieval.search.weights import min_max
 from sag_retrieval.text import STOP_WORDS, is_cjk, words
+from sag_retrieval.think_on_graph.method import SEARCH as GRAPH_SEARCH
 from sag_retrieval.think_on_graph.method import walk_release
 from sag_retrieval.think_on_graph.options import GraphOptions
 from sag_retrieval.think_on_graph.release_graph import graph_of
@@ -64,8 +65,9 @@ class HybridOptions:
         return self.dense_weight
 
 
-SEARCH: Final = HybridOptions(keyword_boost=0.0, graph=GraphOptions(use_multi_hop=True, relevance="events"))
-"""As a way to search of its own: keywords lose on questions of many words, and the graph may go further."""
+SEARCH: Final = HybridOptions(keyword_boost=0.0, graph=replace(GRAPH_SEARCH, scale="rank"))
+"""As a way to search of its own: keywords lose on questions of many words; the graph is walked as by itself, and each
+document it reaches counts by its place."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,9 +168,11 @@ def hybrid_method(
     def rank(index: Index, query: Query) -> Ranking:
         watch = Stopwatch()
         reading = watch("read", lambda: read_query(index, query))
-        boost, trace = watch("graph", lambda: _graph_boost(index, reading, options, chat, home))
-        raw = watch("text", lambda: _raw_scores(index, reading, boost, options))
         share = options.dense_share(query.text)
+        text = watch("text", lambda: _text_scores(index, reading))
+        boost, trace = watch("graph", lambda: _graph_boost(index, reading, options, _one_score(text), chat, home))
+        boosted = replace(text, kg=boost[index.arrays.chunk_document])
+        raw = watch("keywords", lambda: _with_keywords(index, reading, boosted, options))
         fusion = watch("fuse", lambda: fuse(raw, options, share=share, top_k=query.top_k))
         ranking = rank_by(fusion.final, query.top_k, raw.allowed, fusion.parts(), watch.seconds)
         return replace(ranking, trace=trace)
@@ -177,14 +181,19 @@ def hybrid_method(
 
 
 def _graph_boost(
-    index: Index, reading: Reading, options: HybridOptions, chat: ChatModel | None, home: Path | None
+    index: Index,
+    reading: Reading,
+    options: HybridOptions,
+    text: Floats,
+    chat: ChatModel | None,
+    home: Path | None,
 ) -> tuple[Floats, dict[str, Any]]:
     """Shape (documents,): what each document's chunks get, and how it came about."""
     boost = np.zeros(index.arrays.document_count)
     if options.kg_boost <= 0:
         return boost, {}
     try:
-        found = walk_release(index, reading, options.graph, chat, home)
+        found = walk_release(index, reading, options.graph, text, chat=chat, home=home)
     except Exception as error:  # noqa: BLE001  a boost is never worth a failed search
         _log.warning("no boost by the graph: %s", error)
         return boost, {"graph": {"failures": [str(error)]}}
@@ -193,17 +202,25 @@ def _graph_boost(
     return boost, {"graph": debug_record(graph_of(index, home).graph, reading.query.text, found, options.graph)}
 
 
-def _raw_scores(index: Index, reading: Reading, boost: Floats, options: HybridOptions) -> RawScores:
+def _text_scores(index: Index, reading: Reading) -> RawScores:
+    """BM25 and cosine of all chunks, nothing else yet."""
     allowed = reading.query.allowed.chunks if reading.query.allowed else None
     bm25 = index.arrays.chunk_text.scores(reading.terms)
     dense = Likeness(index.arrays.vectors["chunks"], reading.vector).all()
-    kg = boost[index.arrays.chunk_document]
-    raw = RawScores(bm25, dense, np.zeros(len(bm25)), kg, allowed)
+    return RawScores(bm25, dense, np.zeros(len(bm25)), np.zeros(len(bm25)), allowed)
+
+
+def _one_score(raw: RawScores) -> Floats:
+    """Mean of scaled BM25 and cosine."""
+    return 0.5 * min_max(raw.bm25, raw.allowed) + 0.5 * min_max(raw.dense, raw.allowed)
+
+
+def _with_keywords(index: Index, reading: Reading, raw: RawScores, options: HybridOptions) -> RawScores:
     wanted = keywords(reading.query.text, options.keyword_length)
     if not wanted or not options.keyword_boost:
         return raw
     share = options.dense_share(reading.query.text)
-    best = best_rows(fuse(raw, options, share=share, top_k=_READ).final, _READ, allowed)
-    overlap = np.zeros(len(bm25))
+    best = best_rows(fuse(raw, options, share=share, top_k=_READ).final, _READ, raw.allowed)
+    overlap = np.zeros(len(raw.bm25))
     overlap[best] = keyword_overlap(wanted, index.rows["chunks"]["text"].take(best).to_pylist())
     return replace(raw, keyword=overlap)

@@ -15,8 +15,6 @@ SHOWN: Final = 20
 """Paths that a judge is shown at once."""
 
 Edges = npt.NDArray[np.int64]
-Relevance = Callable[[Edges], Floats]
-"""Edges → how relevant each is to the question, at least 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +32,10 @@ class Beam:
         return self.entities[-1]
 
 
+Relevance = Callable[[Beam, Edges], Floats]
+"""Edges that would continue a path → how relevant each is to the question, at least 0."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class WordRelevance:
     """`0.45 · J(question, relation) + 0.45 · J(question, target) + 0.10 · J(question, source)`.
@@ -45,8 +47,8 @@ class WordRelevance:
     entities: Overlap
     relations: Overlap
 
-    def __call__(self, edges: Edges) -> Floats:
-        """Shape (edges,), in [0, 1]."""
+    def __call__(self, _path: Beam, edges: Edges) -> Floats:
+        """Shape (edges,), in [0, 1]; whatever the path."""
         graph = self.graph
         likeness: Floats = (
             0.45 * self.relations.of(graph.relation[edges >> 1])
@@ -77,7 +79,7 @@ def expand(
         edges = edges[~np.isin(graph.target(edges), beam.entities)]
         if allowed is not None:
             edges = edges[allowed[edges >> 1]]
-        weight = relevance(edges)
+        weight = relevance(beam, edges)
         edges, weight = edges[weight > 0], weight[weight > 0]
         owner = np.full(len(edges), number, np.int32)
         parts.append((owner, edges, weight, beam.score + DECAY ** (hop - 1) * weight))

@@ -149,6 +149,11 @@ class KnowledgeGraph:
             entities_named=Lists.open(folder / "named"),
         )
 
+    def named(self, name: str) -> Rows:
+        """Entities of exactly this folded name."""
+        number = self.trie.get(name)
+        return self.entities_named.of(number) if number is not None else np.zeros(0, np.int32)
+
     def mentioned(self, text: str) -> Rows:
         """Entities whose name stands in the text, longest names first, ties by row.
 

@@ -8,18 +8,17 @@ import numpy as np
 
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.index import Index
-from sag_retrieval.release.vectors import EXACT_ROWS, SparseVectors
 from sag_retrieval.search.method import Flags, Floats, Method, Query, Ranking
 from sag_retrieval.search.ranking import Stopwatch, rank_by
 from sag_retrieval.search.reading import Likeness, Reading, read_query
 from sag_retrieval.search.weights import min_max
-from sag_retrieval.think_on_graph.beams import Edges, Relevance
+from sag_retrieval.think_on_graph.hints import hints_of
 from sag_retrieval.think_on_graph.options import GraphOptions
 from sag_retrieval.think_on_graph.release_graph import ReleaseGraph, graph_of
 from sag_retrieval.think_on_graph.retriever import Walk, debug_record, walk
 
-SEARCH: Final = GraphOptions(use_multi_hop=True, relevance="events", beam_width=20)
-"""As a way to search of its own: wider, always more than one hop, edges by the likeness of their events too."""
+SEARCH: Final = GraphOptions(use_multi_hop=True, max_hops=3, beam_width=20, seeds="linked", relevance="news")
+"""As a way to search of its own: wider and farther, from linked entities, along edges that say something new."""
 
 _BESIDE_EVIDENCE: Final = 0.5
 _TEXT: Final = 0.1
@@ -45,9 +44,9 @@ def think_on_graph_method(
     def rank(index: Index, query: Query) -> Ranking:
         watch = Stopwatch()
         reading = watch("read", lambda: read_query(index, query))
-        found = watch("walk", lambda: walk_release(index, reading, options, chat, home))
-        known = graph_of(index, home)
         text = watch("text", lambda: text_scores(index, reading))
+        found = watch("walk", lambda: walk_release(index, reading, options, text, chat=chat, home=home))
+        known = graph_of(index, home)
         graph, is_evidence = _chunk_scores(index, known, found)
         scores = graph * np.where(is_evidence, 1.0, _BESIDE_EVIDENCE * text) + _TEXT * text
         allowed = query.allowed.chunks if query.allowed else None
@@ -62,16 +61,17 @@ def walk_release(
     index: Index,
     reading: Reading,
     options: GraphOptions,
+    text: Floats,
+    *,
     chat: ChatModel | None = None,
     home: Path | None = None,
 ) -> Walk:
-    """The walk over a release's triples, those of allowed events alone."""
+    """The walk over a release's triples, those of allowed events alone; `text` are scores of all chunks in [0, 1]."""
     known = graph_of(index, home)
     query = reading.query
     allowed = query.allowed.events[known.event] if query.allowed else None
-    likeness = _event_likeness(index, known, reading) if options.relevance == "events" else None
-    text = " ".join([query.text, *query.keys])
-    return walk(known.graph, text, options, chat=chat, likeness=likeness, allowed=allowed)
+    hints = hints_of(index, known, reading, options, text)
+    return walk(known.graph, " ".join([query.text, *query.keys]), options, chat=chat, hints=hints, allowed=allowed)
 
 
 def text_scores(index: Index, reading: Reading) -> Floats:
@@ -80,19 +80,6 @@ def text_scores(index: Index, reading: Reading) -> Floats:
     cosine = Likeness(index.arrays.vectors["chunks"], reading.vector).all()
     bm25 = index.arrays.chunk_text.scores(reading.terms)
     return 0.5 * min_max(bm25, allowed) + 0.5 * min_max(cosine, allowed)
-
-
-def _event_likeness(index: Index, known: ReleaseGraph, reading: Reading) -> Relevance:
-    """An edge is as relevant as the event that says it is like the question."""
-    vectors = index.arrays.vectors["events"]
-    events = Likeness(vectors, reading.vector)
-    if isinstance(vectors, SparseVectors) or vectors.row_count <= EXACT_ROWS:
-        events.all()
-
-    def likeness(edges: Edges) -> Floats:
-        return np.maximum(events.of(known.event[edges >> 1]), 0.0)
-
-    return likeness
 
 
 def _chunk_scores(index: Index, known: ReleaseGraph, found: Walk) -> tuple[Floats, Flags]:

@@ -18,15 +18,24 @@ class GraphOptions:
     """Let the language model prune paths and score documents, where there is one."""
     use_multi_hop: bool | None = None
     """More than one hop: True, False, or None to read it off the question's wording."""
-    relevance: Literal["words", "events"] = "words"
-    """What makes an edge relevant: shared words alone, or also the likeness of the event that says it."""
+    seeds: Literal["words", "linked"] = "words"
+    """Where a walk starts: entities named or alike in words; or those of names, aliases and the best passages."""
+    relevance: Literal["words", "events", "news"] = "words"
+    """What makes an edge relevant: shared words alone; also the likeness of the event that says it; or also what its
+    passage answers that the path has not."""
+    scale: Literal["range", "rank"] = "range"
+    """How path scores of documents come to [0, 1]: by least and greatest, or by place, which keeps the later ones apart
+    from those not reached."""
     stop_when_enough: bool = False
     """Ask the language model after each hop whether the paths suffice."""
     language: str | None = None
     """Language of the prompts; None: the question's."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers out of bounds."""
+        """Refuse numbers out of bounds and unknown choices."""
+        for name, known in _CHOICES.items():
+            if getattr(self, name) not in known:
+                raise SettingsError(f"{name}={getattr(self, name)!r} is none of {', '.join(known)}")
         for field in fields(self):
             bounds = _BOUNDS.get(field.name)
             value = getattr(self, field.name)
@@ -35,3 +44,4 @@ class GraphOptions:
 
 
 _BOUNDS: Final = {"max_hops": (0, 6), "beam_width": (1, 100), "top_docs": (1, 10_000), "max_seeds": (1, 100)}
+_CHOICES: Final = {"seeds": ("words", "linked"), "relevance": ("words", "events", "news"), "scale": ("range", "rank")}

@@ -58,6 +58,19 @@ def scale(scores: Scores) -> dict[int, float]:
     return {d: float(np.clip((score - low) / (high - low), 0.0, 1.0)) for d, score in above.items()}
 
 
+def scale_by_rank(scores: Scores) -> dict[int, float]:
+    """Scores above 0 as `1 − p / 2n`: the p-th best of n, from 0; ties in order.
+
+    Path scores have no upper bound, and one document of many paths leaves all others near 0.
+
+    Source:
+        docs/algorithm.md §think-on-graph.9
+
+    """
+    best = sorted((document for document, score in scores.items() if score > 0), key=lambda d: -scores[d])
+    return {document: 1 - place / (2 * len(best)) for place, document in enumerate(best)}
+
+
 def evidence(beams: Sequence[Beam], graph: KnowledgeGraph, most: int = 10) -> dict[int, list[int]]:
     """For each document the triples of its edges on the beams, each once, in the order of the beams."""
     found: dict[int, list[int]] = {}

@@ -1,8 +1,8 @@
 """Think-on-Graph: from a question over entities and paths to the documents that say them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,16 @@ class GraphDocument:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Hints:
+    """What is known beside the triples: other entities to start from, and a second opinion on edges."""
+
+    seeds: tuple[Seed, ...] = ()
+    """In place of those that words give, unless empty."""
+    refine: Callable[[Beam, Edges, Floats], Floats] | None = None
+    """From a path, edges that would continue it and their relevance by words to their relevance."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Walk:
     """All that was seen on the way from a question to documents."""
 
@@ -54,13 +64,16 @@ class Walk:
     failures: tuple[str, ...] = ()
 
 
+NO_HINTS: Final = Hints()
+
+
 def walk(
     graph: KnowledgeGraph,
     query: str,
     options: GraphOptions,
     *,
     chat: ChatModel | None = None,
-    likeness: Relevance | None = None,
+    hints: Hints = NO_HINTS,
     allowed: npt.NDArray[np.bool_] | None = None,
 ) -> Walk:
     """Documents for a question, best first, ties in the order reached; none where no path is found.
@@ -72,7 +85,7 @@ def walk(
         query: The question.
         options: Bounds of the walk.
         chat: Judge of paths and documents; None: the heuristic decides.
-        likeness: A second opinion on edges; the higher relevance counts.
+        hints: What is known beside the triples.
         allowed: Shape (triples,): which triples may be used; None: all.
 
     Source:
@@ -83,9 +96,9 @@ def walk(
     overlap = graph.entities.jaccard(asked)
     by_words = WordRelevance(graph, overlap, graph.relations.jaccard(asked))
     judge = _judge(chat, query, options)
-    seeds = tuple(find_seeds(graph, query, overlap, options.max_seeds))
+    seeds = hints.seeds or tuple(find_seeds(graph, query, overlap, options.max_seeds))
     hops = options.max_hops if _goes_on(options, query) else min(1, options.max_hops)
-    search = _Search(graph, options, _higher(by_words, likeness), judge, allowed)
+    search = _Search(graph, options, _refined(by_words, hints), judge, allowed)
     found = search.walk(seeds, hops)
     if judge is None:
         return found
@@ -104,14 +117,9 @@ def _goes_on(options: GraphOptions, query: str) -> bool:
     return asks_many_hops(query) if options.use_multi_hop is None else options.use_multi_hop
 
 
-def _higher(one: Relevance, other: Relevance | None) -> Relevance:
-    if other is None:
-        return one
-
-    def higher(edges: Edges) -> Floats:
-        return np.maximum(one(edges), other(edges))
-
-    return higher
+def _refined(by_words: Relevance, hints: Hints) -> Relevance:
+    refine = hints.refine
+    return (lambda path, edges: refine(path, edges, by_words(path, edges))) if refine else by_words
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,15 +181,22 @@ class _Search:
         by_paths = reasoning.score_by_paths(self.graph, beams)
         if self.judge is None or not by_paths:
             return by_paths, "heuristic"
-        shown = reasoning.paths_through([beam for beam in beams if beam.edges][:MOST_BEAMS], self.graph)
+        shown = reasoning.paths_through(self._best_paths(beams), self.graph)
         best = sorted(shown, key=lambda document: (-by_paths[document], document))[:MOST_DOCUMENTS]
         judged = self.judge.score({document: shown[document] for document in best})
         if not judged:
             return by_paths, "heuristic"
         return reasoning.combine(best, judged, by_paths), "llm"
 
+    def _best_paths(self, beams: Sequence[Beam]) -> list[Beam]:
+        """The beams a judge reads documents from, in the order they were kept: late hops have the highest scores."""
+        walked = [beam for beam in beams if beam.edges]
+        best = sorted(range(len(walked)), key=lambda place: -walked[place].score)[:MOST_BEAMS]
+        return [walked[place] for place in sorted(best)]
+
     def documents(self, beams: list[Beam], raw: dict[int, float], mode: Mode) -> tuple[GraphDocument, ...]:
-        scores = reasoning.scale(raw)
+        by_rank = self.options.scale == "rank" and mode == "heuristic"
+        scores = reasoning.scale_by_rank(raw) if by_rank else reasoning.scale(raw)
         best = sorted(scores, key=lambda document: -scores[document])[: self.options.top_docs]
         by_score = sorted(beams, key=lambda beam: -beam.score)
         triples, paths = reasoning.evidence(by_score, self.graph), reasoning.paths_to(by_score, self.graph)

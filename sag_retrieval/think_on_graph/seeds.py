@@ -34,7 +34,7 @@ def find_seeds(graph: KnowledgeGraph, query: str, overlap: Overlap, count: int) 
 
     """
     named = graph.mentioned(query)[:count]
-    seeds = {int(row): min(1.0, 0.35 + 0.02 * len(graph.entities.texts[row])) for row in named}
+    seeds = {int(row): name_score(graph, row) for row in named}
     if len(seeds) >= count:
         return list(seeds.items())
     sharing = overlap.above_zero()
@@ -43,6 +43,11 @@ def find_seeds(graph: KnowledgeGraph, query: str, overlap: Overlap, count: int) 
         row, score = int(sharing[place]), 0.8 * float(likeness[place])
         seeds[row] = max(seeds.get(row, 0.0), score)
     return list(seeds.items())
+
+
+def name_score(graph: KnowledgeGraph, row: int) -> float:
+    """What a named entity scores: the longer its name, the less likely by chance."""
+    return min(1.0, 0.35 + 0.02 * len(graph.entities.texts[row]))
 
 
 def asks_many_hops(query: str) -> bool:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sag_retrieval.errors import SettingsError
 from sag_retrieval.text import words
-from sag_retrieval.think_on_graph import GraphOptions, asks_many_hops, build_graph, walk
+from sag_retrieval.think_on_graph import GraphOptions, Hints, asks_many_hops, build_graph, walk
 from sag_retrieval.think_on_graph.graph import read_names
 
 NAMES = ["Acme", "Bolt Labs", "Coil", "苹果公司", "乔布斯", "Delta Air", "Echo", "Air"]
@@ -133,9 +133,9 @@ def test_an_arrow_points_as_its_triple_does():
 
 def test_an_edge_without_shared_words_is_walked_where_its_event_is_like_the_question():
     graph = a_graph([(0, 1, 1, 10), (0, 1, 2, 20)])
-    likeness = lambda edges: np.where(edges // 2 == 1, 0.5, 0.0)  # noqa: E731  two values in a test
+    hints = Hints(refine=lambda _path, edges, by_words: np.maximum(by_words, np.where(edges // 2 == 1, 0.5, 0.0)))
 
-    assert [d.document for d in walk(graph, "Acme?", GraphOptions(), likeness=likeness).documents] == [20, 10]
+    assert [d.document for d in walk(graph, "Acme?", GraphOptions(), hints=hints).documents] == [20, 10]
 
 
 @pytest.mark.parametrize(

@@ -92,10 +92,10 @@ def align_keys(
 ) -> Alignment:
     """Which key stands for which.
 
-    Equal names, then names equal but for spaces, then but for spelling and legal forms; then titles without
-    what stands behind them in brackets; then what documents and models say is the same; then near vectors. Two specific types never become one; a generic
-    type gives way to the specific one, to the most frequent if there are several. Of equals the most
-    frequent stands, then the first by name, then by id. The order of the rows does not matter.
+    Equal names, then names equal but for spaces, then but for spelling and legal forms; then titles without what
+    stands behind them in brackets; then what documents and models say is the same; then near vectors. Two specific
+    types never become one; a generic type gives way to the specific one, to the most frequent if there are several.
+    Of equals the most frequent stands, then the first by name, then by id. The order of the rows does not matter.
 
     Args:
         keys: Text keys, each id once.
@@ -120,12 +120,9 @@ def align_keys(
         (COMPACT_NAME, compact, is_loose),
         (BARE_NAME, bare_names(names, keys.key_types, compact), is_loose),
     ):
-        for one, other in _same(keys, folded, allowed, groups):
-            groups.join(one, other, reason, _SCORES[reason])
-    for one, other in _named_by_title(keys, groups):
-        groups.join(one, other, TITLE_NAME, _SCORES[TITLE_NAME])
-    for one, other in _agreed(keys, said, groups, options.agreement):
-        groups.join(one, other, SAID, _SCORES[SAID])
+        groups.join_all(_same(keys, folded, allowed, groups), reason)
+    groups.join_all(_named_by_title(keys, groups), TITLE_NAME)
+    groups.join_all(_agreed(keys, said, groups, options.agreement), SAID)
     if vectors is not None:
         rows = np.flatnonzero(is_loose).tolist()
         for one, other, score in near_pairs(keys.names, keys.key_types, vectors, rows, options.similarity_bound):
@@ -151,6 +148,11 @@ class _Groups:
             parent[row] = parent[parent[row]]
             row = parent[row]
         return row
+
+    def join_all(self, pairs: Iterable[tuple[int, int]], reason: str) -> None:
+        """Join pairs for one reason, with its score."""
+        for one, other in pairs:
+            self.join(one, other, reason, _SCORES[reason])
 
     def join(self, one: int, other: int, reason: str, score: float) -> None:
         """Make two groups one, unless they have two specific types."""

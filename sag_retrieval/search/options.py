@@ -55,12 +55,20 @@ class SearchOptions:
     damping: float = 0.7
     key_share: float | None = 0.8
     """Share of the restart that goes to keys; None: by weight alone."""
+    key_trust: float = 0.75
+    """Power of the best seed key's weight by which PageRank counts; 0: it always counts in full."""
     text_share: float = 0.25
     """What text similarity adds to PageRank, before it adapts to documents; 0: nothing."""
     document_context: float = 0.5
     """Weight of the whole document's BM25 in the text route of a chunk of a long document."""
     neighbour_context: float = 0.2
     """Weight of the better of the two neighbouring chunks in the text route."""
+
+    # documents that the query names
+    named_floor: float = 0.5
+    """Least score, as a share of the best, of the best chunk about a thing that the query names; 0: none."""
+    named_documents: int = 2
+    """Names that more documents are about lift nothing."""
 
     # the bridge
     bridge_strength: float = 2.0
@@ -98,6 +106,7 @@ _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "text_count": _COUNT,
     "coverage_pool": (1, 1000),
     "bridge_documents": (0, 1_000_000),
+    "named_documents": (1, 1_000_000),
     "bridge_starts": (1, 100),
     "bridge_starts_per_document": (1, 100),
     "hops": (1, 4),
@@ -107,6 +116,7 @@ _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "final_threshold": _SHARE,
     "damping": (0.0, 0.99),
     "key_share": _SHARE,
+    "named_floor": _SHARE,
     "bridge_floor": _SHARE,
     "bridge_doubt": _SHARE,
 } | {
@@ -117,6 +127,7 @@ _BOUNDS: Final[dict[str, tuple[float, float]]] = {
         "seed_idf",
         "back_idf",
         "similarity_share",
+        "key_trust",
         "text_share",
         "document_context",
         "neighbour_context",
@@ -140,9 +151,11 @@ SAG_LITERAL: Final = SearchOptions(
     graph="candidates",
     damping=0.85,
     key_share=None,
+    key_trust=0.0,
     text_share=0.0,
     document_context=0.0,
     neighbour_context=0.0,
+    named_floor=0.0,
     bridge_strength=0.0,
     coverage=0.0,
 )

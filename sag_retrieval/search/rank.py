@@ -13,6 +13,7 @@ from sag_retrieval.search.context import TextRoute, read_texts
 from sag_retrieval.search.coverage import cover
 from sag_retrieval.search.expand import WeightedKeys
 from sag_retrieval.search.method import Floats, Rows
+from sag_retrieval.search.named import lift_named
 from sag_retrieval.search.options import SearchOptions
 from sag_retrieval.search.pagerank import SMALL_GRAPH, Seeds, power, push
 from sag_retrieval.search.reading import Reading
@@ -32,8 +33,8 @@ class Scores:
     candidates: Rows
 
 
-def rank(index: Index, reading: Reading, keys: WeightedKeys, options: SearchOptions) -> Scores:
-    """Score every chunk.
+def rank(index: Index, reading: Reading, keys: WeightedKeys, trust: float, options: SearchOptions) -> Scores:
+    """Score every chunk; `trust` is how much the walk from the keys counts beside the text, in [0, 1].
 
     Source:
         docs/algorithm.md §search.10 to §search.14.
@@ -45,11 +46,21 @@ def rank(index: Index, reading: Reading, keys: WeightedKeys, options: SearchOpti
     pagerank = _pagerank(arrays, keys, candidates, initial, options)
     if reading.query.allowed is not None:
         pagerank = np.where(reading.query.allowed.chunks, pagerank, 0)
-    pagerank = pagerank / (pagerank.max(initial=0) or 1)
+    pagerank = trust * pagerank / (pagerank.max(initial=0) or 1)
     text = text_weight(arrays, keys, route, options) * route.in_context
     final = pagerank + text
-    scores = Scores(final / (final.max(initial=0) or 1), pagerank, text, np.zeros(len(text)), route, None, candidates)
+    final = lift_named(arrays, reading, final / (final.max(initial=0) or 1), options)
+    scores = Scores(final, pagerank, text, np.zeros(len(text)), route, None, candidates)
     return _covered(arrays, reading, _bridged(arrays, reading, scores, options), options)
+
+
+def key_trust(seeds: WeightedKeys, power: float) -> float:
+    """`(highest weight of a seed key)^power`: 1 where the query names a rare key, little where keys are just like it.
+
+    PageRank is divided by its maximum, so that a walk from keys that have nothing to do with the query would count
+    like any other. 1 for power 0. Source: docs/algorithm.md §search.12.
+    """
+    return float(min(1.0, seeds.weights.max(initial=0.0)) ** power)
 
 
 def weigh_candidates(

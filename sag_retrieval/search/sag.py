@@ -5,7 +5,7 @@ from sag_retrieval.search.expand import expand
 from sag_retrieval.search.hops import hop_on
 from sag_retrieval.search.method import Method, Query, Ranking
 from sag_retrieval.search.options import SearchOptions
-from sag_retrieval.search.rank import rank
+from sag_retrieval.search.rank import key_trust, rank
 from sag_retrieval.search.ranking import Stopwatch
 from sag_retrieval.search.reading import read_query
 from sag_retrieval.search.trace import Search, make_ranking
@@ -34,5 +34,6 @@ def search(index: Index, query: Query, options: SearchOptions) -> Ranking:
     reading = watch("read", lambda: read_query(index, query))
     expansion = watch("expand", lambda: expand(index, reading, options))
     hops = watch("hop", lambda: hop_on(index, reading, expansion.keys, options))
-    scores = watch("rank", lambda: rank(index, reading, hops[-1], options))
+    trust = key_trust(expansion.seeds, options.key_trust)
+    scores = watch("rank", lambda: rank(index, reading, hops[-1], trust, options))
     return make_ranking(Search(index, reading, expansion, hops, scores), watch.seconds)

@@ -66,7 +66,7 @@ def test_stage_three_gives_the_worked_initial_weights_and_ranks(index, reading):
 
     route = read_texts(index, reading, OPTIONS)
     candidates, initial = weigh_candidates(index.arrays, reading, route, keys, OPTIONS)
-    scores = rank(index, reading, keys, OPTIONS)
+    scores = rank(index, reading, keys, 1.0, OPTIONS)
 
     assert candidates.tolist() == [0, 1, 2]
     assert initial == pytest.approx([1.33451161, 0.95444851, 0.28891987])

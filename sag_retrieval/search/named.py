@@ -1,0 +1,44 @@
+"""Documents that the query names: whoever writes a title out wants to see what bears it."""
+
+import numpy as np
+
+from sag_retrieval.release.arrays import Arrays
+from sag_retrieval.search.method import Flags, Floats, Rows
+from sag_retrieval.search.options import SearchOptions
+from sag_retrieval.search.reading import Reading
+
+
+def lift_named(arrays: Arrays, reading: Reading, scores: Floats, options: SearchOptions) -> Floats:
+    """Scores in which the best chunk about each thing the query names is at least at the floor.
+
+    Of a question about two things, the better known one fills the first places otherwise.
+
+    Args:
+        arrays: The graph.
+        reading: Of the query.
+        scores: Shape (chunks,), in [0, 1].
+        options: The floor, and how many documents may be about the thing.
+
+    Source:
+        docs/algorithm.md §search.13.
+
+    """
+    if options.named_floor <= 0:
+        return scores
+    allowed = reading.query.allowed.chunks if reading.query.allowed else None
+    lifted = scores.copy()
+    for _, keys in reading.mentions:
+        chunks = chunks_about(arrays, keys, allowed)
+        if 0 < len(np.unique(arrays.chunk_document[chunks])) <= options.named_documents:
+            best = chunks[np.argmax(scores[chunks])]
+            lifted[best] = max(lifted[best], options.named_floor)
+    return lifted
+
+
+def chunks_about(arrays: Arrays, keys: Rows, allowed: Flags | None = None) -> Rows:
+    """The allowed chunks whose main key is one of some keys; ascending for one key."""
+    keys = keys[arrays.is_main_key[keys]]
+    owner, place = arrays.key_chunks.places(keys)
+    chunks: Rows = arrays.key_chunks.items[place]
+    is_about = arrays.chunk_main_key[chunks] == keys[owner]
+    return chunks[is_about if allowed is None else is_about & allowed[chunks]]

@@ -1,0 +1,78 @@
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sag_retrieval.search.expand import WeightedKeys
+from sag_retrieval.search.method import Query
+from sag_retrieval.search.named import chunks_about, lift_named
+from sag_retrieval.search.options import SAG
+from sag_retrieval.search.rank import key_trust
+from sag_retrieval.search.reading import read_query
+from tests.retrieval.search.conftest import Doc
+
+
+def lifted(index, question, scores, **changes):
+    return lift_named(index.arrays, read_query(index, Query(question)), scores, replace(SAG, **changes))
+
+
+def row_of(index, title):
+    return index.rows["documents"]["title"].to_pylist().index(title)
+
+
+def test_each_thing_that_the_query_names_is_lifted_to_the_floor(corpus):
+    scores = np.full(corpus.arrays.chunk_count, 0.1)
+
+    found = lifted(corpus, "Is Hank Snow older than 云南农业公司?", scores)
+
+    assert np.flatnonzero(found == SAG.named_floor).tolist() == sorted(
+        [row_of(corpus, "Hank Snow"), row_of(corpus, "云南农业公司")]
+    )
+
+
+def test_of_a_long_document_only_the_best_chunk_is_lifted(long_corpus):
+    scores = np.linspace(0.1, 0.2, long_corpus.arrays.chunk_count)
+
+    found = lifted(long_corpus, "What did Birch Bank sell?", scores)
+
+    (best,) = np.flatnonzero(found != scores)
+    about = chunks_about(long_corpus.arrays, long_corpus.arrays.mentions.exact("Birch Bank"))
+    assert best == about.max()
+
+
+def test_a_name_that_too_many_documents_bear_lifts_nothing(build):
+    index = build([Doc("Springfield", [[(f"Springfield lies in state {n}.", [])]]) for n in range(3)])
+    scores = np.full(3, 0.1)
+
+    assert lifted(index, "Where is Springfield?", scores, named_documents=2).tolist() == [0.1] * 3
+    assert lifted(index, "Where is Springfield?", scores, named_documents=3).max() == SAG.named_floor
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=8, max_size=8), st.floats(0, 1))
+def test_no_score_falls_and_none_rises_over_the_floor(corpus, scores, floor):
+    before = np.array(scores)
+
+    after = lifted(corpus, "Hank Snow or Hello Love?", before, named_floor=floor)
+
+    assert np.all(after >= before)
+    assert np.all((after == before) | (after == floor))
+
+
+def seeds(*weights):
+    return WeightedKeys(np.arange(len(weights), dtype=np.int32), np.array(weights), np.zeros(len(weights), np.int32))
+
+
+@given(st.lists(st.floats(0, 1), max_size=5), st.floats(0.1, 4))
+def test_trust_grows_with_the_best_seed_and_is_a_share(weights, power):
+    found = key_trust(seeds(*weights), power)
+
+    assert 0 <= found <= 1
+    assert key_trust(seeds(*weights, 1.0), power) == 1
+    assert found <= key_trust(seeds(*weights, 0.5), power)
+
+
+def test_without_seeds_the_walk_counts_nothing_unless_it_always_counts():
+    assert key_trust(seeds(), 0.75) == 0
+    assert key_trust(seeds(), 0) == 1

@@ -41,4 +41,4 @@ def chunks_about(arrays: Arrays, keys: Rows, allowed: Flags | None = None) -> Ro
     owner, place = arrays.key_chunks.places(keys)
     chunks: Rows = arrays.key_chunks.items[place]
     is_about = arrays.chunk_main_key[chunks] == keys[owner]
-    return chunks[is_about if allowed is None else is_about & allowed[chunks]]
+    return np.asarray(chunks[is_about if allowed is None else is_about & allowed[chunks]])

@@ -11,20 +11,21 @@ from typing import Any
 
 import lancedb
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from lancedb.index import FTS, BTree, IvfSq
 
-from sag_pipeline.store.vectors import VectorIds
+from sag_pipeline.publish.calibrate import calibrate
+from sag_pipeline.store.vectors import VectorIds, fixed, raw
 from sag_retrieval.release.vectors import EXACT_ROWS, DenseVectors, VectorSet
 
 _BLOCK = 50_000
 _CHANGED_AT_MOST = 0.2
 """With more rows changed than this share, writing anew is faster than merging, and keeps the index good."""
+_UNINDEXED_AT_MOST = 0.05
+"""Rows that no index has are scanned beside it; with more than this share the indexes take them in."""
 _IDS_A_DELETE = 2_000
-_RECALL_GOAL = 0.95
-_QUESTIONS = 64
-_PROBES = (20, 50, 100, 200, 400, 800)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class LanceSource:
 
     name: str
     ids: pa.ChunkedArray
-    texts: list[str]
+    texts: pa.ChunkedArray
     text_hashes: VectorIds
     vectors: VectorSet | None
 
@@ -51,7 +52,11 @@ def write_lance(folder: Path, source: LanceSource, previous: Path | None) -> Map
         shutil.rmtree(home, ignore_errors=True)
         table = lancedb.connect(folder).create_table(source.name, _batches(source, None), schema=_schema(source))
         _build_indexes(table, source)
-    return _calibrate(lancedb.connect(folder).open_table(source.name), source)
+    vectors = source.vectors
+    if not isinstance(vectors, DenseVectors) or len(source.ids) <= EXACT_ROWS:
+        return {"kind": "none", "rows": len(source.ids)}
+    table = lancedb.connect(folder).open_table(source.name)
+    return {"kind": "IVF_SQ", "rows": len(source.ids), **calibrate(table, source.ids, vectors)}
 
 
 def _schema(source: LanceSource) -> pa.Schema:
@@ -65,18 +70,18 @@ def _schema(source: LanceSource) -> pa.Schema:
     return pa.schema(fields)
 
 
-def _batches(source: LanceSource, chosen: np.ndarray[Any, Any] | None) -> Iterator[pa.RecordBatch]:
-    rows = np.arange(len(source.texts)) if chosen is None else chosen
+def _batches(source: LanceSource, chosen: npt.NDArray[Any] | None) -> Iterator[pa.RecordBatch]:
+    """The chosen rows, or all of them, a block at a time."""
+    rows = np.arange(len(source.ids)) if chosen is None else chosen
     schema = _schema(source)
     if not len(rows):
         yield pa.RecordBatch.from_pylist([], schema=schema)
     for start in range(0, len(rows), _BLOCK):
         block = rows[start : start + _BLOCK]
-        hashes = np.ascontiguousarray(source.text_hashes[block])
         columns: list[Any] = [
             source.ids.take(pa.array(block)).combine_chunks(),
-            pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(block), [None, pa.py_buffer(hashes.tobytes())]),
-            pa.array([source.texts[row] for row in block], pa.string()),
+            fixed(source.text_hashes[block]),
+            source.texts.take(pa.array(block)).combine_chunks(),
         ]
         if isinstance(source.vectors, DenseVectors):
             flat = pa.array(np.ascontiguousarray(source.vectors.take(block.astype(np.int32))).ravel())
@@ -85,75 +90,43 @@ def _batches(source: LanceSource, chosen: np.ndarray[Any, Any] | None) -> Iterat
 
 
 def _merge(before: Path, home: Path, source: LanceSource) -> bool:
-    """Link the older table and merge what differs; False where a table written anew is better."""
+    """Link the older table and put in what differs; False where a table written anew is better."""
     old = lancedb.connect(before.parent).open_table(source.name)
-    if old.schema.names != _schema(source).names or not old.count_rows():
+    if old.schema != _schema(source) or not old.count_rows() or not len(source.ids):
         return False
     known = old.search().select(["id", "text_hash"]).limit(old.count_rows()).to_arrow()
-    gone = known["id"].filter(pc.invert(pc.is_in(known["id"], source.ids.combine_chunks())))
-    place = pc.index_in(source.ids, known["id"].combine_chunks())
-    old_hash = known["text_hash"].combine_chunks().take(place.combine_chunks())
-    fresh = np.array([h or b"" for h in old_hash.to_pylist()], "S16") != source.text_hashes
-    chosen = np.flatnonzero(fresh)
-    if len(chosen) + len(gone) > _CHANGED_AT_MOST * max(1, len(source.texts)):
+    place = np.asarray(pc.fill_null(pc.index_in(known["id"], source.ids.combine_chunks()), -1))
+    is_same = (place >= 0) & (raw(known["text_hash"].combine_chunks()) == source.text_hashes[place])
+    fresh = np.ones(len(source.ids), np.bool_)
+    fresh[place[is_same]] = False
+    chosen, gone = np.flatnonzero(fresh), known["id"].filter(pa.array(~is_same))
+    if len(chosen) + len(gone) > _CHANGED_AT_MOST * max(1, len(source.ids)):
         return False
     shutil.copytree(before, home, copy_function=os.link)
     table = lancedb.connect(home.parent).open_table(source.name)
-    if len(chosen):
-        rows = pa.RecordBatchReader.from_batches(_schema(source), _batches(source, chosen))
-        table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all().execute(rows)
     for start in range(0, len(gone), _IDS_A_DELETE):
         quoted = ", ".join(f"'{i}'" for i in gone[start : start + _IDS_A_DELETE].to_pylist())
         table.delete(f"id IN ({quoted})")
-    if len(chosen) or len(gone):
-        with (
-            warnings.catch_warnings()
-        ):  # other readers of older versions: there are none, the copy is not published yet
-            warnings.filterwarnings("ignore", message="optimize\\(cleanup_older_than=0\\)", category=UserWarning)
-            table.optimize(cleanup_older_than=timedelta(0))
+    if len(chosen):
+        table.add(pa.RecordBatchReader.from_batches(_schema(source), _batches(source, chosen)))
+    _take_in(table)
     return True
 
 
-def _build_indexes(table: Any, source: LanceSource) -> None:  # noqa: ANN401  lancedb ships no types
-    if not source.texts:
+def _take_in(table: Any) -> None:  # noqa: ANN401  lancedb ships no types
+    """Bring the indexes up to date once enough rows stand beside them: it costs a third of building them."""
+    outside = max((index.num_unindexed_rows for index in table.list_indices()), default=0)
+    if outside <= _UNINDEXED_AT_MOST * table.count_rows():
+        return
+    with warnings.catch_warnings():  # other readers of older versions: there are none, the copy is not published yet
+        warnings.filterwarnings("ignore", message="optimize\\(cleanup_older_than=0\\)", category=UserWarning)
+        table.optimize(cleanup_older_than=timedelta(0))
+
+
+def _build_indexes(table: Any, source: LanceSource) -> None:  # noqa: ANN401
+    if not len(source.ids):
         return
     table.create_index("id", config=BTree())
     table.create_index("text", config=FTS(base_tokenizer="icu", with_position=False))
-    if isinstance(source.vectors, DenseVectors) and len(source.texts) > EXACT_ROWS:
+    if isinstance(source.vectors, DenseVectors) and len(source.ids) > EXACT_ROWS:
         table.create_index("vector", config=IvfSq(distance_type="cosine"))
-
-
-def _calibrate(table: Any, source: LanceSource) -> Mapping[str, Any]:  # noqa: ANN401
-    """Probes that reach the recall goal on sampled rows, measured against the exact scan."""
-    vectors = source.vectors
-    if not isinstance(vectors, DenseVectors) or len(source.texts) <= EXACT_ROWS:
-        return {"kind": "none", "rows": len(source.texts)}
-    rows = np.linspace(0, len(source.texts) - 1, _QUESTIONS).astype(np.int32)
-    questions = np.asarray(vectors.take(rows))
-    ids = np.array(source.ids.to_pylist())
-    truth = [set(ids[vectors.top(q, 50)[0]]) for q in questions]
-    recall, probes = 0.0, _PROBES[0]
-    for probes in _PROBES:
-        found = [
-            set(
-                table.search(q)
-                .distance_type("cosine")
-                .nprobes(probes)
-                .refine_factor(3)
-                .select(["id", "_distance"])
-                .limit(50)
-                .to_arrow()["id"]
-                .to_pylist()
-            )
-            for q in questions
-        ]
-        recall = sum(len(f & t) / max(1, len(t)) for f, t in zip(found, truth, strict=True)) / len(truth)
-        if recall >= _RECALL_GOAL:
-            break
-    return {
-        "kind": "IVF_SQ",
-        "rows": len(ids),
-        "nprobes": probes,
-        "refine_factor": 3,
-        "recall_at_50": round(recall, 4),
-    }

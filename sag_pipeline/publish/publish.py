@@ -9,13 +9,14 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sag_pipeline.publish.checks import Check, check_release
 from sag_pipeline.publish.lance import LanceSource, write_lance
 from sag_pipeline.publish.relational import build_tables, read_rows
 from sag_pipeline.store.ledger import WHOLE, Entry
 from sag_pipeline.store.store import Store
-from sag_pipeline.store.vectors import VectorStore, vector_ids
+from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import graph_parts, write_arrays
 from sag_retrieval.release.files import Manifest, Releases
@@ -27,6 +28,7 @@ _PUBLISH_VERSION = "1"
 _MAPPED = ("documents", "sections", "chunks", "events", "keys", "event_keys", "chunk_keys", "key_aliases", "triples")
 """Tables that readers also hold as Arrow rows."""
 _BLOCK_BYTES = 400_000_000
+_HASHED_TOGETHER = 65_536
 _DRAFT = ".draft-"
 
 
@@ -155,7 +157,7 @@ def _write_vectors(
     rows_a_block = max(1, _BLOCK_BYTES // (4 * embedding.embedder.dimension))
     for name, id_column in (("chunks", "chunk_id"), ("events", "event_id"), ("keys", "key_id")):
         texts = embedded_texts(name, tables[name])
-        hashes = vector_ids(texts)
+        hashes = _hashes(texts)
         blocks = embedding.vectors.blocks(hashes, rows_a_block)
         write_vectors(folder, name, blocks, (len(texts), embedding.embedder.dimension))
         opened = open_vectors(folder)[name]
@@ -164,10 +166,15 @@ def _write_vectors(
     return index
 
 
-def embedded_texts(table: str, rows: pa.Table) -> list[str]:
+def embedded_texts(table: str, rows: pa.Table) -> pa.ChunkedArray:
     """The text of each row that is embedded, as its record says; empty for keys that are not text."""
     if table == "keys":
-        return [value or "" for value in rows["value_string"].to_pylist()]
+        return pc.fill_null(rows["value_string"], "")
     before, mark, own = ("header", "\n", "text") if table == "chunks" else ("title", ": ", "content")
-    pairs = zip(rows[before].to_pylist(), rows[own].to_pylist(), strict=True)
-    return [f"{first}{mark}{second}" if first else second for first, second in pairs]
+    first = rows[before]
+    return pc.if_else(pc.equal(first, ""), rows[own], pc.binary_join_element_wise(first, rows[own], mark))
+
+
+def _hashes(texts: pa.ChunkedArray) -> VectorIds:
+    blocks = (texts[start : start + _HASHED_TOGETHER] for start in range(0, len(texts), _HASHED_TOGETHER))
+    return vector_ids(text for block in blocks for text in block.to_pylist())

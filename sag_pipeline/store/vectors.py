@@ -1,13 +1,13 @@
 """Vectors by what they are of: each distinct text is embedded once by an embedder, whoever shares the text."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from scipy.sparse import csr_array, issparse, vstack
 
@@ -17,12 +17,23 @@ from sag_retrieval.models.protocols import Vectors
 
 VectorIds = npt.NDArray[np.bytes_]
 """Shape (texts,), 16 bytes each: hashes of the embedded texts."""
+Places = npt.NDArray[np.int64]
 
 
-def vector_ids(texts: Sequence[str]) -> VectorIds:
+def vector_ids(texts: Iterable[str]) -> VectorIds:
     """Hash of each text."""
-    digests = [blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
-    return np.array(digests, dtype="S16")
+    digests = (blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts)
+    return np.frombuffer(b"".join(digests), "S16")
+
+
+def fixed(ids: VectorIds) -> pa.FixedSizeBinaryArray:
+    """Ids as a column."""
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(ids), [None, pa.py_buffer(ids.tobytes())])
+
+
+def raw(column: pa.FixedSizeBinaryArray) -> VectorIds:
+    """The ids of a column without nulls."""
+    return np.frombuffer(column.buffers()[1], dtype="S16", count=len(column), offset=16 * column.offset)
 
 
 class VectorStore:
@@ -64,30 +75,34 @@ class VectorStore:
         write_durably(_to_rows(ids, vectors), self._folder / f"{name}.parquet", packed=False)
 
     def blocks(self, ids: VectorIds, rows_a_block: int) -> Iterator[tuple[npt.NDArray[np.int32], Vectors]]:
-        """Vectors of the texts, in order, with their numbers: ascending, texts without a vector left out.
+        """Vectors of the texts with their numbers, each number once; texts without a vector are left out.
 
-        Memory: one block and one part at a time.
+        Sparse ones come in order, a block at a time. Dense ones come as they lie in the parts, so that each part is
+        read once whatever the order of the texts. Memory: one block and one part at a time.
         """
-        places = _Places.of([_ids(pq.read_table(path, columns=["vector_id"])) for path in self._paths()])
-        for start in range(0, len(ids), rows_a_block):
-            found, parts, positions = places.find(ids[start : start + rows_a_block])
-            if len(found):
-                yield (found + start).astype(np.int32), self._take(parts, positions)
+        paths = self._paths()
+        found, parts, positions = _find([_ids(pq.read_table(path, columns=["vector_id"])) for path in paths], ids)
+        if not len(found):
+            return
+        if "indices" in pq.read_schema(paths[0]).names:
+            for start in range(0, len(ids), rows_a_block):
+                inside = slice(*np.searchsorted(found, [start, start + rows_a_block]))
+                if inside.start < inside.stop:
+                    pieces = [
+                        (rows, csr_array(piece)) for rows, piece in self._pieces(parts[inside], positions[inside])
+                    ]
+                    order = np.argsort(np.concatenate([rows for rows, _ in pieces]), kind="stable")
+                    yield found[inside], csr_array(vstack([piece for _, piece in pieces], format="csr"))[order]
+        else:
+            for rows, piece in self._pieces(parts, positions):
+                yield found[rows], piece
 
-    def _take(self, parts: npt.NDArray[np.int64], positions: npt.NDArray[np.int64]) -> Vectors:
+    def _pieces(self, parts: Places, positions: Places) -> Iterator[tuple[Places, Vectors]]:
+        """Vectors by part: the places in the arguments that each part serves, ascending, and their vectors."""
         paths, order = self._paths(), np.argsort(parts, kind="stable")
         numbers, first = np.unique(parts[order], return_index=True)
-        groups = zip(numbers, np.split(order, first[1:]), strict=True)
-        pieces = ((rows, self._from_rows(pq.read_table(paths[part]))[positions[rows]]) for part, rows in groups)
-        rows, piece = next(pieces)
-        if isinstance(piece, csr_array):
-            found = [piece, *(csr_array(more) for _, more in pieces)]
-            return csr_array(vstack(found, format="csr"))[np.argsort(order, kind="stable")]
-        out = np.empty((len(order), self._dimension), np.float32)
-        out[rows] = np.asarray(piece)
-        for rows, piece in pieces:  # one part in memory besides the block
-            out[rows] = np.asarray(piece)
-        return out
+        for part, rows in zip(numbers, np.split(order, first[1:]), strict=True):
+            yield rows, self._from_rows(pq.read_table(paths[part]))[positions[rows]]
 
     def purge(self, keep: VectorIds) -> int:
         """Drop the vectors of texts that are not kept (sorted ids); how many went."""
@@ -107,47 +122,29 @@ class VectorStore:
     def _from_rows(self, rows: pa.Table) -> Vectors:
         values = rows["values"].combine_chunks()
         if "indices" not in rows.column_names:
-            raw = np.frombuffer(values.buffers()[1], "<f4", len(values) * self._dimension)
-            return raw.reshape(len(rows), self._dimension)
+            flat = np.frombuffer(values.buffers()[1], "<f4", len(values) * self._dimension)
+            return flat.reshape(len(rows), self._dimension)
         indices = rows["indices"].combine_chunks().flatten().to_numpy().astype(np.int32)
         starts = values.offsets.to_numpy()
         return csr_array((values.flatten().to_numpy(), indices, starts - starts[0]), shape=(len(rows), self._dimension))
 
 
-@dataclass(frozen=True, slots=True)
-class _Places:
-    """Where the vector of each text lies, by sorted id."""
-
-    ids: VectorIds
-    part: npt.NDArray[np.int64]
-    position: npt.NDArray[np.int64]
-
-    @classmethod
-    def of(cls, parts: Sequence[VectorIds]) -> "_Places":
-        if not parts:
-            return cls(np.empty(0, "S16"), np.empty(0, np.int64), np.empty(0, np.int64))
-        ids, first = np.unique(np.concatenate(parts), return_index=True)
-        part = np.repeat(np.arange(len(parts)), [len(p) for p in parts])
-        position = np.concatenate([np.arange(len(p)) for p in parts])
-        return cls(ids, part[first], position[first])
-
-    def find(self, wanted: VectorIds) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Numbers of the wanted ids that are there, and the part and position of each."""
-        if not len(self.ids):
-            return np.empty(0, np.intp), self.part, self.position
-        at = np.minimum(np.searchsorted(self.ids, wanted), len(self.ids) - 1)
-        found = np.flatnonzero(self.ids[at] == wanted)
-        return found, self.part[at[found]], self.position[at[found]]
+def _find(parts: Sequence[VectorIds], wanted: VectorIds) -> tuple[npt.NDArray[np.int32], Places, Places]:
+    """Numbers of the wanted ids that are there, ascending, and the part and position of each."""
+    starts = np.cumsum([0, *(len(part) for part in parts)])
+    known = fixed(np.concatenate([np.empty(0, "S16"), *parts]))
+    at = np.asarray(pc.fill_null(pc.index_in(fixed(wanted), known), -1)).astype(np.int64)
+    found = np.flatnonzero(at >= 0)
+    part = np.searchsorted(starts, at[found], side="right") - 1
+    return found.astype(np.int32), part, at[found] - starts[part]
 
 
 def _ids(rows: pa.Table) -> VectorIds:
-    column = rows["vector_id"].combine_chunks()
-    raw = np.frombuffer(column.buffers()[1], dtype="S16", count=len(column), offset=16 * column.offset)
-    return raw.copy()
+    return raw(rows["vector_id"].combine_chunks()).copy()
 
 
 def _to_rows(ids: VectorIds, vectors: Vectors) -> pa.Table:
-    key = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(ids), [None, pa.py_buffer(ids.tobytes())])
+    key = fixed(ids)
     if isinstance(vectors, csr_array):
         offsets = pa.array(vectors.indptr, pa.int32())
         return pa.table(
@@ -157,11 +154,11 @@ def _to_rows(ids: VectorIds, vectors: Vectors) -> pa.Table:
                 "values": pa.ListArray.from_arrays(offsets, pa.array(vectors.data.astype(np.float32))),
             }
         )
-    raw = np.ascontiguousarray(vectors, dtype="<f4")
-    width = pa.binary(4 * raw.shape[1])  # ten times faster to read than a list of floats
+    flat = np.ascontiguousarray(vectors, dtype="<f4")
+    width = pa.binary(4 * flat.shape[1])  # ten times faster to read than a list of floats
     return pa.table(
         {
             "vector_id": key,
-            "values": pa.FixedSizeBinaryArray.from_buffers(width, len(raw), [None, pa.py_buffer(raw)]),
+            "values": pa.FixedSizeBinaryArray.from_buffers(width, len(flat), [None, pa.py_buffer(flat)]),
         }
     )

@@ -160,7 +160,7 @@ class SparseVectors:
 def write_vectors(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[int, int]) -> None:
     """Write a table's vectors block by block: the first block says whether they are dense or sparse.
 
-    Blocks come in ascending row order; rows that no block names get no vector. Memory: one block at a time.
+    Sparse blocks come in ascending row order; rows that no block names get no vector. Memory: one block at a time.
 
     Raises:
         ReleaseError: If a block has another number of columns than `shape` says.
@@ -177,11 +177,12 @@ def write_vectors(folder: Path, name: str, blocks: Iterable[Block], shape: tuple
 
 def write_dense(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[int, int]) -> None:
     """Write `<name>.dense.npy`: one row a row of the table, zeros where there is no vector."""
-    matrix = np.lib.format.open_memmap(folder / f"{name}.dense.npy", "w+", np.float32, shape)
+    path = folder / f"{name}.dense.npy"
+    np.lib.format.open_memmap(path, "w+", np.float32, shape)
     for rows, vectors in blocks:
         _check_width(name, vectors, shape)
+        matrix = np.lib.format.open_memmap(path, "r+")  # anew, or what was written would count as memory in use
         matrix[np.asarray(rows, np.int64)] = vectors
-    matrix.flush()
 
 
 def write_sparse(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[int, int]) -> None:

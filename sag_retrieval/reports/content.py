@@ -197,6 +197,8 @@ class Content:
     highlights: tuple[Highlight, ...] = ()
     news_sentence: str = ""
     news: tuple[News, ...] = ()
+    regrouped: tuple[News, ...] = ()
+    """Communities that changed without a new event."""
     news_left: int = 0
     themes: tuple[Theme, ...] = ()
     map: Map | None = None

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from sag_retrieval.reports.citations import Source
-from sag_retrieval.reports.content import Article, Content, Statement
+from sag_retrieval.reports.content import Article, Content, News, Statement
 from sag_retrieval.reports.wording import Labels
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~^$])")
@@ -32,7 +32,7 @@ def render_preview(content: Content, labels: Labels) -> str:
     lines += ["", *([escaped(content.news_sentence), ""] if content.news_sentence else [])]
     lines += [
         f"- {labels.status[each.change.status]}: {escaped(each.change.title)} ({escaped(each.told)})"
-        for each in content.news[:8]
+        for each in (*content.news, *content.regrouped)[:8]
     ]
     text = ""
     for line in lines:
@@ -71,12 +71,19 @@ def _overview(content: Content, labels: Labels) -> Iterator[str]:
     yield from (f"## {labels.whats_new}", "")
     if content.news_sentence:
         yield from (escaped(content.news_sentence), "")
-    for news in content.news:
-        yield f"- **{labels.status[news.change.status]}** {escaped(news.change.title)} ({escaped(news.told)})"
-        yield from (f"  - {_dated(each)}" for each in news.statements)
+    yield from _changed(content.news, labels)
+    if content.regrouped:
+        yield from ("", labels.news_regrouped.format(count=len(content.regrouped)), "")
+        yield from _changed(content.regrouped, labels)
     if content.news_left:
         yield from ("", labels.changes_more.format(count=content.news_left, file="`report_changes.parquet`"))
     yield ""
+
+
+def _changed(news: Sequence[News], labels: Labels) -> Iterator[str]:
+    for each in news:
+        yield f"- **{labels.status[each.change.status]}** {escaped(each.change.title)} ({escaped(each.told)})"
+        yield from (f"  - {_dated(said)}" for said in each.statements)
 
 
 def _heading(article: Article, labels: Labels) -> str:

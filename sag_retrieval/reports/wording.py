@@ -74,6 +74,7 @@ class Labels:
     news_events: str
     news_no_events: str
     news_gone: str
+    news_regrouped: str
     change_joined: str
     change_from: str
     changes_more: str

@@ -84,6 +84,7 @@ EN = Labels(
     news_events="{new} in {documents}, {titles}",
     news_no_events="no new events, but other communities",
     news_gone="; gone: {gone}",
+    news_regrouped="Changed without new events: {count}",
     change_joined="{count} from other communities",
     change_from="from {titles}",
     changes_more="{count} further communities have changed; see {file}.",

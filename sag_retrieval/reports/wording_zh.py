@@ -77,6 +77,7 @@ ZH = Labels(
     news_events="{new}，来自 {documents}：{titles}",
     news_no_events="没有新事件，社区有变化",
     news_gone="；消失 {gone}",
+    news_regrouped="没有新事件但有变化的社区：{count} 个",
     change_joined="从其他社区转入 {count} 个",
     change_from="来自{titles}",
     changes_more="另有 {count} 个社区有变化，见 {file}。",

@@ -67,3 +67,22 @@ def test_new_events_are_those_the_last_report_did_not_have(towns):
 
     assert new_events(events, previous(events, {"a": [0, 1]})).sum() == len(events) - 2
     assert new_events(events, None).sum() == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "joined"),
+    [
+        ({"a": [0, 1, 2], "b": [3, 4, 5, 6]}, [0, 1, 2, 3, 8], 1),
+        ({"a": [0, 1, 2]}, [0, 1, 2, 3], 0),
+        ({"a": [0, 1, 2], "b": [3, 4, 5]}, [0, 1, 2, 3, 4, 5], 0),
+        ({"a": [0, 1, 2, 3], "b": [4, 5, 6]}, [0, 1, 2, 4], 1),
+    ],
+)
+def test_events_that_came_from_other_communities_are_counted_apart_from_new_ones(towns, before, now, joined):
+    events = towns()
+
+    found = compare([community(events, now)], events, previous(events, before))
+
+    change = next(each for each in found if each.status != "gone")
+    assert change.joined == joined
+    assert change.size == change.before - change.removed + change.added + change.joined

@@ -187,6 +187,29 @@ def test_a_second_report_says_what_is_new(towns, tmp_path):
     assert {date[:7] for date in new["date"].to_pylist()} == {"2024-05", "2024-06"}
 
 
+def test_a_second_report_names_the_documents_of_new_events_and_counts_the_gone(towns, tmp_path):
+    written(towns(languages=("zh",), months=4), tmp_path / "first")
+    previous = read_previous(tmp_path / "first")
+
+    _, page = written(towns(languages=("zh",), months=4, first_month=3), tmp_path / "second", previous)
+
+    told = "与版本 r0123 相比，新增 12 个事件，来自 2 篇文档：“News zh-2024-05”、“News zh-2024-06”；消失 12 个事件。"
+    assert told in page.text
+
+
+def test_communities_that_changed_without_new_events_come_after_the_others(towns, tmp_path):
+    events = towns()
+    communities = build_communities(events)
+    ids = list(events.event_ids)
+    previous = Previous(release="r0122", titles={"a": "All"}, members={"a": frozenset(ids)})
+
+    _, page = written(events, tmp_path, previous, communities=communities)
+
+    assert "Since release r0122: no new events, but other communities." in page.text
+    proper = sum(len(each.members) >= 3 for each in communities.at(0))
+    assert f"Changed without new events: {proper + 1}" in page.text  # these have split off, and the old one is gone
+
+
 def test_an_unchanged_release_says_so(towns, tmp_path):
     events = towns()
     communities = build_communities(events)

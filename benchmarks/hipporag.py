@@ -19,7 +19,7 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 
 sys.path.insert(0, str(Path(__file__).parent))
-from quality import CUTS, Outcome, gold_chunks, ingested
+from judging import CUTS, Outcome, gold_chunks, ingested
 from sets import SETS, Question
 
 from sag_retrieval import Release

@@ -51,6 +51,7 @@ def _passages(name: str, kind: str = "") -> QuestionSet:
     questions = [
         Question(row.qid, row.question, str(getattr(row, kind)) if kind else "all", tuple(row.gold_doc_ids))
         for row in read(f"{name}.questions").itertuples()
+        if row.question.strip()
     ]
     return QuestionSet(lines, questions)
 
@@ -153,6 +154,7 @@ SETS: Final[dict[str, Callable[[], QuestionSet]]] = {
     "musique-rules": lambda: _passages("musique_train", "hops"),
     "2wiki": lambda: _passages("twowiki"),
     "hotpot": lambda: _passages("sag_test_hotpot10"),
+    "cmrc": lambda: _passages("cmrc2018_trial"),
     "dragonball-zh": lambda: dragonball("zh"),
     "dragonball-en": lambda: dragonball("en"),
     "locomo": locomo,

@@ -1,0 +1,137 @@
+"""What a method reaches on a set of questions: recall of gold, and evidence within what a reader is shown."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from sets import Question, QuestionSet, write_source
+
+from sag_retrieval import Release, open_release
+from sag_retrieval.release.index import Index
+from sag_retrieval.search.context import read_texts
+from sag_retrieval.search.method import Query, Ranking
+from sag_retrieval.search.options import SAG
+from sag_retrieval.search.ranking import rank_by
+from sag_retrieval.search.reading import read_query
+from sag_retrieval.search.result import Hit, hydrate
+
+CUTS = (2, 5, 10)
+DEPTH = 60
+BUDGET = 3000
+BOTH = "bm25+dense"
+"""Half BM25, half cosine, each scaled to [0, 1] for the question: what `sag` starts from, and a baseline."""
+
+Ask = Callable[[str], Sequence[Hit]]
+
+
+@dataclass
+class Outcome:
+    """What one method reached on one set, per question."""
+
+    recall: dict[int, dict[str, float]] = field(default_factory=lambda: {cut: {} for cut in CUTS})
+    all_gold: dict[str, float] = field(default_factory=dict)
+    in_budget: dict[str, float] = field(default_factory=dict)
+
+    def means(self) -> dict[str, float]:
+        """Percent, by measure."""
+        found = {f"R@{cut}": 100 * float(np.mean(list(each.values()))) for cut, each in self.recall.items()}
+        found["all@5"] = 100 * float(np.mean(list(self.all_gold.values())))
+        if self.in_budget:
+            found[str(BUDGET)] = 100 * float(np.mean(list(self.in_budget.values())))
+        return found
+
+    def of(self, questions: Iterable[Question]) -> "Outcome":
+        """The same for some of the questions."""
+        ids = {question.question_id for question in questions}
+        kept = [
+            {name: value for name, value in each.items() if name in ids}
+            for each in (*self.recall.values(), self.all_gold, self.in_budget)
+        ]
+        return Outcome(dict(zip(CUTS, kept, strict=False)), kept[-2], kept[-1])
+
+
+def ingested(name: str, questions: QuestionSet, cache: Path) -> Release:
+    """The release of a set, made once per cache."""
+    home = cache / name
+    if not (home / "releases").is_dir():
+        source = cache / "sources" / f"{name}.jsonl"
+        write_source(questions.lines, source)
+        command = [sys.executable, "-m", "sag_retrieval.cli", "ingest", str(source)]
+        environment = os.environ | {
+            "SAG_HOME": str(home),
+            "SAG_CHAT_MODEL": "offline",
+            "SAG_EMBEDDING_MODEL": "hashing",
+        }
+        subprocess.run(command, env=environment, cwd=cache, check=True, stdout=subprocess.DEVNULL)
+    return open_release(home)
+
+
+def asking(release: Release, method: str) -> Ask:
+    """How to ask a release by a method of its own, or by the baseline of both texts."""
+    if method != BOTH:
+        return lambda text: release.search(text, top_k=DEPTH, method=method).hits
+
+    def ask(text: str) -> Sequence[Hit]:
+        query = Query(text, top_k=DEPTH)
+        return hydrate(release.index, query, both_texts(release.index, query), release="", method=BOTH).hits
+
+    return ask
+
+
+def both_texts(index: Index, query: Query) -> Ranking:
+    """Chunks by BM25 and cosine together."""
+    return rank_by(read_texts(index, read_query(index, query), SAG).similarity, query.top_k)
+
+
+def gold_chunks(release: Release, question: Question) -> set[str]:
+    """Chunks that hold evidence of a question."""
+    chunks, arrays = release.index.rows["chunks"], release.index.arrays
+    documents = release.index.rows["documents"]["document_id"].to_pylist()
+    found = set()
+    for document, start, end in question.spans:
+        row = documents.index(document)
+        first, last = (int(place) for place in arrays.document_chunks[row : row + 2])
+        for chunk in chunks.slice(first, last - first).select(["chunk_id", "start", "end"]).to_pylist():
+            if chunk["start"] < end and chunk["end"] > start:
+                found.add(chunk["chunk_id"])
+    return found
+
+
+def measure(release: Release, questions: Sequence[Question], methods: Sequence[str]) -> dict[str, Outcome]:
+    """Every method on one set."""
+    gold = {q.question_id: gold_chunks(release, q) if q.spans else set(q.documents) for q in questions}
+    outcomes = {}
+    for method in methods:
+        ask, outcomes[method] = asking(release, method), Outcome()
+        for question in questions:
+            _judge(ask(question.text), question, gold[question.question_id], outcomes[method])
+    return outcomes
+
+
+def _judge(hits: Sequence[Hit], question: Question, gold: set[str], outcome: Outcome) -> None:
+    if question.spans:
+        ranked = [hit.chunk_id for hit in hits]
+        outcome.in_budget[question.question_id] = _within_budget(question, hits)
+    else:
+        ranked = list(dict.fromkeys(hit.document_id for hit in hits))
+    for cut in CUTS:
+        outcome.recall[cut][question.question_id] = len(gold.intersection(ranked[:cut])) / len(gold)
+    outcome.all_gold[question.question_id] = float(gold <= set(ranked[:5]))
+
+
+def _within_budget(question: Question, hits: Sequence[Hit]) -> float:
+    left, found = BUDGET, set()
+    for hit in hits:
+        kept = min(len(hit.text), left)
+        for place, (document, start, end) in enumerate(question.spans):
+            overlap = min(end, hit.start + kept) - max(start, hit.start)
+            if hit.document_id == document and 2 * overlap >= end - start:
+                found.add(place)
+        left -= kept
+        if left <= 0:
+            break
+    return len(found) / len(question.spans)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from sag_retrieval.release.arrays import Arrays
 from sag_retrieval.release.index import Index
-from sag_retrieval.search.method import Flags, Floats
+from sag_retrieval.search.method import Floats
 from sag_retrieval.search.options import SearchOptions
 from sag_retrieval.search.reading import Reading
 from sag_retrieval.search.weights import min_max
@@ -40,16 +40,16 @@ def read_texts(index: Index, reading: Reading, options: SearchOptions) -> TextRo
     allowed = query.allowed.chunks if query.allowed else None
     cosine = np.asarray(arrays.vectors["chunks"].scores(reading.vector), np.float64)
     bm25 = arrays.chunk_text.scores(reading.terms)
-    similarity = _alone(cosine, bm25, allowed, options)
-    length = typical_length(arrays, similarity)
+    if options.use_bm25:
+        parts = min_max(cosine, allowed), min_max(bm25, allowed)
+        length = typical_length(arrays, 0.5 * parts[0] + 0.5 * parts[1])
+        exact = 0.5 + options.exact_gain * (1 - 1 / length)
+        similarity = (1 - exact) * parts[0] + exact * parts[1]
+    else:
+        similarity = np.maximum(cosine, 0) if allowed is None else np.where(allowed, np.maximum(cosine, 0), 0)
+        length = typical_length(arrays, similarity)
     in_context = _in_context(arrays, reading, similarity, length, options)
     return TextRoute(cosine, bm25, similarity, in_context, length)
-
-
-def _alone(cosine: Floats, bm25: Floats, allowed: Flags | None, options: SearchOptions) -> Floats:
-    if not options.use_bm25:
-        return np.maximum(cosine, 0) if allowed is None else np.where(allowed, np.maximum(cosine, 0), 0)
-    return 0.5 * min_max(cosine, allowed) + 0.5 * min_max(bm25, allowed)
 
 
 def typical_length(arrays: Arrays, similarity: Floats) -> float:

@@ -50,12 +50,14 @@ class SearchOptions:
     """Weight of the text similarity in a chunk's initial weight."""
     use_bm25: bool = True
     """Text similarity is half cosine, half BM25, each scaled to [0, 1]; off: the cosine alone."""
+    exact_gain: float = 0.3
+    """Added to BM25's half where documents are long: their chunks are alike but for exact words."""
     graph: Literal["whole", "candidates"] = "whole"
     """PageRank runs on the whole key–chunk graph, or on candidates and final keys alone."""
     damping: float = 0.7
-    key_share: float | None = 0.8
+    key_share: float | None = 0.6
     """Share of the restart that goes to keys; None: by weight alone."""
-    key_trust: float = 0.75
+    key_trust: float = 2.0
     """Power of the best seed key's weight by which PageRank counts; 0: it always counts in full."""
     text_share: float = 0.25
     """What text similarity adds to PageRank, before it adapts to documents; 0: nothing."""
@@ -83,7 +85,7 @@ class SearchOptions:
     """Share of the strength kept on long documents when the query names no chunk's main key."""
 
     # joint coverage of the query
-    coverage: float = 0.3
+    coverage: float = 0.5
     """What a chunk gains by query terms that no better one holds; less on long documents, 0: nothing."""
     coverage_pool: int = 30
     """Chunks that are put in order by it."""
@@ -117,6 +119,7 @@ _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "damping": (0.0, 0.99),
     "key_share": _SHARE,
     "named_floor": _SHARE,
+    "exact_gain": (0.0, 0.5),
     "bridge_floor": _SHARE,
     "bridge_doubt": _SHARE,
 } | {
@@ -148,6 +151,7 @@ SAG_LITERAL: Final = SearchOptions(
     normalise=False,
     similarity_share=0.5,
     use_bm25=False,
+    exact_gain=0.0,
     graph="candidates",
     damping=0.85,
     key_share=None,

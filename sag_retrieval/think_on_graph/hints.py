@@ -1,7 +1,7 @@
 """What a release knows beside its triples: what a question is about, and what a path has not said yet."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -28,13 +28,16 @@ _NEWS: Final = 3.0
 
 def hints_of(index: Index, known: ReleaseGraph, reading: Reading, options: GraphOptions, text: Floats) -> Hints:
     """The hints that the options ask for; `text` are scores of all chunks in [0, 1]."""
-    seeds = linked_seeds(index, known, reading, text, options) if options.seeds == "linked" else ()
+    titles = index.rows["documents"]["title"]
+    hints = Hints(title=lambda document: str(titles[document].as_py() or ""))
+    if options.seeds == "linked":
+        hints = replace(hints, seeds=linked_seeds(index, known, reading, text, options))
     if options.relevance == "words":
-        return Hints(seeds)
+        return hints
     likeness = _event_likeness(index, known, reading)
     if options.relevance == "events":
-        return Hints(seeds, lambda _, edges, by_words: np.maximum(by_words, likeness(edges)))
-    return Hints(seeds, News(index, known, reading, likeness))
+        return replace(hints, refine=lambda _, edges, by_words: np.maximum(by_words, likeness(edges)))
+    return replace(hints, refine=News(index, known, reading, likeness))
 
 
 def linked_seeds(

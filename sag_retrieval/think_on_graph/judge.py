@@ -1,7 +1,7 @@
 """The language model as judge of paths and documents; whatever goes wrong, it has no opinion."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -73,19 +73,21 @@ class Judge:
         numbers = answer.paths if answer else []
         return [n - 1 for n in dict.fromkeys(numbers) if 1 <= n <= len(paths)][:count]
 
-    def score(self, paths_of: Mapping[int, Sequence[str]]) -> dict[int, float]:
+    def score(
+        self, paths_of: Mapping[int, Sequence[str]], title: Callable[[int], str] = lambda _: ""
+    ) -> dict[int, float]:
         """Document → score in [0, 1]; without those it left out, invented, or scored out of bounds.
 
-        Documents go by numbers from 1 in the prompt. Of two scores for one document the last counts.
+        Documents go by numbers from 1 in the prompt, each with its title, if it has one, and its paths. Of two scores
+        for one document the last counts.
 
         Source:
             docs/algorithm.md §think-on-graph.8
 
         """
         documents = list(paths_of)[:MOST_DOCUMENTS]
-        listed = "\n".join(
-            f"{number}. {'; '.join(paths_of[document])}" for number, document in enumerate(documents, start=1)
-        )
+        lines = [f"{title(document)}: {'; '.join(paths_of[document])}".removeprefix(": ") for document in documents]
+        listed = "\n".join(f"{number}. {line}" for number, line in enumerate(lines, start=1))
         answer = self._ask("graph_score", DocumentScores, documents=listed)
         return {
             documents[given.document - 1]: given.score

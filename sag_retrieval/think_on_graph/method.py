@@ -17,7 +17,16 @@ from sag_retrieval.think_on_graph.options import GraphOptions
 from sag_retrieval.think_on_graph.release_graph import ReleaseGraph, graph_of
 from sag_retrieval.think_on_graph.retriever import Walk, debug_record, walk
 
-SEARCH: Final = GraphOptions(use_multi_hop=True, max_hops=3, beam_width=20, seeds="linked", relevance="news")
+SEARCH: Final = GraphOptions(
+    use_multi_hop=True,
+    max_hops=3,
+    beam_width=20,
+    seeds="linked",
+    relevance="news",
+    pruned="filled",
+    shown="triples",
+    judged="mixed",
+)
 """As a way to search of its own: wider and farther, from linked entities, along edges that say something new."""
 
 _BESIDE_EVIDENCE: Final = 0.5

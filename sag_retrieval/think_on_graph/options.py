@@ -16,6 +16,12 @@ class GraphOptions:
     max_seeds: int = 6
     use_llm: bool = True
     """Let the language model prune paths and score documents, where there is one."""
+    pruned: Literal["alone", "filled"] = "alone"
+    """Whether only the paths that the language model chose go on, or also the best of those it was not shown."""
+    shown: Literal["paths", "triples"] = "paths"
+    """What the language model reads of a document: whole paths that pass it, or the triples that it says itself."""
+    judged: Literal["alone", "mixed"] = "alone"
+    """Whether the language model's scores of documents stand alone, or count half beside their path scores."""
     use_multi_hop: bool | None = None
     """More than one hop: True, False, or None to read it off the question's wording."""
     seeds: Literal["words", "linked"] = "words"
@@ -44,4 +50,10 @@ class GraphOptions:
 
 
 _BOUNDS: Final = {"max_hops": (0, 6), "beam_width": (1, 100), "top_docs": (1, 10_000), "max_seeds": (1, 100)}
-_CHOICES: Final = {"seeds": ("words", "linked"), "relevance": ("words", "events", "news"), "scale": ("range", "rank")}
+_CHOICES: Final = {
+    "seeds": ("words", "linked"),
+    "relevance": ("words", "events", "news"),
+    "scale": ("range", "rank"),
+    "shown": ("paths", "triples"),
+    "judged": ("alone", "mixed"),
+}

@@ -42,6 +42,16 @@ def combine(candidates: Sequence[int], judged: Scores, by_paths: Scores) -> dict
     return {d: scores[d] if d in scores else _FILLED * scaled.get(d, 0.0) for d in candidates}
 
 
+def mix(judged: Scores, scaled: Scores) -> dict[int, float]:
+    """Half the judge's score, 0 without one, and half the scaled path score of every document.
+
+    Source:
+        docs/algorithm.md §think-on-graph.8
+
+    """
+    return {document: 0.5 * judged.get(document, 0.0) + 0.5 * score for document, score in scaled.items()}
+
+
 def scale(scores: Scores) -> dict[int, float]:
     """Scores above 0, moved to [0, 1] by least and greatest; all 1 where they are equal.
 
@@ -90,6 +100,16 @@ def paths_to(beams: Sequence[Beam], graph: KnowledgeGraph, most: int = 5) -> dic
 def paths_through(beams: Sequence[Beam], graph: KnowledgeGraph, most: int = 5) -> dict[int, list[str]]:
     """For each document the paths that have one of its edges, each once, in the order of the beams."""
     pairs = ((int(graph.document[edge >> 1]), beam) for beam in beams for edge in beam.edges)
+    return _grouped(pairs, graph, most)
+
+
+def triples_said(beams: Sequence[Beam], graph: KnowledgeGraph, most: int = 5) -> dict[int, list[str]]:
+    """For each document the triples it says on the beams as paths of one edge, each once, in the order of the beams."""
+    pairs = (
+        (int(graph.document[edge >> 1]), Beam(beam.entities[place : place + 2], 0.0, (edge,), (0.0,)))
+        for beam in beams
+        for place, edge in enumerate(beam.edges)
+    )
     return _grouped(pairs, graph, most)
 
 

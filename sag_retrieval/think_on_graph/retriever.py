@@ -49,6 +49,8 @@ class Hints:
     """In place of those that words give, unless empty."""
     refine: Callable[[Beam, Edges, Floats], Floats] | None = None
     """From a path, edges that would continue it and their relevance by words to their relevance."""
+    title: Callable[[int], str] | None = None
+    """Title of a document, for a judge to read before its paths."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,7 +100,7 @@ def walk(
     judge = _judge(chat, query, options)
     seeds = hints.seeds or tuple(find_seeds(graph, query, overlap, options.max_seeds))
     hops = options.max_hops if _goes_on(options, query) else min(1, options.max_hops)
-    search = _Search(graph, options, _refined(by_words, hints), judge, allowed)
+    search = _Search(graph, options, _refined(by_words, hints), judge, allowed, hints.title)
     found = search.walk(seeds, hops)
     if judge is None:
         return found
@@ -129,6 +131,7 @@ class _Search:
     relevance: Relevance
     judge: Judge | None
     allowed: npt.NDArray[np.bool_] | None
+    title: Callable[[int], str] | None = None
 
     def walk(self, seeds: tuple[Seed, ...], hops: int) -> Walk:
         """From seeds to documents."""
@@ -154,20 +157,27 @@ class _Search:
         width = self.options.beam_width
         if self.judge is not None and len(seeds) > width:
             shown = keep_seeds(seeds, SHOWN)
-            chosen = self.judge.choose([path_text(self.graph, beam) for beam in shown], width)
+            chosen = self._chosen(self.judge, shown)
             if chosen:
-                return [shown[place] for place in chosen]
+                return chosen
         return keep_seeds(seeds, width)
+
+    def _chosen(self, judge: Judge, shown: list[Beam]) -> list[Beam]:
+        places = judge.choose([path_text(self.graph, beam) for beam in shown], self.options.beam_width)
+        return [shown[place] for place in places]
 
     def _prune(self, grown: Grown) -> list[Beam]:
         width = self.options.beam_width
         if self.judge is not None and len(grown) <= width:
             return grown.take(self.graph, range(len(grown)))
+        if self.judge is not None and self.options.pruned == "filled":
+            shown = keep_best(self.graph, grown, SHOWN + width)
+            chosen = self._chosen(self.judge, shown[:SHOWN])
+            return [*chosen, *shown[SHOWN:]][:width] if chosen else shown[:width]
         if self.judge is not None:
-            shown = grown.take(self.graph, grown.best(SHOWN))
-            chosen = self.judge.choose([path_text(self.graph, beam) for beam in shown], width)
+            chosen = self._chosen(self.judge, grown.take(self.graph, grown.best(SHOWN)))
             if chosen:
-                return [shown[place] for place in chosen]
+                return chosen
         return keep_best(self.graph, grown, width)
 
     def _is_enough(self, beams: list[Beam]) -> bool:
@@ -181,11 +191,15 @@ class _Search:
         by_paths = reasoning.score_by_paths(self.graph, beams)
         if self.judge is None or not by_paths:
             return by_paths, "heuristic"
-        shown = reasoning.paths_through(self._best_paths(beams), self.graph)
+        read = reasoning.triples_said if self.options.shown == "triples" else reasoning.paths_through
+        shown = read(self._best_paths(beams), self.graph)
         best = sorted(shown, key=lambda document: (-by_paths[document], document))[:MOST_DOCUMENTS]
-        judged = self.judge.score({document: shown[document] for document in best})
+        title = self.title or (lambda _: "")
+        judged = self.judge.score({document: shown[document] for document in best}, title)
         if not judged:
             return by_paths, "heuristic"
+        if self.options.judged == "mixed":
+            return reasoning.mix(judged, self._scaled(by_paths)), "llm"
         return reasoning.combine(best, judged, by_paths), "llm"
 
     def _best_paths(self, beams: Sequence[Beam]) -> list[Beam]:
@@ -194,9 +208,11 @@ class _Search:
         best = sorted(range(len(walked)), key=lambda place: -walked[place].score)[:MOST_BEAMS]
         return [walked[place] for place in sorted(best)]
 
+    def _scaled(self, by_paths: dict[int, float]) -> dict[int, float]:
+        return (reasoning.scale_by_rank if self.options.scale == "rank" else reasoning.scale)(by_paths)
+
     def documents(self, beams: list[Beam], raw: dict[int, float], mode: Mode) -> tuple[GraphDocument, ...]:
-        by_rank = self.options.scale == "rank" and mode == "heuristic"
-        scores = reasoning.scale_by_rank(raw) if by_rank else reasoning.scale(raw)
+        scores = self._scaled(raw) if mode == "heuristic" else reasoning.scale(raw)
         best = sorted(scores, key=lambda document: -scores[document])[: self.options.top_docs]
         by_score = sorted(beams, key=lambda beam: -beam.score)
         triples, paths = reasoning.evidence(by_score, self.graph), reasoning.paths_to(by_score, self.graph)

@@ -67,10 +67,21 @@ def load_categories(index: Index, home: Path | None, source: str = COMMUNITIES) 
         return _key_groups(index, source.removeprefix("key:"))
     if source != COMMUNITIES:
         raise SettingsError(f"category source {source!r} is neither 'communities' nor 'key:<type>'")
-    for folder in [home / COMMUNITIES, home] if home else []:
-        if all((folder / f"{name}.parquet").is_file() for name in _TABLES):
-            return _communities(index, *(pq.read_table(folder / f"{name}.parquet") for name in _TABLES))
+    folder = _folder(home)
+    if folder is not None:
+        return _communities(index, *(pq.read_table(folder / f"{name}.parquet") for name in _TABLES))
     return Categories((), (), (), Lists(np.zeros(1, np.int64), np.zeros(0, np.int32)), np.zeros((0, 1), np.float32))
+
+
+def made_at(home: Path | None) -> int:
+    """When the communities of a release were written, in nanoseconds; 0 before its first clustering."""
+    folder = _folder(home)
+    return (folder / f"{_TABLES[0]}.parquet").stat().st_mtime_ns if folder is not None else 0
+
+
+def _folder(home: Path | None) -> Path | None:
+    folders = [home / COMMUNITIES, home] if home else []
+    return next((f for f in folders if all((f / f"{name}.parquet").is_file() for name in _TABLES)), None)
 
 
 def _communities(index: Index, communities: pa.Table, members: pa.Table) -> Categories:

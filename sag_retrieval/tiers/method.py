@@ -6,6 +6,7 @@ from threading import Lock
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.index import Index
@@ -13,7 +14,7 @@ from sag_retrieval.search.method import Floats, Method, Query, Ranking
 from sag_retrieval.search.ranking import Stopwatch, rank_by
 from sag_retrieval.search.reading import Reading, read_query
 from sag_retrieval.search.weights import min_max
-from sag_retrieval.tiers.categories import COMMUNITIES, Categories, load_categories
+from sag_retrieval.tiers.categories import COMMUNITIES, Categories, load_categories, made_at
 from sag_retrieval.tiers.options import TierOptions, TiersOptions
 from sag_retrieval.tiers.release_source import ReleaseSource
 from sag_retrieval.tiers.workflow import Step, TiersFound, search_tiers
@@ -22,10 +23,11 @@ SEARCH: Final = TiersOptions(item=TierOptions(top_k=50), resource=TierOptions(to
 """As a way to search of its own: more rows a tier than an answer needs."""
 
 _CATEGORY: Final = 0.1
+_BESIDE: Final = 0.3
 _DOCUMENT: Final = 0.5
 _TEXT: Final = 0.5
 
-_kept: dict[tuple[int, str, str], tuple[Index, Categories]] = {}
+_kept: dict[tuple[int, str, str, int], tuple[Index, Categories]] = {}
 _lock = Lock()
 
 
@@ -38,9 +40,9 @@ def tiers_method(
 ) -> Method:
     """Ranks chunks by the tiers' rows they belong to.
 
-    `score(chunk) = i + d/2 + c/10 + t/2`: i is the score of its best event among the hits, d that of its
-    document, c that of the best hit category with one of its events, t its scaled BM25 and cosine, counted
-    if the tiers were searched to the end. Nothing is found where nothing needs to be looked up.
+    `score(chunk) = i + d/2 + c + t/2`: i is the score of its best event among the hits, d that of its document, t its
+    scaled BM25 and cosine; c is 0.3 of the best hit event in a category with one of its own, or, where no event was
+    looked for, a tenth of the best such category's score. Nothing is found where nothing needs to be looked up.
 
     Source:
         docs/algorithm.md §tiers.3
@@ -65,8 +67,8 @@ def tiers_method(
 
 
 def categories_of(index: Index, home: Path | None, source: str) -> Categories:
-    """The categories of a release, read and embedded once."""
-    name = (id(index.arrays), str(home), source)
+    """The categories of a release, read and embedded once for each clustering of it."""
+    name = (id(index.arrays), str(home), source, made_at(home) if source == COMMUNITIES else 0)
     with _lock:
         if name not in _kept:
             if len(_kept) >= 8:  # noqa: PLR2004  a process opens few releases; old ones make room
@@ -92,20 +94,34 @@ def _parts(source: ReleaseSource, reading: Reading, response: TiersFound) -> dic
     rows = source.rows_of("resource", [row for row, _ in documents])
     by_document[rows] = _DOCUMENT * np.maximum(_scores([score for _, score in documents]), 0)
     parts["document"] = by_document[arrays.chunk_document]
-    parts["category"] = _CATEGORY * _by_category(source, response)
-    if not response.stopped_at:
-        parts["text"] = _TEXT * _text(source, reading)
+    parts["category"] = _beside_hits(source, events, parts["item"]) if items else _by_category(source, response)
+    parts["text"] = _TEXT * _text(source, reading)
     return parts
 
 
+def _beside_hits(source: ReleaseSource, events: npt.NDArray[np.int64], by_item: Floats) -> Floats:
+    """Shape (chunks,): 0.3 of the best hit event that shares a category with an event of the chunk."""
+    arrays, categories = source.index.arrays, source.categories
+    best = np.zeros(len(categories.ids))
+    found = np.zeros(arrays.chunk_count)
+    if not len(best):
+        return found
+    owner = np.repeat(np.arange(len(best)), categories.events.sizes())
+    is_hit = np.isin(categories.events.items, events)
+    np.maximum.at(best, owner[is_hit], by_item[arrays.event_chunk[categories.events.items[is_hit]]])
+    np.maximum.at(found, arrays.event_chunk[categories.events.items], best[owner])
+    return _BESIDE * found
+
+
 def _by_category(source: ReleaseSource, response: TiersFound) -> Floats:
+    """Shape (chunks,): a tenth of the score of the best hit category with one of its events."""
     found = np.zeros(source.index.arrays.chunk_count)
     hits = response.hits["category"]
     number = {row: n for n, row in enumerate(source.categories.ids)}
     for (row, _), score in zip(hits, _scores([score for _, score in hits]), strict=True):
         chunks = source.index.arrays.event_chunk[source.categories.events.of(number[row])]
         np.maximum.at(found, chunks, max(float(score), 0.0))
-    return found
+    return _CATEGORY * found
 
 
 def _text(source: ReleaseSource, reading: Reading) -> Floats:
@@ -116,6 +132,6 @@ def _text(source: ReleaseSource, reading: Reading) -> Floats:
 
 
 def _scores(scores: list[float | None]) -> Floats:
-    """Scores as given; those a language model chose without one fall evenly from 1."""
+    """Scores as given; those a language model chose without one fall evenly from 0.5, as high as cosines are."""
     count = len(scores)
-    return np.array([1 - place / (2 * count) if s is None else s for place, s in enumerate(scores)], np.float64)
+    return np.array([0.5 - place / (4 * count) if s is None else s for place, s in enumerate(scores)], np.float64)

@@ -19,11 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
-from sag_pipeline.publish.links import event_counts, make_links
+from sag_pipeline.publish.links import make_links, weigh_keys
 from sag_pipeline.publish.publish import Embedding, publish
-from sag_pipeline.steps.idf import idf
 from sag_pipeline.store.store import Outcome, Pending, Step, Store
 from sag_pipeline.store.vectors import VectorStore, vector_ids
 from sag_retrieval.records import Chunk, Document, Event, EventKey, Key, Section, make_id
@@ -108,10 +106,8 @@ def derive(store: Store) -> dict[str, float]:
     for name, rows in make_links(store).items():
         store.commit_whole(name, rows, state)
     linked = time.perf_counter()
-    counts = event_counts(store.whole("event_keys"))
     ((total,),) = store.ledger.select("SELECT sum(row_count) FROM current WHERE step = 'events'")
-    values = pa.array([idf(n, int(total)) for n in counts["event_count"].to_pylist()], pa.float64())
-    store.commit_whole("idf", counts.append_column("idf", values), state)
+    store.commit_whole("idf", weigh_keys(store, int(total)), state)
     return {"links": linked - started, "idf": time.perf_counter() - linked}
 
 

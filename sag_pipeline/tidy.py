@@ -3,6 +3,7 @@
 from sag_pipeline.embed import wanted_vectors
 from sag_pipeline.follow import PURGE
 from sag_pipeline.plan import INPUTS
+from sag_pipeline.store.compact import compact
 from sag_pipeline.store.ledger import WHOLE, Entry
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import VectorStore
@@ -15,7 +16,7 @@ def tidy(store: Store, vectors: VectorStore) -> None:
     purge = bool(store.ledger.entries("step = ? AND unit = ?", PURGE, WHOLE))
     for table in INPUTS:
         if table != "vectors":
-            store.compact(table, purge=purge)
+            compact(store, table, purge=purge)
     if purge or _is_wasteful(store, vectors):
         vectors.purge(wanted_vectors(store))
         store.ledger.commit([Entry(WHOLE, PURGE, "removed")])

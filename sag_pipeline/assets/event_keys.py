@@ -14,7 +14,7 @@ def event_keys(workshop: Workshop) -> dg.MaterializeResult:  # type: ignore[type
     started = time.perf_counter()
     with workshop.store() as store:
         state = store.state_hash(["keys"])
-        is_new = not store.is_current_whole("event_keys", state)
+        is_new = not all(store.is_current_whole(name, state) for name in LINK_TABLES)
         if is_new:
             made = make_links(store)
             for name in LINK_TABLES:
@@ -24,7 +24,7 @@ def event_keys(workshop: Workshop) -> dg.MaterializeResult:  # type: ignore[type
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": counts["event_keys"],
-            "keys": counts["key_names"],
+            "keys": counts["distinct_keys"],
             "aligned": counts["canonical"],
             "is_new": is_new,
             "seconds": round(time.perf_counter() - started, 3),

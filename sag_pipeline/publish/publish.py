@@ -12,15 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_pipeline.publish.checks import Check, check_release
+from sag_pipeline.publish.database import write_database
 from sag_pipeline.publish.lance import LanceSource, write_lance
-from sag_pipeline.publish.relational import build_tables, read_rows
+from sag_pipeline.publish.links import LINK_TABLES
+from sag_pipeline.publish.relational import build_tables
 from sag_pipeline.store.ledger import WHOLE, Entry
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
 from sag_retrieval.models.protocols import Embedder
-from sag_retrieval.release.arrays import graph_parts, write_arrays
+from sag_retrieval.release.arrays import write_arrays
 from sag_retrieval.release.files import Manifest, Releases
-from sag_retrieval.release.schema import SCHEMA_VERSION, TABLES, VOLATILE
+from sag_retrieval.release.schema import SCHEMA_VERSION, VOLATILE
 from sag_retrieval.release.vectors import open_vectors, write_vectors
 from sag_retrieval.think_on_graph.release_graph import FOLDER, write_graph
 
@@ -93,15 +95,15 @@ def publish(store: Store, embedding: Embedding, now: str) -> Publication:
 
 _READ = (
     "documents", "summaries", "sections", "chunks", "events", "keys", "triples", "calls",
-    "event_keys", "canonical", "key_names", "key_aliases", "idf",
+    *LINK_TABLES, "idf",
 )  # fmt: skip
 
 
 def _build(draft: Path, store: Store, embedding: Embedding, releases: Releases) -> tuple[Manifest, Sequence[Check]]:
-    build_tables(draft / "sag.duckdb", store)
-    tables = read_rows(draft / "sag.duckdb", tuple(TABLES))
+    made = build_tables(store)
+    tables, parts = made.tables, made.parts
+    write_database(draft / "sag.duckdb", made)
     hashes = {name: _write_rows(draft / "rows", name, rows) for name, rows in tables.items() if name not in VOLATILE}
-    parts = graph_parts(tables)
     write_arrays(draft / "arrays", parts, tables)
     write_graph(draft / "arrays" / FOLDER, tables, parts.event_chunk)
     embedding.save(draft / "embedder")

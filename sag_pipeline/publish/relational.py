@@ -1,139 +1,180 @@
 """The relational tables of a release, made by DuckDB from the store's Parquet tables."""
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import duckdb
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from sag_pipeline.publish.keyed import Keyed, by_id, key_rows, key_table
+from sag_pipeline.publish.links import LINK_TABLES, whole_table
 from sag_pipeline.store.store import Store
-from sag_retrieval.release.schema import ORDER, TABLES
+from sag_retrieval.release.arrays import GraphParts
+from sag_retrieval.release.schema import TABLES
 
-NUMBERED = ("documents", "sections", "chunks", "events", "keys")
-"""Tables whose rows have numbers: the column `row`, the position in every array."""
-
-_KEEP = "row_number() OVER (ORDER BY {order}) - 1 AS row"
-
-_STATEMENTS = {
-    "documents": """
-        SELECT {row}, d.document_id, d.source, d.title, d.language, d.text, coalesce(s.summary, '') AS summary,
-               d.metadata, d.version, length(d.text)::INTEGER AS char_count
-        FROM raw_documents d LEFT JOIN raw_summaries s USING (document_id)
-    """,
-    "sections": "SELECT {row}, * FROM raw_sections",
-    "chunks": """
-        SELECT {row}, d.row AS document_row, c.*, m.key_id AS main_key_id
-        FROM raw_chunks c JOIN documents d USING (document_id)
-        LEFT JOIN (SELECT event_id AS chunk_id, min(key_id) AS key_id FROM linked GROUP BY 1) m USING (chunk_id)
-    """,
-    "events": """
-        SELECT row_number() OVER (ORDER BY c.row, e.event_index) - 1 AS row, c.row AS chunk_row, c.document_row,
-               e.*, t.date
-        FROM raw_events e JOIN chunks c USING (chunk_id, document_id)
-        LEFT JOIN (
-            SELECT event_id, rtrim(min(value_string || '~'), '~') AS date  -- '~' sorts a whole day before its year
-            FROM raw_keys WHERE key_type = 'date' AND value_string IS NOT NULL GROUP BY 1
-        ) t USING (event_id)
-    """,
-    "event_keys": """
-        SELECT event_id, key_id FROM linked JOIN events USING (event_id) ORDER BY event_id, key_id
-    """,
-    "chunk_pairs": """
-        SELECT DISTINCT e.chunk_id, k.key_id FROM event_keys k JOIN events e USING (event_id)
-        UNION SELECT chunk_id, main_key_id FROM chunks WHERE main_key_id IS NOT NULL
-    """,
-    "keys": """
-        SELECT {row}, k.key_id, k.key_type, k.value_string, k.value_number, k.value_bool, k.unit, n.name,
-               coalesce(i.event_count, 0)::INTEGER AS event_count, p.chunk_count, p.document_count,
-               coalesce(i.idf, ln(greatest((SELECT count(*) FROM events), 1))) AS idf
-        FROM (
-            SELECT key_id, any_value(key_type) AS key_type, min(value_string) AS value_string,
-                   any_value(value_number) AS value_number, any_value(value_bool) AS value_bool, min(unit) AS unit
-            FROM raw_keys GROUP BY 1
-        ) k
-        JOIN key_names n USING (key_id)
-        JOIN (
-            SELECT key_id, count(*)::INTEGER AS chunk_count, count(DISTINCT document_id)::INTEGER AS document_count
-            FROM chunk_pairs JOIN chunks USING (chunk_id) GROUP BY 1
-        ) p USING (key_id)
-        LEFT JOIN raw_idf i USING (key_id)
-    """,
-    "chunk_keys": """
-        SELECT chunk_id, key_id, greatest(1, CASE WHEN coalesce(value_string, '') = '' THEN 1 ELSE
-                   (length(c.folded) - length(replace(c.folded, lower(value_string), ''))) // length(value_string)
-               END)::INTEGER AS count, main_key_id IS NOT DISTINCT FROM key_id AS is_main
-        FROM chunk_pairs JOIN (SELECT chunk_id, main_key_id, lower(text) AS folded FROM chunks) c USING (chunk_id)
-        JOIN keys USING (key_id) ORDER BY chunk_id, key_id
-    """,
-    "key_aliases": """
-        SELECT alias, key_id, reason, score FROM raw_key_aliases
-        WHERE key_id IN (SELECT key_id FROM keys) ORDER BY key_id, alias
-    """,
-    "triples": """
-        SELECT t.* REPLACE (coalesce(h.canonical, t.head_key_id) AS head_key_id,
-                            coalesce(x.canonical, t.tail_key_id) AS tail_key_id)
-        FROM raw_triples t LEFT JOIN canonical h ON h.key_id = t.head_key_id
-        LEFT JOIN canonical x ON x.key_id = t.tail_key_id
-        WHERE event_id IN (SELECT event_id FROM events) ORDER BY document_id, triple_id
-    """,
-    "calls": "SELECT * FROM raw_calls ORDER BY document_id, step, call_id",
-}
-_SCRATCH = ("linked", "canonical", "key_names", "chunk_pairs")
+Rows = npt.NDArray[np.int64]
+_DOCUMENTS = """
+    SELECT d.document_id, d.source, d.title, d.language, d.text, coalesce(s.summary, '') AS summary, d.metadata,
+           d.version, length(d.text)::INTEGER AS char_count
+    FROM raw_documents d LEFT JOIN raw_summaries s USING (document_id) ORDER BY document_id
+"""
+_SECTIONS = "SELECT * FROM raw_sections ORDER BY document_id, section_index"
+_CHUNKS = """
+    SELECT d.row AS document_row, c.*
+    FROM raw_chunks c JOIN placed_documents d USING (document_id) ORDER BY document_id, chunk_index
+"""
+_EVENTS = """
+    SELECT c.row AS chunk_row, e.*, t.date
+    FROM raw_events e JOIN placed_chunks c USING (chunk_id, document_id) LEFT JOIN event_dates t USING (event_id)
+    ORDER BY c.row, e.event_index
+"""
+_COUNTS = """
+    SELECT CASE WHEN k.folded = '' OR NOT contains(c.folded, k.folded) THEN 1 ELSE greatest(1,
+               (length(c.folded) - length(replace(c.folded, k.folded, ''))) // length(k.value_string))
+           END::INTEGER AS count
+    FROM pairs p JOIN (SELECT row, lower(text) AS folded FROM texts) c ON c.row = p.chunk
+    JOIN (SELECT row, value_string, lower(coalesce(value_string, '')) AS folded FROM names) k ON k.row = p.key
+    ORDER BY p.place
+"""
+_ALIASES = "SELECT a.* FROM key_aliases a SEMI JOIN keys USING (key_id) ORDER BY key_id, alias"
+_TRIPLES = """
+    SELECT t.* REPLACE (coalesce(h.canonical, t.head_key_id) AS head_key_id,
+                        coalesce(x.canonical, t.tail_key_id) AS tail_key_id)
+    FROM raw_triples t LEFT JOIN canonical h ON h.key_id = t.head_key_id
+    LEFT JOIN canonical x ON x.key_id = t.tail_key_id
+    SEMI JOIN events e ON e.event_id = t.event_id ORDER BY document_id, triple_id
+"""
+_CALLS = "SELECT * FROM raw_calls ORDER BY document_id, step, call_id"
 
 
-def build_tables(path: Path, store: Store) -> None:
-    """Write the DuckDB file of a release from the current state of the store.
+@dataclass(frozen=True, slots=True)
+class Relational:
+    """The tables of a release, which rows stand for which, and its links by row.
 
-    Besides the columns of the schema, numbered tables have `row`; events have `chunk_row`, both it and chunks
-    `document_row`.
+    Links are put together as numbers: sorting and joining ids costs ten times more.
     """
-    connection = duckdb.connect(str(path), config={"memory_limit": "2GB", "preserve_insertion_order": True})
+
+    tables: Mapping[str, pa.Table]
+    numbers: Mapping[str, Mapping[str, Rows]]
+    """By numbered table: what its file has besides, such as the row of an event's chunk."""
+    parts: GraphParts
+
+
+def build_tables(store: Store) -> Relational:
+    """The release's tables from the current state of the store, in the schema's columns and order."""
+    links = {name: whole_table(store, name) for name in (*LINK_TABLES, "idf")}
+    documents = _shaped("documents", _query(store, _DOCUMENTS, ("documents", "summaries")))
+    chunks = _query(store, _CHUNKS, ("chunks",), placed_documents=_placed(documents, "document_id"))
+    events = _query(
+        store,
+        _EVENTS,
+        ("events",),
+        placed_chunks=_placed(chunks, "chunk_id", "document_id"),
+        event_dates=links["event_dates"],
+    )
+    chunk_document, event_chunk = (
+        _numbers(rows, name) for rows, name in ((chunks, "document_row"), (events, "chunk_row"))
+    )
+    keyed = key_rows(links, chunks["chunk_id"], events["event_id"], event_chunk)
+    keys = _shaped("keys", key_table(links, keyed, chunk_document, len(events)))
+    counts = _counts(store, keyed, chunks, keys)
+    tables = {
+        "documents": documents,
+        "sections": _shaped("sections", _query(store, _SECTIONS, ("sections",))),
+        "chunks": _shaped("chunks", chunks.append_column("main_key_id", _taken(keys["key_id"], keyed.main))),
+        "events": _shaped("events", events),
+        "keys": keys,
+        "event_keys": _event_keys(keyed, events, keys),
+        "chunk_keys": _chunk_keys(keyed, chunks, keys, counts),
+        "key_aliases": _shaped("key_aliases", _query(store, _ALIASES, key_aliases=links["key_aliases"], keys=keys)),
+        "triples": _shaped(
+            "triples",
+            _query(store, _TRIPLES, ("triples",), canonical=links["canonical"], events=events.select(["event_id"])),
+        ),
+        "calls": _shaped("calls", _query(store, _CALLS, ("calls",))),
+    }
+    numbers = {
+        "chunks": {"document_row": chunk_document},
+        "events": {"chunk_row": event_chunk, "document_row": chunk_document[event_chunk]},
+    }
+    return Relational(tables, numbers, _parts(keyed, keys, counts, (event_chunk, chunk_document), len(documents)))
+
+
+def _query(store: Store, sql: str, raw: tuple[str, ...] = (), **known: pa.Table) -> pa.Table:
+    """Rows of a query over tables of the store (`raw_…`, read as they come) and over tables at hand."""
+    connection = duckdb.connect(config={"memory_limit": "2GB"})
     try:
-        _load(connection, store)
-        for table, select in _STATEMENTS.items():
-            row = _KEEP.format(order=", ".join(ORDER[table])) if table in NUMBERED and table != "events" else ""
-            ordered = f"SELECT * FROM ({select.format(row=row)}) ORDER BY row" if table in NUMBERED else select
-            connection.execute(f"CREATE TABLE {table} AS {ordered}")
-        for table in (*_SCRATCH, *(t for (t,) in connection.execute(_RAW_TABLES).fetchall())):
-            connection.execute(f"DROP TABLE {table}")
-        connection.execute("CHECKPOINT")
+        for name in raw:
+            connection.register(f"raw_{name}", _stream(store.scan(name)))
+        for name, rows in known.items():
+            connection.register(name, rows)
+        return connection.sql(sql).to_arrow_table()
     finally:
         connection.close()
 
 
-_RAW_TABLES = "SELECT table_name FROM duckdb_tables() WHERE table_name LIKE 'raw\\_%' ESCAPE '\\' ORDER BY 1"
-
-
-def _load(connection: duckdb.DuckDBPyConnection, store: Store) -> None:
-    for table in ("documents", "summaries", "sections", "chunks", "events", "keys", "triples", "calls"):
-        batches = _batches(store.scan(table))
-        connection.register("stream", batches)
-        connection.execute(f"CREATE TEMP TABLE raw_{table} AS SELECT * FROM stream")
-        connection.unregister("stream")
-    for name, table in (("linked", "event_keys"), ("canonical", "canonical"), ("key_names", "key_names")):
-        connection.register("stream", store.whole(table))
-        connection.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM stream")
-    for table in ("idf", "key_aliases"):
-        connection.register("stream", store.whole(table))
-        connection.execute(f"CREATE TEMP TABLE raw_{table} AS SELECT * FROM stream")
-
-
-def _batches(tables: Iterator[pa.Table]) -> pa.RecordBatchReader:
+def _stream(tables: Iterator[pa.Table]) -> pa.RecordBatchReader:
     first = next(tables)
     return pa.RecordBatchReader.from_batches(first.schema, (batch for table in tables for batch in table.to_batches()))
 
 
-def read_rows(path: Path, tables: tuple[str, ...]) -> dict[str, pa.Table]:
-    """Tables of a release's DuckDB file in the schema's columns and order."""
-    connection = duckdb.connect(str(path), read_only=True)
-    try:
-        return {table: _rows(connection, table) for table in tables}
-    finally:
-        connection.close()
+def _placed(rows: pa.Table, *columns: str) -> pa.Table:
+    return rows.select(columns).append_column("row", pa.array(np.arange(len(rows))))
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, table: str) -> pa.Table:
-    order = "row" if table in NUMBERED else ", ".join(ORDER[table])
-    columns = ", ".join(f'"{name}"' for name in TABLES[table].names)  # `end` is a word of SQL
-    found = connection.sql(f"SELECT {columns} FROM {table} ORDER BY {order}").to_arrow_table()
-    return found.cast(pa.schema([f.remove_metadata() for f in TABLES[table]])).combine_chunks()
+def _numbers(rows: pa.Table, name: str) -> Rows:
+    return np.asarray(rows[name].to_numpy(), np.int64)
+
+
+def _shaped(name: str, rows: pa.Table) -> pa.Table:
+    """Rows in the schema's columns and types; equal rows are equal bytes, whatever made them."""
+    schema = TABLES[name]
+    shaped = rows.select(schema.names).cast(pa.schema([f.remove_metadata() for f in schema])).combine_chunks()
+    every = pa.array(np.arange(len(shaped)))
+    for place, field in enumerate(shaped.schema):
+        if shaped[field.name].null_count:  # taking clears what lies below a null
+            shaped = shaped.set_column(place, field, shaped[field.name].take(every))
+    return shaped
+
+
+def _taken(ids: pa.ChunkedArray, rows: Rows) -> pa.ChunkedArray:
+    """The id of each row; null for -1."""
+    return ids.take(pa.array(rows, mask=rows < 0))
+
+
+def _counts(store: Store, keyed: Keyed, chunks: pa.Table, keys: pa.Table) -> npt.NDArray[np.int32]:
+    """How often each key of a chunk stands in its text, at least 1."""
+    chunk, key = keyed.chunk_key.T
+    pairs = pa.table({"place": np.arange(len(chunk)), "chunk": chunk, "key": key})
+    found = _query(store, _COUNTS, pairs=pairs, texts=_placed(chunks, "text"), names=_placed(keys, "value_string"))
+    return np.asarray(found["count"].to_numpy(), np.int32)
+
+
+def _event_keys(keyed: Keyed, events: pa.Table, keys: pa.Table) -> pa.Table:
+    event, key = keyed.event_key[by_id(keyed.event_key, events["event_id"])].T
+    columns = {"event_id": _taken(events["event_id"], event), "key_id": _taken(keys["key_id"], key)}
+    return _shaped("event_keys", pa.table(columns))
+
+
+def _chunk_keys(keyed: Keyed, chunks: pa.Table, keys: pa.Table, counts: npt.NDArray[np.int32]) -> pa.Table:
+    order = by_id(keyed.chunk_key, chunks["chunk_id"])
+    chunk, key = keyed.chunk_key[order].T
+    ids = {"chunk_id": _taken(chunks["chunk_id"], chunk), "key_id": _taken(keys["key_id"], key)}
+    return _shaped("chunk_keys", pa.table(ids | {"count": counts[order], "is_main": keyed.main[chunk] == key}))
+
+
+def _parts(
+    keyed: Keyed, keys: pa.Table, counts: npt.NDArray[np.int32], owners: tuple[Rows, Rows], document_count: int
+) -> GraphParts:
+    return GraphParts(
+        event_key=keyed.event_key.astype(np.int32),
+        chunk_key=keyed.chunk_key.astype(np.int32),
+        chunk_key_count=counts,
+        event_chunk=owners[0].astype(np.int32),
+        chunk_document=owners[1].astype(np.int32),
+        chunk_main_key=keyed.main.astype(np.int32),
+        key_idf=keys["idf"].to_numpy().astype(np.float32),
+        document_count=document_count,
+    )

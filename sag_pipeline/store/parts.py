@@ -1,6 +1,6 @@
 """Immutable Parquet parts: written once, read by document, rewritten only to drop dead rows."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
@@ -28,9 +28,11 @@ class Parts:
         write_durably(rows, self._path(table, part))
         return part
 
-    def read(self, table: str, part: str) -> pa.Table:
-        """All rows of a part, dead ones too."""
+    def read(self, table: str, part: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """All rows of a part, dead ones too; with `columns`, those alone."""
         path = self._path(table, part)
+        if columns is not None:
+            return pq.read_table(path, columns=list(columns))
         if self._last is None or self._last[0] != path:  # batches read documents in part order
             self._last = (path, pq.read_table(path))
         return self._last[1]
@@ -66,16 +68,3 @@ def by_document(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
     for document, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
         yield document, rows.slice(start, end - start)
         start = end
-
-
-def wasteful(rows: Mapping[str, tuple[int, int]], *, purge: bool, dead_share: float, small: int, most: int) -> set[str]:
-    """Parts to rewrite, given each part's (live, all) rows.
-
-    Parts with more than `dead_share` dead rows (with `purge`: with any), and, once more than `most` parts are smaller
-    than `small` rows, those small ones together.
-    """
-    dead = {
-        part for part, (live, total) in rows.items() if live < total and (purge or total - live > dead_share * total)
-    }
-    little = {part for part, (live, _) in rows.items() if live < small}
-    return dead | (little if len(little) > most else set())

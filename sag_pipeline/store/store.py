@@ -11,14 +11,13 @@ import pyarrow as pa
 from filelock import FileLock, Timeout
 
 from sag_pipeline.store.ledger import WHOLE, Entry, Ledger
-from sag_pipeline.store.parts import Parts, by_document, of_documents, wasteful
+from sag_pipeline.store.parts import Parts, by_document, of_documents
 from sag_pipeline.store.rows import content_hash, from_table, schema_of, to_table
 from sag_retrieval.errors import SourceError
 
-_DEAD_SHARE = 0.3
+_LIVE_ROWS = "SELECT part, sum(row_count)::BIGINT FROM current"
 _APPENDED = "+"
 """First character of the ledger unit of rows that only grow."""
-_SMALL_PART, _MOST_SMALL_PARTS, _ROWS_A_PART = 20_000, 24, 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class Store:
         """Open the tables of a home; a new one is empty."""
         self.home = home
         self.ledger = Ledger(home / "ledger")
-        self._parts = Parts(home / "tables")
+        self.parts = Parts(home / "tables")
 
     @classmethod
     @contextmanager
@@ -130,12 +129,13 @@ class Store:
     def read(self, table: str, documents: Sequence[str]) -> dict[str, list[Any]]:
         """Current records of some documents; a document without rows has an empty list."""
         found: dict[str, list[Any]] = {document: [] for document in documents}
-        for part, members in self._places(table, documents).items():
-            for document, rows in by_document(of_documents(self._parts.read(table, part), members)):
+        for part, members in self.places(table, documents).items():
+            for document, rows in by_document(of_documents(self.parts.read(table, part), members)):
                 found[document] = from_table(table, rows)
         return found
 
-    def _places(self, table: str, documents: Sequence[str] | None = None) -> dict[str, list[str]]:
+    def places(self, table: str, documents: Sequence[str] | None = None) -> dict[str, list[str]]:
+        """The parts that hold current rows, of some documents or of all, and whose rows they hold."""
         sql = (
             "SELECT part, list(unit ORDER BY unit) FROM current c {} "
             "WHERE step = '{}' AND part <> '' GROUP BY 1 ORDER BY 1"
@@ -145,17 +145,24 @@ class Store:
         with self.ledger.registered("wanted", pa.table({"wanted_id": pa.array(documents, pa.string())})):
             return dict(self.ledger.select(sql.format("JOIN wanted ON wanted_id = c.unit", table)))  # type: ignore[arg-type]
 
-    def scan(self, table: str) -> Iterator[pa.Table]:
-        """All current rows of a table, a part at a time, in a stable order; at least one, maybe empty, table."""
+    def scan(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """All current rows of a table, a part at a time, in a stable order; at least one, maybe empty, table.
+
+        With `columns`, those at least; the others may be there too.
+        """
         yield schema_of(table).empty_table()
-        for part, members in self._places(table).items():
-            rows = self._parts.read(table, part)
-            yield rows if members[0].startswith(_APPENDED) else of_documents(rows, members)
+        live = self.ledger.select(f"{_LIVE_ROWS} WHERE step = '{table}' AND part <> '' GROUP BY 1")
+        rows_of = {str(part): count for part, count in live}
+        for part, members in self.places(table).items():
+            read = None if columns is None else sorted({"document_id", *columns})
+            rows = self.parts.read(table, part, read)
+            has_dead = rows.num_rows != rows_of[part] and not members[0].startswith(_APPENDED)
+            yield of_documents(rows, members) if has_dead else rows
 
     def whole(self, table: str) -> pa.Table | None:
         """A table that is kept whole, or None before it was made."""
         found = self.ledger.entries("step = ? AND unit = ?", table, WHOLE)
-        return self._parts.read(table, found[0].part) if found else None
+        return self.parts.read(table, found[0].part) if found else None
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -167,7 +174,7 @@ class Store:
         records = [record for outcome in outcomes for record in outcome.records]
         hashes = [content_hash(outcome.records) for outcome in outcomes]
         names = [f"{o.pending.document_id}|{h}" for o, h in zip(outcomes, hashes, strict=True)]
-        part = self._parts.write(step.name, to_table(step.name, records), names) if records else ""
+        part = self.parts.write(step.name, to_table(step.name, records), names) if records else ""
         self.ledger.commit(
             [
                 replace(
@@ -190,64 +197,31 @@ class Store:
         """Add rows to a table that only grows, such as `calls`; no rows add nothing."""
         if not rows.num_rows:
             return
-        part = self._parts.write(table, rows, [uuid4().hex])
+        part = self.parts.write(table, rows, [uuid4().hex])
         unit = f"{_APPENDED}{part}"
         self.ledger.commit([Entry(unit, table, "done", part=part, row_count=rows.num_rows, output_hash=part)])
 
     def commit_whole(self, table: str, rows: pa.Table, input_hash: str) -> None:
         """Replace a table that is kept whole."""
-        part = self._parts.write(table, rows, [input_hash])
-        old = self._parts.names(table) - {part}
+        part = self.parts.write(table, rows, [input_hash])
+        old = self.parts.names(table) - {part}
         self.ledger.commit([Entry(WHOLE, table, "done", "", input_hash, input_hash, part, rows.num_rows)])
         for name in old:
-            self._parts.delete(table, name)
+            self.parts.delete(table, name)
 
     def is_current_whole(self, table: str, input_hash: str) -> bool:
         """Whether a whole table was made from this input."""
         return bool(self.ledger.entries("step = ? AND unit = ? AND input_hash = ?", table, WHOLE, input_hash))
 
-    def compact(self, table: str, *, purge: bool = False) -> int:
-        """Rewrite wasteful parts and delete unused ones; how many parts went. With `purge` no dead row stays."""
-        places = self._places(table)
-        entries = {entry.unit: entry for entry in self.ledger.entries("step = ? AND part <> ''", table)}
-        counts = {
-            part: (sum(entries[unit].row_count for unit in units), self._parts.row_count(table, part))
-            for part, units in places.items()
-        }
-        chosen = wasteful(counts, purge=purge, dead_share=_DEAD_SHARE, small=_SMALL_PART, most=_MOST_SMALL_PARTS)
-        for group in _groups(sorted(chosen), counts):
-            units = [unit for part in group for unit in places[part]]
-            rows = pa.concat_tables([of_documents(self._parts.read(table, part), places[part]) for part in group])
-            part = self._parts.write(table, rows, [f"{u}|{entries[u].output_hash}" for u in units])
-            self.ledger.commit([replace(entries[unit], part=part) for unit in units])
-        unused = self._parts.names(table) - set(self._places(table))
-        for part in unused:
-            self._parts.delete(table, part)
-        return len(unused)
-
     def bytes_used(self) -> int:
         """Bytes of all tables on disk."""
-        return self._parts.bytes_used()
+        return self.parts.bytes_used()
 
 
 def _status(outcome: Outcome) -> str:
     if not outcome.reason:
         return "done"
     return "partial" if outcome.records else "failed"
-
-
-def _groups(parts: Sequence[str], counts: Mapping[str, tuple[int, int]]) -> Iterator[list[str]]:
-    """Parts to be rewritten together: up to about `_ROWS_A_PART` live rows."""
-    group: list[str] = []
-    rows = 0
-    for part in parts:
-        group.append(part)
-        rows += counts[part][0]
-        if rows >= _ROWS_A_PART:
-            yield group
-            group, rows = [], 0
-    if group:
-        yield group
 
 
 def in_batches(pending: Sequence[Pending], size: int) -> Iterator[tuple[Pending, ...]]:

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sag_pipeline.store.compact import compact, wasteful
 from sag_pipeline.store.ledger import Entry, Ledger
-from sag_pipeline.store.parts import Parts, wasteful
+from sag_pipeline.store.parts import Parts
 from sag_pipeline.store.rows import content_hash, from_table, schema_of, to_table
 from sag_pipeline.store.store import Outcome, Pending, Step, Store
 from sag_retrieval.errors import SourceError
@@ -85,7 +86,7 @@ def test_a_removed_document_leaves_no_row_in_any_part(tmp_path):
 
     store.ledger.commit([Entry("b", step, "removed") for step in ("documents", "summaries")])
     for table in ("documents", "summaries"):
-        store.compact(table, purge=True)
+        compact(store, table, purge=True)
 
     assert [r["document_id"] for r in rows(Store(tmp_path), "summaries")] == ["a"]
     assert all(b"SECRET" not in path.read_bytes() for path in tmp_path.rglob("*.parquet") if "ledger" not in str(path))
@@ -125,7 +126,7 @@ def test_a_part_without_a_ledger_entry_does_not_exist(tmp_path):
     reopened = Store(tmp_path)
 
     assert [r["document_id"] for r in rows(reopened, "documents")] == ["a"]
-    assert reopened.compact("documents") == 1
+    assert compact(reopened, "documents") == 1
 
 
 def test_a_snapshot_keeps_what_was_removed_removed(tmp_path, monkeypatch):
@@ -181,7 +182,7 @@ def test_any_order_of_changes_ends_in_the_newest_state(tmp_path_factory, changes
         newest[name] = f"TEXT {n}"
         if n % every == 0:
             summarise(store)
-            store.compact("summaries", purge=True)
+            compact(store, "summaries", purge=True)
     summarise(store)
 
     assert {r["document_id"]: r["summary"] for r in rows(store, "summaries")} == newest

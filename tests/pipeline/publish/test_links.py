@@ -1,0 +1,113 @@
+"""Links are put together as numbers, and say what the tables say as ids."""
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from sag_pipeline.publish.links import make_links, weigh_keys
+from sag_pipeline.publish.names import normal_names
+from sag_pipeline.publish.relational import _shaped, build_tables
+from sag_pipeline.steps.keys import make_key
+from sag_pipeline.store.store import Outcome, Pending, Step, Store
+from sag_retrieval.records import Chunk, Document, Event, EventKey, Section
+from sag_retrieval.release.arrays import graph_parts
+from sag_retrieval.text import normal_name
+
+VALUES = ["Lumen Optics", "lumen  optics", "Port Ansel", "苹果公司", "2021"]
+
+
+@given(st.lists(st.one_of(st.none(), st.text("aZ9 ß'’.－Ａ 苹果\u00e9\ufa0e", max_size=8)), max_size=8))
+@example(["New York", "new  york", "苹果 公司", "ÄB", "", None])
+def test_many_names_are_folded_as_each_alone(values):
+    column = pa.chunked_array([pa.array(values, pa.string())])
+
+    assert normal_names(column).to_pylist() == [normal_name(value) if value else "" for value in values]
+
+
+def filled(folder, links: list[tuple[int, int]]) -> Store:
+    """Two documents with two chunks each of two events; a link is an event's number and a value's."""
+    store = Store(folder)
+    keys = [make_key("entity", value) for value in VALUES]
+    made: dict[str, list[Outcome]] = {}
+    for d, name in enumerate(("a", "b")):
+        pending = Pending(name, "1")
+        chunks = [
+            Chunk(f"c{name}{c}", name, f"s{name}", c, 0, 9, f"Text of Lumen Optics {c} lumen optics", "")
+            for c in (0, 1)
+        ]
+        events = [
+            Event(f"e{9 - n}{name}", name, chunk.chunk_id, n, f"Said {n}.", "")
+            for chunk in chunks
+            for n in (2 * chunk.chunk_index, 2 * chunk.chunk_index + 1)
+        ]
+        rows = {
+            "documents": [Document(name, "s", "", "Text.", "en", version="1")],
+            "summaries": [],
+            "sections": [Section(f"s{name}", name, 0, "", "", 0, 9)],
+            "chunks": chunks,
+            "events": events,
+            "keys": [EventKey(name, chunks[0].chunk_id, keys[0])]
+            + [EventKey(name, events[e % 4].event_id, keys[v]) for e, v in links if e // 4 == d],
+            "triples": [],
+        }
+        for table, records in rows.items():
+            made.setdefault(table, []).append(Outcome(pending, records))
+    for table, outcomes in made.items():
+        store.commit(Step(table), outcomes)
+    for name, rows in make_links(store).items():
+        store.commit_whole(name, rows, "1")
+    store.commit_whole("idf", weigh_keys(store, 8), "1")
+    return store
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, len(VALUES) - 1)), max_size=14))
+def test_links_by_row_are_those_of_the_tables(tmp_path_factory, links):
+    made = build_tables(filled(tmp_path_factory.mktemp("store"), links))
+
+    by_id = graph_parts(made.tables)
+    for field in type(by_id).__dataclass_fields__:
+        assert np.array_equal(getattr(made.parts, field), getattr(by_id, field)), field
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, len(VALUES) - 1)), max_size=14))
+def test_keys_are_counted_as_sql_counts_them(tmp_path_factory, links):
+    tables = build_tables(filled(tmp_path_factory.mktemp("store"), links)).tables
+
+    with duckdb.connect() as connection:
+        for name, rows in tables.items():
+            connection.register(name, rows)
+        counted = connection.sql(
+            "SELECT key_id, count(DISTINCT event_id), count(DISTINCT chunk_id), count(DISTINCT document_id) FROM keys "
+            "LEFT JOIN chunk_keys USING (key_id) LEFT JOIN chunks USING (chunk_id) LEFT JOIN event_keys USING (key_id) "
+            "GROUP BY 1 ORDER BY 1"
+        ).fetchall()
+    columns = ("key_id", "event_count", "chunk_count", "document_count")
+    assert counted == list(zip(*(tables["keys"][name].to_pylist() for name in columns), strict=True))
+
+
+def test_a_key_is_counted_where_its_value_stands(tmp_path):
+    tables = build_tables(filled(tmp_path, [(0, 2)])).tables
+
+    names = dict(zip(tables["keys"]["key_id"].to_pylist(), tables["keys"]["value_string"].to_pylist(), strict=True))
+    counted = {(row["chunk_id"], names[row["key_id"]]): row for row in tables["chunk_keys"].to_pylist()}
+    assert {key: (row["count"], row["is_main"]) for key, row in counted.items()} == {
+        ("ca0", "Lumen Optics"): (2, True),
+        ("cb0", "Lumen Optics"): (2, True),
+        ("ca0", "Port Ansel"): (1, False),
+    }
+
+
+@pytest.mark.parametrize("below", [0.0, 99.0])
+def test_what_lies_below_a_null_is_in_no_byte(tmp_path, below):
+    keys = build_tables(filled(tmp_path, [])).tables["keys"]
+    number = pa.Array.from_buffers(pa.float64(), 1, [pa.py_buffer(b"\0"), pa.py_buffer(np.array([below]))])
+    place = keys.column_names.index("value_number")
+
+    shaped = _shaped("keys", keys.slice(0, 1).set_column(place, "value_number", number))
+
+    assert np.frombuffer(shaped["value_number"].chunk(0).buffers()[1], np.float64)[0] == 0.0

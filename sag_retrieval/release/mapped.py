@@ -102,7 +102,8 @@ def narrow(starts: Starts) -> npt.NDArray[Any]:
 
 def group(owners: npt.NDArray[Any], items: npt.NDArray[Any], count: int) -> tuple[Lists, Starts]:
     """Lists of the items of each owner 0 … count − 1, ascending, and the order in which pairs were taken."""
-    order = np.lexsort((items, owners))
+    width = int(items.max(initial=0)) + 1
+    order = np.argsort(owners.astype(np.int64) * width + items, kind="stable")  # half the time of two sorts
     starts = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=count))]).astype(np.int64)
     return Lists(starts, np.asarray(items, np.int32)[order]), order
 

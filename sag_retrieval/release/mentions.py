@@ -8,8 +8,9 @@ from typing import Final
 
 import marisa_trie
 import numpy as np
+import pyarrow as pa
 
-from sag_retrieval.release.mapped import Lists, Rows, group, join
+from sag_retrieval.release.mapped import Lists, Rows, group
 from sag_retrieval.text import STOP_WORDS, is_cjk, normal_name
 
 _POSSESSIVE: Final = re.compile(r"['’]s\b")
@@ -67,12 +68,16 @@ class Mentions:
 def write_mentions(folder: Path, names: Iterable[tuple[str, int]]) -> None:
     """Write the dictionary of (name, key row) pairs; a key may have several names, a name several keys."""
     folder.mkdir(parents=True, exist_ok=True)
-    pairs = sorted({(name, row) for name, row in names if name})
-    trie = marisa_trie.Trie([name for name, _ in pairs])
+    pairs = [(name, row) for name, row in names if name]
+    coded = pa.array([name for name, _ in pairs], pa.string()).dictionary_encode()
+    distinct = coded.dictionary.to_pylist()
+    trie = marisa_trie.Trie(distinct)
     trie.save(str(folder / "names.marisa"))
-    numbers = join([np.array([trie[name] for name, _ in pairs], np.int64)], np.int64)
-    rows = join([np.array([row for _, row in pairs], np.int64)], np.int64)
-    group(numbers, rows, len(trie))[0].save(folder / "keys")
+    number_of = np.fromiter((trie[name] for name in distinct), np.int64, len(distinct))
+    rows = np.fromiter((row for _, row in pairs), np.int64, len(pairs))
+    width = int(rows.max(initial=0)) + 1
+    numbers, keys = np.divmod(np.unique(number_of[coded.indices.to_numpy()] * width + rows), width)
+    group(numbers, keys, len(trie))[0].save(folder / "keys")
 
 
 def _cuts_word(text: str, place: int) -> bool:

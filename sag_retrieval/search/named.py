@@ -8,15 +8,18 @@ from sag_retrieval.search.options import SearchOptions
 from sag_retrieval.search.reading import Reading
 
 
-def lift_named(arrays: Arrays, reading: Reading, scores: Floats, options: SearchOptions) -> Floats:
-    """Scores in which the best chunk about each thing the query names is at least at the floor.
+def lift_named(arrays: Arrays, reading: Reading, scores: Floats, length: float, options: SearchOptions) -> Floats:
+    """Scores in which the best chunk about each thing that the query names is at least at the floor.
 
-    Of a question about two things, the better known one fills the first places otherwise.
+    The other chunks about it rise in the same proportion. Of a question about two things, the better known one fills
+    the first places otherwise. The floor is `1 − (1 − named floor) / n`: where documents are long, every chunk of a
+    named document holds the name, and each such document gets its turn.
 
     Args:
         arrays: The graph.
         reading: Of the query.
         scores: Shape (chunks,), in [0, 1].
+        length: n, chunks that documents typically have here, at least 1.
         options: The floor, and how many documents may be about the thing.
 
     Source:
@@ -25,13 +28,14 @@ def lift_named(arrays: Arrays, reading: Reading, scores: Floats, options: Search
     """
     if options.named_floor <= 0:
         return scores
+    floor = 1 - (1 - options.named_floor) / length
     allowed = reading.query.allowed.chunks if reading.query.allowed else None
     lifted = scores.copy()
     for _, keys in reading.mentions:
         chunks = chunks_about(arrays, keys, allowed)
-        if 0 < len(np.unique(arrays.chunk_document[chunks])) <= options.named_documents:
-            best = chunks[np.argmax(scores[chunks])]
-            lifted[best] = max(lifted[best], options.named_floor)
+        best = scores[chunks].max(initial=0.0)
+        if 0 < best < floor and len(np.unique(arrays.chunk_document[chunks])) <= options.named_documents:
+            lifted[chunks] = np.maximum(lifted[chunks], scores[chunks] * (floor / best))
     return lifted
 
 

@@ -68,7 +68,8 @@ class SearchOptions:
 
     # documents that the query names
     named_floor: float = 0.5
-    """Least score, as a share of the best, of the best chunk about a thing that the query names; 0: none."""
+    """Least score, as a share of the best, of the best chunk about a thing that the query names, nearer to 1 on long
+    documents; 0: none."""
     named_documents: int = 2
     """Names that more documents are about lift nothing."""
 

@@ -49,7 +49,7 @@ def rank(index: Index, reading: Reading, keys: WeightedKeys, trust: float, optio
     pagerank = trust * pagerank / (pagerank.max(initial=0) or 1)
     text = text_weight(arrays, keys, route, options) * route.in_context
     final = pagerank + text
-    final = lift_named(arrays, reading, final / (final.max(initial=0) or 1), options)
+    final = lift_named(arrays, reading, final / (final.max(initial=0) or 1), route.chunks_per_document, options)
     scores = Scores(final, pagerank, text, np.zeros(len(text)), route, None, candidates)
     return _covered(arrays, reading, _bridged(arrays, reading, scores, options), options)
 

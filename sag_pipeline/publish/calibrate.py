@@ -1,15 +1,14 @@
 """How many lists of a vector index a search has to read: measured on sampled rows against the exact scan."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sag_retrieval.release.vectors import DenseVectors
+from sag_pipeline.publish.lance_source import Floats, LanceSource
 
-Floats = npt.NDArray[np.float32]
 _RECALL_GOAL: Final = 0.95
 _QUESTIONS: Final = 32
 _NEAREST: Final = 50
@@ -18,11 +17,11 @@ _REFINE: Final = 3
 _BLOCK: Final = 65_536
 
 
-def calibrate(table: Any, ids: pa.ChunkedArray, vectors: DenseVectors) -> Mapping[str, Any]:  # noqa: ANN401  lancedb ships no types
+def calibrate(table: Any, source: LanceSource) -> Mapping[str, Any]:  # noqa: ANN401  lancedb ships no types
     """The fewest probes of `_PROBES` that reach the recall goal, and the recall they reach."""
-    rows = np.linspace(0, len(ids) - 1, _QUESTIONS).astype(np.int32)
-    questions = np.asarray(vectors.take(rows), np.float32)
-    nearest = exact_nearest(vectors.matrix, questions, _NEAREST)
+    ids = source.ids
+    questions = source.take(np.linspace(0, len(ids) - 1, _QUESTIONS).astype(np.int64))
+    nearest = exact_nearest(source.blocks(_BLOCK), questions, _NEAREST)
     truth = [set(ids.take(pa.array(found)).to_pylist()) for found in nearest]
     recall, probes = 0.0, _PROBES[0]
     for probes in _PROBES:
@@ -33,13 +32,15 @@ def calibrate(table: Any, ids: pa.ChunkedArray, vectors: DenseVectors) -> Mappin
     return {"nprobes": probes, "refine_factor": _REFINE, "recall_at_50": round(recall, 4)}
 
 
-def exact_nearest(matrix: Floats, questions: Floats, k: int) -> npt.NDArray[np.int64]:
-    """Shape (questions, k): rows of the highest products, in no order; one pass over the matrix for all questions."""
+def exact_nearest(blocks: Iterable[Floats], questions: Floats, k: int) -> npt.NDArray[np.int64]:
+    """Shape (questions, k): rows of the highest products, in no order; one pass over the vectors for all questions."""
     rows, scores = np.zeros((len(questions), 0), np.int64), np.zeros((len(questions), 0), np.float32)
-    for start in range(0, len(matrix), _BLOCK):
-        product = questions @ matrix[start : start + _BLOCK].T
+    start = 0
+    for block in blocks:
+        product = questions @ block.T
         scores = np.concatenate([scores, product], axis=1)
-        rows = np.concatenate([rows, np.broadcast_to(np.arange(product.shape[1]) + start, product.shape)], axis=1)
+        rows = np.concatenate([rows, np.broadcast_to(np.arange(start, start + len(block)), product.shape)], axis=1)
+        start += len(block)
         if scores.shape[1] > k:
             best = np.argpartition(-scores, k - 1, axis=1)[:, :k]
             rows, scores = np.take_along_axis(rows, best, axis=1), np.take_along_axis(scores, best, axis=1)

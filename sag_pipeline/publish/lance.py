@@ -4,7 +4,6 @@ import os
 import shutil
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ import pyarrow.compute as pc
 from lancedb.index import FTS, BTree, IvfSq
 
 from sag_pipeline.publish.calibrate import calibrate
-from sag_pipeline.store.vectors import VectorIds, fixed, raw
-from sag_retrieval.release.vectors import EXACT_ROWS, DenseVectors, VectorSet
+from sag_pipeline.publish.lance_source import LanceSource
+from sag_pipeline.store.vectors import fixed, raw
 
 _BLOCK = 50_000
 _CHANGED_AT_MOST = 0.2
@@ -26,17 +25,6 @@ _CHANGED_AT_MOST = 0.2
 _UNINDEXED_AT_MOST = 0.05
 """Rows that no index has are scanned beside it; with more than this share the indexes take them in."""
 _IDS_A_DELETE = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class LanceSource:
-    """What one Lance table holds: ids and texts by row number, and vectors (none for text alone)."""
-
-    name: str
-    ids: pa.ChunkedArray
-    texts: pa.ChunkedArray
-    text_hashes: VectorIds
-    vectors: VectorSet | None
 
 
 def write_lance(folder: Path, source: LanceSource, previous: Path | None) -> Mapping[str, Any]:
@@ -52,11 +40,10 @@ def write_lance(folder: Path, source: LanceSource, previous: Path | None) -> Map
         shutil.rmtree(home, ignore_errors=True)
         table = lancedb.connect(folder).create_table(source.name, _batches(source, None), schema=_schema(source))
         _build_indexes(table, source)
-    vectors = source.vectors
-    if not isinstance(vectors, DenseVectors) or len(source.ids) <= EXACT_ROWS:
+    if not source.has_index:
         return {"kind": "none", "rows": len(source.ids)}
     table = lancedb.connect(folder).open_table(source.name)
-    return {"kind": "IVF_SQ", "rows": len(source.ids), **calibrate(table, source.ids, vectors)}
+    return {"kind": "IVF_SQ", "rows": len(source.ids), **calibrate(table, source)}
 
 
 def _schema(source: LanceSource) -> pa.Schema:
@@ -65,8 +52,8 @@ def _schema(source: LanceSource) -> pa.Schema:
         pa.field("text_hash", pa.binary(16)),
         pa.field("text", pa.string()),
     ]
-    if isinstance(source.vectors, DenseVectors):
-        fields.append(pa.field("vector", pa.list_(pa.float32(), source.vectors.dimension)))
+    if source.dimension is not None:
+        fields.append(pa.field("vector", pa.list_(pa.float32(), source.dimension)))
     return pa.schema(fields)
 
 
@@ -83,9 +70,9 @@ def _batches(source: LanceSource, chosen: npt.NDArray[Any] | None) -> Iterator[p
             fixed(source.text_hashes[block]),
             source.texts.take(pa.array(block)).combine_chunks(),
         ]
-        if isinstance(source.vectors, DenseVectors):
-            flat = pa.array(np.ascontiguousarray(source.vectors.take(block.astype(np.int32))).ravel())
-            columns.append(pa.FixedSizeListArray.from_arrays(flat, source.vectors.dimension))
+        if "vector" in schema.names:
+            vectors = source.take(block)
+            columns.append(pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1]))
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
@@ -128,5 +115,5 @@ def _build_indexes(table: Any, source: LanceSource) -> None:  # noqa: ANN401
         return
     table.create_index("id", config=BTree())
     table.create_index("text", config=FTS(base_tokenizer="icu", with_position=False))
-    if isinstance(source.vectors, DenseVectors) and len(source.ids) > EXACT_ROWS:
+    if source.has_index:
         table.create_index("vector", config=IvfSq(distance_type="cosine"))

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -13,9 +14,10 @@ import pyarrow.compute as pc
 
 from sag_pipeline.publish.checks import Check, check_release
 from sag_pipeline.publish.database import write_database
-from sag_pipeline.publish.lance import LanceSource, write_lance
+from sag_pipeline.publish.lance import write_lance
+from sag_pipeline.publish.lance_source import LanceSource
 from sag_pipeline.publish.links import LINK_TABLES
-from sag_pipeline.publish.relational import build_tables
+from sag_pipeline.publish.relational import Relational, build_tables
 from sag_pipeline.store.ledger import WHOLE, Entry
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
@@ -29,7 +31,9 @@ from sag_retrieval.think_on_graph.release_graph import FOLDER, write_graph
 _PUBLISH_VERSION = "1"
 _MAPPED = ("documents", "sections", "chunks", "events", "keys", "event_keys", "chunk_keys", "key_aliases", "triples")
 """Tables that readers also hold as Arrow rows."""
-_BLOCK_BYTES = 400_000_000
+_EMBEDDED = ("events", "keys", "chunks")
+_AT_ONCE = 2
+_BLOCK_BYTES = 100_000_000
 _HASHED_TOGETHER = 65_536
 _DRAFT = ".draft-"
 
@@ -101,13 +105,21 @@ _READ = (
 
 def _build(draft: Path, store: Store, embedding: Embedding, releases: Releases) -> tuple[Manifest, Sequence[Check]]:
     made = build_tables(store)
-    tables, parts = made.tables, made.parts
-    write_database(draft / "sag.duckdb", made)
-    hashes = {name: _write_rows(draft / "rows", name, rows) for name, rows in tables.items() if name not in VOLATILE}
-    write_arrays(draft / "arrays", parts, tables)
-    write_graph(draft / "arrays" / FOLDER, tables, parts.event_chunk)
+    tables = made.tables
     embedding.save(draft / "embedder")
-    index = _write_vectors(draft, tables, embedding, _previous(releases))
+    with ThreadPoolExecutor(_AT_ONCE) as pool:  # the longest first; most of it is done outside Python
+        previous = _previous(releases)
+        written = {
+            name: pool.submit(_write_vectors, draft, name, tables[name], embedding, previous) for name in _EMBEDDED
+        }
+        database = pool.submit(write_database, draft / "sag.duckdb", made)
+        arrays = pool.submit(_write_arrays, draft / "arrays", made)
+        hashes = {
+            name: _write_rows(draft / "rows", name, rows) for name, rows in tables.items() if name not in VOLATILE
+        }
+        for done in (database, arrays):
+            done.result()
+        index = {name: done.result() for name, done in written.items()}
     content = _content_hash(hashes, embedding.embedder.fingerprint)
     manifest = Manifest(
         release_id=f"r{content[:12]}",
@@ -125,6 +137,11 @@ def _build(draft: Path, store: Store, embedding: Embedding, releases: Releases) 
     )
     checks = check_release(draft, manifest, tables)
     return replace(manifest, checks={check.name: check.message for check in checks}), checks
+
+
+def _write_arrays(folder: Path, made: Relational) -> None:
+    write_arrays(folder, made.parts, made.tables)
+    write_graph(folder / FOLDER, made.tables, made.parts.event_chunk)
 
 
 def _previous(releases: Releases) -> Path | None:
@@ -152,19 +169,20 @@ def _content_hash(hashes: Mapping[str, str], fingerprint: str) -> str:
 
 
 def _write_vectors(
-    draft: Path, tables: Mapping[str, pa.Table], embedding: Embedding, previous: Path | None
-) -> dict[str, Any]:
+    draft: Path, name: str, rows: pa.Table, embedding: Embedding, previous: Path | None
+) -> Mapping[str, Any]:
+    """The vectors of one table as arrays and in Lance; what index they have."""
+    own, shape = draft / f"vectors-{name}", (len(rows), embedding.embedder.dimension)
+    texts = embedded_texts(name, rows)
+    hashes = _hashes(texts)
+    write_vectors(own, name, embedding.vectors.blocks(hashes, max(1, _BLOCK_BYTES // (4 * shape[1]))), shape)
+    source = LanceSource(name, rows[f"{name[:-1]}_id"], texts, hashes, lambda: open_vectors(own)[name])
+    index = write_lance(draft / "lance", source, previous / "lance" if previous else None)
     folder = draft / "arrays" / "vectors"
-    index: dict[str, Any] = {}
-    rows_a_block = max(1, _BLOCK_BYTES // (4 * embedding.embedder.dimension))
-    for name, id_column in (("chunks", "chunk_id"), ("events", "event_id"), ("keys", "key_id")):
-        texts = embedded_texts(name, tables[name])
-        hashes = _hashes(texts)
-        blocks = embedding.vectors.blocks(hashes, rows_a_block)
-        write_vectors(folder, name, blocks, (len(texts), embedding.embedder.dimension))
-        opened = open_vectors(folder)[name]
-        source = LanceSource(name, tables[name][id_column], texts, hashes, opened)
-        index[name] = write_lance(draft / "lance", source, previous / "lance" if previous else None)
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in own.iterdir():  # readers open the whole folder, so that others may not see it half written
+        path.replace(folder / path.name)
+    own.rmdir()
     return index
 
 

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sag_pipeline.publish import calibrate, lance
+from sag_pipeline.publish import lance
 from sag_pipeline.publish.calibrate import exact_nearest
-from sag_pipeline.publish.lance import LanceSource, write_lance
+from sag_pipeline.publish.lance import write_lance
+from sag_pipeline.publish.lance_source import LanceSource
 from sag_pipeline.store.vectors import vector_ids
 from sag_retrieval.release.vectors import DenseVectors
 
@@ -19,7 +20,7 @@ def source(texts: dict[str, str], dimension: int = 4) -> LanceSource:
     hashes = vector_ids(values)
     vectors = np.frombuffer(hashes.tobytes(), np.uint8).reshape(len(values), 16)[:, :dimension].astype(np.float32)
     columns = (pa.chunked_array([pa.array(list(of), pa.string())]) for of in (texts, values))
-    return LanceSource("events", *columns, hashes, DenseVectors(vectors))
+    return LanceSource("events", *columns, hashes, lambda: DenseVectors(vectors))
 
 
 def rows(folder) -> list[dict]:
@@ -74,9 +75,7 @@ def test_the_nearest_rows_are_those_of_one_whole_product(count, block, k):
     random = np.random.default_rng(count)
     matrix, questions = (random.random((n, 3), dtype=np.float32) for n in (count, 2))
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(calibrate, "_BLOCK", block)
-        found = exact_nearest(matrix, questions, k)
+    found = exact_nearest((matrix[n : n + block] for n in range(0, count, block)), questions, k)
 
     best = np.argsort(-(questions @ matrix.T), axis=1)[:, :k]
     assert [set(own) for own in found.tolist()] == [set(own) for own in best.tolist()]

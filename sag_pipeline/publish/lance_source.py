@@ -1,0 +1,46 @@
+"""What one Lance table is written from."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sag_pipeline.store.vectors import VectorIds
+from sag_retrieval.release.vectors import EXACT_ROWS, DenseVectors, VectorSet
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class LanceSource:
+    """Ids and texts by row number, and vectors, opened for each use: else all that was read stayed in memory."""
+
+    name: str
+    ids: pa.ChunkedArray
+    texts: pa.ChunkedArray
+    text_hashes: VectorIds
+    open_vectors: Callable[[], VectorSet]
+
+    @property
+    def dimension(self) -> int | None:
+        """Columns of its vectors; None where it keeps none, as they are not dense."""
+        opened = self.open_vectors()
+        return opened.dimension if isinstance(opened, DenseVectors) else None
+
+    @property
+    def has_index(self) -> bool:
+        """Whether its vectors are so many that an index is worth it."""
+        return self.dimension is not None and len(self.ids) > EXACT_ROWS
+
+    def take(self, rows: npt.NDArray[np.int64]) -> Floats:
+        """Shape (rows, dimension): some of its dense vectors."""
+        return np.asarray(self.open_vectors().take(rows.astype(np.int32)), np.float32)
+
+    def blocks(self, rows: int) -> Iterator[Floats]:
+        """Its dense vectors in order, some rows at a time."""
+        for start in range(0, len(self.ids), rows):
+            opened = self.open_vectors()
+            assert isinstance(opened, DenseVectors)
+            yield opened.matrix[start : start + rows]

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.special import expit
 
@@ -80,6 +81,40 @@ def _sum_of_squares(incidence: csr_array, idf: Floats) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class Sharing:
+    """Sums of the weights of the keys that two events share; `marks` tell quickly of most pairs that share none."""
+
+    carried: csr_array
+    weighted: csr_array
+    marks: npt.NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, incidence: csr_array, weight: Floats) -> "Sharing":
+        """By these weights, one a key."""
+        weighted = csr_array(incidence * weight)
+        weighted.eliminate_zeros()
+        return cls(incidence, weighted, _marks(weighted))
+
+    def __call__(self, left: Rows, right: Rows) -> Floats:
+        """The sum for each pair of rows."""
+        found = np.zeros(len(left))
+        perhaps = np.flatnonzero(self.marks[left] & self.marks[right])
+        step = max(PAIRS_AT_ONCE // 4, 1)
+        for start in range(0, len(perhaps), step):
+            part = perhaps[start : start + step]
+            found[part] = self.weighted[left[part]].multiply(self.carried[right[part]]).sum(axis=1)
+        return found
+
+
+def _marks(carried: csr_array) -> npt.NDArray[np.uint64]:
+    """One of 64 bits a key, together for each event: events that have no bit in common share no key."""
+    marks = np.zeros(carried.shape[0], dtype=np.uint64)
+    event = np.repeat(np.arange(len(marks)), np.diff(carried.indptr))
+    np.bitwise_or.at(marks, event, np.uint64(1) << (carried.indices % 64).astype(np.uint64))
+    return marks
+
+
+@dataclass(frozen=True, slots=True)
 class Fusion:
     """Fused weights of pairs: `alpha · normal(Σ idf of shared keys) + (1 - alpha) · cosine`.
 
@@ -103,19 +138,6 @@ class Fusion:
     def background(self) -> float:
         """Weight of a pair that shares no key and no meaning."""
         return self.alpha * float(self.normal(np.zeros(1))[0])
-
-    def shared(self, left: Rows, right: Rows, keys: Floats | None = None) -> Floats:
-        """Sum of the idf of shared keys a pair; `keys` (1 or 0 a key) narrows them."""
-        idf = self.idf if keys is None else self.idf * keys
-        weighted = csr_array(self.incidence * idf)
-        weighted.eliminate_zeros()
-        found = np.zeros(len(left))
-        if weighted.nnz:
-            step = max(PAIRS_AT_ONCE // 4, 1)
-            for start in range(0, len(left), step):
-                part = slice(start, start + step)
-                found[part] = weighted[left[part]].multiply(self.incidence[right[part]]).sum(axis=1)
-        return found
 
     def fuse(self, shared: Floats, left: Rows, right: Rows) -> Floats:
         """The fused weight of pairs whose shared weight is known."""

@@ -5,6 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from benchmarks.planted import planted, table
 from sag_retrieval.errors import SettingsError
@@ -12,7 +13,7 @@ from sag_retrieval.reports.edges import weigh_edges
 from sag_retrieval.reports.events import EventTable, Links
 from sag_retrieval.reports.neighbours import nearest
 from sag_retrieval.reports.options import ClusterOptions
-from sag_retrieval.reports.weights import key_idf, pair_statistics
+from sag_retrieval.reports.weights import Sharing, key_idf, pair_statistics
 
 
 def random_events(seed: int) -> EventTable:
@@ -82,6 +83,29 @@ def test_a_candidate_weighs_what_the_pair_loop_says_and_every_sharing_pair_is_a_
             assert {(i, j) for i, j in sharing if i < j} <= found.keys()
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_shared_weight_of_pairs_is_exact_with_more_keys_than_an_event_has_marks(seed):
+    random = np.random.default_rng(seed)
+    carried = random.random((60, 300)) < 0.03
+    weight = np.where(random.random(300) < 0.2, 0, random.random(300))
+    left, right = (side.astype(np.int32) for side in np.nonzero(np.ones((60, 60))))
+
+    found = Sharing.of(csr_array(carried.astype(np.float64)), weight)(left, right)
+
+    assert found == pytest.approx(((carried * weight) @ carried.T)[left, right])
+
+
+def test_the_nearest_events_are_the_first_of_all_in_order_of_likeness():
+    events, _ = planted(300, seed=5)
+
+    left, right = nearest(events.vectors, 4)
+
+    likeness = events.vectors @ events.vectors.T
+    np.fill_diagonal(likeness, -np.inf)
+    assert np.array_equal(left, np.repeat(np.arange(300), 4))
+    assert np.array_equal(right.reshape(300, 4), np.argsort(-likeness, axis=1, kind="stable")[:, :4])
+
+
 def test_statistics_of_all_pairs_are_exact_also_when_counted_in_small_blocks(monkeypatch):
     events, _ = planted(300, seed=4)
     incidence = events.incidence()
@@ -136,8 +160,6 @@ def test_weighing_every_pair_of_too_many_events_says_the_bound():
 
 
 def test_neighbours_by_cells_are_mostly_the_true_ones_for_dense_and_sparse_vectors(monkeypatch):
-    from scipy.sparse import csr_array
-
     events, _ = planted(1_500, seed=3)
     exact = set(zip(*(side.tolist() for side in nearest(events.vectors, 5)), strict=True))
     monkeypatch.setattr("sag_retrieval.reports.neighbours.EXACT_LIMIT", 100)

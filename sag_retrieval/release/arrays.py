@@ -15,7 +15,7 @@ from sag_retrieval.errors import ReleaseError
 from sag_retrieval.release.mapped import Lists, Rows, Starts, group, map_array, ranges, save_array
 from sag_retrieval.release.mentions import Mentions, write_mentions
 from sag_retrieval.release.postings import Postings, Terms, Texts, open_text, write_text
-from sag_retrieval.release.vectors import Nearest, VectorSet, open_vectors
+from sag_retrieval.release.vectors import VectorSet, open_vectors
 from sag_retrieval.text import normal_name
 
 Floats = npt.NDArray[np.float32]
@@ -208,12 +208,11 @@ def _names(keys: pa.Table, aliases: pa.Table) -> Iterator[tuple[str, int]]:
     return chain(own, zip(other, places, strict=True))
 
 
-def open_arrays(folder: Path, nearest: Mapping[str, Nearest] | None = None) -> Arrays:
+def open_arrays(folder: Path) -> Arrays:
     """Map everything that `write_arrays` and `write_vectors` put below the folder; nothing is read yet.
 
     Args:
         folder: `vectors/` below it holds the vectors of events, keys and chunks.
-        nearest: Indexes of large dense tables, by table: query vector, k → row numbers.
 
     Raises:
         ReleaseError: If a file is missing or damaged.
@@ -226,7 +225,7 @@ def open_arrays(folder: Path, nearest: Mapping[str, Nearest] | None = None) -> A
         chunk_text=chunk_text,
         document_text=document_text,
         mentions=Mentions.open(folder / "names"),
-        vectors=open_vectors(folder / "vectors", nearest),
+        vectors=open_vectors(folder / "vectors"),
     )
 
 

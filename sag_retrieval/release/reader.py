@@ -3,13 +3,11 @@
 import fcntl
 import os
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from sag_retrieval.errors import ReleaseError
@@ -18,7 +16,6 @@ from sag_retrieval.release.arrays import open_arrays
 from sag_retrieval.release.files import Manifest, Releases
 from sag_retrieval.release.filters.door import Door, open_door
 from sag_retrieval.release.index import Index
-from sag_retrieval.release.vectors import Floats, Nearest, Rows
 
 OpenEmbedder = Callable[[str, Path], Embedder]
 """Model name of the manifest and the release's `embedder` folder → the embedder for queries."""
@@ -55,20 +52,13 @@ class Reader:
                     f"queries would be by {embedder.fingerprint}; open it with the embedder it was made with"
                 )
             rows = {path.stem: _map_rows(path) for path in sorted((self.folder / "rows").glob("*.arrow"))}
-            return Index(rows, open_arrays(self.folder / "arrays", self._nearest(rows)), embedder)
+            return Index(rows, open_arrays(self.folder / "arrays"), embedder)
 
     @cached_property
     def door(self) -> Door:
         """The only way to its SQL tables."""
         with self._lock:
             return open_door(self.folder / "sag.duckdb")
-
-    def _nearest(self, rows: Mapping[str, pa.Table]) -> dict[str, Nearest]:
-        return {
-            name: _LanceNearest(self.folder / "lance", name, index, rows[name][f"{name[:-1]}_id"])
-            for name, index in self.manifest.index.items()
-            if index.get("kind") != "none"
-        }
 
     def close(self) -> None:
         """Let pruning have the release; what is mapped stays readable."""
@@ -78,39 +68,6 @@ class Reader:
 def _map_rows(path: Path) -> pa.Table:
     with pa.memory_map(str(path)) as source:
         return pa.ipc.open_file(source).read_all()
-
-
-class _LanceNearest:
-    """Nearest rows by a Lance index, opened at the first question."""
-
-    def __init__(self, folder: Path, name: str, index: Mapping[str, Any], ids: pa.ChunkedArray) -> None:
-        self._folder, self._name, self._index, self._ids = folder, name, index, ids
-        self._lock = Lock()
-
-    @cached_property
-    def _opened(self) -> tuple[Any, Any, Any]:
-        import lancedb  # noqa: PLC0415  costs seconds; small releases never need it
-
-        with self._lock:
-            ids = np.array(self._ids.to_pylist(), dtype="S")
-            order = np.argsort(ids, kind="stable")
-            return lancedb.connect(self._folder).open_table(self._name), ids[order], order
-
-    def __call__(self, query: Floats, k: int) -> Rows:
-        """At most k row numbers, nearest first."""
-        table, ids, order = self._opened
-        found = (
-            table.search(query)
-            .distance_type("cosine")
-            .nprobes(self._index["nprobes"])
-            .refine_factor(self._index["refine_factor"])
-            .select(["id", "_distance"])
-            .limit(k)
-            .to_arrow()["id"]
-            .to_pylist()
-        )
-        rows: Rows = order[np.searchsorted(ids, np.array(found, dtype="S"))].astype(np.int32)
-        return rows
 
 
 def open_reader(home: Path, release: str | None, open_embedder: OpenEmbedder) -> Reader:

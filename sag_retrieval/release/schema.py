@@ -108,7 +108,7 @@ TABLES: dict[str, pa.Schema] = {
     ),
     "calls": _table(
         call_id=(_STRING, "hash of model, prompt and input"),
-        document_id=(_STRING, "the document it was made for; empty for none"),
+        document_id=(_STRING, "the document it was made for, since removed or not; empty for none"),
         step=(_STRING, "the step that made it"),
         model=(_STRING, "the model asked"),
         input_tokens=(_INT, "tokens sent, as the server counted"),

@@ -1,6 +1,6 @@
 """The vectors of one table: written in blocks, opened in place, scored against a query."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -16,6 +16,7 @@ from sag_retrieval.errors import ReleaseError
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.highest import best
 from sag_retrieval.release.mapped import Starts, join, map_array, narrow, save_array
+from sag_retrieval.release.signs import SIGNED_ROWS, Signs, read_signs, write_signs
 from sag_retrieval.release.spill import merge, spill
 
 Rows = npt.NDArray[np.int32]
@@ -23,12 +24,13 @@ Floats = npt.NDArray[np.float32]
 Flags = npt.NDArray[np.bool_]
 Block = tuple[npt.ArrayLike, Vectors]
 """Row numbers, ascending and unique, and their vectors."""
-Nearest = Callable[[Floats, int], Rows]
-"""An index's approximate nearest rows of a query vector, at most as many as asked for."""
 
 EXACT_ROWS: Final = 200_000
-"""Up to here a table is scanned exactly: 100,000 rows of 384 columns cost 5 ms, an index 2 to 18."""
 _FEW_ROWS: Final = 256
+_SCANNED: Final = 0.1
+"""Where signs would propose more than this share of the allowed rows, scanning those is as fast."""
+_REACH_A_ROW: Final = 20
+"""Rows to propose for each that is asked for, at least."""
 
 
 class VectorSet(Protocol):
@@ -59,10 +61,10 @@ class VectorSet(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DenseVectors:
-    """Rows of float32 in a memory map; above `EXACT_ROWS` an index proposes and the exact cosine decides."""
+    """Rows of float32 in a memory map; in large tables signs propose rows and the exact cosine decides."""
 
     matrix: Floats
-    nearest: Nearest | None = None
+    signs: Signs | None = None
 
     @property
     def row_count(self) -> int:
@@ -80,25 +82,22 @@ class DenseVectors:
         return np.asarray(np.vecdot(chosen, _dense(query)), np.float32)  # twice as fast as `@` on a thin product
 
     def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats]:
-        """The k best allowed rows: by the index where it finds k of them, else by an exact scan."""
-        if self.nearest is not None and self.row_count > EXACT_ROWS:
-            found = self._propose(_dense(query), k, allowed)
-            if found is not None:
-                return best(self.scores(query, found), k, found)
-        if allowed is None:
-            return best(self.scores(query), k)
-        rows = np.flatnonzero(allowed).astype(np.int32)
+        """The k best allowed rows: of those that signs propose, where enough of them are allowed; else of all."""
+        rows = self._proposed(_dense(query), k, allowed)
+        if rows is None and allowed is not None:
+            rows = np.flatnonzero(allowed).astype(np.int32)
         return best(self.scores(query, rows), k, rows)
 
-    def _propose(self, query: Floats, k: int, allowed: Flags | None) -> Rows | None:
-        """Sorted candidate rows, or None where the restriction leaves too few for an index to be of use."""
-        assert self.nearest is not None
-        share = 1.0 if allowed is None else float(np.count_nonzero(allowed)) / max(1, self.row_count)
-        if share < 0.1:  # noqa: PLR2004  an exact scan of a tenth is as fast as a tenfold larger request
+    def _proposed(self, query: Floats, k: int, allowed: Flags | None) -> Rows | None:
+        """Rows to look at, ascending; None where that would be more than a tenth of them."""
+        if self.signs is None:
             return None
-        found = np.unique(self.nearest(query, int(np.ceil(1.5 * k / share))))
-        chosen = found if allowed is None else found[allowed[found]]
-        return chosen if len(chosen) >= k else None
+        share = 1.0 if allowed is None else float(np.count_nonzero(allowed)) / max(1, self.row_count)
+        reach = max(self.signs.reach, _REACH_A_ROW * k)
+        if reach > _SCANNED * share * self.row_count:
+            return None
+        near = self.signs.near(query, int(reach / share))
+        return near if allowed is None else near[allowed[near]]
 
     def take(self, rows: Rows) -> Vectors:
         """The vectors of some rows."""
@@ -176,13 +175,15 @@ def write_vectors(folder: Path, name: str, blocks: Iterable[Block], shape: tuple
 
 
 def write_dense(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[int, int]) -> None:
-    """Write `<name>.dense.npy`: one row a row of the table, zeros where there is no vector."""
+    """Write `<name>.dense.npy`: one row a row of the table, zeros where there is no vector; signs if they are many."""
     path = folder / f"{name}.dense.npy"
     np.lib.format.open_memmap(path, "w+", np.float32, shape)
     for rows, vectors in blocks:
         _check_width(name, vectors, shape)
         matrix = np.lib.format.open_memmap(path, "r+")  # anew, or what was written would count as memory in use
         matrix[np.asarray(rows, np.int64)] = vectors
+    if shape[0] > SIGNED_ROWS:
+        write_signs(folder, name, np.lib.format.open_memmap(path, "r"))
 
 
 def write_sparse(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[int, int]) -> None:
@@ -204,12 +205,12 @@ def _check_width(name: str, vectors: Vectors, shape: tuple[int, int]) -> None:
         raise ReleaseError(f"vectors of {name!r} have {vectors.shape[1]} columns, not {shape[1]}; run `sag ingest`")
 
 
-def open_vectors(folder: Path, nearest: Mapping[str, Nearest] | None = None) -> dict[str, VectorSet]:
-    """The vectors found in a folder, by table name; `nearest` are indexes of the large dense ones."""
+def open_vectors(folder: Path) -> dict[str, VectorSet]:
+    """The vectors found in a folder, by table name."""
     opened: dict[str, VectorSet] = {}
     for path in sorted(folder.glob("*.dense.npy")):
         name = path.name.removesuffix(".dense.npy")
-        opened[name] = DenseVectors(map_array(path.with_suffix("")), (nearest or {}).get(name))
+        opened[name] = DenseVectors(map_array(path.with_suffix("")), read_signs(folder, name))
     for path in sorted(folder.glob("*.starts.npy")):
         name = path.name.removesuffix(".starts.npy")
         starts = np.load(path)

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from sag_retrieval.release.index import Index
-from sag_retrieval.release.vectors import EXACT_ROWS, SparseVectors
+from sag_retrieval.release.signs import SIGNED_ROWS
+from sag_retrieval.release.vectors import SparseVectors
 from sag_retrieval.search.method import Floats
 from sag_retrieval.search.ranking import best_rows
 from sag_retrieval.search.reading import Likeness, Reading
@@ -116,7 +117,7 @@ def _event_likeness(index: Index, known: ReleaseGraph, reading: Reading) -> Call
     """An edge is as relevant as the event that says it is like the question."""
     vectors = index.arrays.vectors["events"]
     events = Likeness(vectors, reading.vector)
-    if isinstance(vectors, SparseVectors) or vectors.row_count <= EXACT_ROWS:
+    if isinstance(vectors, SparseVectors) or vectors.row_count <= SIGNED_ROWS:
         events.all()
     return lambda edges: np.maximum(events.of(known.event[edges >> 1]), 0.0)
 

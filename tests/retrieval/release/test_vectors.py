@@ -3,7 +3,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from sag_retrieval.errors import ReleaseError
-from sag_retrieval.release.vectors import DenseVectors, open_vectors, write_vectors
+from sag_retrieval.release.vectors import open_vectors, write_vectors
 
 DIMENSION = 8
 
@@ -87,30 +87,3 @@ def test_vectors_of_another_width_are_refused(tmp_path, kind):
     wrap = csr_array if kind == "sparse" else np.asarray
     with pytest.raises(ReleaseError, match="5 columns, not 8"):
         write_vectors(tmp_path, "keys", [(np.arange(2), wrap(np.ones((2, 5), np.float32)))], (2, DIMENSION))
-
-
-def test_an_index_proposes_and_the_exact_cosine_decides(monkeypatch):
-    monkeypatch.setattr("sag_retrieval.release.vectors.EXACT_ROWS", 10)
-    matrix, query = sample(100, share=1), sample(1, seed=4, share=1)
-    exact = DenseVectors(matrix).top(query, 5)
-    asked = []
-
-    def nearest(vector, k):
-        asked.append(k)
-        return np.argsort(-(matrix @ vector), kind="stable")[:k][::-1].astype(np.int32)
-
-    found = DenseVectors(matrix, nearest).top(query, 5)
-
-    assert found[0].tolist() == exact[0].tolist()
-    assert asked == [8]
-
-
-def test_under_a_narrow_restriction_the_index_is_passed_over(monkeypatch):
-    monkeypatch.setattr("sag_retrieval.release.vectors.EXACT_ROWS", 10)
-    matrix, query = np.abs(sample(100, share=1)), np.full((1, DIMENSION), 0.3, np.float32)
-    allowed = np.arange(100) < 3
-
-    def never(vector, k):
-        raise AssertionError("an index cannot know of restrictions")
-
-    assert sorted(DenseVectors(matrix, never).top(query, 5, allowed)[0].tolist()) == [0, 1, 2]

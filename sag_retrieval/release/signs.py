@@ -1,0 +1,121 @@
+"""One bit a column: a scan of the signs of all vectors proposes the rows whose exact cosines decide.
+
+A float32 scan is bound by memory: 384 columns are 1,536 bytes a row, their signs 48.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sag_retrieval.release.highest import best
+from sag_retrieval.release.mapped import map_array
+
+Floats = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.int32]
+Words = npt.NDArray[np.uint64]
+
+SIGNED_ROWS: Final = 20_000
+"""Up to here an exact scan of a table is as fast."""
+RECALL_GOAL: Final = 0.98
+_REACHES: Final = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000)
+_QUESTIONS: Final = 32
+_NEAREST: Final = 50
+_BITS: Final = 64
+_BLOCK: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signs:
+    """Shape (words, rows): 64 columns of every row in a word; and how many rows a query's signs propose."""
+
+    words: Words
+    reach: int
+
+    def near(self, query: Floats, reach: int) -> Rows:
+        """The rows that differ from the query in the fewest signs, ascending: `reach` of them and their ties."""
+        distance = self._distances(pack(query[None, :])[:, 0])
+        if reach >= len(distance):
+            return np.arange(len(distance), dtype=np.int32)
+        return np.flatnonzero(distance <= np.partition(distance, reach)[reach]).astype(np.int32)
+
+    def _distances(self, query: Words) -> npt.NDArray[np.uint16]:
+        """In how many columns each row's sign is another; a block at a time, which stays in the cache."""
+        found = np.zeros(self.words.shape[1], np.uint16)
+        for start in range(0, len(found), _BLOCK):
+            block = found[start : start + _BLOCK]
+            for stored, asked in zip(self.words, query, strict=True):
+                block += np.bitwise_count(stored[start : start + _BLOCK] ^ asked)
+        return found
+
+
+def pack(vectors: Floats) -> Words:
+    """Shape (words, rows): whether each column is above 0, 64 columns a word."""
+    columns = -(-vectors.shape[1] // _BITS) * _BITS
+    bits = np.zeros((len(vectors), columns), np.bool_)
+    np.greater(vectors, 0, out=bits[:, : vectors.shape[1]])
+    return np.ascontiguousarray(np.packbits(bits, axis=1).view(np.uint64).T)
+
+
+def write_signs(folder: Path, name: str, matrix: Floats) -> None:
+    """Write `<name>.signs.npy`, and `<name>.signs.json` with the reach that reaches the recall goal."""
+    shape = (-(-matrix.shape[1] // _BITS), len(matrix))
+    words = np.lib.format.open_memmap(folder / f"{name}.signs.npy", "w+", np.uint64, shape)
+    for start, block in _blocks(matrix):
+        words[:, start : start + len(block)] = pack(block)
+    words.flush()
+    found = calibrate(matrix, words)
+    (folder / f"{name}.signs.json").write_text(json.dumps(found) + "\n", encoding="utf-8")
+
+
+def read_signs(folder: Path, name: str) -> Signs | None:
+    """The signs of a table; None where its vectors are few."""
+    described = describe_signs(folder, name)
+    return Signs(map_array(folder / f"{name}.signs"), described["reach"]) if described else None
+
+
+def describe_signs(folder: Path, name: str) -> dict[str, Any]:
+    """Reach and measured recall, as the manifest keeps them; empty for a table without signs."""
+    path = folder / f"{name}.signs.json"
+    described: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return described
+
+
+def calibrate(matrix: Floats, words: Words) -> dict[str, Any]:
+    """The smallest reach that finds the goal's share of the 50 nearest rows of sampled rows, and what it finds."""
+    questions = np.asarray(matrix[np.linspace(0, len(matrix) - 1, _QUESTIONS).astype(np.int64)])
+    truth = exact_nearest(matrix, questions, _NEAREST)
+    recall, reach = 0.0, _REACHES[0]
+    for reach in _REACHES:
+        signs = Signs(words, reach)
+        recall = float(np.mean([_recall(matrix, signs, *pair) for pair in zip(questions, truth, strict=True)]))
+        if recall >= RECALL_GOAL:
+            break
+    return {"kind": "signs", "reach": reach, "recall_at_50": round(recall, 3)}
+
+
+def exact_nearest(matrix: Floats, questions: Floats, k: int) -> Sequence[Rows]:
+    """The rows of the k highest products above 0 with each question, best first; one pass for all questions."""
+    found = [(np.zeros(0, np.int32), np.zeros(0, np.float32))] * len(questions)
+    for start, block in _blocks(matrix):
+        for number, products in enumerate(questions @ block.T):
+            rows, scores = best(products, k)
+            rows, scores = np.append(found[number][0], rows + start), np.append(found[number][1], scores)
+            order = np.argsort(-scores, kind="stable")[:k]
+            found[number] = rows[order].astype(np.int32), scores[order]
+    return [rows for rows, _ in found]
+
+
+def _recall(matrix: Floats, signs: Signs, question: Floats, truth: Rows) -> float:
+    near = signs.near(question, signs.reach)
+    rows, _ = best(np.vecdot(matrix[near], question), len(truth), near)
+    return len(np.intersect1d(rows, truth)) / max(1, len(truth))
+
+
+def _blocks(matrix: Floats) -> Iterator[tuple[int, Floats]]:
+    for start in range(0, len(matrix), _BLOCK):
+        yield start, np.asarray(matrix[start : start + _BLOCK])

@@ -3,25 +3,14 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from sag_pipeline.importers.records import (
-    GivenDocument,
-    GivenEvent,
-    Row,
-    as_key,
-    as_triple,
-    ends_of,
-    first_of,
-    listed,
-    related,
-    statement,
-)
+from sag_pipeline.importers import records
 from sag_retrieval.text import fold
 
 _TEXT = ("text", "original_text", "passage", "content")
 _RELATIONS = ("entity_relations", "entity_relation_dict", "triples")
 
 
-def event_documents(rows: Iterable[Row]) -> Iterator[GivenDocument]:
+def event_documents(rows: Iterable[records.Row]) -> Iterator[records.GivenDocument]:
     """One document a row with a text: its events with their entities as keys.
 
     Reads the columns `text`, `events` (or `event_entity_dict`; objects with `Event` and `Entity`, names in
@@ -31,7 +20,7 @@ def event_documents(rows: Iterable[Row]) -> Iterator[GivenDocument]:
     """
     seen: Counter[str] = Counter()
     for number, row in enumerate(rows):
-        text = str(first_of(row, _TEXT) or "")
+        text = str(records.first_of(row, _TEXT) or "")
         if not text.strip():
             continue
         name = _id_of(row, number)
@@ -40,34 +29,34 @@ def event_documents(rows: Iterable[Row]) -> Iterator[GivenDocument]:
         yield _document(document_id, text, row)
 
 
-def _id_of(row: Row, number: int) -> str:
-    own = first_of(row, ("doc_id", "document_id", "id"))
+def _id_of(row: records.Row, number: int) -> str:
+    own = records.first_of(row, ("doc_id", "document_id", "id"))
     parts = [own] if own is not None else [row.get(name) for name in ("collection", "model", "chunk_id")]
     return "/".join(str(part) for part in parts if part) or str(number)
 
 
-def _document(document_id: str, text: str, row: Row) -> GivenDocument:
+def _document(document_id: str, text: str, row: records.Row) -> records.GivenDocument:
     left_out: Counter[str] = Counter()
     statements: dict[str, tuple[tuple[str, str], ...]] = {}
-    for raw in listed(first_of(row, ("events", "event_entity_dict"))):
+    for raw in records.listed(records.first_of(row, ("events", "event_entity_dict"))):
         folded = {str(name).lower(): value for name, value in raw.items()} if isinstance(raw, Mapping) else {}
-        content = " ".join(str(first_of(folded, ("event", "content")) or "").split())
+        content = " ".join(str(records.first_of(folded, ("event", "content")) or "").split())
         if not content:
             left_out["event without text"] += 1
             continue
-        names = [str(name).strip() for name in listed(first_of(folded, ("entity", "entities", "keys")))]
-        statements.setdefault(content, tuple(dict.fromkeys(as_key(name) for name in names if name)))
+        names = [str(name).strip() for name in records.listed(records.first_of(folded, ("entity", "entities", "keys")))]
+        statements.setdefault(content, tuple(dict.fromkeys(records.as_key(name) for name in names if name)))
     triples = _triples(row, left_out)
     events, free = _with_triples(statements, triples)
-    events += [GivenEvent(statement(triple), ends_of(triple), (related(triple),)) for triple in free]
+    events += [records.event_of(triple) for triple in free]
     title = str(row.get("title") or "")
-    return GivenDocument(document_id, title, text, tuple(events), left_out=left_out)
+    return records.GivenDocument(document_id, title, text, tuple(events), left_out=left_out)
 
 
-def _triples(row: Row, left_out: Counter[str]) -> list[tuple[str, str, str]]:
+def _triples(row: records.Row, left_out: Counter[str]) -> list[tuple[str, str, str]]:
     found = []
-    for raw in listed(first_of(row, _RELATIONS)):
-        triple = as_triple(raw)
+    for raw in records.listed(records.first_of(row, _RELATIONS)):
+        triple = records.as_triple(raw)
         if triple is None:
             left_out["broken triple"] += 1
         else:
@@ -77,7 +66,7 @@ def _triples(row: Row, left_out: Counter[str]) -> list[tuple[str, str, str]]:
 
 def _with_triples(
     statements: Mapping[str, tuple[tuple[str, str], ...]], triples: Iterable[tuple[str, str, str]]
-) -> tuple[list[GivenEvent], list[tuple[str, str, str]]]:
+) -> tuple[list[records.GivenEvent], list[tuple[str, str, str]]]:
     """The events with the triples they hold, and the triples that none holds."""
     held: dict[str, list[tuple[str, str, str]]] = {content: [] for content in statements}
     free = []
@@ -87,5 +76,5 @@ def _with_triples(
         if owner is None:
             free.append(triple)
         else:
-            held[owner].append(related(triple))
-    return [GivenEvent(content, keys, tuple(held[content])) for content, keys in statements.items()], free
+            held[owner].append(records.related(triple))
+    return [records.GivenEvent(content, keys, tuple(held[content])) for content, keys in statements.items()], free

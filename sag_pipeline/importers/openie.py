@@ -3,18 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from sag_pipeline.importers.records import (
-    GivenDocument,
-    GivenEvent,
-    Row,
-    as_key,
-    as_triple,
-    ends_of,
-    first_of,
-    listed,
-    related,
-    statement,
-)
+from sag_pipeline.importers import records
 from sag_retrieval.sentences import sentences
 from sag_retrieval.text import fold, normal_name
 
@@ -22,7 +11,9 @@ _ID = ("doc_id", "document_id", "idx", "id")
 _TEXT = ("text", "passage", "content")
 
 
-def openie_documents(rows: Iterable[Row], texts: Mapping[str, Row] | None = None) -> Iterator[GivenDocument]:
+def openie_documents(
+    rows: Iterable[records.Row], texts: Mapping[str, records.Row] | None = None
+) -> Iterator[records.GivenDocument]:
     """One document a passage: triples are events; entities in none are keys of the sentence they stand in.
 
     Reads the columns `doc_id` (or `idx`, `id`), `entities` (or `extracted_entities`), `triples` (or
@@ -30,35 +21,35 @@ def openie_documents(rows: Iterable[Row], texts: Mapping[str, Row] | None = None
     A passage whose first line is its title may leave `title` out. Passages without text are left out.
     """
     for number, row in enumerate(rows):
-        document_id = str(first_of(row, _ID) if first_of(row, _ID) is not None else number)
+        document_id = str(records.first_of(row, _ID) if records.first_of(row, _ID) is not None else number)
         source = (texts or {}).get(document_id, row)
-        text = str(first_of(source, _TEXT) or "")
+        text = str(records.first_of(source, _TEXT) or "")
         if text:
             title = str(source.get("title") or text.split("\n", 1)[0][:80])
             yield _document(document_id, title, text, row)
 
 
-def _document(document_id: str, title: str, text: str, row: Row) -> GivenDocument:
-    raw = listed(first_of(row, ("triples", "extracted_triples")))
-    triples = list(dict.fromkeys(triple for triple in map(as_triple, raw) if triple))
-    events = [GivenEvent(statement(triple), ends_of(triple), (related(triple),)) for triple in triples]
+def _document(document_id: str, title: str, text: str, row: records.Row) -> records.GivenDocument:
+    raw = records.listed(records.first_of(row, ("triples", "extracted_triples")))
+    triples = list(dict.fromkeys(triple for triple in map(records.as_triple, raw) if triple))
+    events = [records.event_of(triple) for triple in triples]
     used = {normal_name(end) for triple in triples for end in (triple[0], triple[2])}
-    names = [str(name) for name in listed(first_of(row, ("entities", "extracted_entities")))]
+    names = [str(name) for name in records.listed(records.first_of(row, ("entities", "extracted_entities")))]
     left = [name for name in dict.fromkeys(names) if normal_name(name) not in used]
     events += _sentence_events(text, left)
-    return GivenDocument(
+    return records.GivenDocument(
         document_id,
         title,
         text,
         tuple(events),
-        left_out=Counter({"broken triple": sum(as_triple(one) is None for one in raw)}),
+        left_out=Counter({"broken triple": sum(records.as_triple(one) is None for one in raw)}),
     )
 
 
-def _sentence_events(text: str, names: list[str]) -> Iterator[GivenEvent]:
+def _sentence_events(text: str, names: list[str]) -> Iterator[records.GivenEvent]:
     """The sentences that hold the names, with those names as keys; a name that stands nowhere is left out."""
     for sentence in sentences(text):
         folded = fold(sentence)
-        keys = tuple(dict.fromkeys(as_key(name) for name in names if fold(name) in folded))
+        keys = tuple(dict.fromkeys(records.as_key(name) for name in names if fold(name) in folded))
         if keys:
-            yield GivenEvent(" ".join(sentence.split()), keys)
+            yield records.GivenEvent(" ".join(sentence.split()), keys)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from sag_pipeline.offline.dates import dates
+from sag_pipeline.steps.dates import dates
 from sag_pipeline.steps.triples import is_entity, relation_name
 from sag_retrieval.errors import SourceError
 from sag_retrieval.text import is_cjk
@@ -159,3 +159,8 @@ def ends_of(triple: tuple[str, str, str]) -> tuple[tuple[str, str], ...]:
 def related(triple: tuple[str, str, str]) -> tuple[str, str, str]:
     """A triple with its relation in the form that triples have."""
     return triple[0], relation_name(triple[1]) or "related_to", triple[2]
+
+
+def event_of(triple: tuple[str, str, str]) -> GivenEvent:
+    """The event that a triple is by itself: its statement, with both ends as keys."""
+    return GivenEvent(statement(triple), ends_of(triple), (related(triple),))

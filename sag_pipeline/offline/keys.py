@@ -5,14 +5,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 
 from sag_pipeline.offline.aliases import aliases
-from sag_pipeline.offline.dates import dates
 from sag_pipeline.offline.matching import NameIndex, outside
-from sag_pipeline.offline.mentions import Mention
 from sag_pipeline.offline.names import names
 from sag_pipeline.offline.names_en import ENTITY
-from sag_pipeline.offline.quantities import quantities
 from sag_pipeline.offline.topics import topics
+from sag_pipeline.steps.dates import dates
 from sag_pipeline.steps.keys import make_key, title_key
+from sag_pipeline.steps.mentions import Mention
+from sag_pipeline.steps.quantities import quantities
 from sag_retrieval.layout import logical_lines
 from sag_retrieval.records import Chunk, Document, Event, EventKey, Key
 from sag_retrieval.text import normal_name

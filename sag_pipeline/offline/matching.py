@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from sag_pipeline.offline.mentions import Mention
+from sag_pipeline.steps.mentions import Mention
 
 _LETTER = "[A-Za-z0-9À-ɏ]"
 _WORD = re.compile(f"(?<!{_LETTER}){_LETTER}+")

@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from sag_pipeline.offline.matching import NameIndex, longest_only
-from sag_pipeline.offline.mentions import Mention
 from sag_pipeline.offline.names_en import (
     ENTITY,
     ORGANISATION,
@@ -15,6 +14,7 @@ from sag_pipeline.offline.names_en import (
     name_type,
 )
 from sag_pipeline.offline.names_zh import WORK, chinese_names
+from sag_pipeline.steps.mentions import Mention
 from sag_retrieval.layout import Line
 from sag_retrieval.sentences import spans_of
 from sag_retrieval.text import is_cjk

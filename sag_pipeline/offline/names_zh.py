@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from sag_pipeline.offline import words_zh as lists
-from sag_pipeline.offline.mentions import Mention
 from sag_pipeline.offline.names_en import ENTITY, ORGANISATION, PERSON, PLACE, PRODUCT, name_type
+from sag_pipeline.steps.mentions import Mention
 
 WORK = "work"
 

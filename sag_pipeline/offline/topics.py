@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from sag_pipeline.offline.matching import NameIndex, outside
-from sag_pipeline.offline.mentions import Mention
+from sag_pipeline.steps.mentions import Mention
 from sag_retrieval.layout import Kind, Line, bare_heading
 from sag_retrieval.text import is_cjk
 

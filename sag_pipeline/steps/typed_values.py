@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from sag_pipeline.offline.dates import dates
-from sag_pipeline.offline.quantities import quantities
+from sag_pipeline.steps.dates import dates
 from sag_pipeline.steps.keys import make_key
+from sag_pipeline.steps.quantities import quantities
 from sag_retrieval.records import Key
 from sag_retrieval.text import fold
 

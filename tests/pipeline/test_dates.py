@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.offline.dates import DAY, dates
+from sag_pipeline.steps.dates import DAY, dates
 
 DATES = st.dates(min_value=date(1500, 1, 1), max_value=date(2099, 12, 31))
 ENGLISH = "January February March April May June July August September October November December".split()

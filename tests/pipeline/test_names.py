@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from sag_pipeline.offline import names as module
 from sag_pipeline.offline.matching import NameIndex, longest_only, outside
-from sag_pipeline.offline.mentions import Mention
 from sag_pipeline.offline.names_en import name_type
+from sag_pipeline.steps.mentions import Mention
 from sag_retrieval.layout import logical_lines
 
 MENTIONS = st.lists(

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.offline.quantities import MONEY, PERCENTAGE, QUANTITY, quantities
+from sag_pipeline.steps.quantities import MONEY, PERCENTAGE, QUANTITY, quantities
 
 
 def amounts(text):

@@ -8,7 +8,7 @@ from sag_retrieval.reports.content import Article, Chips, Related, Statement, Th
 from sag_retrieval.reports.draft import THEMES, Draft
 from sag_retrieval.reports.groups import Community, Sentence
 from sag_retrieval.reports.select import listed_events, period_of, typical_events
-from sag_retrieval.reports.titles import clean, names_something
+from sag_retrieval.reports.titles import clean, names_something, naming_keys
 from sag_retrieval.text import fold
 
 _LISTED_MOST = 40
@@ -98,8 +98,7 @@ def _sentence(draft: Draft, community: Community, sentence: Sentence, place: str
 
 
 def _main_keys(draft: Draft, place: int, title: str) -> tuple[str, ...]:
-    keys = [key.row for key in draft.telling[place] if names_something(draft.events, key.row)]
-    values = [clean(draft.events.keys.values[row]) for row in keys]
+    values = [clean(draft.events.keys.values[key.row]) for key in naming_keys(draft.events, draft.telling[place])]
     return tuple(value for value in values if fold(value) not in fold(title))[:3]
 
 
@@ -127,7 +126,8 @@ def _related(draft: Draft, number: int) -> tuple[Related, ...]:
         both = draft.counts[[number - 1]].minimum(draft.counts[[other - 1]]).tocsr()
         weight = both.data * draft.idf[both.indices]
         ordered = both.indices[np.lexsort((both.indices, -weight))].tolist()
-        best = [key for key in ordered if names_something(draft.events, key)][:3] or ordered[:1]
+        tying = [key for key in ordered if draft.events.keys.types[key] not in draft.options.cluster.without_key_types]
+        best = [key for key in tying if names_something(draft.events, key)][:3] or tying[:1]
         values = tuple(clean(draft.events.keys.values[key]) for key in best)
         found.append(Related(other, draft.ranked[other - 1].title, values))
     return tuple(found)

@@ -1,6 +1,7 @@
 """The short parts of a report: what stands out, what is new, top keys, single events."""
 
 from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -8,10 +9,11 @@ from sag_retrieval.reports.changes import Change
 from sag_retrieval.reports.content import Article, Highlight, News, Statement, TopKey
 from sag_retrieval.reports.draft import Draft
 from sag_retrieval.reports.select import in_time_order
-from sag_retrieval.reports.titles import clean
+from sag_retrieval.reports.titles import clean, names_something
 from sag_retrieval.reports.wording import Labels
 
 _HIGHLIGHTS = 5
+_LOOKED_AT = 5
 _NEWS = 20
 _NEWS_EVENTS = 3
 _NEWS_DOCUMENTS = 5
@@ -21,11 +23,17 @@ _KEY_COMMUNITIES = 4
 
 
 def highlights(draft: Draft, articles: Sequence[Article]) -> tuple[Highlight, ...]:
-    """The five heaviest communities, each with its most typical event."""
+    """The five heaviest communities, each with a typical event."""
     return tuple(
-        Highlight(article, draft.state(int(draft.ranked[article.number - 1].members[0]), draft.labels.stands_out))
+        Highlight(article, draft.state(_readable(draft, article.number - 1), draft.labels.stands_out))
         for article in articles[:_HIGHLIGHTS]
     )
+
+
+def _readable(draft: Draft, place: int) -> int:
+    """Of the most typical events one that is no row of a table, in the language of the page if there is one."""
+    members = draft.ranked[place].members[:_LOOKED_AT].tolist()
+    return int(min(members, key=lambda row: ("|" in draft.events.contents[row], bool(draft.foreign(row)))))
 
 
 def news_sentence(draft: Draft) -> str:
@@ -84,11 +92,12 @@ def _told(change: Change, labels: Labels) -> str:
 
 
 def top_keys(draft: Draft) -> tuple[TopKey, ...]:
-    """Twenty keys by events × idf."""
-    skipped = [kind in draft.options.cluster.without_key_types for kind in draft.events.keys.types]
-    score = np.where(np.array(skipped, dtype=bool), 0, np.round(draft.total * draft.idf, 9))
-    order = np.lexsort((np.arange(len(score)), -score))[:_TOP_KEYS]
-    chosen = [int(key) for key in order if score[key] > 0]
+    """Twenty keys by events × idf; dates and quantities are left to the timeline and the articles."""
+    events, without = draft.events, draft.options.cluster.without_key_types
+    score = np.round(draft.total * draft.idf, 9)
+    order = np.lexsort((np.arange(len(score)), -score)).tolist()
+    names = (key for key in order if events.keys.types[key] not in without and names_something(events, key))
+    chosen = [key for key in islice(names, _TOP_KEYS) if score[key] > 0]
     most = max((draft.total[key] for key in chosen), default=1.0)
     by_key = draft.counts.tocsc()
     found = []

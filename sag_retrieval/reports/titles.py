@@ -20,6 +20,9 @@ MOST_WORDS = 6
 _NOT_A_NAME = frozenset(
     ["date", "time", "day", "month", "year", "number", "quantity", "amount", "money", "percentage", "percent"]
 )
+_OF_A_DOCUMENT = "title"
+"""Type of the keys that are titles of documents: they name a community only where nothing else does."""
+_ADDED = re.compile(r"\s*[(（:：].*$")
 _FIGURES_ONLY = re.compile(r"^[\W\d_年月日时分秒]*$")
 _SECOND_KEY = 0.35
 """A second key enters the title from this share of the first one's score."""
@@ -73,10 +76,17 @@ def _names(events: EventTable, keys: Sequence[TellingKey]) -> list[tuple[str, fl
     """Values that can name a group, with score and rivals, best first; too long ones count half."""
     usable = [
         (value, key.score if fits(value) else key.score / 2, key.rivals)
-        for key in keys
-        if names_something(events, key.row) and (value := clean(events.keys.values[key.row]))
+        for key in naming_keys(events, keys)
+        if (value := clean(events.keys.values[key.row]))
     ]
     return sorted(usable, key=lambda each: -each[1])
+
+
+def naming_keys(events: EventTable, keys: Sequence[TellingKey]) -> list[TellingKey]:
+    """The keys that name something; titles of documents only where nothing else is telling."""
+    names = [key for key in keys if names_something(events, key.row)]
+    own = [key for key in names if fold(events.keys.types[key.row]) != _OF_A_DOCUMENT]
+    return own if any(key.score > 0 for key in own) else names
 
 
 def names_something(events: EventTable, row: int) -> bool:
@@ -103,10 +113,11 @@ def fits(title: str) -> bool:
 
 
 def shorten(text: str) -> str:
-    """The beginning of a text that fits, with `…` where it was cut."""
+    """The beginning of a text that fits: up to a bracket or colon, else with `…` where it was cut."""
     text = clean(text)
-    if fits(text):
-        return text
+    for whole in (text, _ADDED.sub("", text)):
+        if whole and fits(whole):
+            return whole
     if is_cjk(text):
         return text[: MOST_CHARACTERS - 1] + "…"
     return " ".join(text.split()[:MOST_WORDS]) + "…"
@@ -125,7 +136,7 @@ def make_summary(events: EventTable, group: Group) -> tuple[Sentence, ...]:
 
 
 def _about(events: EventTable, group: Group) -> Sentence | None:
-    named = [key for key in group.keys if names_something(events, key.row)][:3]
+    named = naming_keys(events, group.keys)[:3]
     if not named:
         return None
     counted = sorted(named, key=lambda key: (-key.count, key.row))

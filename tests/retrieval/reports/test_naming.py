@@ -4,16 +4,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sag_retrieval.errors import AnswerError, ModelError
 from sag_retrieval.models.protocols import Reply, Request, Usage
 from sag_retrieval.reports.communities import build_communities
+from sag_retrieval.reports.events import Links
 from sag_retrieval.reports.groups import Sentence
 from sag_retrieval.reports.naming import Described, DescribedSentence, known_names, name_communities
 from sag_retrieval.reports.options import ClusterOptions
 from sag_retrieval.reports.telling import telling_keys
-from sag_retrieval.reports.titles import clean, fits, shorten
+from sag_retrieval.reports.titles import clean, fits, naming_keys, shorten
 from sag_retrieval.text import fold
 
 
@@ -163,11 +165,34 @@ def test_a_telling_key_is_frequent_here_and_rare_elsewhere(towns):
         ("一二三四五六七八九十一二三四", "一二三四五六七八九十一…"),
         ("one two three four five six seven", "one two three four five six…"),
         ("a\u202eb\x00c\nd", "a b c d"),
+        ("白鹭号港务日志(2023年全年记录)", "白鹭号港务日志"),
+        ("Tideway Partners: a joint venture for Heron Point", "Tideway Partners"),
+        ("Heron Point (2025)", "Heron Point (2025)"),
     ],
 )
 def test_titles_are_cut_and_cleaned(text, expected):
     assert shorten(text) == expected
     assert clean(expected) == expected
+
+
+def test_a_documents_title_names_a_community_only_where_nothing_else_is_telling(towns):
+    events = towns()
+    titled = replace(events.keys, types=["title" if kind == "topic" else kind for kind in events.keys.types])
+    of_documents = replace(events, keys=titled)
+    both = replace(
+        of_documents,
+        keys=replace(titled, types=[*titled.types, "person"], values=[*titled.values, "Ada Byrne"]),
+        links=Links(
+            event=np.concatenate([events.links.event, np.arange(0, 30, 6, dtype=np.int32)]),
+            key=np.concatenate([events.links.key, np.full(5, len(titled.types), np.int32)]),
+        ),
+    )
+    members = np.arange(0, 30, 6, dtype=np.int32)
+
+    without, named = (telling_keys(each, [members])[0] for each in (of_documents, both))
+
+    assert of_documents.keys.values[naming_keys(of_documents, without)[0].row] == "Harbour Bridge"
+    assert next(both.keys.values[key.row] for key in naming_keys(both, named)) == "Ada Byrne"
 
 
 def test_events_without_any_key_are_titled_by_their_words(towns):

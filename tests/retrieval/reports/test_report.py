@@ -210,6 +210,21 @@ def test_communities_that_changed_without_new_events_come_after_the_others(towns
     assert f"Changed without new events: {proper + 1}" in page.text  # these have split off, and the old one is gone
 
 
+def test_top_keys_are_names_and_what_stands_out_is_told_by_a_sentence_rather_than_a_row_of_a_table(towns, tmp_path):
+    events = towns()
+    first = {int(each.members[0]) for each in build_communities(events).at(0)}
+    rows = [f"{text} | 12 | x" if row in first else text for row, text in enumerate(events.contents)]
+
+    report, page = written(replace(events, contents=rows), tmp_path)
+
+    keys = page.text[page.text.index('<section id="keys"') : page.text.index('<section id="communities"')]
+    stands_out = page.text[page.text.index('<section id="stands-out"') : page.text.index('<section id="new"')]
+    assert "River Flood" in keys
+    assert "2024-0" not in keys
+    assert report.counts["communities"] == len(first)
+    assert "| 12 |" not in stands_out
+
+
 def test_an_unchanged_release_says_so(towns, tmp_path):
     events = towns()
     communities = build_communities(events)

@@ -18,7 +18,7 @@ from sag_retrieval.search.reading import Likeness, Reading, read_query
 from sag_retrieval.search.weights import min_max
 from sag_retrieval.text import STOP_WORDS, is_cjk, words
 from sag_retrieval.think_on_graph.method import SEARCH as GRAPH_SEARCH
-from sag_retrieval.think_on_graph.method import walk_release
+from sag_retrieval.think_on_graph.method import mean_score, walk_release
 from sag_retrieval.think_on_graph.options import GraphOptions
 from sag_retrieval.think_on_graph.release_graph import graph_of
 from sag_retrieval.think_on_graph.retriever import debug_record
@@ -162,7 +162,7 @@ def hybrid_method(
     """Ranks chunks by BM25, cosine, keywords and the graph's boost of their document.
 
     A graph that fails in whatever way gives no boost; the reason stands in the trace. Keywords are looked for
-    in the best 1,000 chunks.
+    in the best 1,000 chunks. Where the sum tells no chunk from another, as in a release of one, the text ranks.
     """
 
     def rank(index: Index, query: Query) -> Ranking:
@@ -170,11 +170,13 @@ def hybrid_method(
         reading = watch("read", lambda: read_query(index, query))
         share = options.dense_share(query.text)
         text = watch("text", lambda: _text_scores(index, reading))
-        boost, trace = watch("graph", lambda: _graph_boost(index, reading, options, _one_score(text), chat, home))
+        mean = mean_score(text.bm25, text.dense, text.allowed)
+        boost, trace = watch("graph", lambda: _graph_boost(index, reading, options, mean, chat, home))
         boosted = replace(text, kg=boost[index.arrays.chunk_document])
         raw = watch("keywords", lambda: _with_keywords(index, reading, boosted, options))
         fusion = watch("fuse", lambda: fuse(raw, options, share=share, top_k=query.top_k))
-        ranking = rank_by(fusion.final, query.top_k, raw.allowed, fusion.parts(), watch.seconds)
+        scores = fusion.final if (fusion.final > 0).any() else mean
+        ranking = rank_by(scores, query.top_k, raw.allowed, fusion.parts(), watch.seconds)
         return replace(ranking, trace=trace)
 
     return rank
@@ -208,11 +210,6 @@ def _text_scores(index: Index, reading: Reading) -> RawScores:
     bm25 = index.arrays.chunk_text.scores(reading.terms)
     dense = Likeness(index.arrays.vectors["chunks"], reading.vector).all()
     return RawScores(bm25, dense, np.zeros(len(bm25)), np.zeros(len(bm25)), allowed)
-
-
-def _one_score(raw: RawScores) -> Floats:
-    """Mean of scaled BM25 and cosine."""
-    return 0.5 * min_max(raw.bm25, raw.allowed) + 0.5 * min_max(raw.dense, raw.allowed)
 
 
 def _with_keywords(index: Index, reading: Reading, raw: RawScores, options: HybridOptions) -> RawScores:

@@ -84,11 +84,20 @@ def walk_release(
 
 
 def text_scores(index: Index, reading: Reading) -> Floats:
-    """Shape (chunks,): mean of BM25 and cosine, each scaled to [0, 1]."""
+    """Shape (chunks,): `mean_score` of BM25 and cosine."""
     allowed = reading.query.allowed.chunks if reading.query.allowed else None
     cosine = Likeness(index.arrays.vectors["chunks"], reading.vector).all()
-    bm25 = index.arrays.chunk_text.scores(reading.terms)
-    return 0.5 * min_max(bm25, allowed) + 0.5 * min_max(cosine, allowed)
+    return mean_score(index.arrays.chunk_text.scores(reading.terms), cosine, allowed)
+
+
+def mean_score(bm25: Floats, cosine: Floats, allowed: Flags | None) -> Floats:
+    """Mean of both, each scaled to [0, 1] over the allowed chunks; where all are equal, 1 if they are above 0."""
+    is_flat = [not part.size or np.ptp(part) == 0 for part in (bm25, cosine)]
+    parts = [
+        (part > 0).astype(np.float64) if flat else min_max(part, allowed)
+        for part, flat in zip((bm25, cosine), is_flat, strict=True)
+    ]
+    return 0.5 * parts[0] + 0.5 * parts[1]
 
 
 def _chunk_scores(index: Index, known: ReleaseGraph, found: Walk) -> tuple[Floats, Flags]:

@@ -148,3 +148,11 @@ def test_a_search_maps_the_graph_of_its_release(tmp_path):
     think_on_graph_method(home=tmp_path)(index, Query("What does Acme own?"))
 
     assert type(graph_of(index).graph.entities.texts).__name__ == "MappedTexts"
+
+
+def test_the_only_chunk_of_a_release_is_found(tmp_path):
+    one = build_index(tmp_path / "one", [("d0", "Heron", [("Lumen Optics sold 120 buoys.", [])])])
+
+    for method in (think_on_graph_method(), hybrid_method()):
+        assert method(one, Query("buoys sold")).chunks.tolist() == [0]
+        assert method(one, Query("nothing of the kind")).chunks.tolist() == []

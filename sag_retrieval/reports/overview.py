@@ -13,7 +13,10 @@ from sag_retrieval.reports.titles import clean, names_something
 from sag_retrieval.reports.wording import Labels
 
 _HIGHLIGHTS = 5
-_LOOKED_AT = 5
+_LOOKED_AT = 10
+_SHORTEST = 36
+"""Bytes of a sentence that says something: six English words, twelve Chinese characters."""
+_ENDS = ".!?。！？”’\"'」』"
 _NEWS = 20
 _NEWS_EVENTS = 3
 _NEWS_DOCUMENTS = 5
@@ -31,9 +34,15 @@ def highlights(draft: Draft, articles: Sequence[Article]) -> tuple[Highlight, ..
 
 
 def _readable(draft: Draft, place: int) -> int:
-    """Of the most typical events one that is no row of a table, in the language of the page if there is one."""
+    """Of the most typical events one that is a whole sentence, in the language of the page if there is one."""
     members = draft.ranked[place].members[:_LOOKED_AT].tolist()
-    return int(min(members, key=lambda row: ("|" in draft.events.contents[row], bool(draft.foreign(row)))))
+    return int(min(members, key=lambda row: (not _is_whole(draft.events.contents[row]), bool(draft.foreign(row)))))
+
+
+def _is_whole(text: str) -> bool:
+    """Whether a text reads as a sentence: no row of a table, no fragment, no mere exclamation."""
+    text = clean(text)
+    return "|" not in text and not text[:1].islower() and len(text.encode()) >= _SHORTEST and text[-1] in _ENDS
 
 
 def news_sentence(draft: Draft) -> str:

@@ -1,9 +1,9 @@
-"""The Lance tables of a release: texts for full-text search, dense vectors with an index when they are many."""
+"""The Lance tables of a release: texts for full-text search, and dense vectors."""
 
 import os
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from lancedb.index import FTS, BTree, IvfSq
+from lancedb.index import FTS, BTree
 
-from sag_pipeline.publish.calibrate import calibrate
 from sag_pipeline.publish.lance_source import LanceSource
 from sag_pipeline.store.vectors import fixed, raw
 
@@ -27,8 +26,8 @@ _UNINDEXED_AT_MOST = 0.05
 _IDS_A_DELETE = 2_000
 
 
-def write_lance(folder: Path, source: LanceSource, previous: Path | None) -> Mapping[str, Any]:
-    """Write or bring up to date one table; what index it has, as the manifest keeps it.
+def write_lance(folder: Path, source: LanceSource, previous: Path | None) -> None:
+    """Write or bring up to date one table.
 
     Where a previous release has the same table, its immutable files are hard-linked and only changed rows are
     merged, so that the work follows the change and the older release stays as it is.
@@ -39,11 +38,9 @@ def write_lance(folder: Path, source: LanceSource, previous: Path | None) -> Map
     if before is None or not before.is_dir() or not _merge(before, home, source):
         shutil.rmtree(home, ignore_errors=True)
         table = lancedb.connect(folder).create_table(source.name, _batches(source, None), schema=_schema(source))
-        _build_indexes(table, source)
-    if not source.has_index:
-        return {"kind": "none", "rows": len(source.ids)}
-    table = lancedb.connect(folder).open_table(source.name)
-    return {"kind": "IVF_SQ", "rows": len(source.ids), **calibrate(table, source)}
+        if len(source.ids):
+            table.create_index("id", config=BTree())
+            table.create_index("text", config=FTS(base_tokenizer="icu", with_position=False))
 
 
 def _schema(source: LanceSource) -> pa.Schema:
@@ -101,19 +98,10 @@ def _merge(before: Path, home: Path, source: LanceSource) -> bool:
 
 
 def _take_in(table: Any) -> None:  # noqa: ANN401  lancedb ships no types
-    """Bring the indexes up to date once enough rows stand beside them: it costs a third of building them."""
+    """Bring the indexes up to date once enough rows stand beside them."""
     outside = max((index.num_unindexed_rows for index in table.list_indices()), default=0)
     if outside <= _UNINDEXED_AT_MOST * table.count_rows():
         return
     with warnings.catch_warnings():  # other readers of older versions: there are none, the copy is not published yet
         warnings.filterwarnings("ignore", message="optimize\\(cleanup_older_than=0\\)", category=UserWarning)
         table.optimize(cleanup_older_than=timedelta(0))
-
-
-def _build_indexes(table: Any, source: LanceSource) -> None:  # noqa: ANN401
-    if not len(source.ids):
-        return
-    table.create_index("id", config=BTree())
-    table.create_index("text", config=FTS(base_tokenizer="icu", with_position=False))
-    if source.has_index:
-        table.create_index("vector", config=IvfSq(distance_type="cosine"))

@@ -1,6 +1,6 @@
 """What one Lance table is written from."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sag_pipeline.store.vectors import VectorIds
-from sag_retrieval.release.vectors import EXACT_ROWS, DenseVectors, VectorSet
+from sag_retrieval.release.vectors import DenseVectors, VectorSet
 
 Floats = npt.NDArray[np.float32]
 
@@ -29,18 +29,6 @@ class LanceSource:
         opened = self.open_vectors()
         return opened.dimension if isinstance(opened, DenseVectors) else None
 
-    @property
-    def has_index(self) -> bool:
-        """Whether its vectors are so many that an index is worth it."""
-        return self.dimension is not None and len(self.ids) > EXACT_ROWS
-
     def take(self, rows: npt.NDArray[np.int64]) -> Floats:
         """Shape (rows, dimension): some of its dense vectors."""
         return np.asarray(self.open_vectors().take(rows.astype(np.int32)), np.float32)
-
-    def blocks(self, rows: int) -> Iterator[Floats]:
-        """Its dense vectors in order, some rows at a time."""
-        for start in range(0, len(self.ids), rows):
-            opened = self.open_vectors()
-            assert isinstance(opened, DenseVectors)
-            yield opened.matrix[start : start + rows]

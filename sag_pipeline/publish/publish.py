@@ -12,6 +12,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sag_pipeline.follow import PURGE
 from sag_pipeline.publish.checks import Check, check_release
 from sag_pipeline.publish.database import write_database
 from sag_pipeline.publish.lance import write_lance
@@ -25,6 +26,7 @@ from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import write_arrays
 from sag_retrieval.release.files import Manifest, Releases
 from sag_retrieval.release.schema import SCHEMA_VERSION, VOLATILE
+from sag_retrieval.release.signs import describe_signs
 from sag_retrieval.release.vectors import open_vectors, write_vectors
 from sag_retrieval.think_on_graph.release_graph import FOLDER, write_graph
 
@@ -108,7 +110,7 @@ def _build(draft: Path, store: Store, embedding: Embedding, releases: Releases) 
     tables = made.tables
     embedding.save(draft / "embedder")
     with ThreadPoolExecutor(_AT_ONCE) as pool:  # the longest first; most of it is done outside Python
-        previous = _previous(releases)
+        previous = _previous(store, releases)
         written = {
             name: pool.submit(_write_vectors, draft, name, tables[name], embedding, previous) for name in _EMBEDDED
         }
@@ -144,8 +146,11 @@ def _write_arrays(folder: Path, made: Relational) -> None:
     write_graph(folder / FOLDER, made.tables, made.parts.event_chunk)
 
 
-def _previous(releases: Releases) -> Path | None:
-    return releases.path() if releases.current() else None
+def _previous(store: Store, releases: Releases) -> Path | None:
+    """The release to go on from; after a removal none, as the files carried over would still hold what was removed."""
+    if releases.current() is None or store.ledger.entries("step = ? AND unit = ?", PURGE, WHOLE):
+        return None
+    return releases.path()
 
 
 def _write_rows(folder: Path, name: str, rows: pa.Table) -> str:
@@ -177,7 +182,8 @@ def _write_vectors(
     hashes = _hashes(texts)
     write_vectors(own, name, embedding.vectors.blocks(hashes, max(1, _BLOCK_BYTES // (4 * shape[1]))), shape)
     source = LanceSource(name, rows[f"{name[:-1]}_id"], texts, hashes, lambda: open_vectors(own)[name])
-    index = write_lance(draft / "lance", source, previous / "lance" if previous else None)
+    write_lance(draft / "lance", source, previous / "lance" if previous else None)
+    index = {"kind": "none", "rows": len(rows)} | describe_signs(own, name)
     folder = draft / "arrays" / "vectors"
     folder.mkdir(parents=True, exist_ok=True)
     for path in own.iterdir():  # readers open the whole folder, so that others may not see it half written

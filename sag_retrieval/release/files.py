@@ -37,7 +37,7 @@ class Manifest:
     hashes: Mapping[str, str]
     checks: Mapping[str, Any]
     index: Mapping[str, Any]
-    """By table of vectors: `none` (exact scan), or the index with its calibrated probes and measured recall."""
+    """By table of vectors: `none` (exact scan), or what proposes rows, how far it reaches and its measured recall."""
 
     def write(self, folder: Path) -> None:
         """Write `manifest.json`, durably: a release without one is not a release."""

@@ -28,6 +28,8 @@ HERON_ZH = """# 海鹭浮标
 海鹭浮标由光澜公司在安塞港制造。2021年5月4日起，安塞海警使用这种浮标。光澜公司在2021年售出120个浮标。
 """
 FILES = {"heron.md": HERON, "quill.md": QUILL, "zh/海鹭.md": HERON_ZH}
+OTHERS = {f"log-{n}.md": f"# Log {n}\n\nThe Egret left pier {n} at noon with {n + 3} crates.\n" for n in range(20)}
+"""So many that a small change is merged into the Lance tables."""
 
 
 def rows(home: Path, table: str) -> set[tuple]:
@@ -85,17 +87,23 @@ def test_only_the_rows_of_a_changed_document_change(home, source):
 
 
 def test_a_removed_document_is_nowhere_any_more(home, source, tmp_path):
-    run_ingest([source(FILES)])
+    first = run_ingest([source(FILES | OTHERS)])["release"]
     (tmp_path / "inbox" / "quill.md").unlink()
 
     report = run_ingest(["inbox"])
 
+    assert _files_with(home / "releases" / first, b"salt water")
+    assert _files_with(home / "releases" / report["release"], b"salt water") == []
     assert report["steps"]["documents"]["removed"] == 1
     assert "quill.md" not in documents_found(home, "Who founded Quill Instruments? Mara Voss")
     for table in ("documents", "sections", "chunks", "events"):
         assert not any("quill.md" in row for row in rows(home, table)), table
     tables = list((home / "tables").rglob("*.parquet"))
     assert all("Mara Voss" not in str(duckdb.read_parquet(str(p)).fetchall()) for p in tables)
+
+
+def _files_with(folder: Path, words: bytes) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and words in path.read_bytes()]
 
 
 def test_a_renamed_document_is_found_under_its_new_name(home, source, tmp_path):

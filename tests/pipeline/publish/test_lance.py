@@ -4,11 +4,8 @@ import lancedb
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sag_pipeline.publish import lance
-from sag_pipeline.publish.calibrate import exact_nearest
 from sag_pipeline.publish.lance import write_lance
 from sag_pipeline.publish.lance_source import LanceSource
 from sag_pipeline.store.vectors import vector_ids
@@ -67,15 +64,3 @@ def test_rows_beside_the_indexes_are_taken_in_once_they_are_many(tmp_path, monke
         unindexed.append(max(index.num_unindexed_rows for index in table.list_indices()))
 
     assert unindexed == [1, 0]
-
-
-@settings(deadline=None)
-@given(st.integers(1, 40), st.integers(1, 7), st.integers(1, 12))
-def test_the_nearest_rows_are_those_of_one_whole_product(count, block, k):
-    random = np.random.default_rng(count)
-    matrix, questions = (random.random((n, 3), dtype=np.float32) for n in (count, 2))
-
-    found = exact_nearest((matrix[n : n + block] for n in range(0, count, block)), questions, k)
-
-    best = np.argsort(-(questions @ matrix.T), axis=1)[:, :k]
-    assert [set(own) for own in found.tolist()] == [set(own) for own in best.tolist()]

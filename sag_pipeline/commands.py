@@ -12,9 +12,9 @@ from rich.table import Table
 
 from sag_pipeline.importers.command import import_command
 from sag_pipeline.watch import watching
-from sag_retrieval.commands import as_json, print_json
 from sag_retrieval.errors import SettingsError
 from sag_retrieval.models.prices import Prices
+from sag_retrieval.printing import as_json, print_json
 from sag_retrieval.settings import load_settings
 
 

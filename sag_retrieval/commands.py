@@ -1,6 +1,5 @@
-"""The commands of retrieval: settings, search, ask, evaluate, releases."""
+"""The commands of retrieval: settings, search, ask, report, evaluate."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,9 @@ from rich.console import Console
 
 from sag_retrieval import show
 from sag_retrieval.errors import QueryError
+from sag_retrieval.printing import as_json, print_json
 from sag_retrieval.query.options import Mode
+from sag_retrieval.release_commands import releases
 from sag_retrieval.settings import load_settings, origins
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 METHODS = ("sag", "sag-literal", "dense", "bm25", "hybrid", "bridge", "think-on-graph", "tiers")
 
-as_json = click.option("--json", "is_json", is_flag=True, help="Print JSON instead of a table.")
 of_release = click.option("--release", "release_id", metavar="ID", help="Open this release, not the one in force.")
 with_sql = click.option(
     "--sql",
@@ -34,11 +34,6 @@ def register(main: click.Group) -> None:
     """Add the commands to `sag`."""
     for command in (settings, search, ask, report, evaluate, releases):
         main.add_command(command)
-
-
-def print_json(value: Any) -> None:  # noqa: ANN401  any JSON
-    """One JSON document on standard output."""
-    click.echo(json.dumps(value, ensure_ascii=False, indent=1, default=str))
 
 
 @click.command()
@@ -220,66 +215,3 @@ def _cuts(ks: str) -> list[int]:
         return [int(k) for k in ks.split(",")]
     except ValueError:
         raise QueryError(f"--k {ks!r} is not a list of whole numbers such as 2,5,10") from None
-
-
-@click.group(invoke_without_command=True)
-@as_json
-@click.pass_context
-def releases(context: click.Context, *, is_json: bool) -> None:
-    """List, promote or prune releases.
-
-    \b
-    sag releases                 the same as: sag releases list
-    sag releases promote ID      put an older (or newer) release in force
-    sag releases prune --keep 3  delete old ones that nobody reads
-    """
-    if context.invoked_subcommand is None:
-        _list(is_json=is_json)
-
-
-@releases.command("list")
-@as_json
-def list_releases(*, is_json: bool) -> None:
-    """Show every release, oldest first, and which one is in force."""
-    _list(is_json=is_json)
-
-
-def _list(*, is_json: bool) -> None:
-    from sag_retrieval.release.files import Releases  # noqa: PLC0415
-
-    below = Releases(load_settings().home)
-    current, found = below.current(), below.manifests()
-    rows = [
-        {
-            "release": m.release_id,
-            "in_force": m.release_id == current,
-            "created_at": m.created_at,
-            "embedding_model": m.embedding_model,
-            "counts": dict(m.counts),
-        }
-        for m in found
-    ]
-    print_json(rows) if is_json else show.releases(Console(), rows)
-
-
-@releases.command()
-@click.argument("release_id", metavar="ID")
-@as_json
-def promote(*, release_id: str, is_json: bool) -> None:
-    """Put a release in force; readers that hold another one open are not disturbed."""
-    from sag_retrieval.release.files import Releases  # noqa: PLC0415
-
-    Releases(load_settings().home).promote(release_id)
-    print_json({"in_force": release_id}) if is_json else click.echo(f"{release_id} is in force")
-
-
-@releases.command()
-@click.option("--keep", type=click.IntRange(1), default=3, show_default=True, help="Newest releases that stay.")
-@click.option("--grace-hours", type=float, default=24.0, show_default=True, help="Younger ones stay as well.")
-@as_json
-def prune(*, keep: int, grace_hours: float, is_json: bool) -> None:
-    """Delete old releases; never the one in force, nor one that a reader holds open."""
-    from sag_retrieval.release.prune import prune_releases  # noqa: PLC0415
-
-    gone = prune_releases(load_settings().home, keep=keep, grace_hours=grace_hours)
-    print_json({"pruned": gone}) if is_json else click.echo(f"pruned {len(gone)}: {', '.join(gone) or 'none'}")

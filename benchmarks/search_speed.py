@@ -32,7 +32,7 @@ from sag_retrieval.search.expand import expand  # noqa: E402
 from sag_retrieval.search.hops import hop_on  # noqa: E402
 from sag_retrieval.search.method import Query  # noqa: E402
 from sag_retrieval.search.options import SAG  # noqa: E402
-from sag_retrieval.search.rank import rank  # noqa: E402
+from sag_retrieval.search.rank import key_trust, rank  # noqa: E402
 from sag_retrieval.search.ranking import best_rows  # noqa: E402
 from sag_retrieval.search.reading import read_query  # noqa: E402
 
@@ -61,8 +61,9 @@ def worked(work: Callable[[], object]) -> float:
 def one_search(index: Index, question: str) -> np.ndarray:
     """The whole search without hydrating."""
     reading = read_query(index, Query(question))
-    keys = hop_on(index, reading, expand(index, reading, SAG).keys, SAG)[-1]
-    return best_rows(rank(index, reading, keys, SAG).final, 10)
+    expansion = expand(index, reading, SAG)
+    keys, trust = hop_on(index, reading, expansion.keys, SAG)[-1], key_trust(expansion.seeds, SAG.key_trust)
+    return best_rows(rank(index, reading, keys, trust, SAG).final, 10)
 
 
 def steps(index: Index) -> dict[str, dict[str, float]]:
@@ -71,9 +72,10 @@ def steps(index: Index) -> dict[str, dict[str, float]]:
     for question in questions() * ROUNDS:
         reading = read_query(index, Query(question))
         times["read"].append(worked(lambda q=question: read_query(index, Query(q))))
-        keys = expand(index, reading, SAG).keys
+        expansion = expand(index, reading, SAG)
+        keys, trust = expansion.keys, key_trust(expansion.seeds, SAG.key_trust)
         times["expand"].append(worked(lambda r=reading: expand(index, r, SAG)))
-        times["rank"].append(worked(lambda r=reading, k=keys: rank(index, r, k, SAG)))
+        times["rank"].append(worked(lambda r=reading, k=keys, t=trust: rank(index, r, k, t, SAG)))
         times["search"].append(times["expand"][-1] + times["rank"][-1])
         events, chunks = (index.arrays.vectors[name] for name in ("events", "chunks"))
         times["events"].append(worked(lambda v=events, r=reading: v.top(r.vector, 50)))

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from sag_retrieval.release.arrays import Arrays
 from sag_retrieval.release.index import Index
-from sag_retrieval.search.method import Floats
+from sag_retrieval.search.method import Flags, Floats
 from sag_retrieval.search.options import SearchOptions
 from sag_retrieval.search.reading import Reading
 from sag_retrieval.search.weights import min_max
@@ -41,7 +41,7 @@ def read_texts(index: Index, reading: Reading, options: SearchOptions) -> TextRo
     cosine = np.asarray(arrays.vectors["chunks"].scores(reading.vector), np.float64)
     bm25 = arrays.chunk_text.scores(reading.terms)
     if options.use_bm25:
-        parts = min_max(cosine, allowed), min_max(bm25, allowed)
+        parts = relative(cosine, allowed), relative(bm25, allowed)
         length = typical_length(arrays, 0.5 * parts[0] + 0.5 * parts[1])
         exact = 0.5 + options.exact_gain * (1 - 1 / length)
         similarity = (1 - exact) * parts[0] + exact * parts[1]
@@ -50,6 +50,14 @@ def read_texts(index: Index, reading: Reading, options: SearchOptions) -> TextRo
         length = typical_length(arrays, similarity)
     in_context = _in_context(arrays, reading, similarity, length, options)
     return TextRoute(cosine, bm25, similarity, in_context, length)
+
+
+def relative(values: Floats, allowed: Flags | None) -> Floats:
+    """`min_max`, and 1 for allowed values that are all equal and above 0: the only passage there is has been found."""
+    scaled = min_max(values, allowed)
+    if scaled.any():
+        return scaled
+    return np.asarray((values > 0) if allowed is None else (values > 0) & allowed, np.float64)
 
 
 def typical_length(arrays: Arrays, similarity: Floats) -> float:
@@ -72,7 +80,7 @@ def _in_context(arrays: Arrays, reading: Reading, similarity: Floats, length: fl
     whole = min_max(arrays.document_text.scores(reading.terms))[arrays.chunk_document]
     weight = options.document_context * (1 - 1 / length)
     beside = best_neighbour(similarity, arrays.chunk_document)
-    return min_max(similarity + weight * whole + options.neighbour_context * beside, allowed)
+    return relative(similarity + weight * whole + options.neighbour_context * beside, allowed)
 
 
 def best_neighbour(similarity: Floats, document: npt.NDArray[Any]) -> Floats:

@@ -35,7 +35,7 @@ def lift_named(arrays: Arrays, reading: Reading, scores: Floats, length: float, 
         chunks = chunks_about(arrays, keys, allowed)
         best = scores[chunks].max(initial=0.0)
         if 0 < best < floor and len(np.unique(arrays.chunk_document[chunks])) <= options.named_documents:
-            lifted[chunks] = np.maximum(lifted[chunks], scores[chunks] * (floor / best))
+            lifted[chunks] = np.maximum(lifted[chunks], scores[chunks] / best * floor)
     return lifted
 
 

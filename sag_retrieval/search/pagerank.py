@@ -13,7 +13,7 @@ SMALL_GRAPH: Final = 20_000
 """Nodes up to which power iteration is as fast as push."""
 _TOLERANCE: Final = 1e-5
 """Share of all mass that power iteration may still misplace."""
-_PRECISION: Final = 3e-6
+_PRECISION: Final = 6e-6
 """Mass, as a share of a node's degree, that push leaves where it is."""
 _SCANNED: Final = 16
 """A side is read whole where more than this part of it, repeats counted, was reached."""

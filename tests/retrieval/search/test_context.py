@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 from sag_retrieval.search.context import best_neighbour, read_texts, typical_length
 from sag_retrieval.search.expand import WeightedKeys
 from sag_retrieval.search.method import Query
+from sag_retrieval.search.methods import method_named
 from sag_retrieval.search.options import SAG
 from sag_retrieval.search.rank import breadth, bridge_strength, restart, text_weight
 from sag_retrieval.search.reading import read_query
+from tests.retrieval.search.conftest import Doc
 
 
 def keys_of(index, *names, weights=None):
@@ -117,3 +119,10 @@ def test_a_side_without_weight_leaves_the_restart_to_the_other():
 
     assert chunks.tolist() == [0.5, 0.5]
     assert keys.tolist() == []
+
+
+@pytest.mark.parametrize("method", ["sag", "bridge"])
+def test_the_only_passage_there_is_can_be_found(build, method):
+    index = build([Doc("Hello Love", [[("Hello Love is a song by Hank Snow.", ["Hank Snow"])]])])
+
+    assert method_named(method)(index, Query("Which song?")).chunks.tolist() == [0]

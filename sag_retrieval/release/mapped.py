@@ -40,6 +40,23 @@ def map_array(path: Path) -> npt.NDArray[Any]:
             raise ReleaseError(f"{whole} is damaged; rebuild the release with `sag ingest`") from error
 
 
+class ReadAnew:
+    """Rows of a saved array, mapped anew for each reading: what was read does not count as memory in use."""
+
+    def __init__(self, path: Path) -> None:
+        """Hold the path of `save_array`."""
+        self._path = path
+        self.shape = map_array(path).shape
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return int(self.shape[0])
+
+    def __getitem__(self, rows: Any) -> npt.NDArray[Any]:  # noqa: ANN401  whatever an array takes
+        """The rows of a slice or of row numbers."""
+        return np.asarray(map_array(self._path)[rows])
+
+
 @dataclass(frozen=True, eq=False)
 class Lists:
     """Lists of row numbers behind one another: list i is `items[starts[i] : starts[i + 1]]`, ascending."""

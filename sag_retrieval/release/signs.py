@@ -13,16 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from sag_retrieval.release.highest import best
-from sag_retrieval.release.mapped import map_array
+from sag_retrieval.release.mapped import ReadAnew, map_array
 
 Floats = npt.NDArray[np.float32]
+Matrix = Floats | ReadAnew
 Rows = npt.NDArray[np.int32]
 Words = npt.NDArray[np.uint64]
 
-SIGNED_ROWS: Final = 20_000
+SIGNED_ROWS: Final = 5_000
 """Up to here an exact scan of a table is as fast."""
 RECALL_GOAL: Final = 0.95
 _REACHES: Final = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000)
+_LEAST_REACH: Final = 500
 _QUESTIONS: Final = 32
 _NEAREST: Final = 50
 _BITS: Final = 64
@@ -31,10 +33,14 @@ _BLOCK: Final = 65_536
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signs:
-    """Shape (words, rows): 64 columns of every row in a word; and how many rows a query's signs propose."""
+    """Shape (words, rows): 64 columns of every row in a word; and how many rows are proposed for the best fifty."""
 
     words: Words
     reach: int
+
+    def reach_for(self, k: int) -> int:
+        """How many rows to propose for the best k."""
+        return max(_LEAST_REACH, self.reach * k // _NEAREST)
 
     def near(self, query: Floats, reach: int) -> Rows:
         """The rows that differ from the query in the fewest signs, ascending: `reach` of them and their ties."""
@@ -61,7 +67,7 @@ def pack(vectors: Floats) -> Words:
     return np.ascontiguousarray(np.packbits(bits, axis=1).view(np.uint64).T)
 
 
-def write_signs(folder: Path, name: str, matrix: Floats) -> None:
+def write_signs(folder: Path, name: str, matrix: Matrix) -> None:
     """Write `<name>.signs.npy`, and `<name>.signs.json` with the reach that reaches the recall goal."""
     shape = (-(-matrix.shape[1] // _BITS), len(matrix))
     words = np.lib.format.open_memmap(folder / f"{name}.signs.npy", "w+", np.uint64, shape)
@@ -85,7 +91,7 @@ def describe_signs(folder: Path, name: str) -> dict[str, Any]:
     return described
 
 
-def calibrate(matrix: Floats, words: Words) -> dict[str, Any]:
+def calibrate(matrix: Matrix, words: Words) -> dict[str, Any]:
     """The smallest reach that finds the goal's share of the 50 nearest rows of sampled rows, and what it finds."""
     questions = np.asarray(matrix[np.linspace(0, len(matrix) - 1, _QUESTIONS).astype(np.int64)])
     truth = exact_nearest(matrix, questions, _NEAREST)
@@ -98,7 +104,7 @@ def calibrate(matrix: Floats, words: Words) -> dict[str, Any]:
     return {"kind": "signs", "reach": reach, "recall_at_50": round(recall, 3)}
 
 
-def exact_nearest(matrix: Floats, questions: Floats, k: int) -> Sequence[Rows]:
+def exact_nearest(matrix: Matrix, questions: Floats, k: int) -> Sequence[Rows]:
     """The rows of the k highest products above 0 with each question, best first; one pass for all questions."""
     found = [(np.zeros(0, np.int32), np.zeros(0, np.float32))] * len(questions)
     for start, block in _blocks(matrix):
@@ -110,12 +116,12 @@ def exact_nearest(matrix: Floats, questions: Floats, k: int) -> Sequence[Rows]:
     return [rows for rows, _ in found]
 
 
-def _recall(matrix: Floats, signs: Signs, question: Floats, truth: Rows) -> float:
+def _recall(matrix: Matrix, signs: Signs, question: Floats, truth: Rows) -> float:
     near = signs.near(question, signs.reach)
     rows, _ = best(np.vecdot(matrix[near], question), len(truth), near)
     return len(np.intersect1d(rows, truth)) / max(1, len(truth))
 
 
-def _blocks(matrix: Floats) -> Iterator[tuple[int, Floats]]:
+def _blocks(matrix: Matrix) -> Iterator[tuple[int, Floats]]:
     for start in range(0, len(matrix), _BLOCK):
         yield start, np.asarray(matrix[start : start + _BLOCK])

@@ -15,7 +15,7 @@ from scipy.sparse import csc_array, csr_array
 from sag_retrieval.errors import ReleaseError
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.highest import best
-from sag_retrieval.release.mapped import Starts, join, map_array, narrow, save_array
+from sag_retrieval.release.mapped import ReadAnew, Starts, join, map_array, narrow, save_array
 from sag_retrieval.release.signs import SIGNED_ROWS, Signs, read_signs, write_signs
 from sag_retrieval.release.spill import merge, spill
 
@@ -29,8 +29,6 @@ EXACT_ROWS: Final = 200_000
 _FEW_ROWS: Final = 256
 _SCANNED: Final = 0.1
 """Where signs would propose more than this share of the allowed rows, scanning those is as fast."""
-_REACH_A_ROW: Final = 20
-"""Rows to propose for each that is asked for, at least."""
 
 
 class VectorSet(Protocol):
@@ -89,11 +87,11 @@ class DenseVectors:
         return best(self.scores(query, rows), k, rows)
 
     def _proposed(self, query: Floats, k: int, allowed: Flags | None) -> Rows | None:
-        """Rows to look at, ascending; None where that would be more than a tenth of them."""
+        """Rows to look at, ascending; None where that would be too many of them."""
         if self.signs is None:
             return None
         share = 1.0 if allowed is None else float(np.count_nonzero(allowed)) / max(1, self.row_count)
-        reach = max(self.signs.reach, _REACH_A_ROW * k)
+        reach = self.signs.reach_for(k)
         if reach > _SCANNED * share * self.row_count:
             return None
         near = self.signs.near(query, int(reach / share))
@@ -183,7 +181,7 @@ def write_dense(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[i
         matrix = np.lib.format.open_memmap(path, "r+")  # anew, or what was written would count as memory in use
         matrix[np.asarray(rows, np.int64)] = vectors
     if shape[0] > SIGNED_ROWS:
-        write_signs(folder, name, np.lib.format.open_memmap(path, "r"))
+        write_signs(folder, name, ReadAnew(path.with_suffix("")))
 
 
 def write_sparse(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[int, int]) -> None:

@@ -27,6 +27,7 @@ def large(tmp_path, monkeypatch):
     monkeypatch.setattr("sag_retrieval.release.vectors.SIGNED_ROWS", 1000)
     monkeypatch.setattr(signs, "_REACHES", (50, 100, 200, 400))
     monkeypatch.setattr(signs, "_NEAREST", 10)
+    monkeypatch.setattr(signs, "_LEAST_REACH", 50)
     write_vectors(tmp_path, "events", [(np.arange(ROWS), sample(ROWS))], (ROWS, DIMENSION))
     return open_vectors(tmp_path)["events"], tmp_path
 

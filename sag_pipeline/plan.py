@@ -16,8 +16,8 @@ VERSIONS = {
     "sections": 1,
     "chunks": 1,
     "events": 1,
-    "keys": 1,
-    "triples": 1,
+    "keys": 2,
+    "triples": 2,
 }
 """Raised when a step's code changes what it makes."""
 

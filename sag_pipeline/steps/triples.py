@@ -109,8 +109,9 @@ def relation_name(relation: str) -> str:
         ('was_founded_in', '成立于')
 
     """
-    gap = "" if is_cjk(relation) else "_"
-    return gap.join(part for part in _NOT_RELATION.split(fold(relation)) if part)
+    folded = fold(relation)
+    gap = "" if is_cjk(folded) else "_"
+    return gap.join(part for part in _NOT_RELATION.split(folded) if part)
 
 
 def is_entity(name: str) -> bool:

@@ -18,7 +18,7 @@ from sag_retrieval.text import is_cjk, tokens
 BUCKETS: Final = 1 << 20
 NGRAM_WEIGHT: Final = 0.35
 _FILE: Final = "hashing.npy"
-_VERSION: Final = 1
+_VERSION: Final = 2
 _BATCH: Final = 4096
 
 Hashes = npt.NDArray[np.uint64]

@@ -35,7 +35,7 @@ class LocalEmbedder:
     @property
     def dimension(self) -> int:
         """Columns of a vector."""
-        return int(self._model.get_sentence_embedding_dimension() or 0)
+        return int(self._model.get_embedding_dimension() or 0)
 
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """One row a text, in order (see `Embedder`)."""

@@ -50,6 +50,8 @@ def found(text):
         ),
         ("The code of 502ai runs on GPT-4.", {("entity", "502ai"), ("product", "GPT-4")}),
         ("In the U.S. it failed.", {("place", "United States")}),
+        ("Maurice succeeded his father William the Silent in 1585.", {("entity", "William the Silent")}),
+        ("Unlike the Norwegians, Mary of the Weavers won.", {("entity", "Norwegians")}),
     ],
 )
 def test_names_by_their_form_and_context(text, expected):

@@ -1,9 +1,28 @@
+import re
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.text import fold, is_cjk, language_of, normal_name, tokens, words
+
+
+@pytest.mark.parametrize(
+    ("plain", "accented"),
+    [("Aschenbrodel", "Aschenbrödel"), ("Tekeze River", "Tekezé River"), ("Lodz", "Łódź"), ("Soren", "Søren")],
+)
+def test_names_typed_without_accents_are_the_same_names(plain, accented):
+    assert normal_name(plain) == normal_name(accented)
+    assert tokens(plain) == tokens(accented)
+
+
+@given(st.text(alphabet="ae\u0301o\u0308中文가が", max_size=20))
+def test_only_latin_letters_lose_their_marks(text):
+    folded = fold(text)
+
+    assert [c for c in folded if c in "中文가が"] == [c for c in text if c in "中文가が"]
+    assert not re.search("[a-z][\u0300-\u036f]", folded)
 
 
 @given(st.text())

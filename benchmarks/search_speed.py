@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from grown import describe, grow, open_grown, questions  # noqa: E402
 
 from sag_retrieval.release.index import Index  # noqa: E402
+from sag_retrieval.release.vectors import DenseVectors  # noqa: E402
 from sag_retrieval.search.expand import expand  # noqa: E402
 from sag_retrieval.search.hops import hop_on  # noqa: E402
 from sag_retrieval.search.method import Query  # noqa: E402
@@ -95,6 +96,26 @@ def agreement(index: Index) -> float:
     return statistics.mean(len(near & exact) / max(1, len(exact)) for near, exact in zip(*found.values(), strict=True))
 
 
+def recall(index: Index) -> float:
+    """Share of the fifty nearest events that the vector step finds, against the exact scan."""
+    vectors = index.arrays.vectors["events"]
+    if not isinstance(vectors, DenseVectors):
+        return 1.0
+    exact, found = DenseVectors(vectors.matrix), []
+    for question in questions():
+        asked = index.embedder.embed([question])
+        found.append(len(np.intersect1d(vectors.top(asked, 50)[0], exact.top(asked, 50)[0])) / 50)
+    return statistics.mean(found)
+
+
+def resident(task: tuple[str, bool]) -> float:
+    """Megabytes of a process that opened the arrays and answered every question once."""
+    index = open_grown(Path(task[0]), dense=task[1])
+    for question in questions():
+        one_search(index, question)
+    return float(psutil.Process().memory_info().rss) / 2**20
+
+
 _held: dict[str, Index] = {}
 
 
@@ -138,16 +159,19 @@ def measure(size: int, kind: str) -> dict[str, object]:
             "first_ms": first,
             "steps_ms": steps(index),
             "queries_per_second": throughput(folder, dense=dense, count=60 if size > 200_000 else 200),
-            "resident_mb": psutil.Process().memory_info().rss / 2**20,
+            "agreement_top_10": agreement(index),
+            "recall_at_50": recall(index),
         }
-        return found | {"agreement_top_10": agreement(index)}
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            return found | {"resident_mb": pool.submit(resident, (str(folder), dense)).result()}
 
 
 def show(found: dict[str, object]) -> None:
     """One block a measurement."""
     print(found["vectors"], found["sizes"])
     print(f"  build {found['build_seconds']:.1f} s, open {found['open_ms']:.1f} ms, first {found['first_ms']:.0f} ms,"
-          f" resident {found['resident_mb']:.0f} MB, agreement {found['agreement_top_10']:.3f}")  # fmt: skip
+          f" resident {found['resident_mb']:.0f} MB, agreement {found['agreement_top_10']:.3f},"
+          f" recall@50 {found['recall_at_50']:.3f}")  # fmt: skip
     for name, each in found["steps_ms"].items():  # type: ignore[attr-defined]
         print(f"  {name:8} p50 {each['p50']:8.2f}  p95 {each['p95']:8.2f} ms")
     rates = {name: round(rate, 1) for name, rate in found["queries_per_second"].items()}  # type: ignore[attr-defined]

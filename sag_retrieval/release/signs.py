@@ -25,6 +25,7 @@ SIGNED_ROWS: Final = 5_000
 RECALL_GOAL: Final = 0.95
 _REACHES: Final = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000)
 _LEAST_REACH: Final = 500
+_LEAST_SHARE: Final = 1 / 250
 _QUESTIONS: Final = 32
 _NEAREST: Final = 50
 _BITS: Final = 64
@@ -92,11 +93,16 @@ def describe_signs(folder: Path, name: str) -> dict[str, Any]:
 
 
 def calibrate(matrix: Matrix, words: Words) -> dict[str, Any]:
-    """The smallest reach that finds the goal's share of the 50 nearest rows of sampled rows, and what it finds."""
-    questions = np.asarray(matrix[np.linspace(0, len(matrix) - 1, _QUESTIONS).astype(np.int64)])
+    """The smallest reach that finds the goal's share of the 50 nearest rows of sampled questions, and what it finds.
+
+    A question lies half way between two rows, as one over two texts does: a row itself would be too easy. The more rows
+    there are, the more of them have any distance, so a reach is at least a share of them too.
+    """
+    sampled = matrix[np.linspace(0, len(matrix) - 1, _QUESTIONS).astype(np.int64)]
+    questions = np.asarray(sampled + np.roll(sampled, 1, axis=0))
     truth = exact_nearest(matrix, questions, _NEAREST)
-    recall, reach = 0.0, _REACHES[0]
-    for reach in _REACHES:
+    recall, reach = 0.0, _REACHES[-1]
+    for reach in (each for each in _REACHES if each >= _LEAST_SHARE * len(matrix)):
         signs = Signs(words, reach)
         recall = float(np.mean([_recall(matrix, signs, *pair) for pair in zip(questions, truth, strict=True)]))
         if recall >= RECALL_GOAL:

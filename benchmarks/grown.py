@@ -24,6 +24,8 @@ PER_CHUNK = 3
 """Passages joined to one chunk, about ten events."""
 SHARED = 3
 """Keys and words of more chunks than this are the same in every copy."""
+KEY_COPIES = 4
+"""Copies that have their rare names in common: names grow more slowly than texts, to about one for two events."""
 DENSE = 384
 
 
@@ -95,9 +97,12 @@ def grow(folder: Path, events: int, *, dense: bool) -> None:
     embedder = DenseEmbedder(hashing) if dense else hashing
     sizes = {"events": seed.events, "chunks": seed.chunks, "keys": seed.keys}
     for name, texts in sizes.items():
-        base = embedder.embed(texts)
-        shape = (len(texts) * copies, embedder.dimension)
-        write_vectors(folder / "vectors", name, _copies_of(base, copies), shape)
+        base, times = embedder.embed(texts), _groups(copies) if name == "keys" else copies
+        write_vectors(folder / "vectors", name, _copies_of(base, times), (len(texts) * times, embedder.dimension))
+
+
+def _groups(copies: int) -> int:
+    return -(-copies // KEY_COPIES)
 
 
 def _copies_of(base: np.ndarray | csr_array, copies: int) -> Iterator[tuple[np.ndarray, np.ndarray | csr_array]]:
@@ -123,13 +128,16 @@ def _write_graph(folder: Path, seed: Seed, copies: int) -> None:
 
     def spread(links: np.ndarray, left: int) -> np.ndarray:
         own = [
-            np.stack([links[:, 0] + copy * left, links[:, 1] + np.where(shared[links[:, 1]], 0, copy * keys)], axis=1)
+            np.stack(
+                [links[:, 0] + copy * left, links[:, 1] + np.where(shared[links[:, 1]], 0, copy // KEY_COPIES * keys)],
+                axis=1,
+            )
             for copy in range(copies)
         ]
         return np.concatenate(own).astype(np.int32)
 
     event_key, chunk_key = spread(seed.links, events), spread(chunk_links, chunks)
-    frequency = np.bincount(event_key[:, 1], minlength=keys * copies)
+    frequency = np.bincount(event_key[:, 1], minlength=keys * _groups(copies))
     main = np.full(chunks * copies, -1)
     main[chunk_key[::-1, 0]] = chunk_key[::-1, 1]
     parts = GraphParts(
@@ -143,7 +151,7 @@ def _write_graph(folder: Path, seed: Seed, copies: int) -> None:
         document_count=chunks * copies,
     )
     write_graph(folder, parts)
-    names = ((name if copy == 0 else f"{name} {copy}", copy * keys + row) for copy in range(copies)
+    names = ((name if group == 0 else f"{name} {group}", group * keys + row) for group in range(_groups(copies))
              for row, name in enumerate(seed.keys))  # fmt: skip
     write_mentions(folder / "names", names)
 

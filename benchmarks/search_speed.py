@@ -108,12 +108,13 @@ def recall(index: Index) -> float:
     return statistics.mean(found)
 
 
-def resident(task: tuple[str, bool]) -> float:
-    """Megabytes of a process that opened the arrays and answered every question once."""
+def resident(task: tuple[str, bool]) -> dict[str, float]:
+    """Megabytes of a process that opened the arrays and answered every question once: its own, and mapped files."""
     index = open_grown(Path(task[0]), dense=task[1])
     for question in questions():
         one_search(index, question)
-    return float(psutil.Process().memory_info().rss) / 2**20
+    memory = psutil.Process().memory_info()
+    return {"own": (memory.rss - memory.shared) / 2**20, "mapped": memory.shared / 2**20}
 
 
 _held: dict[str, Index] = {}
@@ -166,11 +167,16 @@ def measure(size: int, kind: str) -> dict[str, object]:
             return found | {"resident_mb": pool.submit(resident, (str(folder), dense)).result()}
 
 
+def spoken(figures: dict[str, float]) -> str:
+    """Names and rounded figures."""
+    return ", ".join(f"{name} {figure:.0f}" for name, figure in figures.items())
+
+
 def show(found: dict[str, object]) -> None:
     """One block a measurement."""
     print(found["vectors"], found["sizes"])
     print(f"  build {found['build_seconds']:.1f} s, open {found['open_ms']:.1f} ms, first {found['first_ms']:.0f} ms,"
-          f" resident {found['resident_mb']:.0f} MB, agreement {found['agreement_top_10']:.3f},"
+          f" resident {spoken(found['resident_mb'])} MB, agreement {found['agreement_top_10']:.3f},"
           f" recall@50 {found['recall_at_50']:.3f}")  # fmt: skip
     for name, each in found["steps_ms"].items():  # type: ignore[attr-defined]
         print(f"  {name:8} p50 {each['p50']:8.2f}  p95 {each['p95']:8.2f} ms")

@@ -2,8 +2,8 @@
 
     python benchmarks/search_speed.py [--sizes 10000,100000] [--vectors hashing,dense] [--out FILE]
 
-One query, one thread, warm; steps in processor time, the rest by the wall. `search` is `expand` and `rank` without reading
-the query, `events` the vector step over all events, `plain` the same by an exact scan. Prints a table, writes JSON.
+One query, one thread, warm; steps in processor time, the rest by the wall. `search` is `expand` and `rank` alone,
+`events` the vector step over all events, `plain` the same by an exact scan. Prints a table, writes JSON.
 """
 
 import argparse

@@ -22,12 +22,15 @@ from sag_retrieval.search.weights import chunk_weights, key_terms, sum_at
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """Shape (chunks,) each: the final score and its parts."""
+    """Shape (chunks,) each: the final score and its parts; and how much the walk was trusted."""
 
     final: Floats
     pagerank: Floats
     text: Floats
+    named: Floats
     bridge: Floats
+    coverage: Floats
+    trust: float
     route: TextRoute
     bridges: Bridges | None
     candidates: Rows
@@ -48,9 +51,11 @@ def rank(index: Index, reading: Reading, keys: WeightedKeys, trust: float, optio
         pagerank = np.where(reading.query.allowed.chunks, pagerank, 0)
     pagerank = trust * pagerank / (pagerank.max(initial=0) or 1)
     text = text_weight(arrays, keys, route, options) * route.in_context
-    final = pagerank + text
-    final = lift_named(arrays, reading, final / (final.max(initial=0) or 1), route.chunks_per_document, options)
-    scores = Scores(final, pagerank, text, np.zeros(len(text)), route, None, candidates)
+    joined = pagerank + text
+    joined = joined / (joined.max(initial=0) or 1)
+    final = lift_named(arrays, reading, joined, route.chunks_per_document, options)
+    none = np.zeros(len(final))
+    scores = Scores(final, pagerank, text, final - joined, none, none, trust, route, None, candidates)
     return _covered(arrays, reading, _bridged(arrays, reading, scores, options), options)
 
 
@@ -148,7 +153,7 @@ def _covered(arrays: Arrays, reading: Reading, scores: Scores, options: SearchOp
         return scores
     allowed = reading.query.allowed.chunks if reading.query.allowed else None
     final = cover(scores.final, arrays.chunk_text, reading.terms, weight, options.coverage_pool, allowed)
-    return replace(scores, final=final)
+    return replace(scores, final=final, coverage=final - scores.final / (scores.final.max(initial=0) or 1))
 
 
 def bridge_strength(arrays: Arrays, reading: Reading, length: float, options: SearchOptions) -> float:

@@ -33,7 +33,9 @@ def make_ranking(search: Search, seconds: Mapping[str, float]) -> Ranking:
     parts = {
         "pagerank": scores.pagerank,
         "text": scores.text,
+        "named": scores.named,
         "bridge": scores.bridge,
+        "coverage": scores.coverage,
         "cosine": scores.route.cosine,
         "bm25": scores.route.bm25,
     }
@@ -70,6 +72,7 @@ def explain(search: Search, hits: Rows) -> dict[str, Any]:
         "stages": _stages(search, hits),
         "hits": [way_to(search, int(chunk)) for chunk in hits],
         "chunks_per_document": search.scores.route.chunks_per_document,
+        "trust": search.scores.trust,
     }
 
 

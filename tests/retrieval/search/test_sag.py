@@ -246,3 +246,20 @@ def test_long_documents_are_searched_chunk_by_chunk(long_corpus):
     found = search(long_corpus, Query("Whom did Cedar Clinic hire?", top_k=1), SAG)
 
     assert long_corpus.rows["chunks"]["text"][int(found.chunks[0])].as_py() == "Cedar Clinic hired Ann Brook in 2021."
+
+
+def test_the_parts_of_a_hit_make_its_score(corpus):
+    found = search(corpus, Query("Is Hank Snow older than 云南农业公司?", top_k=8), SAG)
+
+    joined = found.parts["pagerank"] + found.parts["text"]
+    bridged = np.sqrt(joined / joined.max() + found.parts["named"]) + found.parts["bridge"]
+    assert found.scores == pytest.approx(bridged / bridged.max() + found.parts["coverage"])
+    assert found.parts["named"].max() > 0
+    assert found.parts["coverage"].min() >= 0
+
+
+def test_the_trace_tells_how_far_the_walk_was_trusted(corpus):
+    named = search(corpus, Query("Where did Hank Snow die?", explain=True), SAG).trace["trust"]
+    vague = search(corpus, Query("Where did he die?", explain=True), SAG).trace["trust"]
+
+    assert 0 <= vague < named <= 1

@@ -69,13 +69,19 @@ def pack(vectors: Floats) -> Words:
 
 
 def write_signs(folder: Path, name: str, matrix: Matrix) -> None:
-    """Write `<name>.signs.npy`, and `<name>.signs.json` with the reach that reaches the recall goal."""
+    """Write `<name>.signs.npy`, and `<name>.signs.json` with the reach that reaches the recall goal.
+
+    Nothing is left where no reach does: the signs of such vectors say too little, and the table is scanned exactly.
+    """
     shape = (-(-matrix.shape[1] // _BITS), len(matrix))
     words = np.lib.format.open_memmap(folder / f"{name}.signs.npy", "w+", np.uint64, shape)
     for start, block in _blocks(matrix):
         words[:, start : start + len(block)] = pack(block)
     words.flush()
     found = calibrate(matrix, words)
+    if found["recall_at_50"] < RECALL_GOAL:
+        (folder / f"{name}.signs.npy").unlink()
+        return
     (folder / f"{name}.signs.json").write_text(json.dumps(found) + "\n", encoding="utf-8")
 
 

@@ -96,6 +96,12 @@ def dragonball(language: str, *, every: int = 1) -> QuestionSet:
     return QuestionSet(lines, [question for question in questions if question.spans])
 
 
+def untitled(questions: QuestionSet) -> QuestionSet:
+    """The same with numbers for titles: files are seldom named as people ask for them."""
+    lines = [line | {"title": f"No. {number}"} for number, line in enumerate(questions.lines, start=1)]
+    return QuestionSet(lines, questions.questions)
+
+
 def _find(document: str, text: str, piece: str) -> tuple[str, int, int] | None:
     """Where a piece stands, white space and punctuation aside."""
     places = [place for place, character in enumerate(text) if character.isalnum()]
@@ -157,6 +163,8 @@ SETS: Final[dict[str, Callable[[], QuestionSet]]] = {
     "cmrc": lambda: _passages("cmrc2018_trial"),
     "dragonball-zh": lambda: dragonball("zh"),
     "dragonball-en": lambda: dragonball("en"),
+    "dragonball-zh-untitled": lambda: untitled(dragonball("zh")),
+    "dragonball-en-untitled": lambda: untitled(dragonball("en")),
     "locomo": locomo,
     "lihua": lihua,
 }

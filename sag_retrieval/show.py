@@ -29,7 +29,7 @@ def result(console: Console, found: Any, *, explain: bool) -> None:  # noqa: ANN
         console.print(f"[dim]{escape(hit.document_id)} {hit.start}–{hit.end}[/dim]", highlight=False)
         console.print("  " + escape(" ".join(hit.text.split())), highlight=False)
         if hit.keys:
-            names = " · ".join(str(key.value) for key in hit.keys[:_SHOWN_KEYS])
+            names = " · ".join(key_text(key.value, key.unit) for key in hit.keys[:_SHOWN_KEYS])
             console.print(f"  [cyan]{escape(names)}[/cyan]", highlight=False)
         if explain:
             _explain(console, hit, ways.get(hit.chunk_id, {}))
@@ -62,13 +62,26 @@ def _explain(console: Console, hit: Any, way: Mapping[str, Any]) -> None:  # noq
 
 
 def _name(key: Mapping[str, Any] | None) -> str:
-    return str(key["value"]) if key else ""
+    return key_text(key["value"], key.get("unit")) if key else ""
+
+
+def key_text(value: Any, unit: str | None = None) -> str:  # noqa: ANN401  a key's value
+    """A key's value as people write it: numbers in groups of three, with their unit.
+
+    Example:
+        >>> key_text(120_000_000.0, "CNY"), key_text(31.5, "%"), key_text("Ada")
+        ('120,000,000 CNY', '31.5 %', 'Ada')
+
+    """
+    is_number = isinstance(value, float | int) and not isinstance(value, bool)
+    return " ".join(filter(None, (f"{value:,.12g}" if is_number else str(value), unit)))
 
 
 def _keys(console: Console, found: Any) -> None:  # noqa: ANN401  a SearchResult
     table = Table("hop", "key", "type", "weight", "why", box=None)
     for key in found.keys:
-        table.add_row(str(key.hop), escape(str(key.value)), key.type, f"{key.weight:.3f}", escape(key.reason))
+        name = escape(key_text(key.value, key.unit))
+        table.add_row(str(key.hop), name, key.type, f"{key.weight:.3f}", escape(key.reason))
     console.print(table)
     for stage in found.trace.get("stages", []):
         told = ", ".join(f"{name} {value}" for name, value in stage.items() if name != "stage")

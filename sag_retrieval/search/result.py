@@ -31,6 +31,7 @@ class HitKey:
     key_id: str
     type: str
     value: Value
+    unit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class ResultKey:
     weight: float
     hop: int
     reason: str = ""
+    unit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,19 +126,20 @@ def hydrate(index: Index, query: Query, ranking: Ranking, *, release: str, metho
 
 
 def keys_of(index: Index, rows: Rows) -> list[dict[str, Any]]:
-    """Id, type and value of some keys."""
+    """Id, type, value and unit of some keys."""
     return [
         {
             "key_id": row["key_id"],
             "type": row["key_type"],
             "value": next((row[name] for name in _VALUES if row[name] is not None), None),
+            "unit": row["unit"],
         }
-        for row in _taken(index, "keys", ("key_id", "key_type", *_VALUES), rows)
+        for row in _taken(index, "keys", ("key_id", "key_type", "unit", *_VALUES), rows)
     ]
 
 
 def key_of(index: Index, row: int) -> dict[str, Any]:
-    """Id, type and value of a key."""
+    """Id, type, value and unit of a key."""
     return keys_of(index, np.array([row], np.int32))[0]
 
 

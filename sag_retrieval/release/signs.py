@@ -19,6 +19,7 @@ Floats = npt.NDArray[np.float32]
 Matrix = Floats | ReadAnew
 Rows = npt.NDArray[np.int32]
 Words = npt.NDArray[np.uint64]
+Flags = npt.NDArray[np.bool_]
 
 SIGNED_ROWS: Final = 5_000
 """Up to here an exact scan of a table is as fast."""
@@ -43,12 +44,14 @@ class Signs:
         """How many rows to propose for the best k."""
         return max(_LEAST_REACH, self.reach * k // _NEAREST)
 
-    def near(self, query: Floats, reach: int) -> Rows:
-        """The rows that differ from the query in the fewest signs, ascending: `reach` of them and their ties."""
+    def near(self, query: Floats, reach: int, allowed: Flags | None = None) -> Rows:
+        """The allowed rows with the fewest signs unlike the query's, ascending: `reach` of them and their ties."""
         distance = self._distances(pack(query[None, :])[:, 0])
-        if reach >= len(distance):
-            return np.arange(len(distance), dtype=np.int32)
-        return np.flatnonzero(distance <= np.partition(distance, reach)[reach]).astype(np.int32)
+        rows = None if allowed is None else np.flatnonzero(allowed)
+        distance = distance if rows is None else distance[rows]
+        furthest = np.partition(distance, reach)[reach] if reach < len(distance) else _BITS * len(self.words)
+        near = np.flatnonzero(distance <= furthest)
+        return (near if rows is None else rows[near]).astype(np.int32)
 
     def _distances(self, query: Words) -> npt.NDArray[np.uint16]:
         """In how many columns each row's sign is another; a block at a time, which stays in the cache."""

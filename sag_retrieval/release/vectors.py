@@ -25,7 +25,6 @@ Flags = npt.NDArray[np.bool_]
 Block = tuple[npt.ArrayLike, Vectors]
 """Row numbers, ascending and unique, and their vectors."""
 
-EXACT_ROWS: Final = 200_000
 _FEW_ROWS: Final = 256
 _SCANNED: Final = 0.1
 """Where signs would propose more than this share of the allowed rows, scanning those is as fast."""
@@ -80,7 +79,7 @@ class DenseVectors:
         return np.asarray(np.vecdot(chosen, _dense(query)), np.float32)  # twice as fast as `@` on a thin product
 
     def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats]:
-        """The k best allowed rows: of those that signs propose, where enough of them are allowed; else of all."""
+        """The k best allowed rows: of those that signs propose where very many are allowed, else of all."""
         rows = self._proposed(_dense(query), k, allowed)
         if rows is None and allowed is not None:
             rows = np.flatnonzero(allowed).astype(np.int32)
@@ -90,12 +89,9 @@ class DenseVectors:
         """Rows to look at, ascending; None where that would be too many of them."""
         if self.signs is None:
             return None
-        share = 1.0 if allowed is None else float(np.count_nonzero(allowed)) / max(1, self.row_count)
+        permitted = self.row_count if allowed is None else int(np.count_nonzero(allowed))
         reach = self.signs.reach_for(k)
-        if reach > _SCANNED * share * self.row_count:
-            return None
-        near = self.signs.near(query, int(reach / share))
-        return near if allowed is None else near[allowed[near]]
+        return self.signs.near(query, reach, allowed) if reach <= _SCANNED * permitted else None
 
     def take(self, rows: Rows) -> Vectors:
         """The vectors of some rows."""

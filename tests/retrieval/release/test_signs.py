@@ -21,6 +21,14 @@ def sample(rows, seed=0):
     return (matrix / np.linalg.norm(matrix, axis=1, keepdims=True)).astype(np.float32)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_are_proposed():
+    """So that signs decide in small tables too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(signs, "_LEAST_REACH", 20)
+        yield
+
+
 @pytest.fixture
 def large(tmp_path, monkeypatch):
     """A table that counts as large, with its signs."""
@@ -89,6 +97,18 @@ def test_under_any_restriction_as_many_rows_are_found_as_there_are(share, k, see
     rows, _ = vectors.top(np.abs(sample(1, seed=seed)), k, allowed)
 
     assert len(rows) == min(k, np.count_nonzero(allowed))
+    assert allowed[rows].all()
+
+
+def test_rows_far_from_the_query_are_found_where_nothing_else_is_allowed():
+    matrix = sample(ROWS)
+    query = sample(1, seed=5)
+    cosines = matrix @ query[0]
+    allowed = (cosines > 0) & (cosines < np.quantile(cosines[cosines > 0], 0.7))
+
+    rows, _ = DenseVectors(matrix, Signs(pack(matrix), 50)).top(query, 10, allowed)
+
+    assert len(rows) == 10
     assert allowed[rows].all()
 
 

@@ -21,7 +21,6 @@ import argparse
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -34,10 +33,9 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import numpy as np  # noqa: E402
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
-from judging import CUTS, DEPTH, ingested  # noqa: E402
+from judging import CUTS, DEPTH, Outcome, cached, gain, ingested, spoken  # noqa: E402
 from sets import SETS, Question, QuestionSet, read  # noqa: E402
 
-from sag_retrieval.evaluation.intervals import paired_difference  # noqa: E402
 from sag_retrieval.hybrid import SEARCH as HYBRID  # noqa: E402
 from sag_retrieval.hybrid import hybrid_method  # noqa: E402
 from sag_retrieval.models.limits import ChatOptions  # noqa: E402
@@ -82,27 +80,16 @@ VARIANTS: dict[str, Make] = {
 
 
 @dataclass
-class Row:
+class Row(Outcome):
     """What one way reached, per question, and what it asked of the model."""
 
-    recall: dict[int, dict[str, float]] = field(default_factory=lambda: {cut: {} for cut in CUTS})
-    all_gold: dict[str, float] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
     calls: float = 0.0
     tokens: float = 0.0
 
-    def note(self, question: Question, ranked: list[str]) -> None:
-        """Add what one question gave."""
-        gold = set(question.documents)
-        for cut in CUTS:
-            self.recall[cut][question.question_id] = len(gold.intersection(ranked[:cut])) / len(gold)
-        self.all_gold[question.question_id] = float(gold <= set(ranked[:5]))
-
     def figures(self) -> dict[str, float]:
         """Percent by measure, and cost a question."""
-        found = {f"R@{cut}": 100 * float(np.mean(list(each.values()))) for cut, each in self.recall.items()}
-        found["all@5"] = 100 * float(np.mean(list(self.all_gold.values())))
-        return found | {"ms": 1e3 * float(np.median(self.seconds)), "calls": self.calls, "tokens": self.tokens}
+        return self.means() | {"ms": 1e3 * float(np.median(self.seconds)), "calls": self.calls, "tokens": self.tokens}
 
 
 def asked(reader: Reader, method: Method, questions: list[Question], chat: OpenAIChat | None = None) -> Row:
@@ -112,7 +99,8 @@ def asked(reader: Reader, method: Method, questions: list[Question], chat: OpenA
         start = perf_counter()
         ranking = method(reader.index, Query(question.text, top_k=DEPTH))
         row.seconds.append(perf_counter() - start)
-        row.note(question, list(dict.fromkeys(ids.take(ranking.chunks).to_pylist())))
+        ranked = list(dict.fromkeys(ids.take(ranking.chunks).to_pylist()))
+        row.note(question.question_id, set(question.documents), ranked)
     if chat is not None:
         row.calls = chat.spent.calls / len(questions)
         row.tokens = (chat.spent.input_tokens + chat.spent.output_tokens) / len(questions)
@@ -174,7 +162,7 @@ def show(label: str, row: Row, rows: Mapping[str, Row]) -> None:
     line += f"{figures['calls']:7.1f}{figures['tokens']:8.0f}" if figures["calls"] else f"{'':15}"
     for other in ("sag", "bm25", base_of(label)):
         if other in rows and other != label:
-            line += f"   − {other} {told(row, rows[other], 5)}"
+            line += f"   − {other} {spoken(gain(row, rows[other], 5))}"
     print(line, flush=True)
 
 
@@ -185,15 +173,9 @@ def base_of(label: str) -> str:
     return {"hybrid": "bm25 + dense", "tiers": "tiers, no communities"}.get(label, "")
 
 
-def told(row: Row, other: Row, cut: int) -> str:
-    """A difference in points with its interval."""
-    gain = paired_difference(row.recall[cut], other.recall[cut])
-    return f"{100 * gain.mean:+.1f} [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]"
-
-
 def faults_in(name: str, rows: Mapping[str, Row]) -> list[str]:
     """Where the fallback or the graph fails."""
-    boost = paired_difference(rows["hybrid"].recall[10], rows["bm25 + dense"].recall[10])
+    boost = gain(rows["hybrid"], rows["bm25 + dense"], 10)
     found = [] if boost.mean > 0 else [f"{name}: the graph's boost gains nothing at R@10"]
     for label, row in rows.items():
         base = rows.get(base_of(label))
@@ -201,7 +183,7 @@ def faults_in(name: str, rows: Mapping[str, Row]) -> list[str]:
             continue
         if "all broken" in label and row.recall != base.recall:
             found.append(f"{name}, {label}: differs from the heuristic")
-        if paired_difference(row.recall[5], base.recall[5]).high < 0:
+        if gain(row, base, 5).high < 0:
             found.append(f"{name}, {label}: worse than the heuristic")
     return found
 
@@ -220,7 +202,9 @@ def measure(name: str, cache: Path) -> tuple[dict[str, Row], list[str]]:
         rows[label] = row
         show(label, row, rows)
     for cut in CUTS:
-        print(f"  the graph's boost over bm25 + dense, R@{cut}: {told(rows['hybrid'], rows['bm25 + dense'], cut)}")
+        print(
+            f"  the graph's boost over bm25 + dense, R@{cut}: {spoken(gain(rows['hybrid'], rows['bm25 + dense'], cut))}"
+        )
     return rows, faults_in(name, rows)
 
 
@@ -232,9 +216,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     chosen = parser.parse_args()
     faults, figures = [], {}
-    with tempfile.TemporaryDirectory() as scratch:
-        cache = (chosen.cache or Path(scratch)).resolve()
-        cache.mkdir(parents=True, exist_ok=True)
+    with cached(chosen.cache) as cache:
         for name in chosen.sets.split(","):
             rows, found = measure(name, cache)
             faults += found

@@ -10,7 +10,6 @@ scaled cosine. Damping .5. Its filter by a language model is left out, as no mod
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
@@ -19,11 +18,10 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 
 sys.path.insert(0, str(Path(__file__).parent))
-from judging import CUTS, Outcome, gold_chunks, ingested
+from judging import CUTS, Outcome, cached, gain, gold_chunks, ingested, spoken
 from sets import SETS, Question
 
 from sag_retrieval import Release
-from sag_retrieval.evaluation.intervals import paired_difference
 from sag_retrieval.release.index import Index
 from sag_retrieval.search.method import Query
 from sag_retrieval.search.methods import method_named
@@ -100,9 +98,7 @@ def judged(release: Release, questions: list[Question], scores: Callable[[str], 
         gold = gold_chunks(release, question) or set(question.documents)
         listed = chunk_ids if question.spans else documents
         ranked = list(dict.fromkeys(listed[row] for row in order))
-        for cut in CUTS:
-            outcome.recall[cut][question.question_id] = len(gold.intersection(ranked[:cut])) / len(gold)
-        outcome.all_gold[question.question_id] = float(gold <= set(ranked[:5]))
+        outcome.note(question.question_id, gold, ranked)
     return outcome
 
 
@@ -125,10 +121,7 @@ def compare(name: str, cache: Path) -> None:
         figures = "  ".join(f"{measure} {value:5.1f}" for measure, value in outcome.means().items())
         print(f"{name:14} {label:12} {figures}")
     for cut in CUTS:
-        gain = paired_difference(own.recall[cut], theirs.recall[cut])
-        print(
-            f"{name:14} R@{cut} gain {100 * gain.mean:+.1f} [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]", flush=True
-        )
+        print(f"{name:14} R@{cut} gain {spoken(gain(own, theirs, cut))}", flush=True)
 
 
 def main() -> None:
@@ -137,9 +130,7 @@ def main() -> None:
     parser.add_argument("--sets", default="musique,musique-rules,2wiki,hotpot")
     parser.add_argument("--cache", type=Path)
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        cache = (chosen.cache or Path(scratch)).resolve()
-        cache.mkdir(parents=True, exist_ok=True)
+    with cached(chosen.cache) as cache:
         for name in chosen.sets.split(","):
             compare(name, cache)
 

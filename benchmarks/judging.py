@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import numpy as np
 from sets import Question, QuestionSet, write_source
 
 from sag_retrieval import Release, open_release
+from sag_retrieval.evaluation.intervals import Interval, paired_difference
 from sag_retrieval.release.index import Index
 from sag_retrieval.search.context import read_texts
 from sag_retrieval.search.method import Query, Ranking
@@ -36,6 +39,12 @@ class Outcome:
     all_gold: dict[str, float] = field(default_factory=dict)
     in_budget: dict[str, float] = field(default_factory=dict)
 
+    def note(self, question_id: str, gold: set[str], ranked: Sequence[str]) -> None:
+        """Add what one question gave: gold and what was ranked, each name once."""
+        for cut in CUTS:
+            self.recall[cut][question_id] = len(gold.intersection(ranked[:cut])) / len(gold)
+        self.all_gold[question_id] = float(gold <= set(ranked[:5]))
+
     def means(self) -> dict[str, float]:
         """Percent, by measure."""
         found = {f"R@{cut}": 100 * float(np.mean(list(each.values()))) for cut, each in self.recall.items()}
@@ -52,6 +61,25 @@ class Outcome:
             for each in (*self.recall.values(), self.all_gold, self.in_budget)
         ]
         return Outcome(dict(zip(CUTS, kept, strict=False)), kept[-2], kept[-1])
+
+
+def gain(ours: Outcome, theirs: Outcome, cut: int) -> Interval:
+    """The paired difference at a cut."""
+    return paired_difference(ours.recall[cut], theirs.recall[cut])
+
+
+def spoken(interval: Interval) -> str:
+    """In percentage points."""
+    return f"{100 * interval.mean:+.1f} [{100 * interval.low:+.1f}, {100 * interval.high:+.1f}]"
+
+
+@contextmanager
+def cached(folder: Path | None) -> Iterator[Path]:
+    """Where releases are kept between runs; without a folder, for this run alone."""
+    with tempfile.TemporaryDirectory() as scratch:
+        cache = (folder or Path(scratch)).resolve()
+        cache.mkdir(parents=True, exist_ok=True)
+        yield cache
 
 
 def ingested(name: str, questions: QuestionSet, cache: Path) -> Release:
@@ -118,9 +146,7 @@ def _judge(hits: Sequence[Hit], question: Question, gold: set[str], outcome: Out
         outcome.in_budget[question.question_id] = _within_budget(question, hits)
     else:
         ranked = list(dict.fromkeys(hit.document_id for hit in hits))
-    for cut in CUTS:
-        outcome.recall[cut][question.question_id] = len(gold.intersection(ranked[:cut])) / len(gold)
-    outcome.all_gold[question.question_id] = float(gold <= set(ranked[:5]))
+    outcome.note(question.question_id, gold, ranked)
 
 
 def _within_budget(question: Question, hits: Sequence[Hit]) -> float:

@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -19,10 +18,10 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 sys.path.insert(0, str(Path(__file__).parent))
-from judging import BOTH, CUTS, Outcome, ingested, measure  # noqa: E402
+from judging import BOTH, CUTS, Outcome, cached, gain, ingested, measure, spoken  # noqa: E402
 from sets import SETS, SMALL, Question  # noqa: E402
 
-from sag_retrieval.evaluation.intervals import Interval, paired_difference  # noqa: E402
+from sag_retrieval.evaluation.intervals import Interval  # noqa: E402
 
 FLOORS = Path(__file__).parent / "floors.json"
 METHODS = ("bm25", "dense", BOTH, "hybrid", "bridge", "sag-literal", "sag")
@@ -38,7 +37,7 @@ def show(outcomes: Outcomes) -> Iterator[str]:
         yield f"  {method:14}" + "  ".join(f"{measure} {value:5.1f}" for measure, value in outcome.means().items())
     for method in COMPARED if OURS in outcomes else ():
         if method in outcomes:
-            found = (f"@{cut} {spoken(gain)}" for cut, gain in gains(outcomes, method).items())
+            found = (f"@{cut} {spoken(gained)}" for cut, gained in gains(outcomes, method).items())
             yield f"  {OURS} − {method:10} {'   '.join(found)}"
 
 
@@ -49,19 +48,13 @@ def show_kinds(outcomes: Outcomes, questions: Sequence[Question]) -> Iterator[st
         asked = [question for question in questions if question.kind == kind]
         part = {method: outcomes[method].of(asked) for method in (NEVER_BELOW[0], OURS)}
         base, ours = (" / ".join(f"{value:.1f}" for value in each.means().values()) for each in part.values())
-        gain = gains(part, NEVER_BELOW[0])[5]
-        yield f"    {kind[:34]:34} ({len(asked)})  {NEVER_BELOW[0]} {base}   {OURS} {ours}   @5 {spoken(gain)}"
+        gained = gains(part, NEVER_BELOW[0])[5]
+        yield f"    {kind[:34]:34} ({len(asked)})  {NEVER_BELOW[0]} {base}   {OURS} {ours}   @5 {spoken(gained)}"
 
 
 def gains(outcomes: Outcomes, other: str) -> dict[int, Interval]:
     """What `sag` gains over another method, by cut."""
-    ours, theirs = outcomes[OURS].recall, outcomes[other].recall
-    return {cut: paired_difference(ours[cut], theirs[cut]) for cut in CUTS}
-
-
-def spoken(gain: Interval) -> str:
-    """In percentage points."""
-    return f"{100 * gain.mean:+.1f} [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]"
+    return {cut: gain(outcomes[OURS], outcomes[other], cut) for cut in CUTS}
 
 
 def broken(name: str, outcomes: Outcomes) -> Iterator[str]:
@@ -72,9 +65,9 @@ def broken(name: str, outcomes: Outcomes) -> Iterator[str]:
             if means[measured] < listed[measured]:
                 yield f"{name}, {method}: {measured} {means[measured]:.1f} is below its floor {listed[measured]}"
     for method in NEVER_BELOW if OURS in outcomes else ():
-        for cut, gain in gains(outcomes, method).items() if method in outcomes else ():
-            if gain.high < 0:
-                yield f"{name}: {OURS} is significantly below {method} at R@{cut}, {spoken(gain)}"
+        for cut, gained in gains(outcomes, method).items() if method in outcomes else ():
+            if gained.high < 0:
+                yield f"{name}: {OURS} is significantly below {method} at R@{cut}, {spoken(gained)}"
 
 
 def main() -> int:
@@ -91,9 +84,7 @@ def main() -> int:
     if unknown:
         parser.error(f"no set {', '.join(sorted(unknown))}; there are {', '.join(SETS | SMALL)}")
     faults, figures = [], {}
-    with tempfile.TemporaryDirectory() as scratch:
-        cache = (chosen.cache or Path(scratch)).resolve()
-        cache.mkdir(parents=True, exist_ok=True)
+    with cached(chosen.cache) as cache:
         for name in names:
             asked = (SETS | SMALL)[name]()
             outcomes = measure(ingested(name, asked, cache), asked.questions, chosen.methods.split(","))

@@ -11,8 +11,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from sag_pipeline.importers.command import import_command
+from sag_pipeline.sources_command import sources
 from sag_pipeline.watch import watching
-from sag_retrieval.errors import SettingsError
+from sag_retrieval.errors import SettingsError, SourceError
 from sag_retrieval.models.prices import Prices
 from sag_retrieval.printing import as_json, print_json
 from sag_retrieval.settings import load_settings
@@ -20,7 +21,7 @@ from sag_retrieval.settings import load_settings
 
 def register(main: click.Group) -> None:
     """Add the commands to `sag`."""
-    for command in (demo, ingest, status):
+    for command in (demo, ingest, status, sources):
         main.add_command(command)
     main.add_command(import_command, "import")
 
@@ -28,12 +29,17 @@ def register(main: click.Group) -> None:
 @click.command()
 @click.argument("sources", nargs=-1, metavar="[SOURCE]…")
 @click.option("--estimate", is_flag=True, help="Only say what a run would cost in calls, tokens and money.")
+@click.option("--allow-removals", is_flag=True, help="Remove what is gone, however much of a source it is.")
+@click.option("--follow-links", is_flag=True, help="Read links that lead out of a source.")
 @click.option("--set", "options", multiple=True, metavar="NAME=VALUE", help="An option of the run; may be repeated.")
 @as_json
-def ingest(*, sources: tuple[str, ...], estimate: bool, options: tuple[str, ...], is_json: bool) -> None:
+def ingest(
+    *, sources: tuple[str, ...], estimate: bool, options: tuple[str, ...], is_json: bool, **follow: bool
+) -> None:
     """Bring the release up to date with each SOURCE: a folder, a file, or a .jsonl file of documents.
 
-    Without SOURCE, SAG_SOURCE is read. Only what changed is done.
+    Without SOURCE, SAG_SOURCE is read. Only what changed is done. A source that is not there does not stop the
+    others; the exit code is then 1.
 
     \b
     sag ingest my-documents
@@ -58,8 +64,13 @@ def ingest(*, sources: tuple[str, ...], estimate: bool, options: tuple[str, ...]
         print_json(planned) if is_json else _show_rows(Console(), planned["steps"])
         return
     with _bars(is_visible=not is_json):
-        report = run_ingest(list(sources), chosen)
+        report = run_ingest(list(sources), chosen, {_FOLLOW[name]: value for name, value in follow.items()})
     print_json(report) if is_json else _show_run(Console(), report)
+    if report["unread_sources"]:
+        raise SourceError("; ".join(report["unread_sources"]))
+
+
+_FOLLOW = {"allow_removals": "allow_removals", "follow_links": "follow_links_outside"}
 
 
 def _chosen(options: tuple[str, ...]) -> dict[str, Any]:

@@ -1,31 +1,97 @@
 """Following sources: what is new, changed, gone or put aside since the last run, exactly."""
 
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from sag_pipeline.steps.documents import parse_document
 from sag_pipeline.steps.sources import RawDocument, SourceOptions, list_source
 from sag_pipeline.store.ledger import Entry
+from sag_pipeline.store.source_list import Source, SourceList, rename_documents, unit_of
 from sag_pipeline.store.store import Outcome, Pending, Step, Store
 from sag_pipeline.work import Progress, Tally, silent
+from sag_retrieval.errors import SettingsError, SourceError
 from sag_retrieval.records import Document, Quarantined
 
 _DOCUMENTS_A_COMMIT = 256
-PURGE = "purge"
-"""Ledger step that says: a document was removed, so no dead row may stay after this run."""
+
+
+class ManyRemoved(SourceError):  # noqa: N818  reads better where it is caught
+    """So much of a source is gone that nothing of it is followed without a word."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowOptions:
+    """What of a source is read, and how much of it may go without a word."""
+
+    source: SourceOptions = field(default_factory=SourceOptions)
+    allow_removals: bool = False
+    max_removed_share: float = 0.3
+    """A larger share of a source's documents is removed only if that is allowed."""
+    least_removed: int = 10
+    """Fewer are removed whatever their share, unless nothing would be left."""
+
+    def __post_init__(self) -> None:
+        """Refuse a share that is none."""
+        if not 0 <= self.max_removed_share <= 1:
+            raise SettingsError(f"max_removed_share={self.max_removed_share} must lie between 0 and 1")
 
 
 @dataclass(slots=True)
 class _Found:
-    """What one look at a source brought."""
+    """What one look at a source brought, beside what was known of it and of others."""
 
+    source: Source
+    known: Mapping[str, Entry]
+    """Of every source, by document."""
+    places: list[tuple[str, int, str]]
+    """Path, line and document of what was known of this one, in order."""
     seen: set[str] = field(default_factory=set)
     aside: dict[str, Entry] = field(default_factory=dict)
     fresh: list[tuple[RawDocument, Pending]] = field(default_factory=list)
 
+    @classmethod
+    def nothing(cls, source: Source, entries: list[Entry]) -> "_Found":
+        """Before the look."""
+        places = sorted((e.path, e.line, e.unit) for e in entries if e.source == source.name)
+        return cls(source, {entry.unit: entry for entry in entries}, places)
 
-def follow_source(store: Store, step: Step, source: str, options: SourceOptions, progress: Progress = silent) -> Tally:
+    def gone(self) -> list[str]:
+        """Documents of this source that are no longer there."""
+        return [unit for _, _, unit in self.places if unit not in self.seen]
+
+    def put_aside(self, put: Quarantined) -> None:
+        """Note a reason, and keep what was known where nothing could be seen."""
+        line = -1 if put.line is None else put.line
+        kept = set(self._known_at(put)) if put.document_id is not None else set()
+        self.seen |= kept
+        reason = put.reason + ("; its last good version is kept" if kept else "")
+        unit = unit_of(self.source.name, put.path, line)
+        self.aside[unit] = Entry(
+            unit, "documents", "failed", self.source.name, path=put.path, line=line, reason=reason, kind="aside"
+        )
+
+    def _known_at(self, put: Quarantined) -> Iterator[str]:
+        owner = self.known.get(put.document_id or "")
+        if owner is not None and owner.source == self.source.name:
+            yield owner.unit
+        own: tuple[str, ...] | tuple[str, int] = (put.path,) if put.line is None else (put.path, put.line)
+        yield from self._from(own, lambda place: place[: len(own)] == own)
+        if put.line is None:
+            below = f"{put.path}/"
+            yield from self._from((below,), lambda place: place[0].startswith(below))
+
+    def _from(self, start: tuple[object, ...], belongs: Callable[[tuple[str, int, str]], bool]) -> Iterator[str]:
+        for n in range(bisect_left(self.places, start), len(self.places)):
+            if not belongs(self.places[n]):
+                break
+            yield self.places[n][2]
+
+
+def follow_source(
+    store: Store, step: Step, given: str, options: FollowOptions | None = None, progress: Progress = silent
+) -> Tally:
     """Bring the documents of one source up to date; documents of other sources stay as they are.
 
     A document that can no longer be read keeps its last good version, and the reason is put aside; one that is no
@@ -33,78 +99,100 @@ def follow_source(store: Store, step: Step, source: str, options: SourceOptions,
 
     Raises:
         SourceError: If the source itself is not there.
+        ManyRemoved: If too much of it is gone; nothing of it is changed.
 
     """
-    tally, started = Tally(), time.perf_counter()
-    known = {entry.unit: entry for entry in store.ledger.entries("step = 'documents' AND kind = 'document'")}
-    found = _look(step, source, options, known)
+    tally, started, options = Tally(), time.perf_counter(), options or FollowOptions()
+    source = one_source(store, given)
+    known = store.ledger.entries("step = 'documents' AND kind = 'document'")
+    found = _Found.nothing(source, known)
+    _look(step, given, found, options)
+    SourceList(store).put(source)
+    _refuse_many_removed(found, options)
     tally.counts["skipped"] = len(found.seen) - len(found.fresh)
     done = 0
     for batch in _chunks(found.fresh, _DOCUMENTS_A_COMMIT):
-        _commit(store, step, source, batch, found, tally)
+        _commit(store, step, batch, found, tally)
         done += len(batch)
         progress("documents", done, len(found.fresh))
-    gone = [u for u, e in known.items() if e.source == source and u not in found.seen]
-    _remove(store, gone)
-    _put_aside(store, source, found.aside)
+    gone = found.gone()
+    store.remove(gone)
+    _write_aside(store, source, found.aside)
     tally.counts["removed"] = len(gone)
     tally.counts["failed"] = len(found.aside)
     tally.seconds = time.perf_counter() - started
     return tally
 
 
-def _look(step: Step, source: str, options: SourceOptions, known: Mapping[str, Entry]) -> _Found:
-    found = _Found()
-    for raw in list_source(source, options):
+def one_source(store: Store, given: str) -> Source:
+    """The source that a spelling leads to, under one name whatever spellings the ledger has of it."""
+    sources = SourceList(store)
+    source = sources.find(given)
+    others = sources.spellings(source) - {source.name}
+    if others:
+        rename_documents(store, others, source.name)
+        sources.put(source, instead_of=others)
+    return source
+
+
+def note_ingest(store: Store, given: str, now: str) -> None:
+    """Keep when a source was followed."""
+    sources = SourceList(store)
+    sources.put(replace(sources.find(given), last_ingest=now))
+
+
+def tell_fault(store: Store, given: str, reason: str) -> None:
+    """Note of a source that is known why it was not followed, until it is again; its documents stay."""
+    source = SourceList(store).find(given)
+    if store.ledger.entries("step = 'documents' AND source = ?", source.name):
+        fault = Entry(unit_of(source.name, "", -1), "documents", "failed", source.name, reason=reason, kind="aside")
+        if fault not in store.ledger.entries("kind = 'aside' AND source = ?", source.name):
+            store.ledger.commit([fault])
+
+
+def _look(step: Step, given: str, found: _Found, options: FollowOptions) -> None:
+    name = found.source.name
+    for raw in list_source(given, options.source, name):
         if isinstance(raw, Quarantined):
-            _note(found, source, raw, known)
+            found.put_aside(raw)
             continue
-        owner = known.get(raw.document_id)
-        if owner is not None and owner.source != source:
+        owner = found.known.get(raw.document_id)
+        if owner is not None and owner.source != name:
             reason = (
                 f"document_id {raw.document_id!r} already belongs to the source {owner.source!r}; rename one of the two"
             )
-            _note(found, source, Quarantined(source, raw.path, raw.line, "documents", reason), known)
+            found.put_aside(Quarantined(name, raw.path, raw.line, "documents", reason))
             continue
         found.seen.add(raw.document_id)
         state = f"{step.fingerprint}|{raw.version}"
         if owner is None or owner.input_hash != state:
             found.fresh.append((raw, Pending(raw.document_id, state, is_new=owner is None)))
-    return found
 
 
-def _note(found: _Found, source: str, put: Quarantined, known: Mapping[str, Entry]) -> None:
-    owner = known.get(put.document_id or "")
-    kept = put.document_id if owner is not None and owner.source == source else None
-    if kept is not None:
-        found.seen.add(kept)
-    reason = put.reason + ("; its last good version is kept" if kept else "")
-    line = -1 if put.line is None else put.line
-    unit = f"{source}\x1f{put.path}\x1f{line}"
-    found.aside[unit] = Entry(
-        unit, "documents", "failed", source, path=put.path, line=line, reason=reason, kind="aside"
+def _refuse_many_removed(found: _Found, options: FollowOptions) -> None:
+    gone, total = len(found.gone()), len(found.places)
+    is_much = gone >= options.least_removed and gone > options.max_removed_share * total
+    if options.allow_removals or not (is_much or (gone == total > 0 and not found.seen)):
+        return
+    raise ManyRemoved(
+        f"source {found.source.name!r}: {gone:,} of its {total:,} documents are gone from {found.source.path}, "
+        f"more than {options.max_removed_share:.0%}; nothing was removed. If they are meant to go, run "
+        f"`sag ingest --allow-removals` with this source (in Dagster: `allow_removals: true` of `documents`)"
     )
 
 
-def _commit(
-    store: Store,
-    step: Step,
-    source: str,
-    batch: list[tuple[RawDocument, Pending]],
-    found: _Found,
-    tally: Tally,
-) -> None:
+def _commit(store: Store, step: Step, batch: list[tuple[RawDocument, Pending]], found: _Found, tally: Tally) -> None:
     outcomes, places = [], {}
     for raw, pending in batch:
         document = _parse(raw)
         if isinstance(document, Quarantined):
-            known = {} if pending.is_new else {raw.document_id: Entry(raw.document_id, "documents", "done", source)}
-            _note(found, source, document, known)
             if pending.is_new:
                 found.seen.discard(raw.document_id)
+            found.put_aside(document)
             continue
         outcomes.append(Outcome(pending, (document,)))
-        places[raw.document_id] = Entry("", "", "", source, path=raw.path, line=-1 if raw.line is None else raw.line)
+        line = -1 if raw.line is None else raw.line
+        places[raw.document_id] = Entry("", "", "", found.source.name, path=raw.path, line=line)
         tally.counts["new" if pending.is_new else "changed"] += 1
         tally.counts["rows"] += 1
     store.commit(step, outcomes, places)
@@ -118,17 +206,10 @@ def _parse(raw: RawDocument) -> Document | Quarantined:
         return Quarantined(raw.source, raw.path, raw.line, "documents", reason, raw.document_id)
 
 
-def _remove(store: Store, gone: list[str]) -> None:
-    steps = [str(step) for (step,) in store.ledger.select("SELECT DISTINCT step FROM by_document")]
-    if gone:
-        removed = [Entry(unit, step, "removed") for unit in gone for step in steps]
-        store.ledger.commit([*removed, Entry.of_whole(PURGE)])
-
-
-def _put_aside(store: Store, source: str, aside: Mapping[str, Entry]) -> None:
+def _write_aside(store: Store, source: Source, aside: Mapping[str, Entry]) -> None:
     old = {
         entry.unit: entry
-        for entry in store.ledger.entries("step = 'documents' AND kind = 'aside' AND source = ?", source)
+        for entry in store.ledger.entries("step = 'documents' AND kind = 'aside' AND source = ?", source.name)
     }
     fresh = [entry for unit, entry in aside.items() if old.get(unit) != entry]
     mended = [Entry(unit, "documents", "removed", kind="aside") for unit in old if unit not in aside]

@@ -8,6 +8,7 @@ from typing import Any
 import dagster as dg
 
 from sag_pipeline.definitions import defs
+from sag_pipeline.launch import launched_here
 from sag_retrieval.errors import SagError, SettingsError
 
 
@@ -29,7 +30,7 @@ def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any
         SagError: If an asset or a check failed, with its reason.
 
     """
-    with _instance() as instance:
+    with _instance() as instance, launched_here():
         job = defs.resolve_job_def(name)
         config = {**run_config, "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
         try:
@@ -61,26 +62,33 @@ def _plain(value: Any) -> Any:  # noqa: ANN401  metadata of any type
     return getattr(value, "value", getattr(value, "text", None))
 
 
-def run_ingest(sources: Sequence[str], options: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def run_ingest(
+    sources: Sequence[str], options: Mapping[str, Any] | None = None, follow: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Follow the sources and publish; counts and seconds of every step, and the release in force.
+
+    A source that is not there does not stop the others: `unread_sources` says why, and its documents stay.
 
     Args:
         sources: Folders and files; none: SAG_SOURCE.
         options: Fields of `Workshop`, such as `{"en_size": 500, "max_cost": 2.0}`.
+        follow: Fields of the asset `documents`, such as `{"allow_removals": True}`.
 
     Raises:
-        SagError: If a source is not there, an option is unknown, or a step failed.
+        SagError: If no source is there, too much of one is gone, an option is unknown, or a step failed.
 
     """
-    config: dict[str, Any] = {"resources": {"workshop": {"config": dict(options or {})}}}
-    if sources:
-        config["ops"] = {"documents": {"config": {"sources": list(sources)}}}
+    config: dict[str, Any] = {
+        "resources": {"workshop": {"config": dict(options or {})}},
+        "ops": {"documents": {"config": {"sources": list(sources), **(follow or {})}}},
+    }
     made = run_job("ingest", config)
     counts = ("new", "changed", "removed", "skipped", "failed", "rows", "seconds")
     return {
         "release": made["release"]["release"],
         "is_new": made["release"]["is_new"],
         "put_aside": made["documents"]["failed"],
+        "unread_sources": made["documents"]["unread_sources"],
         "steps": {
             name: {c: values[c] for c in counts if isinstance(values.get(c), int | float)}
             for name, values in made.items()

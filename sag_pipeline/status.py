@@ -45,7 +45,7 @@ def _put_aside(store: Store) -> list[dict[str, Any]]:
         {
             "step": entry.step,
             "source": entry.source,
-            "file": entry.path or entry.unit,
+            "file": entry.path or (entry.source if entry.kind == "aside" else entry.unit),
             "line": entry.line if entry.line >= 0 else None,
             "reason": entry.reason,
             "attempts": entry.attempts,

@@ -1,11 +1,10 @@
 """After a run: dead rows out of the tables, unused vectors out of their store."""
 
 from sag_pipeline.embed import wanted_vectors
-from sag_pipeline.follow import PURGE
 from sag_pipeline.plan import INPUTS
 from sag_pipeline.store.compact import compact
 from sag_pipeline.store.ledger import Entry
-from sag_pipeline.store.store import Store
+from sag_pipeline.store.store import PURGE, Store
 from sag_pipeline.store.vectors import VectorStore
 
 _UNUSED_SHARE = 0.3
@@ -20,6 +19,8 @@ def tidy(store: Store, vectors: VectorStore) -> None:
     if purge or _is_wasteful(store, vectors):
         vectors.purge(wanted_vectors(store))
         store.ledger.commit([Entry.of_whole(PURGE, "removed")])
+    if purge:
+        store.ledger.take_snapshot()
 
 
 def _is_wasteful(store: Store, vectors: VectorStore) -> bool:

@@ -22,6 +22,7 @@ class _Group(click.Group):
         "demo",
         "ingest",
         "status",
+        "sources",
         "settings",
         "search",
         "ask",

@@ -31,6 +31,11 @@ class Settings(BaseSettings):
 
     home: Path = Field(default=Path("data"), description="where tables, cache, releases and reports live")
     source: str = Field(default="data/documents", description="what `ingest` reads when no source is given")
+    source_roots: str = Field(
+        default="",
+        description="folders below which sources must lie, separated as in PATH; without any, runs started from the "
+        "Dagster page read `SAG_SOURCE` alone",
+    )
     chat_model: Annotated[str, AfterValidator(_chat_model)] = Field(
         default="offline", description="`offline` or `openai:<model>`"
     )

@@ -2,32 +2,65 @@
 
 import dagster as dg
 
-from sag_pipeline.follow import follow_source
+from sag_pipeline.follow import FollowOptions, ManyRemoved, follow_source, note_ingest, tell_fault
+from sag_pipeline.launch import refuse_source
 from sag_pipeline.plan import IngestOptions, step_of
 from sag_pipeline.plots import table
-from sag_pipeline.resources import Workshop, progress_of, result_of
+from sag_pipeline.resources import Workshop, now, progress_of, result_of
+from sag_pipeline.steps.sources import SourceOptions
+from sag_pipeline.store.store import PURGE
 from sag_pipeline.work import Tally
+from sag_retrieval.errors import SourceError
 
 
 class Sources(dg.Config):
-    """Folders or files to follow; none means SAG_SOURCE."""
+    """Folders or files to follow, none means SAG_SOURCE; and what of them may be read and removed."""
 
     sources: list[str] = []
+    follow_links_outside: bool = False
+    allow_removals: bool = False
+    max_removed_share: float = 0.3
+
+    def options(self) -> FollowOptions:
+        """As following takes them."""
+        return FollowOptions(
+            source=SourceOptions(follow_links_outside=self.follow_links_outside),
+            allow_removals=self.allow_removals,
+            max_removed_share=self.max_removed_share,
+        )
 
 
 @dg.asset(group_name="read", kinds={"parquet"}, owners=["team:sag"])
 def documents(context: dg.AssetExecutionContext, config: Sources, workshop: Workshop) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a document: new and changed ones are read, vanished ones removed, broken ones put aside with a reason."""
-    options = IngestOptions()
-    step = step_of("documents", options)
-    tally = Tally()
+    settings, options, step = workshop.settings(), config.options(), step_of("documents", IngestOptions())
+    sources = config.sources or [settings.source]
+    for source in sources:
+        refuse_source(source, settings)
+    tally, faults = Tally(), list[SourceError]()
     with workshop.store() as store:
-        for source in config.sources or [workshop.settings().source]:
-            found = follow_source(store, step, source, options.source, progress_of(context))
+        for source in sources:
+            try:
+                found = follow_source(store, step, source, options, progress_of(context))
+            except SourceError as error:
+                context.log.warning("%s", error)
+                tell_fault(store, source, str(error))
+                faults.append(error)
+                continue
+            note_ingest(store, source, now())
             tally.counts.update(found.counts)
             tally.seconds += found.seconds
+        refused = [error for error in faults if isinstance(error, ManyRemoved)]
+        if refused or (len(faults) == len(sources) and store.ledger.whole(PURGE) is None):
+            raise SourceError("; ".join(map(str, refused or faults)))
         aside = [
             {"source": e.source, "file": e.path, "line": e.line if e.line >= 0 else "", "reason": e.reason}
             for e in store.ledger.entries("step = 'documents' AND kind = 'aside'")
         ]
-        return result_of(store, step, tally, put_aside=dg.MetadataValue.md(table(aside, width=200)))
+        return result_of(
+            store,
+            step,
+            tally,
+            put_aside=dg.MetadataValue.md(table(aside, width=200)),
+            unread_sources=dg.MetadataValue.json([str(error) for error in faults]),
+        )

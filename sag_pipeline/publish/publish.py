@@ -12,7 +12,6 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_pipeline.follow import PURGE
 from sag_pipeline.publish.checks import Check, check_release
 from sag_pipeline.publish.database import write_database
 from sag_pipeline.publish.lance import write_lance
@@ -20,7 +19,7 @@ from sag_pipeline.publish.lance_source import LanceSource
 from sag_pipeline.publish.links import LINK_TABLES
 from sag_pipeline.publish.relational import Relational, build_tables
 from sag_pipeline.store.ledger import Entry
-from sag_pipeline.store.store import Store
+from sag_pipeline.store.store import PURGE, Store
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import write_arrays

@@ -8,6 +8,7 @@ from typing import Any
 
 from sag_pipeline.steps.conversion import CONVERTED, convert
 from sag_pipeline.steps.decoding import clean, decode
+from sag_pipeline.steps.json_items import parse_json
 from sag_pipeline.steps.sources import STEP, RawDocument
 from sag_retrieval.layout import Kind, Line, bare_heading, logical_lines
 from sag_retrieval.records import Document, Quarantined
@@ -38,7 +39,9 @@ def parse_document(raw: RawDocument) -> Document | Quarantined:
         return _parse(raw)
     except OSError as error:
         reason = f"disappeared or cannot be read: {error.strerror or error}"
-    except (ValueError, RecursionError, MemoryError) as error:
+    except RecursionError:
+        reason = "not read: nested too deeply"
+    except (ValueError, MemoryError) as error:
         reason = str(error) or type(error).__name__
     return Quarantined(raw.source, raw.path, raw.line, STEP, reason, raw.document_id)
 
@@ -53,11 +56,13 @@ def _parse(raw: RawDocument) -> Document:
     payload = raw.read()
     suffix = Path(raw.file).suffix.lower()
     fields: Mapping[str, Any]
-    if suffix == ".jsonl":
-        _refuse_changed(raw, blake2b(payload.strip(), digest_size=16).hexdigest())
-        fields = json.loads(payload)
+    if raw.line is not None:
+        _refuse_changed(raw, payload)
+        fields = parse_json(payload.decode(raw.encoding))
     elif suffix == ".json":
-        fields = _json_fields(raw, payload)
+        text = decode(payload)
+        value = parse_json(text)
+        fields = value if isinstance(value, dict) and "text" in value else {"text": text}
     elif suffix in CONVERTED:
         title, text = convert(suffix, payload)
         fields = {"title": title, "text": text}
@@ -66,21 +71,8 @@ def _parse(raw: RawDocument) -> Document:
     return _document(raw, fields)
 
 
-def _json_fields(raw: RawDocument, payload: bytes) -> Mapping[str, Any]:
-    text = decode(payload)
-    try:
-        value = json.loads(text)
-    except ValueError:
-        value = None
-    if raw.line is not None:
-        if not isinstance(value, list) or len(value) < raw.line:
-            raise ValueError("the file changed while it was being read; run again")
-        value = value[raw.line - 1]
-    return value if isinstance(value, dict) and "text" in value else {"text": text}
-
-
-def _refuse_changed(raw: RawDocument, version: str) -> None:
-    if version != raw.version:
+def _refuse_changed(raw: RawDocument, payload: bytes) -> None:
+    if blake2b(payload.strip(), digest_size=16).hexdigest() != raw.version:
         raise ValueError("the file changed while it was being read; run again")
 
 

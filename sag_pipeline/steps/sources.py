@@ -1,19 +1,22 @@
 """What a source holds, listed in a stable order without parsing it."""
 
-import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from sag_retrieval.errors import SettingsError, SourceError
+from sag_pipeline.steps.folders import Place, open_regular, printable, walk
+from sag_pipeline.steps.json_items import decode_exactly, parse_json, split_list
+from sag_retrieval.errors import SettingsError
 from sag_retrieval.records import Quarantined
 
 SUFFIXES = frozenset({".md", ".txt", ".html", ".htm", ".pdf", ".docx", ".pptx", ".xlsx", ".csv", ".json", ".jsonl"})
 STEP = "documents"
 _BLOCK = 1 << 20
+_BEFORE_JSON = b" \t\n\r\x00\xef\xbb\xbf\xff\xfe"
+"""Bytes that may stand before a list: white space, also of UTF-16, and byte-order marks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +25,8 @@ class SourceOptions:
 
     max_bytes: int = 50_000_000
     """A larger file, or line of a JSONL file, is put aside."""
+    follow_links_outside: bool = False
+    """Whether links that lead out of the source are read; otherwise they are put aside."""
 
     def __post_init__(self) -> None:
         """Refuse a bound that nothing meets."""
@@ -31,7 +36,7 @@ class SourceOptions:
 
 @dataclass(frozen=True, slots=True)
 class RawDocument:
-    """A document that was found but not read: where its bytes lie, and their hash as `version`."""
+    """A document that was found but not parsed: where its bytes lie, and their hash as `version`."""
 
     document_id: str
     source: str
@@ -43,15 +48,17 @@ class RawDocument:
     file: str
     offset: int = 0
     length: int = 0
+    encoding: str = ""
+    """Codec of a line or an item; empty for a whole file, whose encoding is found when it is read."""
 
     def read(self) -> bytes:
-        """Its bytes: the file's, or its line's.
+        """Its bytes: the file's, its line's or its item's.
 
         Raises:
             OSError: If the file is gone.
 
         """
-        with Path(self.file).open("rb") as stream:
+        with open_regular(Path(self.file)) as stream:
             stream.seek(self.offset)
             return stream.read(self.length)
 
@@ -59,11 +66,18 @@ class RawDocument:
 Found = RawDocument | Quarantined
 
 
-def list_source(source: str, options: SourceOptions | None = None) -> Iterator[Found]:
+def list_source(source: str, options: SourceOptions | None = None, name: str | None = None) -> Iterator[Found]:
     """Every document below a folder, or in one file, by path and line; what cannot be one comes as `Quarantined`.
 
     Hidden files and folders are passed over. A file of another kind is put aside, so that nothing is missed in silence.
-    A second document of the same id is put aside. Memory grows with the ids alone.
+    A second document of the same id is put aside. What could not be seen (a folder that cannot be listed, a broken
+    file) names in `document_id` what it would have been, so that the last version of all that lay there can be kept.
+    Memory grows with the ids, and with the items of one JSON list.
+
+    Args:
+        source: Where it lies.
+        options: Bounds on what is read.
+        name: What the source is called in tables; by default where it lies.
 
     Raises:
         SourceError: If there is no such file or folder, or the folder cannot be listed.
@@ -73,16 +87,15 @@ def list_source(source: str, options: SourceOptions | None = None) -> Iterator[F
 
     """
     options = options or SourceOptions()
-    root = Path(source)
-    if not root.exists():
-        raise SourceError(f"source {source!r} does not exist; give a folder or a file that does")
+    name = source if name is None else name
     seen: dict[str, str] = {}
-    for file, path in _files(root):
-        for found in _list_file(source, file, path, options):
+    for where in walk(Path(source), follow_links_outside=options.follow_links_outside):
+        for found in _list_place(name, where, options):
             if isinstance(found, RawDocument):
                 first = seen.setdefault(found.document_id, place(found.path, found.line))
                 if first != place(found.path, found.line):
-                    yield _aside(source, path, found.line, f"id {found.document_id!r} is already used by {first}")
+                    reason = f"id {found.document_id!r} is already used by {first}"
+                    yield _aside(name, found.path, found.line, reason)
                     continue
             yield found
 
@@ -92,54 +105,22 @@ def place(path: str, line: int | None) -> str:
     return path if line is None else f"{path}:{line}"
 
 
-def _files(root: Path) -> Iterator[tuple[Path, str]]:
-    if not root.is_dir():
-        yield root, _printable(root.name)
-        return
-    try:
-        with os.scandir(root) as entries:
-            next(entries, None)
-    except OSError as error:
-        raise SourceError(f"folder {str(root)!r} cannot be listed: {error.strerror}") from error
-    yield from _below(root, root)
-
-
-def _below(root: Path, folder: Path) -> Iterator[tuple[Path, str]]:
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError:
-        entries = []
-    for entry in entries:
-        if entry.name.startswith("."):
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            yield from _below(root, Path(entry.path))
-        else:
-            file = Path(entry.path)
-            yield file, _printable(file.relative_to(root).as_posix())
-
-
-def _printable(path: str) -> str:
-    """File names need not be text; ids must be."""
-    return path.encode("utf-8", "replace").decode("utf-8")
-
-
-def _list_file(source: str, file: Path, path: str, options: SourceOptions) -> Iterator[Found]:
-    suffix = file.suffix.lower()
-    if suffix not in SUFFIXES:
+def _list_place(source: str, where: Place, options: SourceOptions) -> Iterator[Found]:
+    path, suffix = where.path, where.file.suffix.lower()
+    if where.reason:
+        yield _aside(source, path, None, where.reason, path if where.is_unknown else None)
+    elif suffix not in SUFFIXES:
         yield _aside(source, path, None, f"files of kind {suffix or 'without suffix'!r} are not read")
-        return
-    try:
-        if suffix == ".jsonl":
-            yield from _list_lines(source, file, path, options)
-        else:
-            yield from _list_whole(source, file, path, options)
-    except OSError as error:
-        yield _aside(source, path, None, f"cannot be read: {error.strerror or error}", path)
+    else:
+        lister = _list_lines if suffix == ".jsonl" else _list_whole
+        try:
+            yield from lister(source, where.file, path, options)
+        except OSError as error:
+            yield _aside(source, path, None, f"cannot be read: {error.strerror or error}", path)
 
 
 def _list_whole(source: str, file: Path, path: str, options: SourceOptions) -> Iterator[Found]:
-    with file.open("rb") as stream:
+    with open_regular(file) as stream:
         size = os.fstat(stream.fileno()).st_size
         if size == 0:
             yield _aside(source, path, None, "the file is empty (0 bytes)", path)
@@ -147,45 +128,56 @@ def _list_whole(source: str, file: Path, path: str, options: SourceOptions) -> I
         if size > options.max_bytes:
             yield _aside(source, path, None, _too_large(size, options), path)
             return
-        items = _items(stream.read()) if file.suffix.lower() == ".json" else None
-        stream.seek(0)
+        if file.suffix.lower() == ".json":
+            payload = stream.read()
+            items = _list_items(source, file, path, payload)
+            if items is not None:
+                yield from items
+                return
+            stream.seek(0)
         version = _hash(stream)
-    whole = RawDocument(path, source, path, None, version, str(file), 0, size)
-    if items is None:
-        yield whole
-        return
-    for number, item in enumerate(items, 1):
-        own_id = given_id(item) or f"{path}#{number}"
-        own_hash = blake2b(json.dumps(item, sort_keys=True).encode(), digest_size=16).hexdigest()
-        yield RawDocument(own_id, source, path, number, own_hash, str(file), 0, size)
+    yield RawDocument(path, source, path, None, version, str(file), 0, size)
 
 
-def _items(payload: bytes) -> list[Any] | None:
-    """The objects of a JSON list of documents, or the one object with text; None for any other JSON."""
-    try:
-        value = json.loads(payload)
-    except (ValueError, RecursionError):
+def _list_items(source: str, file: Path, path: str, payload: bytes) -> list[Found] | None:
+    """The items of a JSON list of documents; None for any other file."""
+    if not payload.strip(_BEFORE_JSON).startswith(b"["):
         return None
-    if isinstance(value, list) and value and all(isinstance(item, dict) and "text" in item for item in value):
-        return value
-    return None
+    try:
+        encoded = decode_exactly(payload)
+        spans = split_list(encoded.text)
+    except ValueError as error:
+        return [_aside(source, path, None, str(error), path)]
+    found: list[Found] = []
+    has_documents = False
+    for number, (span, (offset, length)) in enumerate(zip(spans or (), encoded.places(spans or []), strict=True), 1):
+        digest = blake2b(payload[offset : offset + length], digest_size=16).hexdigest()
+        raw = RawDocument("", source, path, number, digest, str(file), offset, length, encoded.encoding)
+        try:
+            fields = _fields(encoded.text[slice(*span)])
+            has_documents |= "text" in fields
+            found.append(_named(raw, fields))
+        except ValueError as error:
+            found.append(_unread(raw, str(error)))
+    return found if has_documents else None
 
 
 def _list_lines(source: str, file: Path, path: str, options: SourceOptions) -> Iterator[Found]:
     offset = 0
     is_empty = True
-    with file.open("rb") as stream:
-        for number, line in enumerate(_bounded_lines(stream, options.max_bytes), 1):
-            length, payload = line
+    with open_regular(file) as stream:
+        for number, (length, payload) in enumerate(_bounded_lines(stream, options.max_bytes), 1):
             if payload is None:
                 is_empty = False
                 yield _aside(source, path, number, _too_large(length, options), f"{path}#{number}")
             elif payload.strip():
                 is_empty = False
-                yield _list_line(source, file, path, number, (offset, payload))
+                version = blake2b(payload.strip(), digest_size=16).hexdigest()
+                raw = RawDocument("", source, path, number, version, str(file), offset, len(payload), "utf-8-sig")
+                yield _line(raw, payload)
             offset += length
     if is_empty:
-        yield _aside(source, path, None, "the file holds no line")
+        yield _aside(source, path, None, "the file holds no line", path)
 
 
 def _bounded_lines(stream: BinaryIO, max_bytes: int) -> Iterator[tuple[int, bytes | None]]:
@@ -200,26 +192,44 @@ def _bounded_lines(stream: BinaryIO, max_bytes: int) -> Iterator[tuple[int, byte
         yield length, None
 
 
-def _list_line(source: str, file: Path, path: str, number: int, found: tuple[int, bytes]) -> Found:
-    offset, payload = found
+def _line(raw: RawDocument, payload: bytes) -> Found:
     try:
-        fields = json.loads(payload)
-    except (ValueError, RecursionError) as error:
-        return _aside(source, path, number, f"the line is not JSON: {error}", f"{path}#{number}")
-    if not isinstance(fields, dict):
-        reason = f"the line is a {type(fields).__name__}, not an object with `text`"
-        return _aside(source, path, number, reason, f"{path}#{number}")
-    version = blake2b(payload.strip(), digest_size=16).hexdigest()
-    own_id = given_id(fields) or f"{path}#{number}"
-    return RawDocument(own_id, source, path, number, version, str(file), offset, len(payload))
+        return _named(raw, _fields(payload.decode(raw.encoding)))
+    except UnicodeDecodeError as error:
+        return _unread(raw, f"not UTF-8: byte {error.start + 1:,} of the line; save the file as UTF-8")
+    except ValueError as error:
+        return _unread(raw, str(error))
+
+
+def _fields(text: str) -> dict[str, Any]:
+    value = parse_json(text)
+    if not isinstance(value, dict):
+        raise ValueError(f"a {type(value).__name__}, not an object with `text`")  # noqa: TRY004  told as a reason
+    return value
+
+
+def _named(raw: RawDocument, fields: Mapping[str, Any]) -> RawDocument:
+    return replace(raw, document_id=given_id(fields) or f"{raw.path}#{raw.line}")
+
+
+def _unread(raw: RawDocument, reason: str) -> Quarantined:
+    return _aside(raw.source, raw.path, raw.line, reason, f"{raw.path}#{raw.line}")
 
 
 def given_id(fields: Mapping[str, Any]) -> str | None:
-    """The id an object gives itself, as text; None without one, or if it is of a wrong type (parsing reports that)."""
+    """The id an object gives itself, as text; None without one, or if it is of a wrong type (parsing reports that).
+
+    Raises:
+        ValueError: If it holds half a character, which two different ids might lose alike.
+
+    """
     own = fields.get("id")
     if isinstance(own, bool) or not isinstance(own, str | int):
         return None
-    return _printable(str(own).strip()) or None
+    text = str(own).strip()
+    if printable(text) != text:
+        raise ValueError(f"the id {text!r} holds half a character (a lone surrogate)")
+    return text or None
 
 
 def _hash(stream: BinaryIO) -> str:

@@ -166,9 +166,10 @@ class Ledger:
             write_durably(rows, self._folder / f"{_number(files):010d}.parquet")
             self._insert(rows)
             if len(files) >= _FILES_BEFORE_SNAPSHOT:
-                self._take_snapshot()
+                self.take_snapshot()
 
-    def _take_snapshot(self) -> None:
+    def take_snapshot(self) -> None:
+        """Write all that is in force as one file in place of the commits, so that nothing tells of what was removed."""
         files = self._files()
         rows = self._database.sql(f"SELECT {_COLUMNS} FROM current ORDER BY kind, unit, step").to_arrow_table()
         write_durably(rows.cast(SCHEMA), self._folder / f"{_number(files):010d}{_SNAPSHOT}.parquet")

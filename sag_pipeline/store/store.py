@@ -15,6 +15,8 @@ from sag_pipeline.store.parts import Parts, by_document, of_documents
 from sag_pipeline.store.rows import content_hash, from_table, schema_of, to_table
 from sag_retrieval.errors import SourceError
 
+PURGE = "purge"
+"""Ledger step that says: a document was removed, so no dead row may stay after this run."""
 _LIVE_ROWS = "SELECT part, sum(row_count)::BIGINT FROM current"
 
 
@@ -117,8 +119,9 @@ class Store:
         """Hash of the current content of tables, from the ledger alone."""
         names = ", ".join(f"'{name}'" for name in tables)
         ((digest,),) = self.ledger.select(
-            "SELECT coalesce(md5(string_agg(concat_ws('|', unit, step, output_hash), '\n' ORDER BY unit, step, kind)), "
-            f"'') FROM current WHERE step IN ({names}) AND status <> 'failed'"
+            "WITH said AS (SELECT unit, step, kind, concat_ws('|', unit, step, source, output_hash) AS line "
+            f"FROM current WHERE step IN ({names}) AND status <> 'failed') "
+            "SELECT coalesce(md5(string_agg(line, '\n' ORDER BY unit, step, kind)), '') FROM said"
         )
         return str(digest)
 
@@ -189,6 +192,13 @@ class Store:
                 for outcome, digest in zip(outcomes, hashes, strict=True)
             ]
         )
+
+    def remove(self, documents: Sequence[str], others: Sequence[Entry] = ()) -> None:
+        """Take documents out of force in every step, and mark that no row of theirs may stay; other entries too."""
+        steps = [str(step) for (step,) in self.ledger.select("SELECT DISTINCT step FROM by_document")]
+        removed = [Entry(unit, step, "removed") for unit in documents for step in steps]
+        removed += [replace(entry, status="removed") for entry in others]
+        self.ledger.commit([*removed, Entry.of_whole(PURGE)] if removed else [])
 
     def append(self, table: str, rows: pa.Table) -> None:
         """Add rows to a table that only grows, such as `calls`; no rows add nothing."""

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sag_pipeline.follow import follow_source
+from sag_pipeline.follow import FollowOptions, follow_source
 from sag_pipeline.runs import run_ingest
-from sag_pipeline.steps.sources import SourceOptions
 from sag_pipeline.store.compact import compact
 from sag_pipeline.store.ledger import SCHEMA, Entry, Ledger
 from sag_pipeline.store.store import Outcome, Pending, Step, Store
@@ -20,6 +19,7 @@ from sag_retrieval import open_release
 from sag_retrieval.records import Document
 
 DOCUMENTS = Step("documents")
+FREELY = FollowOptions(allow_removals=True)
 ODD = (
     "+",
     "+x",
@@ -92,7 +92,7 @@ def test_files_of_any_name_give_the_rows_of_the_current_files(tmp_path_factory, 
         for name, text in state.items():
             (inbox / name).write_text(text, encoding="utf-8")
 
-        follow_source(store, DOCUMENTS, str(inbox), SourceOptions())
+        follow_source(store, DOCUMENTS, str(inbox), FREELY)
 
         assert texts(store) == state
 

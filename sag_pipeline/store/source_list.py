@@ -1,0 +1,142 @@
+"""The sources of a home: what each is called, where it lies, and when it was followed last."""
+
+import json
+import os
+from collections.abc import Collection, Iterator
+from dataclasses import asdict, dataclass, replace
+from uuid import uuid4
+
+import pyarrow as pa
+
+from sag_pipeline.store.parts import of_documents
+from sag_pipeline.store.store import Store
+from sag_retrieval.errors import SourceError
+
+FILE = "sources.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A folder or file that is followed."""
+
+    name: str
+    """As it was first given; stands in the table `documents` and in the ledger."""
+    path: str
+    """Absolute. Two spellings that lead to the same place are one source."""
+    last_ingest: str = ""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is such a file or folder now."""
+        return os.path.exists(self.path)  # noqa: PTH110  never raises, whatever the rights
+
+
+class SourceList:
+    """The sources of a store, kept in a file beside its ledger."""
+
+    def __init__(self, store: Store) -> None:
+        """Read the list; names that only the ledger knows lie where they lead to from the working directory."""
+        self._file = store.home / FILE
+        self._ledger = store.ledger
+        self._sources = {source.name: source for source in self._read()}
+        names = store.ledger.select(
+            "SELECT source, count(*) FILTER (kind = 'document') FROM current "
+            "WHERE step = 'documents' AND source <> '' GROUP BY 1 ORDER BY 2 DESC, 1"
+        )
+        for name, _ in names:
+            self._sources.setdefault(str(name), Source(str(name), _absolute(str(name))))
+
+    def __iter__(self) -> Iterator[Source]:
+        """Every source by name, one for each place."""
+        found = {self.find(name).name for name in self._sources}
+        return iter([self._sources[name] for name in sorted(found)])
+
+    def find(self, given: str) -> Source:
+        """The known source that lies where a spelling leads to; else a new one of a name not yet used."""
+        path = _absolute(given)
+        known = list(self._sources.values())
+        for own in (lambda s: s.path == path, lambda s: os.path.realpath(s.path) == os.path.realpath(path)):
+            if found := next(filter(own, known), None):
+                return found
+        names = (given, path, *(f"{path} ({n})" for n in range(2, len(known) + 3)))
+        return Source(next(name for name in names if name not in self._sources), path)
+
+    def known(self, given: str) -> Source:
+        """The known source of a name or place.
+
+        Raises:
+            SourceError: If there is none.
+
+        """
+        found = self._sources.get(given, self.find(given))
+        if found.name not in self._sources:
+            names = ", ".join(source.name for source in self) or "none"
+            raise SourceError(f"{given!r} is not a source of this home; known: {names}. See `sag sources list`")
+        return found
+
+    def spellings(self, source: Source) -> set[str]:
+        """Every name below which the ledger has this source."""
+        return {source.name} | {name for name in self._sources if self.find(self._sources[name].path) == source}
+
+    def put(self, source: Source, instead_of: Collection[str] = ()) -> None:
+        """Keep a source, in place of others; the file is whole or as before."""
+        self._sources = {n: s for n, s in self._sources.items() if n not in instead_of} | {source.name: source}
+        self._write()
+
+    def drop(self, names: Collection[str]) -> None:
+        """Forget names."""
+        self._sources = {n: s for n, s in self._sources.items() if n not in names}
+        self._write()
+
+    def _read(self) -> list[Source]:
+        if not self._file.is_file():
+            return []
+        try:
+            return [Source(**row) for row in json.loads(self._file.read_text(encoding="utf-8"))]
+        except (ValueError, TypeError) as error:
+            raise SourceError(
+                f"{self._file} is broken ({error}); without it sources are known by name alone"
+            ) from error
+
+    def _write(self) -> None:
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        rows = [asdict(self._sources[name]) for name in sorted(self._sources)]
+        draft = self._file.with_name(f".{FILE}.{uuid4().hex}")
+        draft.write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        with draft.open("rb") as file:
+            os.fsync(file.fileno())
+        draft.replace(self._file)
+
+
+def _absolute(given: str) -> str:
+    try:
+        return os.path.abspath(given)  # noqa: PTH100  links stay, `..` goes
+    except OSError as error:
+        raise SourceError(f"source {given!r}: the working directory is gone ({error.strerror})") from error
+
+
+def rename_documents(store: Store, old: Collection[str], new: str) -> None:
+    """Give the documents of some sources, and what was put aside of them, the name of another, in one commit.
+
+    Rows are written anew with that name alone changed, so no step has anything to do.
+    """
+    entries = store.ledger.entries("step = 'documents' AND list_contains(?, source)", sorted(old))
+    documents = {entry.unit: entry for entry in entries if entry.kind == "document"}
+    fresh = []
+    for part, units in store.places("documents", list(documents)).items():
+        rows = of_documents(store.parts.read("documents", part), units)
+        column = rows.schema.get_field_index("source")
+        rows = rows.set_column(column, rows.schema.field(column), pa.array([new] * len(rows), pa.string()))
+        written = store.parts.write("documents", rows, [new, *(f"{u}|{documents[u].output_hash}" for u in units)])
+        fresh += [replace(documents[unit], source=new, part=written) for unit in units]
+    aside = [entry for entry in entries if entry.kind == "aside"]
+    by_unit = {entry.unit: replace(entry, status="removed") for entry in aside}
+    for entry in aside:
+        unit = unit_of(new, entry.path, entry.line)
+        by_unit[unit] = replace(entry, unit=unit, source=new)
+    store.ledger.commit([*fresh, *by_unit.values()])
+
+
+def unit_of(source: str, path: str, line: int) -> str:
+    """The ledger unit of what was put aside at a place of a source."""
+    return f"{source}\x1f{path}\x1f{line}"

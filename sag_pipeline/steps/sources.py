@@ -204,7 +204,7 @@ def _line(raw: RawDocument, payload: bytes) -> Found:
 def _fields(text: str) -> dict[str, Any]:
     value = parse_json(text)
     if not isinstance(value, dict):
-        raise ValueError(f"a {type(value).__name__}, not an object with `text`")  # noqa: TRY004  told as a reason
+        raise ValueError(f"of type {type(value).__name__}, not an object with `text`")  # noqa: TRY004  told as a reason
     return value
 
 

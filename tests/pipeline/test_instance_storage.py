@@ -7,6 +7,7 @@ import dagster as dg
 import pytest
 
 from sag_pipeline.definitions import defs
+from sag_pipeline.launch import launched_here
 
 ROOT = Path(__file__).parents[2]
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -16,7 +17,8 @@ def run_ingest(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
     Path("inbox").mkdir()
     Path("inbox/a.md").write_text("# Heron\n\nLumen Optics sold 120 buoys in 2021.", encoding="utf-8")
     config = {**QUIET, "ops": {"documents": {"config": {"sources": ["inbox"]}}}}
-    result = defs.resolve_job_def("ingest").execute_in_process(run_config=config, instance=instance)
+    with launched_here():
+        result = defs.resolve_job_def("ingest").execute_in_process(run_config=config, instance=instance)
     assert result.success
     return list(instance.get_runs())
 

@@ -64,7 +64,7 @@ def open_regular(file: Path) -> BinaryIO:
     handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise OSError(f"{file} is no regular file")
+        raise OSError("it is no regular file any more")
     return os.fdopen(handle, "rb")
 
 

@@ -141,7 +141,7 @@ def _list_whole(source: str, file: Path, path: str, options: SourceOptions) -> I
 
 def _list_items(source: str, file: Path, path: str, payload: bytes) -> list[Found] | None:
     """The items of a JSON list of documents; None for any other file."""
-    if not payload.strip(_BEFORE_JSON).startswith(b"["):
+    if not payload.lstrip(_BEFORE_JSON).startswith(b"["):
         return None
     try:
         encoded = decode_exactly(payload)

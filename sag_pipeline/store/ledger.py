@@ -170,11 +170,12 @@ class Ledger:
 
     def take_snapshot(self) -> None:
         """Write all that is in force as one file in place of the commits, so that nothing tells of what was removed."""
-        files = self._files()
-        rows = self._database.sql(f"SELECT {_COLUMNS} FROM current ORDER BY kind, unit, step").to_arrow_table()
-        write_durably(rows.cast(SCHEMA), self._folder / f"{_number(files):010d}{_SNAPSHOT}.parquet")
-        for path in files:
-            path.unlink()
+        with self._lock:
+            files = self._files()
+            rows = self._database.sql(f"SELECT {_COLUMNS} FROM current ORDER BY kind, unit, step").to_arrow_table()
+            write_durably(rows.cast(SCHEMA), self._folder / f"{_number(files):010d}{_SNAPSHOT}.parquet")
+            for path in files:
+                path.unlink()
 
     def select(self, sql: str, *values: object) -> list[tuple[object, ...]]:
         """Rows of a query over the views `current` and `by_document` (the columns of `Entry`)."""

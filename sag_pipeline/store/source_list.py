@@ -109,6 +109,8 @@ class SourceList:
 
 
 def _absolute(given: str) -> str:
+    if not given.strip():
+        raise SourceError(f"source {given!r} is empty; give a folder or a file")
     try:
         return os.path.abspath(given)  # noqa: PTH100  links stay, `..` goes
     except OSError as error:

@@ -220,6 +220,12 @@ def test_a_working_directory_that_is_gone_is_a_clear_error(store, tmp_path):
         follow(store, "inbox")
 
 
+@pytest.mark.parametrize("given", ["", " "])
+def test_a_source_without_a_name_is_refused_and_not_the_working_directory(store, inbox, given):
+    with pytest.raises(SourceError, match="is empty"):
+        follow(store, given)
+
+
 def test_a_broken_list_of_sources_is_a_clear_error(store, inbox):
     follow(store)
     (store.home / "sources.json").write_text("[{", encoding="utf-8")

@@ -29,7 +29,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.damages import Copy, Damage, draw
+from benchmarks.damages import Copy, draw
 from sag_retrieval import open_release
 from sag_retrieval.errors import SagError
 from sag_retrieval.models.open import open_embedder
@@ -65,7 +65,7 @@ def operations(out: Path) -> dict[str, Callable[[Release], object]]:
     return asked
 
 
-def found(release: Release, question: str, **options: Any) -> list[object]:
+def found(release: Release, question: str, **options: Any) -> list[object]:  # noqa: ANN401  what `search` takes
     hits = release.search(question, **options).hits
     return [[hit.chunk_id, round(hit.score, 9), hashed(repr((hit.text, hit.events, hit.keys)))] for hit in hits]
 

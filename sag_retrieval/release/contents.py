@@ -21,6 +21,8 @@ CHECKSUMS: Final = "checksums.npy"
 _SPAN: Final = 256
 """Blocks that one thread checks at a time: 16 MB."""
 _AT_ONCE: Final = 4
+_MANY: Final = 1 / 3
+"""With a larger share of a file's blocks to check, reading it in one go is faster than block by block."""
 
 
 class Contents:
@@ -91,6 +93,9 @@ class Contents:
         start = self._first[name]
         unseen = np.zeros(block_count(self.files[name][0]), np.bool_)
         unseen[blocks[~self._is_good[start + blocks]]] = True
+        if np.count_nonzero(unseen) > _MANY * len(unseen):
+            self.check(name)
+            return
         for first, last in _runs(unseen):
             self._check_span(name, first, last)
 

@@ -98,17 +98,17 @@ def _checks() -> Iterator[str]:
     yield ""
     yield "| when | what |"
     yield "|---|---|"
-    yield "| a release is opened | the manifest's own hash; every file is there in its length |"
-    yield "| the first search | hash of `checksums.npy`; embedder, graph, text and names; then shapes, types and ends of arrays |"
+    yield "| a release is opened | hashes of manifest and `checksums.npy`; every file is there in its length |"
+    yield "| the first search | embedder, graph, text and names; then shapes, types and ends of arrays |"
     yield "| a table's rows or vectors are first used | its files; of dense vectors the blocks whose rows are read |"
-    yield "| `sql` or `where` is first used | first block of `sag.duckdb`; DuckDB compares each further block it reads |"
+    yield "| `sql` or `where` is first used | first block of `sag.duckdb`; DuckDB compares each other one it reads |"
     yield '| `open_release(verify="full")` | every file at once |'
-    yield '| `open_release(verify="off")` | lengths only; every row number in the arrays is compared with its bound |'
+    yield '| `open_release(verify="off")` | lengths; row numbers of links, postings and vectors keep their bounds |'
     yield "| `verify_release(folder)` | the hash of every file, also of Lance tables, which readers do not open |"
     yield ""
-    yield f"A checksum is XXH3 of {BLOCK} bytes. A block is compared once in a process, before its bytes are used. What is"
-    yield "not as published is refused with `ReleaseError`, which names the file. Communities carry their own hashes in"
-    yield "`communities/made`, compared before they are read."
+    yield f"A checksum is XXH3 of {BLOCK} bytes. A block is compared once in a process, before its bytes are used. What"
+    yield "is not as published is refused with `ReleaseError`, which names the file. Communities carry their own hashes"
+    yield "in `communities/made`, compared before they are read."
     yield ""
 
 

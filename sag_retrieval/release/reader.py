@@ -79,7 +79,7 @@ class Reader:
             return open_door(self.folder / "sag.duckdb")
 
     def close(self) -> None:
-        """Let pruning have the release; what is mapped stays readable."""
+        """Let pruning have the release; tables that were used before stay readable."""
         self._let_go()
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sag_retrieval.errors import SettingsError
+from sag_retrieval.errors import ReleaseError, SettingsError
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.index import Index
 from sag_retrieval.search.method import Flags, Floats, Method, Query, Ranking
@@ -196,6 +196,8 @@ def _graph_boost(
         return boost, {}
     try:
         found = walk_release(index, reading, options.graph, text, chat=chat, home=home)
+    except ReleaseError:  # without the boost it would be another answer, and nobody would know why
+        raise
     except Exception as error:  # noqa: BLE001  a boost is never worth a failed search
         _log.warning("no boost by the graph: %s", error)
         return boost, {"graph": {"failures": [str(error)]}}

@@ -13,8 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sag_retrieval import durable
 from sag_retrieval.errors import QueryError
 from sag_retrieval.models.protocols import ChatModel
+from sag_retrieval.release.beside import mark_of, write_made
 from sag_retrieval.release.reader import Reader
 from sag_retrieval.reports.changes import Previous
 from sag_retrieval.reports.communities import build_communities
@@ -85,7 +87,7 @@ def release_communities(
 
     Args:
         reader: The release.
-        options: How events become communities; other options replace what is kept.
+        options: How events become communities; other options replace what is kept, and so does a damage to it.
         chat: Gives titles and summaries; None: rules do.
         earlier: Folder of an earlier release, whose titles are kept.
 
@@ -93,15 +95,15 @@ def release_communities(
     folder = reader.folder / COMMUNITIES
     events = event_table(reader.index)
     mark = _hash(asdict(options), chat.model_id if chat else "offline")
-    if (folder / "made").is_file() and (folder / "made").read_text(encoding="utf-8") == mark:
+    if mark_of(folder) == mark:
         return _read(folder, events.event_ids)
     known = known_names(_read(earlier / COMMUNITIES, events.event_ids)) if _is_made(earlier) else None
     communities = name_communities(events, build_communities(events, options), chat, known).communities
     draft = reader.folder / f".{COMMUNITIES}-{uuid4().hex}"
     _write(draft, communities, events.event_ids)
-    (draft / "made").write_text(mark, encoding="utf-8")
+    write_made(draft, mark)
     shutil.rmtree(folder, ignore_errors=True)
-    draft.rename(folder)
+    durable.rename(draft, folder)
     return communities
 
 
@@ -183,7 +185,7 @@ def _read(folder: Path, event_ids: Sequence[str]) -> Communities:
 
 
 def _is_made(release: Path | None) -> TypeGuard[Path]:
-    return release is not None and (release / COMMUNITIES / "made").is_file()
+    return release is not None and mark_of(release / COMMUNITIES) is not None
 
 
 def _hash(*parts: object) -> str:

@@ -9,12 +9,14 @@ import pyarrow as pa
 
 from sag_retrieval.cli import main as sag
 from sag_retrieval.release.schema import ORDER, SCHEMA_VERSION, TABLES, VOLATILE
+from sag_retrieval.release.sums import BLOCK
 from sag_retrieval.reports.tables import COMMUNITY_SCHEMAS
 
 DOCS = Path(__file__).parents[1] / "docs"
 
 LAYOUT: dict[str, str] = {
-    "manifest.json": "id, schema version, hashes, counts, embedder, outcomes of checks, vector indexes; written last",
+    "manifest.json": "what the release says of itself, see below; written last",
+    "checksums.npy": "checksums of every block of every other file, in the order of the files' names",
     "sag.duckdb": "the tables below; numbered tables have `row` besides, events also `chunk_row` and `document_row`, "
     "chunks `document_row`",
     "rows/*.arrow": "the same tables but `calls` as Arrow files, mapped into memory by readers",
@@ -29,14 +31,14 @@ LAYOUT: dict[str, str] = {
     "lance/*.lance/**": "texts of chunks, events and keys with a full-text index; dense vectors, where there are many",
     "embedder/*": "what queries need to be embedded as the rows were",
     "communities/*.parquet": "communities of the whole release, if the job `report` ran; no part of the content hash",
-    "communities/made": "the options the communities were made with",
+    "communities/made": "what the communities were made with, and length and hash of their files",
 }
 """Files of a release folder, as patterns below it, and what they hold."""
 
 
 def release_format() -> str:
     """The page about a release's files and tables."""
-    return "\n".join([*_head(), *_layout(), *_tables(), *_communities()]) + "\n"
+    return "\n".join([*_head(), *_layout(), *_manifest(), *_checks(), *_tables(), *_communities()]) + "\n"
 
 
 def _head() -> Iterator[str]:
@@ -60,6 +62,53 @@ def _layout() -> Iterator[str]:
     yield from (f"| `{pattern}` | {meaning} |" for pattern, meaning in LAYOUT.items())
     yield ""
     yield "A row's number is its place in the table's order, and its position in every array."
+    yield ""
+
+
+MANIFEST_FIELDS: dict[str, str] = {
+    "release_id": "`r` and the start of `content_hash`",
+    "schema_version": "the form that this page describes",
+    "content_hash": "hash over `hashes` and the embedder; the clock and the files' bytes have no part in it",
+    "input_hash": "state of the store it was made from",
+    "created_at": "when, in UTC",
+    "embedding_model": "setting of the embedder; `embedder_fingerprint` and `dimension` say what it gave",
+    "embedder_fingerprint": "a reader refuses an embedder with another one",
+    "dimension": "columns of a vector",
+    "counts": "rows by table",
+    "hashes": "hash of the rows by table",
+    "checks": "what each check before publishing found",
+    "index": "by table of vectors: how they are searched",
+    "files": "path below the release → [length, BLAKE2b of 16 bytes in hex], of every file but `manifest.json` and "
+    "what is made later; empty in releases of version 0.1, which cannot be verified",
+    "manifest_hash": "BLAKE2b, 16 bytes in hex, of the manifest's own text with this value left empty",
+}
+"""Fields of `manifest.json` and what they say."""
+
+
+def _manifest() -> Iterator[str]:
+    yield from ("## Manifest", "", "| field | says |", "|---|---|")
+    yield from (f"| `{name}` | {meaning} |" for name, meaning in MANIFEST_FIELDS.items())
+    yield ""
+
+
+def _checks() -> Iterator[str]:
+    yield from ("## What is checked, and when", "")
+    yield "Every file and folder of a release is synced to disk before the release gets its name, and the name before"
+    yield "`CURRENT` names it."
+    yield ""
+    yield "| when | what |"
+    yield "|---|---|"
+    yield "| a release is opened | hashes of manifest and `checksums.npy`; every file is there in its length |"
+    yield "| the first search | embedder, graph, text and names; then shapes, types and ends of arrays |"
+    yield "| a table's rows or vectors are first used | its files; of dense vectors the blocks whose rows are read |"
+    yield "| `sql` or `where` is first used | first block of `sag.duckdb`; DuckDB compares each other one it reads |"
+    yield '| `open_release(verify="full")` | every file at once |'
+    yield '| `open_release(verify="off")` | lengths; row numbers of links, postings and vectors keep their bounds |'
+    yield "| `verify_release(folder)` | the hash of every file, also of Lance tables, which readers do not open |"
+    yield ""
+    yield f"A checksum is XXH3 of {BLOCK} bytes. A block is compared once in a process, before its bytes are used. What"
+    yield "is not as published is refused with `ReleaseError`, which names the file. Communities carry their own hashes"
+    yield "in `communities/made`, compared before they are read."
     yield ""
 
 

@@ -4,7 +4,6 @@ A ledger is a folder of small Parquet files, each one commit, never changed. The
 in force. A part without a row here does not exist, so a crash between the two loses nothing and doubles nothing.
 """
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
@@ -16,6 +15,8 @@ from uuid import uuid4
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from sag_retrieval import durable
 
 Kind = Literal["document", "aside", "whole", "appended"]
 """What a unit names: a document by its id; something put aside by where it lies; nothing, for a table or a mark that is
@@ -102,20 +103,14 @@ def write_durably(table: pa.Table, path: Path, *, packed: bool = True) -> None:
 
     `packed=False` neither compresses nor looks for repeats: vectors have none, and read four times faster.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    durable.make_folder(path.parent)
     draft = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
         pq.write_table(table, draft, compression="zstd" if packed else "none", use_dictionary=packed)
-        with draft.open("rb") as file:
-            os.fsync(file.fileno())
-        draft.replace(path)
+        durable.sync(draft)
+        durable.rename(draft, path)
     finally:
         draft.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _number(files: Sequence[Path]) -> int:

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from sag_retrieval.errors import SettingsError
 from sag_retrieval.models.protocols import Vectors
+from sag_retrieval.release.beside import MADE, check_made
 from sag_retrieval.release.index import Index
 from sag_retrieval.release.mapped import Lists, group
 from sag_retrieval.search.method import Flags, Floats
@@ -61,12 +62,15 @@ def load_categories(index: Index, home: Path | None, source: str = COMMUNITIES) 
 
     Raises:
         SettingsError: If the source has another form.
+        ReleaseError: If the communities are not as they were made.
 
     """
     if source.startswith("key:") and source != "key:":
         return _key_groups(index, source.removeprefix("key:"))
     if source != COMMUNITIES:
         raise SettingsError(f"category source {source!r} is neither 'communities' nor 'key:<type>'")
+    if home is not None and (home / COMMUNITIES / MADE).exists():
+        check_made(home / COMMUNITIES)
     folder = _folder(home)
     if folder is not None:
         return _communities(index, *(pq.read_table(folder / f"{name}.parquet") for name in _TABLES))

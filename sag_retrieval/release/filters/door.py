@@ -22,6 +22,7 @@ from sag_retrieval.release.filters.where import compile_where
 from sag_retrieval.release.mapped import Rows
 
 _KEPT: Final = 64
+_ANEW: Final = "run `sag repair`, or publish anew with `sag ingest`"
 _TABLES: Final = {"event_id": "events", "chunk_id": "chunks", "document_id": "documents"}
 
 
@@ -50,6 +51,7 @@ class Door:
 
         Raises:
             FilterError: If `sql` is refused, wrong, or takes longer or more memory than allowed.
+            ReleaseError: If the database is damaged where this reads it.
 
         """
         kind, query = self._checked(sql)
@@ -146,7 +148,10 @@ class Door:
         except duckdb.OutOfMemoryException as error:
             raise FilterError(f"filter needs more memory than {self._options.memory}; make it narrower") from error
         except duckdb.Error as error:
-            raise FilterError(f"filter refused: {str(error).splitlines()[0]}") from error
+            reason = str(error).splitlines()[0]
+            if _is_damage(error):
+                raise ReleaseError(f"sag.duckdb is damaged: {reason}; {_ANEW}") from error
+            raise FilterError(f"filter refused: {reason}") from error
         finally:
             timer.cancel()
             cursor.close()
@@ -161,6 +166,11 @@ class Door:
 
     def _rows(self, query: str) -> list[Rows]:
         return [values.astype(np.int32) for values in self._fetch(query, ()).values()]
+
+
+def _is_damage(error: duckdb.Error) -> bool:
+    """Whether the database is at fault and not the question: nothing else may be read or written through the door."""
+    return isinstance(error, duckdb.IOException | duckdb.FatalException) or "Corrupt database" in str(error)
 
 
 def open_door(path: Path | str, *, options: DoorOptions | None = None) -> Door:
@@ -183,10 +193,10 @@ def open_door(path: Path | str, *, options: DoorOptions | None = None) -> Door:
         "lock_configuration": "true",
     }
     if not Path(path).is_file():
-        raise ReleaseError(f"no database {Path(path).name!r}; run `sag ingest`")
+        raise ReleaseError(f"no database {Path(path).name!r}; {_ANEW}")
     try:
         connection = duckdb.connect(str(path), read_only=True, config=locked)
     except duckdb.Error as error:
         reason = str(error).splitlines()[0]
-        raise ReleaseError(f"{Path(path).name}: {reason}; rebuild it with `sag ingest`") from error
+        raise ReleaseError(f"{Path(path).name} cannot be opened: {reason}; {_ANEW}") from error
     return Door(connection, options)

@@ -106,8 +106,7 @@ def derive(store: Store) -> dict[str, float]:
     for name, rows in make_links(store).items():
         store.commit_whole(name, rows, state)
     linked = time.perf_counter()
-    ((total,),) = store.ledger.select("SELECT sum(row_count) FROM current WHERE step = 'events'")
-    store.commit_whole("idf", weigh_keys(store, int(total)), state)
+    store.commit_whole("idf", weigh_keys(store, store.ledger.row_count("events")), state)
     return {"links": linked - started, "idf": time.perf_counter() - linked}
 
 

@@ -45,12 +45,11 @@ def _save_nothing(folder: Path) -> None:
 
 
 def _fitted(store: Store, folder: Path) -> HashingFit:
-    ((count,),) = store.ledger.select("SELECT coalesce(sum(row_count), 0) FROM current WHERE step = 'chunks'")
     try:
         fitted = HashingFit.load(folder)
     except ModelError:
         fitted = None
-    if fitted is not None and int(str(count)) < _REFIT_FACTOR * max(1, fitted.text_count):
+    if fitted is not None and store.ledger.row_count("chunks") < _REFIT_FACTOR * max(1, fitted.text_count):
         return fitted
     fitted = fit(_chunk_texts(store))
     with TemporaryDirectory(dir=store.home) as draft:
@@ -86,14 +85,9 @@ def embed_pending(store: Store, step: Step, embedding: Embedding, progress: Prog
         tally.counts.update("new" if p.is_new else "changed" for p in batch)
         done += len(batch)
         progress(step.name, done, len(pending))
-    tally.counts["skipped"] = _count(store, step.name) - len(pending)
+    tally.counts["skipped"] = store.ledger.document_count(step.name) - len(pending)
     tally.seconds = time.perf_counter() - started
     return tally
-
-
-def _count(store: Store, step: str) -> int:
-    ((count,),) = store.ledger.select("SELECT count(*) FROM current WHERE step = ?", step)
-    return int(str(count))
 
 
 def _merged(known: VectorIds, fresh: VectorIds) -> VectorIds:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sag_pipeline.steps.documents import parse_document
 from sag_pipeline.steps.sources import RawDocument, SourceOptions, list_source
-from sag_pipeline.store.ledger import WHOLE, Entry
+from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.store import Outcome, Pending, Step, Store
 from sag_pipeline.work import Progress, Tally, silent
 from sag_retrieval.records import Document, Quarantined
@@ -14,8 +14,6 @@ from sag_retrieval.records import Document, Quarantined
 _DOCUMENTS_A_COMMIT = 256
 PURGE = "purge"
 """Ledger step that says: a document was removed, so no dead row may stay after this run."""
-_ASIDE = "!"
-"""First character of the ledger unit of something put aside; no document's id starts with it there."""
 
 
 @dataclass(slots=True)
@@ -38,7 +36,7 @@ def follow_source(store: Store, step: Step, source: str, options: SourceOptions,
 
     """
     tally, started = Tally(), time.perf_counter()
-    known = {entry.unit: entry for entry in store.ledger.entries("step = 'documents' AND status = 'done'")}
+    known = {entry.unit: entry for entry in store.ledger.entries("step = 'documents' AND kind = 'document'")}
     found = _look(step, source, options, known)
     tally.counts["skipped"] = len(found.seen) - len(found.fresh)
     done = 0
@@ -82,8 +80,10 @@ def _note(found: _Found, source: str, put: Quarantined, known: Mapping[str, Entr
         found.seen.add(kept)
     reason = put.reason + ("; its last good version is kept" if kept else "")
     line = -1 if put.line is None else put.line
-    unit = f"{_ASIDE}{source}\x1f{put.path}\x1f{line}"
-    found.aside[unit] = Entry(unit, "documents", "failed", source, path=put.path, line=line, reason=reason)
+    unit = f"{source}\x1f{put.path}\x1f{line}"
+    found.aside[unit] = Entry(
+        unit, "documents", "failed", source, path=put.path, line=line, reason=reason, kind="aside"
+    )
 
 
 def _commit(
@@ -119,19 +119,19 @@ def _parse(raw: RawDocument) -> Document | Quarantined:
 
 
 def _remove(store: Store, gone: list[str]) -> None:
-    steps = [str(step) for (step,) in store.ledger.select("SELECT DISTINCT step FROM current WHERE unit <> '*'")]
+    steps = [str(step) for (step,) in store.ledger.select("SELECT DISTINCT step FROM by_document")]
     if gone:
         removed = [Entry(unit, step, "removed") for unit in gone for step in steps]
-        store.ledger.commit([*removed, Entry(WHOLE, PURGE, "done")])
+        store.ledger.commit([*removed, Entry.of_whole(PURGE)])
 
 
 def _put_aside(store: Store, source: str, aside: Mapping[str, Entry]) -> None:
     old = {
         entry.unit: entry
-        for entry in store.ledger.entries("step = 'documents' AND status = 'failed' AND source = ?", source)
+        for entry in store.ledger.entries("step = 'documents' AND kind = 'aside' AND source = ?", source)
     }
     fresh = [entry for unit, entry in aside.items() if old.get(unit) != entry]
-    mended = [Entry(unit, "documents", "removed") for unit in old if unit not in aside]
+    mended = [Entry(unit, "documents", "removed", kind="aside") for unit in old if unit not in aside]
     store.ledger.commit(fresh + mended)
 
 

@@ -55,8 +55,8 @@ def unreleased(store: Store, index: Index | None, embedder: Embedder) -> BatchSo
 
     With it a run that goes on asks what it would have asked had it never stopped.
     """
-    place = {entry.unit: entry.part for entry in store.ledger.entries("step = ?", "events")}
-    done = [entry.unit for entry in store.ledger.entries("step = ?", "keys")]
+    place = {entry.unit: entry.part for entry in store.ledger.entries("step = 'events' AND kind = 'document'")}
+    done = [entry.unit for entry in store.ledger.entries("step = 'keys' AND kind = 'document'")]
     done.sort(key=lambda unit: (place.get(unit, ""), unit))
     rows = index.rows["documents"] if index else None
     released = dict(zip(rows["document_id"].to_pylist(), rows["version"].to_pylist(), strict=True)) if rows else {}

@@ -116,11 +116,10 @@ def result_of(store: Store, step: Step, tally: Tally, **more: dg.MetadataValue |
     """Counts, seconds and the first rows of a table; its data version is its content."""
     first = next((rows for rows in store.scan(step.name) if rows.num_rows), None) if step.name != "vectors" else None
     examples = first.slice(0, _EXAMPLES).to_pylist() if first is not None else []
-    ((rows,),) = store.ledger.select("SELECT coalesce(sum(row_count), 0) FROM current WHERE step = ?", step.name)
     return dg.MaterializeResult(
         metadata={
             **tally.metadata(),
-            "dagster/row_count": int(str(rows)),
+            "dagster/row_count": store.ledger.row_count(step.name),
             "examples": dg.MetadataValue.md(markdown_table(examples)),
             **more,
         },

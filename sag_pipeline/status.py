@@ -24,7 +24,7 @@ def status_of(settings: Settings) -> dict[str, Any]:
 def _table(store: Store, name: str) -> dict[str, Any]:
     ((documents, rows, failed),) = store.ledger.select(
         "SELECT count(*) FILTER (status <> 'failed'), coalesce(sum(row_count), 0), count(*) FILTER (status <> 'done') "
-        "FROM current WHERE step = ? AND unit <> '*'",
+        "FROM current WHERE step = ? AND kind <> 'whole'",
         name,
     )
     pending = 0

@@ -4,7 +4,7 @@ from sag_pipeline.embed import wanted_vectors
 from sag_pipeline.follow import PURGE
 from sag_pipeline.plan import INPUTS
 from sag_pipeline.store.compact import compact
-from sag_pipeline.store.ledger import WHOLE, Entry
+from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import VectorStore
 
@@ -13,19 +13,16 @@ _UNUSED_SHARE = 0.3
 
 def tidy(store: Store, vectors: VectorStore) -> None:
     """Rewrite what wastes space; after a removal, whatever still holds a row of what was removed."""
-    purge = bool(store.ledger.entries("step = ? AND unit = ?", PURGE, WHOLE))
+    purge = store.ledger.whole(PURGE) is not None
     for table in INPUTS:
         if table != "vectors":
             compact(store, table, purge=purge)
     if purge or _is_wasteful(store, vectors):
         vectors.purge(wanted_vectors(store))
-        store.ledger.commit([Entry(WHOLE, PURGE, "removed")])
+        store.ledger.commit([Entry.of_whole(PURGE, "removed")])
 
 
 def _is_wasteful(store: Store, vectors: VectorStore) -> bool:
     known = vectors.count()
     # Chunks and events have a vector each; of keys at most one a row.
-    ((rows,),) = store.ledger.select(
-        "SELECT coalesce(sum(row_count), 0) FROM current WHERE step IN ('chunks', 'events', 'keys')"
-    )
-    return known * (1 - _UNUSED_SHARE) > int(str(rows))
+    return known * (1 - _UNUSED_SHARE) > store.ledger.row_count("chunks", "events", "keys")

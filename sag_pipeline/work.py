@@ -88,8 +88,7 @@ def do_step(store: Store, step: Step, work: Work, progress: Progress = silent) -
     for batch in in_batches(pending, _DOCUMENTS_A_BATCH):
         done += _do_batch(store, step, work, batch, tally)
         progress(step.name, done, len(pending))
-    known = store.ledger.select("SELECT count(*) FROM current WHERE step = ? AND unit <> '*'", step.name)
-    tally.counts["skipped"] = max(0, int(str(known[0][0])) - len(pending))
+    tally.counts["skipped"] = max(0, store.ledger.document_count(step.name) - len(pending))
     tally.seconds = time.perf_counter() - started
     return tally
 

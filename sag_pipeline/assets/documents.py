@@ -28,6 +28,6 @@ def documents(context: dg.AssetExecutionContext, config: Sources, workshop: Work
             tally.seconds += found.seconds
         aside = [
             {"source": e.source, "file": e.path, "line": e.line if e.line >= 0 else "", "reason": e.reason}
-            for e in store.ledger.entries("step = 'documents' AND status = 'failed'")
+            for e in store.ledger.entries("step = 'documents' AND kind = 'aside'")
         ]
         return result_of(store, step, tally, put_aside=dg.MetadataValue.md(table(aside, width=200)))

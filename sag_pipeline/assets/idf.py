@@ -16,8 +16,7 @@ def idf(workshop: Workshop) -> dg.MaterializeResult:  # type: ignore[type-arg]
     with workshop.store() as store:
         state = store.state_hash(["events", "event_keys"])
         if not store.is_current_whole("idf", state):
-            ((total,),) = store.ledger.select("SELECT coalesce(sum(row_count), 0) FROM current WHERE step = 'events'")
-            store.commit_whole("idf", weigh_keys(store, int(str(total))), state)
+            store.commit_whole("idf", weigh_keys(store, store.ledger.row_count("events")), state)
         rows = store.whole("idf")
     weights = rows["idf"].to_numpy() if rows is not None else np.zeros(0)
     return dg.MaterializeResult(

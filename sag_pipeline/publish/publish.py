@@ -19,7 +19,7 @@ from sag_pipeline.publish.lance import write_lance
 from sag_pipeline.publish.lance_source import LanceSource
 from sag_pipeline.publish.links import LINK_TABLES
 from sag_pipeline.publish.relational import Relational, build_tables
-from sag_pipeline.store.ledger import WHOLE, Entry
+from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
 from sag_retrieval.models.protocols import Embedder
@@ -74,10 +74,10 @@ def publish(store: Store, embedding: Embedding, now: str) -> Publication:
         f"{_PUBLISH_VERSION}|{SCHEMA_VERSION}|{embedding.embedder.fingerprint}|{store.state_hash(_READ)}".encode(),
         digest_size=12,
     ).hexdigest()
-    done = store.ledger.entries("step = 'release' AND unit = ? AND input_hash = ?", WHOLE, state)
-    if done and (releases.folder / done[0].output_hash / "manifest.json").is_file():
-        if releases.current() != done[0].output_hash:
-            releases.promote(done[0].output_hash)
+    done = store.ledger.whole("release")
+    if done and done.input_hash == state and (releases.folder / done.output_hash / "manifest.json").is_file():
+        if releases.current() != done.output_hash:
+            releases.promote(done.output_hash)
         return Publication(Manifest.read(releases.path()), is_new=False)
     for leftover in releases.folder.glob(f"{_DRAFT}*"):
         shutil.rmtree(leftover)
@@ -95,7 +95,7 @@ def publish(store: Store, embedding: Embedding, now: str) -> Publication:
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     releases.promote(manifest.release_id)
-    store.ledger.commit([Entry(WHOLE, "release", "done", "", state, manifest.release_id)])
+    store.ledger.commit([Entry.of_whole("release", input_hash=state, output_hash=manifest.release_id)])
     return Publication(Manifest.read(releases.path()), is_new, checks)
 
 
@@ -148,7 +148,7 @@ def _write_arrays(folder: Path, made: Relational) -> None:
 
 def _previous(store: Store, releases: Releases) -> Path | None:
     """The release to go on from; after a removal none, as the files carried over would still hold what was removed."""
-    if releases.current() is None or store.ledger.entries("step = ? AND unit = ?", PURGE, WHOLE):
+    if releases.current() is None or store.ledger.whole(PURGE):
         return None
     return releases.path()
 

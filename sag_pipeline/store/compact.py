@@ -15,7 +15,9 @@ _SMALL_PART, _MOST_SMALL_PARTS, _ROWS_A_PART = 20_000, 24, 200_000
 def compact(store: Store, table: str, *, purge: bool = False) -> int:
     """Rewrite wasteful parts and delete unused ones; how many parts went. With `purge` no dead row stays."""
     places = store.places(table)
-    entries = {entry.unit: entry for entry in store.ledger.entries("step = ? AND part <> ''", table)}
+    entries = {
+        entry.unit: entry for entry in store.ledger.entries("step = ? AND kind = 'document' AND part <> ''", table)
+    }
     counts = {
         part: (sum(entries[unit].row_count for unit in units), store.parts.row_count(table, part))
         for part, units in places.items()

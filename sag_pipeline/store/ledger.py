@@ -1,7 +1,7 @@
 """Which version of each document each step has done, with what outcome, and in which part its rows lie.
 
-A ledger is a folder of small Parquet files, each one commit, never changed. The newest row of a (unit, step) is in
-force. A part without a row here does not exist, so a crash between the two loses nothing and doubles nothing.
+A ledger is a folder of small Parquet files, each one commit, never changed. The newest row of a (kind, unit, step) is
+in force. A part without a row here does not exist, so a crash between the two loses nothing and doubles nothing.
 """
 
 import os
@@ -10,14 +10,16 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from threading import RLock
+from typing import Literal
 from uuid import uuid4
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-WHOLE = "*"
-"""The unit of tables that are kept whole, not by document."""
+Kind = Literal["document", "aside", "whole", "appended"]
+"""What a unit names: a document by its id; something put aside by where it lies; nothing, for a table or a mark that is
+kept whole; rows of a table that only grows, by their part. Nothing is told from the spelling of a unit."""
 
 SCHEMA = pa.schema(
     [
@@ -33,15 +35,40 @@ SCHEMA = pa.schema(
         pa.field("line", pa.int32(), nullable=False),
         pa.field("reason", pa.string(), nullable=False),
         pa.field("attempts", pa.int32(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
     ]
 )
 _FILES_BEFORE_SNAPSHOT = 200
 _SNAPSHOT = "-snapshot"
+_READ = """
+    WITH found AS (
+        SELECT * FROM no_entries
+        UNION ALL BY NAME SELECT * FROM read_parquet(?, filename = true, union_by_name = true)
+    ), known AS (
+        SELECT * REPLACE (CASE
+            WHEN kind IS NOT NULL THEN kind
+            WHEN step = 'calls' THEN 'appended'
+            WHEN unit = '*' AND step NOT IN (
+                'documents', 'summaries', 'sections', 'chunks', 'events', 'keys', 'triples', 'vectors'
+            ) THEN 'whole'
+            WHEN step = 'documents' AND regexp_matches(unit, '^!.*\x1f.*\x1f-?[0-9]+$', 's') THEN 'aside'
+            ELSE 'document' END AS kind), kind IS NULL AS is_old
+        FROM found
+    )
+    SELECT * REPLACE (CASE
+        WHEN NOT is_old THEN unit
+        WHEN kind = 'whole' THEN ''
+        WHEN kind = 'appended' THEN part
+        WHEN kind = 'aside' THEN substr(unit, 2)
+        ELSE unit END AS unit)
+    FROM known
+"""
+"""Every entry with its kind. Version 0.1 wrote none: there it follows from the step, and from how units were spelt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What became of one unit (a document, or something put aside) in one step.
+    """What became of one unit in one step.
 
     `status`: `done`, `partial` (rows, but some chunks are missing), `failed` (no rows), `removed` (no longer there).
     `line` is -1 where there is none.
@@ -59,6 +86,12 @@ class Entry:
     line: int = -1
     reason: str = ""
     attempts: int = 1
+    kind: Kind = "document"
+
+    @classmethod
+    def of_whole(cls, step: str, status: str = "done", **values: str | int) -> "Entry":
+        """The one entry of a table that is kept whole, or of a mark such as the release in force."""
+        return cls("", step, status, kind="whole", **values)  # type: ignore[arg-type]
 
 
 _COLUMNS = ", ".join(f.name for f in fields(Entry))
@@ -101,11 +134,12 @@ class Ledger:
         self._database.execute(f"CREATE TABLE entries AS SELECT {_COLUMNS} FROM no_entries")
         if files := [str(path) for path in self._files()]:
             self._database.execute(
-                f"INSERT INTO entries SELECT {_COLUMNS} FROM read_parquet(?, filename = true) "
-                "QUALIFY row_number() OVER (PARTITION BY unit, step ORDER BY filename DESC) = 1",
+                f"INSERT INTO entries SELECT {_COLUMNS} FROM ({_READ}) "
+                "QUALIFY row_number() OVER (PARTITION BY kind, unit, step ORDER BY filename DESC) = 1",
                 [files],
             )
         self._database.execute("CREATE VIEW current AS SELECT * FROM entries WHERE status <> 'removed'")
+        self._database.execute("CREATE VIEW by_document AS SELECT * FROM current WHERE kind = 'document'")
 
     def _files(self) -> list[Path]:
         """Commits in order, from the last snapshot on: what stood before it is already in it."""
@@ -116,13 +150,14 @@ class Ledger:
     def _insert(self, rows: pa.Table) -> None:
         self._database.register("fresh", rows)
         self._database.execute(
-            "DELETE FROM entries USING fresh WHERE entries.unit = fresh.unit AND entries.step = fresh.step"
+            "DELETE FROM entries USING fresh "
+            "WHERE entries.kind = fresh.kind AND entries.unit = fresh.unit AND entries.step = fresh.step"
         )
         self._database.execute(f"INSERT INTO entries SELECT {_COLUMNS} FROM fresh")
         self._database.unregister("fresh")
 
     def commit(self, entries: Sequence[Entry]) -> None:
-        """Put the entries in force, all or none; each (unit, step) at most once."""
+        """Put the entries in force, all or none; each (kind, unit, step) at most once."""
         if not entries:
             return
         rows = pa.Table.from_pylist([asdict(entry) for entry in entries], schema=SCHEMA)
@@ -135,20 +170,37 @@ class Ledger:
 
     def _take_snapshot(self) -> None:
         files = self._files()
-        rows = self._database.sql(f"SELECT {_COLUMNS} FROM current ORDER BY unit, step").to_arrow_table()
+        rows = self._database.sql(f"SELECT {_COLUMNS} FROM current ORDER BY kind, unit, step").to_arrow_table()
         write_durably(rows.cast(SCHEMA), self._folder / f"{_number(files):010d}{_SNAPSHOT}.parquet")
         for path in files:
             path.unlink()
 
     def select(self, sql: str, *values: object) -> list[tuple[object, ...]]:
-        """Rows of a query over the view `current` (the columns of `Entry`)."""
+        """Rows of a query over the views `current` and `by_document` (the columns of `Entry`)."""
         with self._lock:
             return self._database.execute(sql, list(values)).fetchall()
 
     def entries(self, where: str = "true", *values: object) -> list[Entry]:
-        """Entries in force that meet a condition, ordered by unit and step."""
-        rows = self.select(f"SELECT {_COLUMNS} FROM current WHERE {where} ORDER BY unit, step", *values)
+        """Entries in force that meet a condition, ordered by kind, unit and step."""
+        rows = self.select(f"SELECT {_COLUMNS} FROM current WHERE {where} ORDER BY kind, unit, step", *values)
         return [Entry(*row) for row in rows]  # type: ignore[arg-type]
+
+    def whole(self, step: str) -> Entry | None:
+        """The entry of a table that is kept whole, or of a mark; None if it is not in force."""
+        found = self.entries("step = ? AND kind = 'whole'", step)
+        return found[0] if found else None
+
+    def row_count(self, *steps: str) -> int:
+        """Rows in force of some tables together."""
+        ((rows,),) = self.select(
+            "SELECT coalesce(sum(row_count), 0)::BIGINT FROM current WHERE list_contains(?, step)", steps
+        )
+        return int(str(rows))
+
+    def document_count(self, step: str) -> int:
+        """Documents that a step has an entry in force for."""
+        ((count,),) = self.select("SELECT count(*) FROM current WHERE step = ? AND kind = 'document'", step)
+        return int(str(count))
 
     @contextmanager
     def registered(self, name: str, rows: pa.Table) -> Iterator[None]:

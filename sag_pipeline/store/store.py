@@ -10,14 +10,12 @@ from uuid import uuid4
 import pyarrow as pa
 from filelock import FileLock, Timeout
 
-from sag_pipeline.store.ledger import WHOLE, Entry, Ledger
+from sag_pipeline.store.ledger import Entry, Ledger
 from sag_pipeline.store.parts import Parts, by_document, of_documents
 from sag_pipeline.store.rows import content_hash, from_table, schema_of, to_table
 from sag_retrieval.errors import SourceError
 
 _LIVE_ROWS = "SELECT part, sum(row_count)::BIGINT FROM current"
-_APPENDED = "+"
-"""First character of the ledger unit of rows that only grow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +85,7 @@ class Store:
             WITH expected AS ({self._expected(step)})
             SELECT e.unit, e.input_hash,
                    CASE WHEN s.input_hash = e.input_hash THEN s.attempts ELSE 0 END, s.unit IS NULL
-            FROM expected e LEFT JOIN current s ON s.unit = e.unit AND s.step = '{step.name}'
+            FROM expected e LEFT JOIN by_document s ON s.unit = e.unit AND s.step = '{step.name}'
             WHERE s.unit IS NULL OR s.input_hash <> e.input_hash {again}
             ORDER BY e.place, e.unit
             """
@@ -96,21 +94,21 @@ class Store:
 
     def _expected(self, step: Step) -> str:
         joins = " ".join(
-            f"JOIN current i{n} ON i{n}.unit = d.unit AND i{n}.step = '{name}' AND i{n}.status <> 'failed'"
+            f"JOIN by_document i{n} ON i{n}.unit = d.unit AND i{n}.step = '{name}' AND i{n}.status <> 'failed'"
             for n, name in enumerate(step.inputs)
         )
         read = ", ".join(f"i{n}.output_hash" for n in range(len(step.inputs)))
         place = f"i{len(step.inputs) - 1}.part" if step.inputs else "d.part"
         return (
             f"SELECT d.unit, md5(concat_ws('|', '{step.fingerprint}', {read})) AS input_hash, {place} AS place "
-            f"FROM current d {joins} WHERE d.step = 'documents' AND d.status = 'done'"
+            f"FROM by_document d {joins} WHERE d.step = 'documents' AND d.status = 'done'"
         )
 
     def drop_stale(self, step: Step) -> int:
         """Take out of force what a step made of documents that are gone or whose inputs failed; how many."""
         stale = self.ledger.select(
-            f"WITH expected AS ({self._expected(step)}) SELECT unit FROM current "
-            f"WHERE step = '{step.name}' AND unit <> '{WHOLE}' AND unit NOT IN (SELECT unit FROM expected) ORDER BY 1"
+            f"WITH expected AS ({self._expected(step)}) SELECT unit FROM by_document "
+            f"WHERE step = '{step.name}' AND unit NOT IN (SELECT unit FROM expected) ORDER BY 1"
         )
         self.ledger.commit([Entry(str(unit), step.name, "removed") for (unit,) in stale])
         return len(stale)
@@ -119,8 +117,8 @@ class Store:
         """Hash of the current content of tables, from the ledger alone."""
         names = ", ".join(f"'{name}'" for name in tables)
         ((digest,),) = self.ledger.select(
-            "SELECT coalesce(md5(string_agg(concat_ws('|', unit, step, output_hash), '\n' ORDER BY unit, step)), '') "
-            f"FROM current WHERE step IN ({names}) AND status <> 'failed'"
+            "SELECT coalesce(md5(string_agg(concat_ws('|', unit, step, output_hash), '\n' ORDER BY unit, step, kind)), "
+            f"'') FROM current WHERE step IN ({names}) AND status <> 'failed'"
         )
         return str(digest)
 
@@ -153,16 +151,15 @@ class Store:
         yield schema_of(table).empty_table()
         live = self.ledger.select(f"{_LIVE_ROWS} WHERE step = '{table}' AND part <> '' GROUP BY 1")
         rows_of = {str(part): count for part, count in live}
+        read = None if columns is None else sorted({"document_id", *columns})
         for part, members in self.places(table).items():
-            read = None if columns is None else sorted({"document_id", *columns})
             rows = self.parts.read(table, part, read)
-            has_dead = rows.num_rows != rows_of[part] and not members[0].startswith(_APPENDED)
-            yield of_documents(rows, members) if has_dead else rows
+            yield rows if rows.num_rows == rows_of[part] else of_documents(rows, members)
 
     def whole(self, table: str) -> pa.Table | None:
         """A table that is kept whole, or None before it was made."""
-        found = self.ledger.entries("step = ? AND unit = ?", table, WHOLE)
-        return self.parts.read(table, found[0].part) if found else None
+        found = self.ledger.whole(table)
+        return self.parts.read(table, found.part) if found else None
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -198,20 +195,22 @@ class Store:
         if not rows.num_rows:
             return
         part = self.parts.write(table, rows, [uuid4().hex])
-        unit = f"{_APPENDED}{part}"
-        self.ledger.commit([Entry(unit, table, "done", part=part, row_count=rows.num_rows, output_hash=part)])
+        entry = Entry(part, table, "done", part=part, row_count=rows.num_rows, output_hash=part, kind="appended")
+        self.ledger.commit([entry])
 
     def commit_whole(self, table: str, rows: pa.Table, input_hash: str) -> None:
         """Replace a table that is kept whole."""
         part = self.parts.write(table, rows, [input_hash])
         old = self.parts.names(table) - {part}
-        self.ledger.commit([Entry(WHOLE, table, "done", "", input_hash, input_hash, part, rows.num_rows)])
+        made = Entry.of_whole(table, input_hash=input_hash, output_hash=input_hash, part=part, row_count=rows.num_rows)
+        self.ledger.commit([made])
         for name in old:
             self.parts.delete(table, name)
 
     def is_current_whole(self, table: str, input_hash: str) -> bool:
         """Whether a whole table was made from this input."""
-        return bool(self.ledger.entries("step = ? AND unit = ? AND input_hash = ?", table, WHOLE, input_hash))
+        made = self.ledger.whole(table)
+        return made is not None and made.input_hash == input_hash
 
     def bytes_used(self) -> int:
         """Bytes of all tables on disk."""

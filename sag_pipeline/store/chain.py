@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -103,7 +104,7 @@ def _gaps(folder: Path, files: Sequence[Path]) -> list[Break]:
 
 def _wrong_links(whole: Sequence[Path]) -> list[Break]:
     found = []
-    for before, path in zip(whole, whole[1:], strict=False):
+    for before, path in pairwise(whole):
         follows = _number(path) == _number(before) + 1
         if follows and is_sealed(path) and _previous(path) != before.stem:
             found.append(Break(path, f"it follows {_previous(path) or 'nothing'}, not {before.stem}"))
@@ -142,4 +143,3 @@ def _write_head(folder: Path, name: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     draft.replace(folder / HEAD)
-

@@ -23,7 +23,7 @@ class Parts:
         return self._folder / table / f"{part}.parquet"
 
     def write(self, table: str, rows: pa.Table, outcome: Sequence[str]) -> str:
-        """Name of a new part, hashes of what it holds and of its bytes: the same commit done again writes the same file."""
+        """Name of a new part, the hashes of what it holds and of its bytes: the same commit again gives the same."""
         held = blake2b("\x1f".join(outcome).encode(), digest_size=12).hexdigest()
         return write_sealed(rows, self._folder / table, held).stem
 

@@ -9,6 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Self
 
+from sag_retrieval import durable
 from sag_retrieval.errors import SagError
 
 _SCHEMA = """
@@ -89,7 +90,7 @@ class AnswerCache:
         self._pending: list[_Waiting] = []
         self._pending_lock = threading.Lock()
         self._write_lock = threading.Lock()
-        path.parent.mkdir(parents=True, exist_ok=True)
+        durable.make_folder(path.parent)
         try:
             self._connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
             self._connection.execute("pragma journal_mode=wal")

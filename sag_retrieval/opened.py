@@ -10,6 +10,7 @@ from sag_retrieval.errors import QueryError
 from sag_retrieval.models.open import open_chat, open_embedder
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.query.protocols import Search
+from sag_retrieval.release.contents import Verify
 from sag_retrieval.release.files import Manifest
 from sag_retrieval.release.index import Index
 from sag_retrieval.release.reader import Reader, open_reader
@@ -27,17 +28,24 @@ if TYPE_CHECKING:
     from sag_retrieval.reports.report import Report
 
 
-def open_release(home: Path | str | None = None, *, release: str | None = None) -> "Release":
+def open_release(home: Path | str | None = None, *, release: str | None = None, verify: Verify = "lazy") -> "Release":
     """The release in force below `home` (or SAG_HOME), or the one with the given id.
 
     Opening maps files and reads little; the release stays as it is while it is held, whatever is published meanwhile.
 
+    Args:
+        home: Folder of releases; None: SAG_HOME.
+        release: Id of a release; None: the one in force.
+        verify: When the bytes of files are compared with the release's checksums: `lazy` when they are first used,
+            `full` all while opening, `off` never. Lengths are always compared.
+
     Raises:
-        ReleaseError: If there is none, or it cannot be used by this package.
+        ReleaseError: If there is none, it cannot be used by this package, or it is damaged; a damage that opening does
+            not see is raised by what first needs the file.
 
     """
     settings = load_settings(home=home)
-    return Release(open_reader(settings.home, release, open_embedder), settings)
+    return Release(open_reader(settings.home, release, open_embedder, verify), settings)
 
 
 class Release:

@@ -19,15 +19,18 @@ from sag_pipeline.publish.lance import write_lance
 from sag_pipeline.publish.lance_source import LanceSource
 from sag_pipeline.publish.links import LINK_TABLES
 from sag_pipeline.publish.relational import Relational, build_tables
+from sag_pipeline.publish.seal import LANCE, seal
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
+from sag_retrieval import durable
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import write_arrays
 from sag_retrieval.release.files import Manifest, Releases
 from sag_retrieval.release.schema import SCHEMA_VERSION, VOLATILE
 from sag_retrieval.release.signs import describe_signs
 from sag_retrieval.release.vectors import open_vectors, write_vectors
+from sag_retrieval.release.verify import verify_release
 from sag_retrieval.think_on_graph.release_graph import FOLDER, write_graph
 
 _PUBLISH_VERSION = "1"
@@ -82,7 +85,7 @@ def publish(store: Store, embedding: Embedding, now: str) -> Publication:
     for leftover in releases.folder.glob(f"{_DRAFT}*"):
         shutil.rmtree(leftover)
     draft = releases.folder / f"{_DRAFT}{uuid4().hex}"
-    draft.mkdir(parents=True)
+    durable.make_folder(draft)
     try:
         manifest, checks = _build(draft, store, embedding, releases)
         manifest = replace(manifest, input_hash=state, created_at=now)
@@ -90,8 +93,8 @@ def publish(store: Store, embedding: Embedding, now: str) -> Publication:
             return Publication(manifest, is_new=False, checks=checks)
         is_new = not (releases.folder / manifest.release_id / "manifest.json").is_file()
         if is_new:
-            manifest.write(draft)
-            draft.rename(releases.folder / manifest.release_id)
+            seal(draft, manifest)
+            durable.rename(draft, releases.folder / manifest.release_id)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     releases.promote(manifest.release_id)
@@ -147,10 +150,14 @@ def _write_arrays(folder: Path, made: Relational) -> None:
 
 
 def _previous(store: Store, releases: Releases) -> Path | None:
-    """The release to go on from; after a removal none, as the files carried over would still hold what was removed."""
+    """The release to go on from: none after a removal, as the files carried over would still hold what was removed.
+
+    None either where those files are not as they were published: a damage must not be carried over.
+    """
     if releases.current() is None or store.ledger.whole(PURGE):
         return None
-    return releases.path()
+    folder = releases.path()
+    return None if verify_release(folder, below=LANCE) else folder
 
 
 def _write_rows(folder: Path, name: str, rows: pa.Table) -> str:
@@ -182,7 +189,7 @@ def _write_vectors(
     hashes = _hashes(texts)
     write_vectors(own, name, embedding.vectors.blocks(hashes, max(1, _BLOCK_BYTES // (4 * shape[1]))), shape)
     source = LanceSource(name, rows[f"{name[:-1]}_id"], texts, hashes, lambda: open_vectors(own)[name])
-    write_lance(draft / "lance", source, previous / "lance" if previous else None)
+    write_lance(draft / LANCE, source, previous / LANCE if previous else None)
     index = {"kind": "none", "rows": len(rows)} | describe_signs(own, name)
     folder = draft / "arrays" / "vectors"
     folder.mkdir(parents=True, exist_ok=True)

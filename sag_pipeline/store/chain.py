@@ -9,7 +9,6 @@ before it. A lost file leaves a gap, or HEAD names what is not there. A loss of 
 cannot be seen here.
 """
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from sag_pipeline.store.sealed import damage, is_sealed, read_footer, write_sealed
+from sag_retrieval import durable
 from sag_retrieval.errors import StoreError
 
 HEAD = "HEAD"
@@ -49,7 +49,7 @@ def append_link(folder: Path, rows: pa.Table, *, is_snapshot: bool = False, prev
     number = _number(files[-1]) + 1 if files else 0
     linked = rows.replace_schema_metadata({_PREVIOUS: before.encode()})
     path = write_sealed(linked, folder, f"{number:010d}{SNAPSHOT if is_snapshot else ''}")
-    _write_head(folder, path.stem)
+    durable.write_text(folder / HEAD, path.stem + "\n")
     return path
 
 
@@ -133,13 +133,3 @@ def _previous(path: Path) -> str:
 
 def _number(path: Path) -> int:
     return int(path.name[:10])
-
-
-def _write_head(folder: Path, name: str) -> None:
-    """Replace HEAD; the folder's own sync by the next commit comes early enough, as HEAD may be one behind."""
-    draft = folder / f".{HEAD}"
-    with draft.open("w", encoding="ascii") as file:
-        file.write(name + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(folder / HEAD)

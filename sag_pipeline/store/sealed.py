@@ -1,6 +1,5 @@
 """Parquet files that carry the hash of their own bytes in their names, so that any of them can be proved whole."""
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sag_retrieval import durable
 from sag_retrieval.errors import StoreError
 
 _BLOCK = 1 << 22
@@ -23,29 +23,18 @@ def write_sealed(rows: pa.Table, folder: Path, name: str, *, packed: bool = True
     Pages carry checksums besides, which reading compares at next to no cost. `packed=False` neither compresses nor
     looks for repeats: vectors have none, and read four times faster.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    durable.make_folder(folder)
     draft = folder / f".{name}.{uuid4().hex}"
     try:
         pq.write_table(
             rows, draft, compression="zstd" if packed else "none", use_dictionary=packed, write_page_checksum=True
         )
         path = folder / f"{name}-{_hash(draft)}.parquet"
-        with draft.open("rb") as file:
-            os.fsync(file.fileno())
-        draft.replace(path)
+        durable.sync(draft)
+        durable.rename(draft, path)
     finally:
         draft.unlink(missing_ok=True)
-    sync_folder(folder)
     return path
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 def read_rows(path: Path, columns: Sequence[str] | None = None) -> pa.Table:

@@ -1,6 +1,6 @@
 """Whether parts and vectors on disk are those that the ledger names: files, rows, and, on request, every byte."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -119,12 +119,6 @@ def _floats(values: pa.Array) -> npt.NDArray[np.float32]:
         width = values.type.byte_width // 4
         return np.frombuffer(values.buffers()[1], "<f4", len(values) * width)
     return np.asarray(values.flatten(), np.float32)
-
-
-def leftovers(home: Path) -> Iterator[Path]:
-    """Drafts that a kill left in the folders of the store."""
-    for folder in ("ledger", "tables", "vectors"):
-        yield from (path for path in (home / folder).rglob(".*") if path.is_file())
 
 
 def unused_parts(store: Store, used: Mapping[tuple[str, str], object]) -> dict[tuple[str, str], Path]:

@@ -208,11 +208,12 @@ def _names(keys: pa.Table, aliases: pa.Table) -> Iterator[tuple[str, int]]:
     return chain(own, zip(other, places, strict=True))
 
 
-def open_arrays(folder: Path) -> Arrays:
+def open_arrays(folder: Path, vectors: Mapping[str, VectorSet] | None = None) -> Arrays:
     """Map everything that `write_arrays` and `write_vectors` put below the folder; nothing is read yet.
 
     Args:
         folder: `vectors/` below it holds the vectors of events, keys and chunks.
+        vectors: Those vectors, if they are opened otherwise.
 
     Raises:
         ReleaseError: If a file is missing or damaged.
@@ -225,7 +226,7 @@ def open_arrays(folder: Path) -> Arrays:
         chunk_text=chunk_text,
         document_text=document_text,
         mentions=Mentions.open(folder / "names"),
-        vectors=open_vectors(folder / "vectors"),
+        vectors=open_vectors(folder / "vectors") if vectors is None else vectors,
     )
 
 

@@ -1,20 +1,22 @@
 """Where releases lie below a home, which one is current, and what their manifests say.
 
-releases/<id>/manifest.json   sag.duckdb   rows/*.arrow   arrays/*.npy   lance/*.lance
+releases/<id>/manifest.json   checksums.npy   sag.duckdb   rows/*.arrow   arrays/*.npy   lance/*.lance
 CURRENT                        the id of the release in force, replaced by one rename
 """
 
 import json
-import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from sag_retrieval import durable
 from sag_retrieval.errors import ReleaseError
 from sag_retrieval.release.schema import SCHEMA_VERSION
 
 POINTER = "CURRENT"
+MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +41,16 @@ class Manifest:
     index: Mapping[str, Any]
     """By table of vectors: `none` (exact scan), or what proposes rows, how far it reaches and its measured recall."""
 
+    files: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    """By path below the release: length and hash of every file but this one and what is made later. Empty in releases
+    of version 0.1, which cannot be verified."""
+    manifest_hash: str = ""
+    """Hash of the manifest's own text with this value left empty; empty in releases of version 0.1."""
+
     def write(self, folder: Path) -> None:
-        """Write `manifest.json`, durably: a release without one is not a release."""
-        text = json.dumps(asdict(self), ensure_ascii=False, indent=1, sort_keys=True)
-        with (folder / "manifest.json").open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        """Write `manifest.json` with its own hash, durably: a release without one is not a release."""
+        empty = _text(replace(self, manifest_hash=""))
+        durable.write_text(folder / MANIFEST, _text(replace(self, manifest_hash=_hash(empty))))
 
     @classmethod
     def read(cls, folder: Path) -> "Manifest":
@@ -56,12 +61,17 @@ class Manifest:
 
         """
         try:
-            values = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-            manifest = cls(**values)
+            text = (folder / MANIFEST).read_text(encoding="utf-8")
+            manifest = cls(**json.loads(text))
         except (OSError, ValueError, TypeError) as error:
             raise ReleaseError(
                 f"{folder} is not a release ({error}); `sag releases list` shows what is there"
             ) from error
+        if (manifest.files or manifest.manifest_hash) and not _is_whole(text, manifest):
+            raise ReleaseError(
+                f"{MANIFEST} of release {folder.name} is damaged: its text has another hash than it names; "
+                "run `sag repair`, or publish anew with `sag ingest`"
+            )
         if manifest.schema_version != SCHEMA_VERSION:
             raise ReleaseError(
                 f"release {manifest.release_id} has schema version {manifest.schema_version}, this package reads "
@@ -118,9 +128,18 @@ class Releases:
 
         """
         self.path(release_id)
-        draft = self.home / f".{POINTER}.{os.getpid()}"
-        with draft.open("w", encoding="utf-8") as file:
-            file.write(release_id + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(self.home / POINTER)
+        durable.write_text(self.home / POINTER, release_id + "\n")
+
+
+def _text(manifest: Manifest) -> str:
+    return json.dumps(asdict(manifest), ensure_ascii=False, indent=1, sort_keys=True)
+
+
+def _is_whole(text: str, manifest: Manifest) -> bool:
+    """Whether a manifest's text has the hash that it names."""
+    named = f'"manifest_hash": "{manifest.manifest_hash}"'
+    return _hash(text.replace(named, '"manifest_hash": ""')) == manifest.manifest_hash
+
+
+def _hash(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

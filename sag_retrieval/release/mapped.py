@@ -1,19 +1,23 @@
 """Arrays as files that open without being read."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Final, Literal
 
+import marisa_trie
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from scipy.sparse import csr_array
 
 from sag_retrieval.errors import ReleaseError
 
 Rows = npt.NDArray[np.int32]
 Starts = npt.NDArray[np.int64]
+_REBUILD: Final = "run `sag repair`, or publish anew with `sag ingest`"
 
 
 def save_array(path: Path, array: npt.NDArray[Any]) -> None:
@@ -30,14 +34,52 @@ def map_array(path: Path) -> npt.NDArray[Any]:
     """
     whole = path.with_name(f"{path.name}.npy")
     try:
-        return np.load(whole, mmap_mode="r").view(np.ndarray)  # type: ignore[no-any-return]
+        with whole.open("rb") as file:
+            shape, is_fortran, dtype = _header(file)
+            if not math.prod(shape):  # an array without elements cannot be mapped
+                return np.zeros(shape, dtype)
+            order: Literal["C", "F"] = "F" if is_fortran else "C"
+            return np.memmap(file, dtype, "r", file.tell(), shape, order).view(np.ndarray)
     except FileNotFoundError as error:
-        raise ReleaseError(f"{whole} is missing; rebuild the release with `sag ingest`") from error
-    except ValueError as error:
-        try:  # an array without elements cannot be mapped
-            return np.load(whole)  # type: ignore[no-any-return]
-        except ValueError:
-            raise ReleaseError(f"{whole} is damaged; rebuild the release with `sag ingest`") from error
+        raise ReleaseError(f"{whole} is missing; {_REBUILD}") from error
+    except (OSError, ValueError, EOFError, TypeError, SyntaxError) as error:
+        raise ReleaseError(f"{whole} is damaged ({error}); {_REBUILD}") from error
+
+
+def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, is_fortran, dtype = read(file)
+    if dtype.hasobject:
+        raise ValueError(f"it holds {dtype}")
+    return shape, is_fortran, dtype
+
+
+def map_trie(path: Path) -> marisa_trie.Trie:
+    """A saved dictionary, mapped into memory.
+
+    Raises:
+        ReleaseError: If the file is missing or no dictionary.
+
+    """
+    try:
+        return marisa_trie.Trie().mmap(str(path))
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ReleaseError(f"{path} is missing or damaged ({error}); {_REBUILD}") from error
+
+
+def map_rows(path: Path) -> pa.Table:
+    """The rows of an Arrow file, mapped into memory.
+
+    Raises:
+        ReleaseError: If the file is missing or no Arrow file.
+
+    """
+    try:
+        with pa.memory_map(str(path)) as source:
+            return pa.ipc.open_file(source).read_all()
+    except (OSError, pa.ArrowException) as error:
+        raise ReleaseError(f"{path} is missing or damaged ({error}); {_REBUILD}") from error
 
 
 class ReadAnew:

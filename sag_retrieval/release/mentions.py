@@ -10,7 +10,7 @@ import marisa_trie
 import numpy as np
 import pyarrow as pa
 
-from sag_retrieval.release.mapped import Lists, Rows, group
+from sag_retrieval.release.mapped import Lists, Rows, group, map_trie
 from sag_retrieval.text import STOP_WORDS, is_cjk, normal_name
 
 _POSSESSIVE: Final = re.compile(r"['’]s\b")
@@ -62,7 +62,7 @@ class Mentions:
     @classmethod
     def open(cls, folder: Path) -> "Mentions":
         """Map what `write_mentions` wrote."""
-        return cls(marisa_trie.Trie().mmap(str(folder / "names.marisa")), Lists.open(folder / "keys"))
+        return cls(map_trie(folder / "names.marisa"), Lists.open(folder / "keys"))
 
 
 def write_mentions(folder: Path, names: Iterable[tuple[str, int]]) -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_retrieval.release.mapped import Lists, Rows, Starts, join, map_array, save_array
+from sag_retrieval.release.mapped import Lists, Rows, Starts, join, map_array, map_trie, save_array
 from sag_retrieval.text import tokens
 
 SATURATION: Final = 1.5
@@ -44,7 +44,7 @@ class Terms:
     @classmethod
     def open(cls, path: Path) -> "Terms":
         """Map a saved dictionary."""
-        return cls(marisa_trie.Trie().mmap(str(path)))
+        return cls(map_trie(path))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,14 +8,17 @@ from functools import cached_property
 from pathlib import Path
 from threading import Lock
 
-import pyarrow as pa
+import numpy as np
 
 from sag_retrieval.errors import ReleaseError
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import open_arrays
-from sag_retrieval.release.files import Manifest, Releases
+from sag_retrieval.release.contents import Contents, Verify
+from sag_retrieval.release.files import MANIFEST, Manifest, Releases
 from sag_retrieval.release.filters.door import Door, open_door
 from sag_retrieval.release.index import Index
+from sag_retrieval.release.structure import check_arrays
+from sag_retrieval.release.tables import RowTables, VectorTables
 
 OpenEmbedder = Callable[[str, Path], Embedder]
 """Model name of the manifest and the release's `embedder` folder → the embedder for queries."""
@@ -24,40 +27,55 @@ OpenEmbedder = Callable[[str, Path], Embedder]
 class Reader:
     """A release held open, safe to share between threads. Pruning passes over it as long as it is held."""
 
-    def __init__(self, folder: Path, open_embedder: OpenEmbedder) -> None:
-        """Open a release folder.
+    def __init__(self, folder: Path, open_embedder: OpenEmbedder, verify: Verify = "lazy") -> None:
+        """Open a release folder; all its files are there in their length, their bytes are compared as `verify` says.
 
         Raises:
-            ReleaseError: If it cannot be used by this package.
+            ReleaseError: If it cannot be used by this package, or is damaged.
 
         """
         self.folder = folder
         self.manifest = Manifest.read(folder)
-        hold = os.open(folder / "manifest.json", os.O_RDONLY)
+        hold = os.open(folder / MANIFEST, os.O_RDONLY)
         self._let_go = weakref.finalize(self, os.close, hold)
         fcntl.flock(hold, fcntl.LOCK_SH)
         if not os.fstat(hold).st_nlink:
             raise FileNotFoundError(folder)  # it was pruned while this waited for the lock
+        self.contents = Contents(folder, self.manifest, verify)
         self._open_embedder = open_embedder
         self._lock = Lock()
 
     @cached_property
     def index(self) -> Index:
-        """Rows, arrays and embedder, in memory maps."""
+        """Rows, arrays and embedder, in memory maps; rows and vectors of a table are checked when it is first used.
+
+        Raises:
+            ReleaseError: If a file is damaged.
+
+        """
         with self._lock:
+            self.contents.check("embedder/", "arrays/graph/", "arrays/text/", "arrays/names/")
             embedder = self._open_embedder(self.manifest.embedding_model, self.folder / "embedder")
             if embedder.fingerprint != self.manifest.embedder_fingerprint:
                 raise ReleaseError(
                     f"release {self.manifest.release_id} was embedded by {self.manifest.embedder_fingerprint}, "
                     f"queries would be by {embedder.fingerprint}; open it with the embedder it was made with"
                 )
-            rows = {path.stem: _map_rows(path) for path in sorted((self.folder / "rows").glob("*.arrow"))}
-            return Index(rows, open_arrays(self.folder / "arrays"), embedder)
+            arrays = open_arrays(self.folder / "arrays", VectorTables(self.contents, self.manifest))
+            check_arrays(arrays, self.manifest, is_trusted=self.contents.is_checked)
+            return Index(RowTables(self.contents, self.manifest), arrays, embedder)
 
     @cached_property
     def door(self) -> Door:
-        """The only way to its SQL tables."""
+        """The only way to its SQL tables.
+
+        Raises:
+            ReleaseError: If the database is damaged. DuckDB compares each block it reads with a checksum of its own;
+                its headers, which have none, are checked here.
+
+        """
         with self._lock:
+            self.contents.check_blocks("sag.duckdb", np.zeros(1, np.int64))
             return open_door(self.folder / "sag.duckdb")
 
     def close(self) -> None:
@@ -65,12 +83,7 @@ class Reader:
         self._let_go()
 
 
-def _map_rows(path: Path) -> pa.Table:
-    with pa.memory_map(str(path)) as source:
-        return pa.ipc.open_file(source).read_all()
-
-
-def open_reader(home: Path, release: str | None, open_embedder: OpenEmbedder) -> Reader:
+def open_reader(home: Path, release: str | None, open_embedder: OpenEmbedder, verify: Verify = "lazy") -> Reader:
     """The release with this id, or the one in force, below a home.
 
     Raises:
@@ -80,7 +93,7 @@ def open_reader(home: Path, release: str | None, open_embedder: OpenEmbedder) ->
     for _ in range(3):  # a release may be pruned between reading the pointer and opening it
         path = Releases(home).path(release)
         try:
-            return Reader(path, open_embedder)
+            return Reader(path, open_embedder, verify)
         except FileNotFoundError:
             continue
     raise ReleaseError(f"release {release or 'in force'} below {home} went away while it was opened; try again")

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from sag_retrieval.errors import ReleaseError
 from sag_retrieval.release.highest import best
 from sag_retrieval.release.mapped import ReadAnew, map_array
 
@@ -97,7 +98,14 @@ def read_signs(folder: Path, name: str) -> Signs | None:
 def describe_signs(folder: Path, name: str) -> dict[str, Any]:
     """Reach and measured recall, as the manifest keeps them; empty for a table without signs."""
     path = folder / f"{name}.signs.json"
-    described: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    if not path.is_file():
+        return {}
+    try:
+        described: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ReleaseError(
+            f"{path} is damaged ({error}); run `sag repair`, or publish anew with `sag ingest`"
+        ) from error
     return described
 
 

@@ -1,6 +1,6 @@
 """The vectors of one table: written in blocks, opened in place, scored against a query."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -25,9 +25,19 @@ Flags = npt.NDArray[np.bool_]
 Block = tuple[npt.ArrayLike, Vectors]
 """Row numbers, ascending and unique, and their vectors."""
 
+Check = Callable[[Rows | None], None]
+"""Raises ReleaseError if some rows, or any with None, are not as they were published."""
+
+DENSE: Final = ".dense.npy"
+SPARSE: Final = ".starts.npy"
+"""What comes after the table in the name of a file that dense, or sparse, vectors have."""
 _FEW_ROWS: Final = 256
 _SCANNED: Final = 0.1
 """Where signs would propose more than this share of the allowed rows, scanning those is as fast."""
+
+
+def _trust(rows: Rows | None) -> None:
+    """Vectors that were just written need no check."""
 
 
 class VectorSet(Protocol):
@@ -62,6 +72,7 @@ class DenseVectors:
 
     matrix: Floats
     signs: Signs | None = None
+    check: Check = _trust
 
     @property
     def row_count(self) -> int:
@@ -75,6 +86,7 @@ class DenseVectors:
 
     def scores(self, query: Vectors, rows: Rows | None = None) -> Floats:
         """Cosines with one query vector, of all rows or of the given ones."""
+        self.check(rows)
         chosen = self.matrix if rows is None else self.matrix[rows]
         return np.asarray(np.vecdot(chosen, _dense(query)), np.float32)  # twice as fast as `@` on a thin product
 
@@ -95,6 +107,7 @@ class DenseVectors:
 
     def take(self, rows: Rows) -> Vectors:
         """The vectors of some rows."""
+        self.check(rows)
         return np.asarray(self.matrix[rows])
 
 
@@ -201,16 +214,34 @@ def _check_width(name: str, vectors: Vectors, shape: tuple[int, int]) -> None:
 
 def open_vectors(folder: Path) -> dict[str, VectorSet]:
     """The vectors found in a folder, by table name."""
+    dense, sparse = (sorted(folder.glob(f"*{ending}")) for ending in (DENSE, SPARSE))
     opened: dict[str, VectorSet] = {}
-    for path in sorted(folder.glob("*.dense.npy")):
-        name = path.name.removesuffix(".dense.npy")
-        opened[name] = DenseVectors(map_array(path.with_suffix("")), read_signs(folder, name))
-    for path in sorted(folder.glob("*.starts.npy")):
-        name = path.name.removesuffix(".starts.npy")
-        starts = np.load(path)
-        rows, values = (map_array(folder / f"{name}.{kind}") for kind in ("rows", "values"))
-        opened[name] = SparseVectors(starts[:-1], rows, values, int(starts[-1]))
+    for path in dense:
+        opened[path.name.removesuffix(DENSE)] = open_dense(folder, path.name.removesuffix(DENSE))
+    for path in sparse:
+        opened[path.name.removesuffix(SPARSE)] = open_sparse(folder, path.name.removesuffix(SPARSE))
     return opened
+
+
+def open_dense(folder: Path, name: str, check: Check = _trust) -> DenseVectors:
+    """The dense vectors of a table; `check` is called with the rows that are about to be read.
+
+    Raises:
+        ReleaseError: If a file is missing or damaged.
+
+    """
+    return DenseVectors(map_array(folder / f"{name}.dense"), read_signs(folder, name), check)
+
+
+def open_sparse(folder: Path, name: str) -> SparseVectors:
+    """The sparse vectors of a table.
+
+    Raises:
+        ReleaseError: If a file is missing or damaged.
+
+    """
+    starts, rows, values = (map_array(folder / f"{name}.{kind}") for kind in ("starts", "rows", "values"))
+    return SparseVectors(np.array(starts[:-1]), rows, values, int(starts[-1]))
 
 
 def _dense(query: Vectors) -> Floats:

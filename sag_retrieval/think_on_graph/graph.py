@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sag_retrieval.release.mapped import Lists, Rows, group, map_array, save_array
+from sag_retrieval.release.mapped import Lists, Rows, group, map_array, map_rows, map_trie, save_array
 from sag_retrieval.text import is_cjk, normal_name, words
 
 Floats = npt.NDArray[np.float64]
@@ -27,8 +27,7 @@ class MappedTexts(Sequence[str]):
 
     def __init__(self, path: Path) -> None:
         """Map the file."""
-        with pa.memory_map(str(path)) as source:
-            self._column = pa.ipc.open_file(source).read_all()["text"]
+        self._column = map_rows(path)["text"]
 
     def __len__(self) -> int:
         return len(self._column)
@@ -73,7 +72,7 @@ class Names:
     @classmethod
     def open(cls, path: Path) -> "Names":
         """Map what `save` wrote."""
-        trie = marisa_trie.Trie().mmap(f"{path}.words.marisa")
+        trie = map_trie(path.with_name(f"{path.name}.words.marisa"))
         texts = MappedTexts(path.with_name(f"{path.name}.texts.arrow"))
         return cls(texts, trie, Lists.open(path), map_array(path.with_name(f"{path.name}.sizes")))
 
@@ -145,7 +144,7 @@ class KnowledgeGraph:
             tail=tail,
             document=document,
             edges_of=Lists.open(folder / "edges"),
-            trie=marisa_trie.Trie().mmap(str(folder / "names.marisa")),
+            trie=map_trie(folder / "names.marisa"),
             entities_named=Lists.open(folder / "named"),
         )
 

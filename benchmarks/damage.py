@@ -1,0 +1,233 @@
+"""What a reader does with a damaged release: refuse it, answer as before, answer wrongly, or die.
+
+    python benchmarks/damage.py                    2,000 damages to a release of data/documents
+    python benchmarks/damage.py 500 --seed 3
+    python benchmarks/damage.py --small            60 damages
+    python benchmarks/damage.py --home HOME        to the release in force there
+
+Each damage is done to a copy. Another process opens it and searches by every method, with and without SQL, asks, reads
+every table and writes a report; what it answers is compared with what the undamaged release answers. Fails on a wrong
+answer, a dead process and an error that is not the project's own.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.damages import Copy, Damage, draw
+from sag_retrieval import open_release
+from sag_retrieval.errors import SagError
+from sag_retrieval.models.open import open_embedder
+from sag_retrieval.opened import Release
+from sag_retrieval.release.files import Releases
+from sag_retrieval.release.reader import open_reader
+from sag_retrieval.reporting import release_communities
+from sag_retrieval.reports.options import ClusterOptions
+from sag_retrieval.search.methods import METHODS
+
+DOCUMENTS = Path(__file__).parents[1] / "data" / "documents"
+QUESTIONS = ("Who built the buoy, and where?", "谁制造了浮标？")
+SECONDS = 120.0
+SAME, REFUSED, WRONG, RAW, DEAD = "same answers", "refused", "WRONG", "RAW", "DEAD"
+Answers = dict[str, list[object]]
+"""By what was asked: `answer`, `refused` or `raw`, and what came."""
+WORST = (SAME, REFUSED, WRONG, RAW, DEAD)
+
+
+def operations(out: Path) -> dict[str, Callable[[Release], object]]:
+    """By name: what is asked of a release, as values that can be compared."""
+    asked: dict[str, Callable[[Release], object]] = {}
+    for method in METHODS:
+        for number, question in enumerate(QUESTIONS):
+            asked[f"search {method} {number}"] = lambda r, m=method, q=question: found(r, q, method=m)
+    asked["search sql"] = lambda r: found(
+        r, QUESTIONS[0], sql="SELECT document_id FROM documents WHERE language = 'en'"
+    )
+    asked["search where"] = lambda r: found(r, QUESTIONS[1], where={"language": "zh"})
+    asked["ask"] = lambda r: [answer.text for answer in (r.ask(question) for question in QUESTIONS)]
+    asked["tables"] = lambda r: [hashed(repr(r.table(name).to_dict("list"))) for name in r.index.rows]
+    asked["report"] = lambda r: told(r, out)
+    return asked
+
+
+def found(release: Release, question: str, **options: Any) -> list[object]:
+    hits = release.search(question, **options).hits
+    return [[hit.chunk_id, round(hit.score, 9), hashed(repr((hit.text, hit.events, hit.keys)))] for hit in hits]
+
+
+def told(release: Release, out: Path) -> list[str]:
+    with tempfile.TemporaryDirectory(dir=out) as folder:
+        release.report(where={"language": "en"}, out=folder)
+        return [hashed(path.read_text(encoding="utf-8")) for path in sorted(Path(folder).glob("*.md"))]
+
+
+def hashed(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def serve() -> None:
+    """For each home named on standard input, answer everything that is asked of its release."""
+    for line in sys.stdin:
+        home = Path(line.strip())
+        answers: Answers = {}
+        try:
+            release = open_release(home)
+        except SagError as error:
+            answers["open"] = ["refused", str(error)]
+        except BaseException:  # noqa: BLE001  what it is, is the finding
+            answers["open"] = ["raw", traceback.format_exc()]
+        else:
+            with release:
+                for name, ask in operations(home).items():
+                    answers[name] = answered(ask, release)
+        print(json.dumps(answers), flush=True)
+
+
+def answered(ask: Callable[[Release], object], release: Release) -> list[object]:
+    try:
+        return ["answer", ask(release)]
+    except SagError as error:
+        return ["refused", f"{type(error).__name__}: {error}"]
+    except BaseException:  # noqa: BLE001  what it is, is the finding
+        return ["raw", traceback.format_exc()]
+
+
+class Reader:
+    """A process that reads releases, started anew when it died or hung."""
+
+    def __init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
+        command = [sys.executable, __file__, "--serve"]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        self._lines: Queue[str] = Queue()
+        Thread(target=self._read, args=(self._process, self._lines), daemon=True).start()
+
+    @staticmethod
+    def _read(process: "subprocess.Popen[str]", lines: "Queue[str]") -> None:
+        assert process.stdout
+        for line in process.stdout:
+            lines.put(line)
+        lines.put("")
+
+    def ask(self, home: Path) -> Answers | None:
+        """The answers; None from a process that died or gave none in time."""
+        assert self._process.stdin
+        self._process.stdin.write(f"{home}\n")
+        self._process.stdin.flush()
+        try:
+            line = self._lines.get(timeout=SECONDS)
+        except Empty:
+            line = ""
+        if line:
+            answers: Answers = json.loads(line)
+            return answers
+        self.close()
+        self._start()
+        return None
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+def judge(answers: Answers | None, truth: Answers) -> tuple[str, str]:
+    """The worst of all answers, and what shows it."""
+    if answers is None:
+        return DEAD, "the process ended or hung"
+    worst, shown = SAME, ""
+    for name, (kind, value) in answers.items():
+        is_same = [kind, value] == truth.get(name)
+        one = {"raw": RAW, "refused": REFUSED}.get(kind, SAME if is_same else WRONG)
+        if WORST.index(one) > WORST.index(worst):
+            worst, shown = one, f"{name}: {value}"
+    return worst, shown
+
+
+@contextmanager
+def release_home(given: Path | None) -> Iterator[Path]:
+    """The given home, or one made of data/documents with communities beside its release."""
+    if given:
+        yield given
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder) / "home"
+        ingest = [sys.executable, "-m", "sag_retrieval.cli", "ingest", str(DOCUMENTS)]
+        subprocess.run(ingest, env=os.environ | {"SAG_HOME": str(home)}, cwd=folder, check=True, capture_output=True)
+        release_communities(open_reader(home, None, open_embedder), ClusterOptions())
+        yield home
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("count", type=int, nargs="?", default=2_000)
+    parser.add_argument("--small", action="store_true", help="60 damages")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--home", type=Path, help="damage copies of the release in force here")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        serve()
+        return 0
+    with release_home(options.home) as home:
+        return damage_all(home, 60 if options.small else options.count, options.seed)
+
+
+def damage_all(home: Path, count: int, seed: int) -> int:
+    """The table of outcomes; 1 if any is bad."""
+    original = Releases(home).path()
+    files = sorted(path.relative_to(original).as_posix() for path in original.rglob("*") if path.is_file())
+    table: dict[str, Counter[str]] = defaultdict(Counter)
+    bad: list[str] = []
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory(dir=home.parent) as root:
+        copy, reader = Copy(home, Path(root)), Reader()
+        below = f"releases/{original.name}"
+        truth = reader.ask(copy.folder)
+        if truth is None or any(kind != "answer" for kind, _ in truth.values()):
+            sys.exit(f"the undamaged release does not answer: {truth}")
+        for damage in draw(files, count, seed):
+            is_changed = copy.damage(damage, below)
+            outcome, shown = judge(reader.ask(copy.folder), truth)
+            copy.mend(damage, below)
+            table[damage.kind][outcome if is_changed else "no byte differs"] += 1
+            if outcome in WORST[2:]:
+                bad.append(f"{outcome}: {damage}: {shown}")
+        reader.close()
+    show(table, bad, time.perf_counter() - started, len(files))
+    return 1 if bad else 0
+
+
+def show(table: dict[str, Counter[str]], bad: list[str], seconds: float, files: int) -> None:
+    """One line a kind of damage."""
+    outcomes = (REFUSED, SAME, "no byte differs", WRONG, RAW, DEAD)
+    print(f"{'':16}" + "".join(f"{outcome:>17}" for outcome in outcomes))
+    for kind in sorted(table):
+        print(f"{kind:16}" + "".join(f"{table[kind][outcome]:17}" for outcome in outcomes))
+    total = sum(table.values(), Counter[str]())
+    print(f"{'all':16}" + "".join(f"{total[outcome]:17}" for outcome in outcomes))
+    print(f"{total.total()} damages to {files} files in {seconds:.0f} s")
+    for each in bad[:20]:
+        print(f"\n{each}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -5,9 +5,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from sag_pipeline.fitted import load_fit, save_fit
 from sag_pipeline.publish.publish import Embedding
+from sag_pipeline.store.parts import of_documents
 from sag_pipeline.store.rows import from_table
 from sag_pipeline.store.store import Outcome, Step, Store, in_batches
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
@@ -97,6 +99,14 @@ def _texts(store: Store, documents: Sequence[str]) -> list[list[str]]:
         [event.indexed_text for rows in events.values() for event in rows],
         [link.key.value_string for rows in keys.values() for link in rows if link.key.value_string],
     ]
+
+
+def texts_of(table: str, rows: pa.Table, documents: Sequence[str]) -> list[str]:
+    """The texts of some documents that have a vector each, out of the rows of chunks, events or keys."""
+    records = from_table(table, of_documents(rows, documents))
+    if table == "keys":
+        return [link.key.value_string for link in records if link.key.value_string]
+    return [record.indexed_text for record in records]
 
 
 def wanted_vectors(store: Store) -> VectorIds:

@@ -28,6 +28,8 @@ class _Group(click.Group):
         "report",
         "evaluate",
         "releases",
+        "verify",
+        "repair",
         "import",
     )
 

@@ -164,9 +164,10 @@ class Ledger:
         snapshot = append_link(self._folder, rows.cast(SCHEMA), is_snapshot=True, previous=previous)
         drop_links(self._folder, keep=snapshot)
 
-    def begin_anew(self) -> None:
-        """Put one snapshot of what was read in the place of all files, damaged ones too."""
+    def begin_anew(self, entries: Sequence[Entry]) -> None:
+        """Put one snapshot of what was read, and of these entries, in the place of all files, damaged ones too."""
         with self._lock:
+            self._insert(pa.Table.from_pylist([asdict(entry) for entry in entries], schema=SCHEMA))
             self._take_snapshot(previous=read_head(self._folder))
 
     def select(self, sql: str, *values: object) -> list[tuple[object, ...]]:

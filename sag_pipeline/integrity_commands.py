@@ -27,8 +27,8 @@ def verify(*, deep: bool, is_json: bool) -> None:
     \b
     sag verify           seconds
     sag verify --deep    reads everything
-    """
-    from sag_pipeline.verify import verify_home  # noqa: PLC0415  Arrow and DuckDB, which no other command should wait for
+    """  # noqa: D301  \b keeps click from wrapping
+    from sag_pipeline.verify import verify_home  # noqa: PLC0415  Arrow and DuckDB: no other command should wait for them
 
     found = verify_home(Path(load_settings().home), deep=deep)
     print_json(found.as_json()) if is_json else _show_verified(Console(), found)

@@ -13,7 +13,7 @@ from sag_pipeline.steps.sources import RawDocument, list_source
 from sag_pipeline.store.chain import breaks, is_doubtful, link_files
 from sag_pipeline.store.ledger import Entry, Ledger
 from sag_pipeline.store.rows import schema_of
-from sag_pipeline.store.sealed import damage, read_footer
+from sag_pipeline.store.sealed import damage, discard, read_footer
 from sag_pipeline.store.store import Store, locked_home
 from sag_pipeline.store.verify import open_anyway, parts_in_use, unused_parts, wrong_parts, wrong_vectors
 from sag_pipeline.verify import (
@@ -22,6 +22,7 @@ from sag_pipeline.verify import (
     paid_calls,
     release_folders,
     report_folders,
+    wrong_latest,
     wrong_lock,
     wrong_pointer,
     wrong_release,
@@ -171,8 +172,10 @@ def _mend_answers(store: Store) -> Iterator[Done]:
         return
     saved = store.home / f".{ANSWERS}.saved"
     count = salvage_answers(path, saved)
-    if path.exists():
+    if path.is_file():
         shutil.copyfile(path, path.with_name(f"{ANSWERS}.damaged"))
+    elif path.exists():
+        discard(path)
     for name in (f"{ANSWERS}-wal", f"{ANSWERS}-shm"):
         path.with_name(name).unlink(missing_ok=True)
     durable.rename(saved, path)
@@ -189,6 +192,7 @@ def _mend_embedder(home: Path) -> Iterator[Done]:
         for manifest in reversed(Releases(home).manifests()):
             fitted = _fit_of(home / "releases" / manifest.release_id / "embedder")
             if fitted is not None and HashingEmbedder(fitted).fingerprint == manifest.embedder_fingerprint:
+                discard(home / "embedder" / "hashing.npy")
                 save_fit(home, fitted)
                 yield Done("embedder/hashing.npy", f"taken from release {manifest.release_id}")
                 return
@@ -213,7 +217,7 @@ def _mend_vectors(store: Store) -> Iterator[Done]:
     # First the entries: were the files gone first, a kill between would leave texts that nobody embeds.
     store.ledger.commit([replace(entry, status="removed") for entry in store.ledger.entries("step = 'vectors'")])
     for path in wrong:
-        path.unlink(missing_ok=True)
+        discard(path)
         yield Done(path.relative_to(store.home).as_posix(), "removed; its texts are embedded again")
     for fingerprint, count in lost:
         yield Done(f"vectors/{fingerprint}", f"{count} texts are embedded again")
@@ -222,7 +226,7 @@ def _mend_vectors(store: Store) -> Iterator[Done]:
 def _mend_tables(store: Store) -> Iterator[Done]:
     for wrong in wrong_parts(store, deep=True):
         store.ledger.commit([replace(entry, status="removed") for entry in wrong.entries])
-        wrong.path.unlink(missing_ok=True)
+        discard(wrong.path)
         kind = wrong.entries[0].kind
         told = {
             "document": f"removed; {len(wrong.entries)} documents are done again",
@@ -234,7 +238,7 @@ def _mend_tables(store: Store) -> Iterator[Done]:
 def _mend_releases(home: Path) -> Iterator[Done]:
     for folder in release_folders(home):
         if wrong_release(folder, deep=True):
-            (folder / "manifest.json").unlink(missing_ok=True)  # from here on it is no release, whatever ends this
+            discard(folder / "manifest.json")  # from here on it is no release, whatever ends this
             shutil.rmtree(folder)
             yield Done(f"releases/{folder.name}", "removed; the next ingest publishes it again")
         elif any(wrong_tables(folder / "communities")):
@@ -244,31 +248,26 @@ def _mend_releases(home: Path) -> Iterator[Done]:
     pointer = home / "CURRENT"
     if not wrong_pointer(pointer, good):
         return
-    if pointer.is_dir():
-        pointer.rename(home / f"CURRENT.aside-{os.getpid()}")
+    discard(pointer)
     if good:
         durable.write_text(pointer, f"{good[-1]}\n")
-    else:
-        pointer.unlink(missing_ok=True)
     yield Done("CURRENT", f"names {good[-1]} until the next ingest" if good else "removed until the next ingest")
 
 
 def _mend_reports(home: Path) -> Iterator[Done]:
     for folder in report_folders(home):
         if any(wrong_report(folder)):
-            (folder / "report.json").unlink(missing_ok=True)
+            discard(folder / "report.json")
             shutil.rmtree(folder)
             yield Done(folder.relative_to(home).as_posix(), "removed; `sag report` writes the next one")
     for series in sorted(path for path in (home / "reports").glob("*") if path.is_dir()):
-        left = sorted((path for path in series.glob("*/report.json")), key=lambda path: path.stat().st_mtime)
+        left = sorted(series.glob("*/report.json"), key=lambda path: path.stat().st_mtime)
         latest = series / "LATEST"
-        named = latest.read_bytes().decode("utf-8", "replace").strip() if latest.exists() else ""
-        if named in {path.parent.name for path in left} or not (left or named):
+        if not wrong_latest(latest, [path.parent.name for path in left]):
             continue
+        discard(latest)
         if left:
             durable.write_text(latest, left[-1].parent.name)
-        else:
-            latest.unlink()
         yield Done(latest.relative_to(home).as_posix(), "names the newest report that is left")
 
 

@@ -24,6 +24,8 @@ def wrong_answers(path: Path, *, deep: bool) -> tuple[int, list[str]]:
 
     What a log that was cut off has lost cannot be seen: those answers are asked for again.
     """
+    if not path.is_file():
+        return 0, ["it is no file"]
     if path.stat().st_size == 0:
         return 0, ["it is empty; not even the table of answers is there"]
     try:
@@ -43,7 +45,7 @@ def salvage_answers(path: Path, into: Path) -> int:
     found: dict[str, Row] = {}
     with TemporaryDirectory(dir=path.parent, prefix=".salvage-") as folder:
         copies = [path]
-        if path.exists() and path.stat().st_size > _SCHEMA_PAGE:
+        if path.is_file() and path.stat().st_size > _SCHEMA_PAGE:
             copies.append(_with_new_first_page(path, Path(folder)))
         for copy in copies:
             with suppress(sqlite3.Error), closing(_open(copy)) as connection:

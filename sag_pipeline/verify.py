@@ -267,11 +267,22 @@ def _reports(store: Store, deep: bool) -> Checked:  # noqa: ARG001, FBT001  file
     folders = report_folders(store.home)
     mend = "removed by `sag repair`; `sag report` writes the next one"
     faults = [Fault(_name(store, path), what, mend) for folder in folders for path, what in wrong_report(folder)]
-    for latest in sorted((store.home / "reports").glob("*/LATEST")):
-        named = latest.read_bytes().decode("utf-8", "replace").strip()
-        if named not in {folder.name for folder in folders if folder.parent == latest.parent}:
-            faults.append(Fault(_name(store, latest), f"it names {named[:60]!r}, which is no report here", mend))
+    for series in sorted(path for path in (store.home / "reports").glob("*") if path.is_dir()):
+        left = [folder.name for folder in folders if folder.parent == series]
+        if what := wrong_latest(series / "LATEST", left):
+            faults.append(Fault(_name(store, series / "LATEST"), what, mend))
     return Checked("reports", len(folders), "reports", faults)
+
+
+def wrong_latest(latest: Path, reports: Sequence[str]) -> str:
+    """What is wrong with the name of the latest report of a series."""
+    try:
+        named = latest.read_bytes().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return "it is missing" if reports else ""
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"
+    return "" if named in reports else f"it names {named[:60]!r}, which is no report here"
 
 
 def report_folders(home: Path) -> list[Path]:
@@ -290,7 +301,9 @@ def wrong_report(folder: Path) -> Iterator[tuple[Path, str]]:
         yield told, f"it cannot be read ({error})"
     for name in ("report.html", "report.md"):
         path = folder / name
-        if path.exists() and b"\0" in path.read_bytes():
+        if not path.is_file() and told.is_file() and (path.exists() or any(folder.glob("*.parquet"))):
+            yield path, "it is missing"
+        elif path.is_file() and b"\0" in path.read_bytes():
             yield path, "it is no text"
     yield from wrong_tables(folder)
     yield from wrong_tables(folder / _COMMUNITIES)

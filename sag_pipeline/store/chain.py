@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from sag_pipeline.store.sealed import damage, is_sealed, read_footer, write_sealed
+from sag_pipeline.store.sealed import damage, discard, is_sealed, read_footer, write_sealed
 from sag_retrieval import durable
 from sag_retrieval.errors import StoreError
 
@@ -49,6 +49,8 @@ def append_link(folder: Path, rows: pa.Table, *, is_snapshot: bool = False, prev
     number = _number(files[-1]) + 1 if files else 0
     linked = rows.replace_schema_metadata({_PREVIOUS: before.encode()})
     path = write_sealed(linked, folder, f"{number:010d}{SNAPSHOT if is_snapshot else ''}")
+    if (folder / HEAD).is_dir():
+        discard(folder / HEAD)
     durable.write_text(folder / HEAD, path.stem + "\n")
     return path
 
@@ -57,7 +59,7 @@ def drop_links(folder: Path, keep: Path) -> None:
     """Delete every file but a snapshot that holds them all."""
     for path in folder.glob("*.parquet"):
         if path != keep:
-            path.unlink()
+            discard(path)
 
 
 def read_head(folder: Path) -> str:

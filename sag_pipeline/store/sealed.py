@@ -1,6 +1,7 @@
 """Parquet files that carry the hash of their own bytes in their names, so that any of them can be proved whole."""
 
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -87,6 +88,14 @@ def damage(path: Path) -> str:
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         return _told(error)
     return ""
+
+
+def discard(path: Path) -> None:
+    """Delete a file, or whatever stands in its place."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def is_sealed(path: Path) -> bool:

@@ -4,10 +4,10 @@
     python benchmarks/damage_store.py 60 --seed 3
     python benchmarks/damage_store.py 200 --every 10  ingest after each tenth repair alone
 
-Each damage is done to a copy of a home whose events and keys a scripted model server gave. Counts: found by `verify` and
-by `verify --deep`, mended by `repair` (verified again), release the same after ingesting, calls paid again. The files of
-releases are left to `damage.py` but for two of them. A flip that leaves every answer in `answers.sqlite` as it was (in
-the unused bytes of a page) is harmless and counted apart.
+Each damage is done to a copy of a home whose events and keys a scripted model server gave. Counts: found by `verify`
+and by `verify --deep`, mended by `repair` (verified again), release the same after ingesting, calls paid again. The
+files of releases are left to `damage.py` but for two of them. A flip that leaves every answer in `answers.sqlite` as it
+was (in the unused bytes of a page) is harmless and counted apart.
 """
 
 import argparse

@@ -26,7 +26,7 @@ def load_fit(home: Path) -> HashingFit | None:
         return None
     try:
         fitted = HashingFit.load(folder)
-    except (ModelError, OSError, ValueError) as error:
+    except (ModelError, OSError, EOFError, ValueError, TypeError) as error:
         raise StoreError(f"{folder / 'hashing.npy'} is damaged ({error}); `sag repair` mends it") from error
     fingerprint = HashingEmbedder(fitted).fingerprint
     if not (home / "vectors" / fingerprint).is_dir() and not _is_released(home, fingerprint):

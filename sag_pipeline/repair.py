@@ -27,12 +27,12 @@ from sag_pipeline.verify import (
     wrong_pointer,
     wrong_release,
     wrong_report,
-    wrong_tables,
 )  # fmt: skip
 from sag_retrieval import durable
 from sag_retrieval.errors import ModelError, SagError, StoreError
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit
 from sag_retrieval.release.files import Releases
+from sag_retrieval.reports.sums import wrong_files
 from sag_retrieval.settings import Settings
 
 _PATIENCE_SECONDS = 10
@@ -205,7 +205,7 @@ def _mend_embedder(home: Path) -> Iterator[Done]:
 def _fit_of(folder: Path) -> HashingFit | None:
     try:
         return HashingFit.load(folder)
-    except (ModelError, OSError, ValueError):
+    except (ModelError, OSError, EOFError, ValueError, TypeError):
         return None
 
 
@@ -241,8 +241,8 @@ def _mend_releases(home: Path) -> Iterator[Done]:
             discard(folder / "manifest.json")  # from here on it is no release, whatever ends this
             shutil.rmtree(folder)
             yield Done(f"releases/{folder.name}", "removed; the next ingest publishes it again")
-        elif any(wrong_tables(folder / "communities")):
-            shutil.rmtree(folder / "communities")
+        elif any(wrong_files(folder / "communities")):
+            discard(folder / "communities")
             yield Done(f"releases/{folder.name}/communities", "removed; `sag report` makes them again")
     good = [manifest.release_id for manifest in Releases(home).manifests()]
     pointer = home / "CURRENT"

@@ -12,13 +12,13 @@ from sag_pipeline.fitted import load_fit
 from sag_pipeline.plan import IngestOptions, step_of
 from sag_pipeline.salvage import ANSWERS, wrong_answers
 from sag_pipeline.store.chain import breaks, link_files
-from sag_pipeline.store.sealed import damage
 from sag_pipeline.store.store import Store, locked_home
 from sag_pipeline.store.vectors import VectorStore, vector_ids
 from sag_pipeline.store.verify import open_anyway, parts_in_use, unused_parts, vector_files, wrong_parts, wrong_vectors
 from sag_retrieval.errors import SagError, SourceError, StoreError
 from sag_retrieval.release.files import Releases
 from sag_retrieval.release.verify import verify_release
+from sag_retrieval.reports.sums import wrong_files
 
 _PATIENCE_SECONDS = 10
 _COMMUNITIES = "communities"
@@ -229,9 +229,9 @@ def _releases(store: Store, deep: bool) -> Checked:  # noqa: FBT001
         for fault in wrong_release(folder, deep=deep)
     ]
     faults += [
-        Fault(_name(store, path), what, "removed by `sag repair`; made again by `sag report`")
+        Fault(_name(store, folder / _COMMUNITIES / name), what, "removed by `sag repair`; made again by `sag report`")
         for folder in folders
-        for path, what in wrong_tables(folder / _COMMUNITIES)
+        for name, what in wrong_files(folder / _COMMUNITIES)
     ]
     current = store.home / "CURRENT"
     if what := wrong_pointer(current, [folder.name for folder in folders]):
@@ -291,7 +291,7 @@ def report_folders(home: Path) -> list[Path]:
 
 
 def wrong_report(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Files of a report that cannot be read."""
+    """Files of a report that cannot be read or are not as they were written."""
     told = folder / "report.json"
     try:
         json.loads(told.read_text(encoding="utf-8"))["previous"]
@@ -299,21 +299,8 @@ def wrong_report(folder: Path) -> Iterator[tuple[Path, str]]:
         yield told, "it is missing: the report was cut off, or lost it"
     except (OSError, ValueError, KeyError, TypeError) as error:
         yield told, f"it cannot be read ({error})"
-    for name in ("report.html", "report.md"):
-        path = folder / name
-        if not path.is_file() and told.is_file() and (path.exists() or any(folder.glob("*.parquet"))):
-            yield path, "it is missing"
-        elif path.is_file() and b"\0" in path.read_bytes():
-            yield path, "it is no text"
-    yield from wrong_tables(folder)
-    yield from wrong_tables(folder / _COMMUNITIES)
-
-
-def wrong_tables(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Parquet files of a folder that cannot be read."""
-    for path in sorted(folder.glob("*.parquet")):
-        if what := damage(path):
-            yield path, what
+    for name, what in wrong_files(folder):
+        yield folder / name, what
 
 
 def _name(store: Store, path: Path) -> str:

@@ -117,8 +117,8 @@ def _mend_ledger(home: Path) -> Iterator[Done]:
     entries += _calls_again(Store(home, ledger))
     durable.make_folder(folder)
     ledger.begin_anew([*entries, Entry.of_whole(PURGE)])
-    for each in found or [None]:
-        name = each.path.relative_to(home).as_posix() if each else "ledger"
+    for path in [each.path for each in found] or [folder]:
+        name = path.relative_to(home).as_posix()
         yield Done(name, f"the ledger was begun anew from {len(whole)} whole commits; {len(gone)} documents were gone")
 
 

@@ -113,7 +113,6 @@ def test_every_damage_is_found_and_mended_or_has_changed_nothing(made, home):
             continue
         repair_home(home)
         left += [(str(damage), fault) for fault in verify_home(home, deep=True).faults]
-        assert repair_home(home).done == [], damage
 
     assert missed == []
     assert left == []
@@ -147,6 +146,7 @@ def test_after_repair_an_ingest_gives_the_same_release_and_pays_nothing(made, ho
     assert verify_home(home, deep=True).faults
 
     repair_home(home)
+    assert repair_home(home).done == []
     release = run_ingest(["inbox"])["release"]
 
     assert release == made.release

@@ -2,9 +2,10 @@
 
 import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields
+from hashlib import blake2b
 from pathlib import Path
 from typing import Self
 
@@ -16,9 +17,10 @@ create table if not exists answers (
     call_id text primary key, answer text not null, document_id text not null, step text not null, model
     text not null, input_tokens integer not null, output_tokens integer not null, seconds real not null,
     calls integer not null, cost real, expected_tokens integer not null, answered_at text not null default
-    (datetime('now'))
+    (datetime('now')), digest text not null default ''
 ) without rowid
 """
+_MEND = "`sag repair` saves what can be read of it"
 
 
 class CacheError(SagError):
@@ -45,6 +47,8 @@ class Answered:
 
 _NAMES = tuple(one.name for one in fields(Answered))
 _COLUMNS = ", ".join(_NAMES)
+_FIND = f"select {_COLUMNS}, digest from answers where call_id = ?"  # noqa: S608  our own columns
+_KEEP = f"insert into answers ({_COLUMNS}, digest) values ({', '.join('?' * (len(_NAMES) + 1))}) on conflict do nothing"  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +96,10 @@ class AnswerCache:
             self._connection.execute("pragma journal_mode=wal")
             self._connection.execute("pragma synchronous=full")
             self._connection.execute(_SCHEMA)
+            if "digest" not in {row[1] for row in self._connection.execute("pragma table_info(answers)")}:
+                self._connection.execute("alter table answers add column digest text not null default ''")
         except sqlite3.Error as error:
-            raise CacheError(f"{path} cannot be used as the file of answers: {error}; move it away") from error
+            raise CacheError(f"{path} cannot be used as the file of answers: {error}; {_MEND}") from error
 
     def close(self) -> None:
         """Close the file; what was kept is on disk already."""
@@ -107,15 +113,17 @@ class AnswerCache:
         self.close()
 
     def find(self, call_id: str) -> Answered | None:
-        """The answer to a call, or None."""
-        with (
-            self._write_lock,
-            closing(
-                self._connection.execute(f"select {_COLUMNS} from answers where call_id = ?", (call_id,))  # noqa: S608
-            ) as rows,
-        ):
+        """The answer to a call, or None.
+
+        Raises:
+            CacheError: If the file is damaged where the answer stands.
+
+        """
+        with self._write_lock, self._reading(), closing(self._connection.execute(_FIND, (call_id,))) as rows:
             row = rows.fetchone()
-        return Answered(*row) if row else None
+        if row and not is_unchanged(row):
+            raise CacheError(f"the answer {call_id} in {self._path} is not the one that was kept; {_MEND}")
+        return Answered(*row[:-1]) if row else None
 
     def keep(self, *answered: Answered) -> None:
         """Write answers, all or none; they are on disk when this returns. The first answer to a call stays.
@@ -138,38 +146,41 @@ class AnswerCache:
             "sum(expected_tokens) "
             "from answers group by step, model order by step, model"
         )
-        with self._write_lock:
+        with self._write_lock, self._reading():
             return [Spent(*row) for row in self._connection.execute(query)]
 
     def __len__(self) -> int:
-        with self._write_lock:
+        with self._write_lock, self._reading():
             return int(self._connection.execute("select count(*) from answers").fetchone()[0])
 
     def __iter__(self) -> Iterator[Answered]:
         """All answers, by call id."""
-        with self._write_lock:
+        with self._write_lock, self._reading():
             rows = self._connection.execute(f"select {_COLUMNS} from answers order by call_id").fetchall()  # noqa: S608
         return (Answered(*row) for row in rows)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise CacheError(f"{self._path} is damaged ({error}); {_MEND}") from error
 
     def _write(self) -> None:
         """Commit every answer that waits, those of other threads too."""
         with self._pending_lock:
             batch, self._pending = self._pending, []
         rows = [_row(one) for waiting in batch for one in waiting.answered]
-        places = ", ".join("?" * len(_NAMES))
         try:
             self._connection.execute("begin immediate")
-            self._connection.executemany(
-                f"insert into answers ({_COLUMNS}) values ({places}) on conflict do nothing",  # noqa: S608
-                rows,
-            )
+            self._connection.executemany(_KEEP, rows)
             self._connection.execute("commit")
         except sqlite3.Error as error:
             if self._connection.in_transaction:
                 self._connection.execute("rollback")
             with self._pending_lock:
                 self._pending = batch + self._pending
-            raise CacheError(f"cannot keep an answer in {self._path}: {error}") from error
+            raise CacheError(f"cannot keep an answer in {self._path} ({error}); if it is damaged, {_MEND}") from error
         for waiting in batch:
             waiting.is_written = True
 
@@ -181,4 +192,21 @@ class _Waiting:
 
 
 def _row(answered: Answered) -> tuple[object, ...]:
-    return tuple(getattr(answered, name) for name in _NAMES)
+    values = tuple(getattr(answered, name) for name in _NAMES)
+    return (*values, _digest(values))
+
+
+def _digest(values: Sequence[object]) -> str:
+    """Hash of an answer and what is told of it: SQLite has no checksums of its own, and may turn 0 into 0.0."""
+    told = [float(value) if isinstance(value, int) else value for value in values]
+    return blake2b(repr(told).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def columns_of() -> str:
+    """The columns of an answer, in the order of its fields."""
+    return _COLUMNS
+
+
+def is_unchanged(row: Sequence[object]) -> bool:
+    """Whether a row with its digest last is the one that was kept; rows of version 0.1 have none and are trusted."""
+    return not row[-1] or row[-1] == _digest(row[:-1])

@@ -1,4 +1,4 @@
-"""The commands of the pipeline: demo, ingest, status."""
+"""The commands of the pipeline: demo, ingest, status, verify, repair."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from sag_pipeline.importers.command import import_command
+from sag_pipeline.integrity_commands import repair, verify
 from sag_pipeline.sources_command import sources
 from sag_pipeline.watch import watching
 from sag_retrieval.errors import SettingsError, SourceError
@@ -21,7 +22,7 @@ from sag_retrieval.settings import load_settings
 
 def register(main: click.Group) -> None:
     """Add the commands to `sag`."""
-    for command in (demo, ingest, status, sources):
+    for command in (demo, ingest, status, sources, verify, repair):
         main.add_command(command)
     main.add_command(import_command, "import")
 

@@ -3,18 +3,19 @@
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
+import pyarrow as pa
 
+from sag_pipeline.fitted import load_fit, save_fit
 from sag_pipeline.publish.publish import Embedding
+from sag_pipeline.store.parts import of_documents
 from sag_pipeline.store.rows import from_table
 from sag_pipeline.store.store import Outcome, Step, Store, in_batches
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
 from sag_pipeline.work import Progress, Tally, silent
-from sag_retrieval.errors import ModelError
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit, fit
-from sag_retrieval.models.open import open_embedder
+from sag_retrieval.models.open import open_dense
 
 _DOCUMENTS_A_BATCH = 128
 _REFIT_FACTOR = 2
@@ -27,12 +28,11 @@ def open_embedding(store: Store, model: str) -> Embedding:
     The hashing embedder is fitted on the corpus and kept below the home. It is fitted again only when the corpus has
     doubled, since every text is then embedded anew.
     """
-    folder = store.home / "embedder"
     if model == "hashing":
-        fitted = _fitted(store, folder)
+        fitted = _fitted(store)
         embedder = HashingEmbedder(fitted)
         return Embedding(model, embedder, _vectors(store, embedder.fingerprint, embedder.dimension), fitted.save)
-    opened = open_embedder(model, folder)
+    opened = open_dense(model)
     return Embedding(model, opened, _vectors(store, opened.fingerprint, opened.dimension), _save_nothing)
 
 
@@ -44,19 +44,12 @@ def _save_nothing(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
 
 
-def _fitted(store: Store, folder: Path) -> HashingFit:
-    try:
-        fitted = HashingFit.load(folder)
-    except ModelError:
-        fitted = None
+def _fitted(store: Store) -> HashingFit:
+    fitted = load_fit(store.home)
     if fitted is not None and store.ledger.row_count("chunks") < _REFIT_FACTOR * max(1, fitted.text_count):
         return fitted
     fitted = fit(_chunk_texts(store))
-    with TemporaryDirectory(dir=store.home) as draft:
-        fitted.save(Path(draft))
-        folder.mkdir(exist_ok=True)
-        for path in Path(draft).iterdir():
-            path.replace(folder / path.name)
+    save_fit(store.home, fitted)
     return fitted
 
 
@@ -106,6 +99,14 @@ def _texts(store: Store, documents: Sequence[str]) -> list[list[str]]:
         [event.indexed_text for rows in events.values() for event in rows],
         [link.key.value_string for rows in keys.values() for link in rows if link.key.value_string],
     ]
+
+
+def texts_of(table: str, rows: pa.Table, documents: Sequence[str]) -> list[str]:
+    """The texts of some documents that have a vector each, out of the rows of chunks, events or keys."""
+    records = from_table(table, of_documents(rows, documents))
+    if table == "keys":
+        return [link.key.value_string for link in records if link.key.value_string]
+    return [record.indexed_text for record in records]
 
 
 def wanted_vectors(store: Store) -> VectorIds:

@@ -29,6 +29,8 @@ class _Group(click.Group):
         "report",
         "evaluate",
         "releases",
+        "verify",
+        "repair",
         "import",
     )
 

@@ -3,6 +3,7 @@
 SagError
 ├── SettingsError      a setting or option is missing, misspelt or out of bounds
 ├── SourceError        a source of documents cannot be read at all
+├── StoreError         a file of the pipeline's own below SAG_HOME is damaged or missing
 ├── ReleaseError       the release on disk cannot be used
 │   └── SchemaMismatch a table does not have the columns it promises
 ├── FilterError        a `where` or `sql` restriction was refused
@@ -24,6 +25,10 @@ class SettingsError(SagError):
 
 class SourceError(SagError):
     """A source of documents cannot be read at all."""
+
+
+class StoreError(SagError):
+    """A file of the pipeline's own below SAG_HOME is damaged or missing; `sag repair` mends it."""
 
 
 class ReleaseError(SagError):

@@ -26,6 +26,7 @@ from sag_retrieval.reports.groups import Communities
 from sag_retrieval.reports.naming import known_names, name_communities
 from sag_retrieval.reports.options import ClusterOptions, ReportOptions
 from sag_retrieval.reports.report import Report, write_report
+from sag_retrieval.reports.sums import SUMS, write_sums
 from sag_retrieval.reports.tables import COMMUNITY_SCHEMAS, communities_tables, read_communities
 
 COMMUNITIES = "communities"
@@ -143,8 +144,10 @@ def make_report(
     known = known_names(_read(series / before / COMMUNITIES, events.event_ids)) if before else None
     named = name_communities(events, build_communities(events, options.cluster), chat, known)
     options = replace(options, failures=named.failures)
+    (own / SUMS).unlink(missing_ok=True)
     report = write_report(events, named.communities, options, out or own, previous, chat)
     _remember(series, own, before, named.communities, events.event_ids)
+    write_sums(own)
     return report
 
 

@@ -10,13 +10,12 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from threading import RLock
 from typing import Literal
-from uuid import uuid4
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from sag_retrieval import durable
+from sag_pipeline.store.chain import append_link, breaks, drop_links, link_files, read_head
+from sag_retrieval.errors import StoreError
 
 Kind = Literal["document", "aside", "whole", "appended"]
 """What a unit names: a document by its id; something put aside by where it lies; nothing, for a table or a mark that is
@@ -40,7 +39,6 @@ SCHEMA = pa.schema(
     ]
 )
 _FILES_BEFORE_SNAPSHOT = 200
-_SNAPSHOT = "-snapshot"
 _READ = """
     WITH found AS (
         SELECT * FROM no_entries
@@ -98,49 +96,48 @@ class Entry:
 _COLUMNS = ", ".join(f.name for f in fields(Entry))
 
 
-def write_durably(table: pa.Table, path: Path, *, packed: bool = True) -> None:
-    """Write a Parquet file that is whole or absent, also after power is lost.
-
-    `packed=False` neither compresses nor looks for repeats: vectors have none, and read four times faster.
-    """
-    durable.make_folder(path.parent)
-    draft = path.with_name(f".{path.name}.{uuid4().hex}")
-    try:
-        pq.write_table(table, draft, compression="zstd" if packed else "none", use_dictionary=packed)
-        durable.sync(draft)
-        durable.rename(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def _number(files: Sequence[Path]) -> int:
-    return int(files[-1].name[:10]) + 1 if files else 0
+def _whole_files(folder: Path) -> Sequence[Path]:
+    if found := breaks(folder):
+        more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+        raise StoreError(f"the ledger is damaged: {found[0].path}: {found[0].what}{more}; `sag repair` mends it")
+    return link_files(folder)
 
 
 class Ledger:
     """The entries in force, with SQL over them; commits are durable when `commit` returns."""
 
-    def __init__(self, folder: Path) -> None:
-        """Read every commit below the folder; a folder that is not there is an empty ledger."""
+    def __init__(self, folder: Path, files: Sequence[Path] | None = None) -> None:
+        """Read every commit below the folder; a folder that is not there is an empty ledger.
+
+        Args:
+            folder: Where the commits lie.
+            files: Read these alone, though others are damaged or missing: for repair.
+
+        Raises:
+            StoreError: If a commit is damaged or missing.
+
+        """
         self._folder = folder
         self._lock = RLock()
         self._database = duckdb.connect(config={"threads": 1})
         self._database.register("no_entries", SCHEMA.empty_table())
         self._database.execute(f"CREATE TABLE entries AS SELECT {_COLUMNS} FROM no_entries")
-        if files := [str(path) for path in self._files()]:
-            self._database.execute(
-                f"INSERT INTO entries SELECT {_COLUMNS} FROM ({_READ}) "
-                "QUALIFY row_number() OVER (PARTITION BY kind, unit, step ORDER BY filename DESC) = 1",
-                [files],
-            )
+        self._load(_whole_files(folder) if files is None else files)
         self._database.execute("CREATE VIEW current AS SELECT * FROM entries WHERE status <> 'removed'")
         self._database.execute("CREATE VIEW by_document AS SELECT * FROM current WHERE kind = 'document'")
 
-    def _files(self) -> list[Path]:
-        """Commits in order, from the last snapshot on: what stood before it is already in it."""
-        files = sorted(self._folder.glob("*.parquet"))
-        first = max((i for i, path in enumerate(files) if path.stem.endswith(_SNAPSHOT)), default=0)
-        return files[first:]
+    def _load(self, files: Sequence[Path]) -> None:
+        if not files:
+            return
+        try:
+            self._database.execute(
+                f"INSERT INTO entries SELECT {_COLUMNS} FROM ({_READ}) "
+                "QUALIFY row_number() OVER (PARTITION BY kind, unit, step ORDER BY filename DESC) = 1",
+                [[str(path) for path in files]],
+            )
+        except duckdb.Error as error:
+            told = str(error).splitlines()[0]
+            raise StoreError(f"{self._folder} is damaged ({told}); `sag repair` mends it") from error
 
     def _insert(self, rows: pa.Table) -> None:
         self._database.register("fresh", rows)
@@ -157,20 +154,23 @@ class Ledger:
             return
         rows = pa.Table.from_pylist([asdict(entry) for entry in entries], schema=SCHEMA)
         with self._lock:
-            files = self._files()
-            write_durably(rows, self._folder / f"{_number(files):010d}.parquet")
+            append_link(self._folder, rows)
             self._insert(rows)
-            if len(files) >= _FILES_BEFORE_SNAPSHOT:
+            if len(link_files(self._folder)) > _FILES_BEFORE_SNAPSHOT:
                 self.take_snapshot()
 
-    def take_snapshot(self) -> None:
+    def take_snapshot(self, previous: str | None = None) -> None:
         """Write all that is in force as one file in place of the commits, so that nothing tells of what was removed."""
         with self._lock:
-            files = self._files()
             rows = self._database.sql(f"SELECT {_COLUMNS} FROM current ORDER BY kind, unit, step").to_arrow_table()
-            write_durably(rows.cast(SCHEMA), self._folder / f"{_number(files):010d}{_SNAPSHOT}.parquet")
-            for path in files:
-                path.unlink()
+            snapshot = append_link(self._folder, rows.cast(SCHEMA), is_snapshot=True, previous=previous)
+            drop_links(self._folder, keep=snapshot)
+
+    def begin_anew(self, entries: Sequence[Entry]) -> None:
+        """Put one snapshot of what was read, and of these entries, in the place of all files, damaged ones too."""
+        with self._lock:
+            self._insert(pa.Table.from_pylist([asdict(entry) for entry in entries], schema=SCHEMA))
+            self.take_snapshot(previous=read_head(self._folder))
 
     def select(self, sql: str, *values: object) -> list[tuple[object, ...]]:
         """Rows of a query over the views `current` and `by_document` (the columns of `Entry`)."""

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from sag_pipeline.store.ledger import write_durably
+from sag_pipeline.store.sealed import read_footer, read_rows, write_sealed
 
 
 class Parts:
@@ -19,27 +18,32 @@ class Parts:
         self._folder = folder
         self._last: tuple[Path, pa.Table] | None = None
 
-    def _path(self, table: str, part: str) -> Path:
+    def path(self, table: str, part: str) -> Path:
+        """Where a part lies."""
         return self._folder / table / f"{part}.parquet"
 
     def write(self, table: str, rows: pa.Table, outcome: Sequence[str]) -> str:
-        """Name of a new part, the hash of what it holds: the same commit done again writes the same file."""
-        part = blake2b("\x1f".join(outcome).encode(), digest_size=12).hexdigest()
-        write_durably(rows, self._path(table, part))
-        return part
+        """Name of a new part, the hashes of what it holds and of its bytes: the same commit again gives the same."""
+        held = blake2b("\x1f".join(outcome).encode(), digest_size=12).hexdigest()
+        return write_sealed(rows, self._folder / table, held).stem
 
     def read(self, table: str, part: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """All rows of a part, dead ones too; with `columns`, those alone."""
-        path = self._path(table, part)
+        """All rows of a part, dead ones too; with `columns`, those alone.
+
+        Raises:
+            StoreError: If the file is damaged or missing.
+
+        """
+        path = self.path(table, part)
         if columns is not None:
-            return pq.read_table(path, columns=list(columns))
+            return read_rows(path, columns)
         if self._last is None or self._last[0] != path:  # batches read documents in part order
-            self._last = (path, pq.read_table(path))
+            self._last = (path, read_rows(path))
         return self._last[1]
 
     def row_count(self, table: str, part: str) -> int:
         """Rows of a part, dead ones too, without reading them."""
-        return int(pq.read_metadata(self._path(table, part)).num_rows)
+        return int(read_footer(self.path(table, part)).num_rows)
 
     def names(self, table: str) -> set[str]:
         """Every part file of a table, in use or not."""
@@ -47,7 +51,7 @@ class Parts:
 
     def delete(self, table: str, part: str) -> None:
         """Remove a part that no entry names any more."""
-        self._path(table, part).unlink(missing_ok=True)
+        self.path(table, part).unlink(missing_ok=True)
         self._last = None
 
     def bytes_used(self) -> int:

@@ -53,10 +53,15 @@ class Outcome:
 class Store:
     """The tables below `home`; one writer at a time (`Store.locked`), any number of readers of `status`."""
 
-    def __init__(self, home: Path) -> None:
-        """Open the tables of a home; a new one is empty."""
+    def __init__(self, home: Path, ledger: Ledger | None = None) -> None:
+        """Open the tables of a home; a new one is empty. `ledger`: of what is whole, for repair.
+
+        Raises:
+            StoreError: If a commit of the ledger is damaged or missing.
+
+        """
         self.home = home
-        self.ledger = Ledger(home / "ledger")
+        self.ledger = ledger or Ledger(home / "ledger")
         self.parts = Parts(home / "tables")
 
     @classmethod
@@ -68,14 +73,8 @@ class Store:
             SourceError: If another process still writes below the same home after `patience` seconds.
 
         """
-        home.mkdir(parents=True, exist_ok=True)
-        try:
-            with FileLock(home / "lock", timeout=patience):
-                yield cls(home)
-        except Timeout:
-            raise SourceError(
-                f"another run has been writing below {home} for {patience:.0f} s; `sag status` shows what is done"
-            ) from None
+        with locked_home(home, patience):
+            yield cls(home)
 
     # ── what is to do ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -225,6 +224,28 @@ class Store:
     def bytes_used(self) -> int:
         """Bytes of all tables on disk."""
         return self.parts.bytes_used()
+
+
+@contextmanager
+def locked_home(home: Path, patience: float = 600) -> Iterator[None]:
+    """Keep other writers out of a home.
+
+    Raises:
+        SourceError: If another process still writes below it after `patience` seconds.
+
+    """
+    home.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(home / "lock", timeout=patience)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise SourceError(
+            f"another run has been writing below {home} for {patience:.0f} s; `sag status` shows what is done"
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _status(outcome: Outcome) -> str:

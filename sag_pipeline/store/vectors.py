@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from scipy.sparse import csr_array, issparse, vstack
 
-from sag_pipeline.store.ledger import write_durably
+from sag_pipeline.store.sealed import read_footer, read_rows, write_sealed
 from sag_retrieval.errors import ModelError
 from sag_retrieval.models.protocols import Vectors
 
@@ -24,6 +23,11 @@ def vector_ids(texts: Iterable[str]) -> VectorIds:
     """Hash of each text."""
     digests = (blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts)
     return np.frombuffer(b"".join(digests), "S16")
+
+
+def name_of(ids: VectorIds) -> str:
+    """What a file of these vectors is called, before the hash of its bytes."""
+    return blake2b(ids.tobytes(), digest_size=12).hexdigest()
 
 
 def fixed(ids: VectorIds) -> pa.FixedSizeBinaryArray:
@@ -49,12 +53,12 @@ class VectorStore:
 
     def known(self) -> VectorIds:
         """Ids of all texts that have a vector, sorted."""
-        ids = [_ids(pq.read_table(path, columns=["vector_id"])) for path in self._paths()]
+        ids = [_ids(read_rows(path, ["vector_id"])) for path in self._paths()]
         return np.unique(np.concatenate(ids)) if ids else np.empty(0, "S16")
 
     def count(self) -> int:
         """Vectors kept, used or not."""
-        return sum(pq.read_metadata(path).num_rows for path in self._paths())
+        return sum(read_footer(path).num_rows for path in self._paths())
 
     def append(self, ids: VectorIds, vectors: Vectors) -> None:
         """Add a part, durably.
@@ -71,8 +75,7 @@ class VectorStore:
         values = vectors.data if issparse(vectors) else vectors
         if not np.isfinite(np.asarray(values)).all():
             raise ModelError("the embedder gave a vector with NaN or infinity; check SAG_EMBEDDING_MODEL")
-        name = blake2b(ids.tobytes(), digest_size=12).hexdigest()
-        write_durably(_to_rows(ids, vectors), self._folder / f"{name}.parquet", packed=False)
+        write_sealed(_to_rows(ids, vectors), self._folder, name_of(ids), packed=False)
 
     def blocks(self, ids: VectorIds, rows_a_block: int) -> Iterator[tuple[npt.NDArray[np.int32], Vectors]]:
         """Vectors of the texts with their numbers, each number once; texts without a vector are left out.
@@ -81,10 +84,10 @@ class VectorStore:
         read once whatever the order of the texts. Memory: one block and one part at a time.
         """
         paths = self._paths()
-        found, parts, positions = _find([_ids(pq.read_table(path, columns=["vector_id"])) for path in paths], ids)
+        found, parts, positions = _find([_ids(read_rows(path, ["vector_id"])) for path in paths], ids)
         if not len(found):
             return
-        if "indices" in pq.read_schema(paths[0]).names:
+        if "indices" in read_footer(paths[0]).schema.to_arrow_schema().names:
             for start in range(0, len(ids), rows_a_block):
                 inside = slice(*np.searchsorted(found, [start, start + rows_a_block]))
                 if inside.start < inside.stop:
@@ -102,21 +105,21 @@ class VectorStore:
         paths, order = self._paths(), np.argsort(parts, kind="stable")
         numbers, first = np.unique(parts[order], return_index=True)
         for part, rows in zip(numbers, np.split(order, first[1:]), strict=True):
-            yield rows, self._from_rows(pq.read_table(paths[part]))[positions[rows]]
+            yield rows, self._from_rows(read_rows(paths[part]))[positions[rows]]
 
     def purge(self, keep: VectorIds) -> int:
         """Drop the vectors of texts that are not kept (sorted ids); how many went."""
         dropped = 0
         for path in self._paths():
-            rows = pq.read_table(path)
+            rows = read_rows(path)
             wanted = np.isin(_ids(rows), keep)
             if wanted.all():
                 continue
             dropped += int((~wanted).sum())
             if wanted.any():
-                write_durably(rows.filter(pa.array(wanted)), path, packed=False)
-            else:
-                path.unlink()
+                left = rows.filter(pa.array(wanted))
+                write_sealed(left, self._folder, name_of(_ids(left)), packed=False)
+            path.unlink()
         return dropped
 
     def _from_rows(self, rows: pa.Table) -> Vectors:

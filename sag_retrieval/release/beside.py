@@ -28,6 +28,17 @@ def mark_of(folder: Path) -> str | None:
         return None
 
 
+def wrong_made(folder: Path) -> str:
+    """What is wrong with a folder that `write_made` finished; empty if nothing is, or there is none."""
+    if not folder.is_dir():
+        return ""
+    try:
+        check_made(folder)
+    except ReleaseError as error:
+        return str(error)
+    return ""
+
+
 def check_made(folder: Path) -> str:
     """Compare the files of a folder with their list; what it was made with. Version 0.1 wrote no list to compare.
 

@@ -156,7 +156,7 @@ def test_a_file_that_is_no_cache_is_refused(tmp_path: Path):
     path = tmp_path / "answers.sqlite"
     path.write_text("this is not a database, and it is long enough to be looked at " * 20)
 
-    with pytest.raises(CacheError, match="move it away"):
+    with pytest.raises(CacheError, match="sag repair"):
         AnswerCache(path)
 
 

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sag_pipeline.fitted import load_fit, save_fit
-from sag_pipeline.follow import PURGE
 from sag_pipeline.salvage import ANSWERS, known_calls, salvage_answers, wrong_answers
 from sag_pipeline.steps.sources import RawDocument, list_source
 from sag_pipeline.store.chain import breaks, is_doubtful, link_files
 from sag_pipeline.store.ledger import Entry, Ledger
 from sag_pipeline.store.rows import schema_of
 from sag_pipeline.store.sealed import damage, discard, read_footer
-from sag_pipeline.store.store import Store, locked_home
+from sag_pipeline.store.store import PURGE, Store, locked_home
 from sag_pipeline.store.verify import open_anyway, parts_in_use, unused_parts, wrong_parts, wrong_vectors
 from sag_pipeline.verify import (
     lost_ledger,

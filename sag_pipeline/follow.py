@@ -4,12 +4,12 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from sag_pipeline.steps.documents import parse_document
+from sag_pipeline.bounded import BoundedReader, refusal_of
 from sag_pipeline.steps.sources import RawDocument, SourceOptions, list_source
 from sag_pipeline.store.ledger import WHOLE, Entry
 from sag_pipeline.store.store import Outcome, Pending, Step, Store
 from sag_pipeline.work import Progress, Tally, silent
-from sag_retrieval.records import Document, Quarantined
+from sag_retrieval.records import Quarantined
 
 _DOCUMENTS_A_COMMIT = 256
 PURGE = "purge"
@@ -24,6 +24,8 @@ class _Found:
 
     seen: set[str] = field(default_factory=set)
     aside: dict[str, Entry] = field(default_factory=dict)
+    refused: dict[tuple[str, int], Entry] = field(default_factory=dict)
+    """What the last run put aside, by path and line."""
     fresh: list[tuple[RawDocument, Pending]] = field(default_factory=list)
 
 
@@ -39,13 +41,15 @@ def follow_source(store: Store, step: Step, source: str, options: SourceOptions,
     """
     tally, started = Tally(), time.perf_counter()
     known = {entry.unit: entry for entry in store.ledger.entries("step = 'documents' AND status = 'done'")}
-    found = _look(step, source, options, known)
+    found = _Found(refused={(entry.path, entry.line): entry for entry in _faults(store, source)})
+    _look(step, source, options, known, found)
     tally.counts["skipped"] = len(found.seen) - len(found.fresh)
     done = 0
-    for batch in _chunks(found.fresh, _DOCUMENTS_A_COMMIT):
-        _commit(store, step, source, batch, found, tally)
-        done += len(batch)
-        progress("documents", done, len(found.fresh))
+    with BoundedReader(options) as reader:
+        for batch in _chunks(found.fresh, _DOCUMENTS_A_COMMIT):
+            _commit(store, step, batch, found, tally, reader)
+            done += len(batch)
+            progress("documents", done, len(found.fresh))
     gone = [u for u, e in known.items() if e.source == source and u not in found.seen]
     _remove(store, gone)
     _put_aside(store, source, found.aside)
@@ -55,8 +59,7 @@ def follow_source(store: Store, step: Step, source: str, options: SourceOptions,
     return tally
 
 
-def _look(step: Step, source: str, options: SourceOptions, known: Mapping[str, Entry]) -> _Found:
-    found = _Found()
+def _look(step: Step, source: str, options: SourceOptions, known: Mapping[str, Entry], found: _Found) -> None:
     for raw in list_source(source, options):
         if isinstance(raw, Quarantined):
             _note(found, source, raw, known)
@@ -71,51 +74,59 @@ def _look(step: Step, source: str, options: SourceOptions, known: Mapping[str, E
         found.seen.add(raw.document_id)
         state = f"{step.fingerprint}|{raw.version}"
         if owner is None or owner.input_hash != state:
-            found.fresh.append((raw, Pending(raw.document_id, state, is_new=owner is None)))
-    return found
+            pending = Pending(raw.document_id, state, is_new=owner is None)
+            old = found.refused.get((raw.path, _line(raw)))
+            if old is not None and old.input_hash == refusal_of(state, options):
+                _leave_aside(found, old, pending)
+            else:
+                found.fresh.append((raw, pending))
 
 
-def _note(found: _Found, source: str, put: Quarantined, known: Mapping[str, Entry]) -> None:
+def _leave_aside(found: _Found, old: Entry, pending: Pending) -> None:
+    """What was put aside is not read again: neither its bytes nor the bounds nor the code changed."""
+    found.aside[old.unit] = old
+    if pending.is_new:
+        found.seen.discard(pending.document_id)
+
+
+def _line(found: RawDocument | Quarantined) -> int:
+    return -1 if found.line is None else found.line
+
+
+def _note(found: _Found, source: str, put: Quarantined, known: Mapping[str, Entry], refusal: str = "") -> None:
     owner = known.get(put.document_id or "")
     kept = put.document_id if owner is not None and owner.source == source else None
     if kept is not None:
         found.seen.add(kept)
     reason = put.reason + ("; its last good version is kept" if kept else "")
-    line = -1 if put.line is None else put.line
+    line = _line(put)
     unit = f"{_ASIDE}{source}\x1f{put.path}\x1f{line}"
-    found.aside[unit] = Entry(unit, "documents", "failed", source, path=put.path, line=line, reason=reason)
+    found.aside[unit] = Entry(unit, "documents", "failed", source, refusal, path=put.path, line=line, reason=reason)
 
 
 def _commit(
     store: Store,
     step: Step,
-    source: str,
     batch: list[tuple[RawDocument, Pending]],
     found: _Found,
     tally: Tally,
+    reader: BoundedReader,
 ) -> None:
     outcomes, places = [], {}
     for raw, pending in batch:
-        document = _parse(raw)
+        document, source = reader.read(raw), raw.source
         if isinstance(document, Quarantined):
             known = {} if pending.is_new else {raw.document_id: Entry(raw.document_id, "documents", "done", source)}
-            _note(found, source, document, known)
+            refusal = "" if document.is_passing else refusal_of(pending.input_hash, reader.options)
+            _note(found, source, document, known, refusal)
             if pending.is_new:
                 found.seen.discard(raw.document_id)
             continue
         outcomes.append(Outcome(pending, (document,)))
-        places[raw.document_id] = Entry("", "", "", source, path=raw.path, line=-1 if raw.line is None else raw.line)
+        places[raw.document_id] = Entry("", "", "", source, path=raw.path, line=_line(raw))
         tally.counts["new" if pending.is_new else "changed"] += 1
         tally.counts["rows"] += 1
     store.commit(step, outcomes, places)
-
-
-def _parse(raw: RawDocument) -> Document | Quarantined:
-    try:
-        return parse_document(raw)
-    except Exception as error:  # noqa: BLE001  a parser may raise anything on a broken file
-        reason = f"could not be read: {type(error).__name__}: {error}"
-        return Quarantined(raw.source, raw.path, raw.line, "documents", reason, raw.document_id)
 
 
 def _remove(store: Store, gone: list[str]) -> None:
@@ -126,13 +137,14 @@ def _remove(store: Store, gone: list[str]) -> None:
 
 
 def _put_aside(store: Store, source: str, aside: Mapping[str, Entry]) -> None:
-    old = {
-        entry.unit: entry
-        for entry in store.ledger.entries("step = 'documents' AND status = 'failed' AND source = ?", source)
-    }
+    old = {entry.unit: entry for entry in _faults(store, source)}
     fresh = [entry for unit, entry in aside.items() if old.get(unit) != entry]
     mended = [Entry(unit, "documents", "removed") for unit in old if unit not in aside]
     store.ledger.commit(fresh + mended)
+
+
+def _faults(store: Store, source: str) -> list[Entry]:
+    return store.ledger.entries("step = 'documents' AND status = 'failed' AND source = ?", source)
 
 
 def _chunks(items: list[tuple[RawDocument, Pending]], size: int) -> Iterator[list[tuple[RawDocument, Pending]]]:

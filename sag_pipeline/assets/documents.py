@@ -3,7 +3,7 @@
 import dagster as dg
 
 from sag_pipeline.follow import follow_source
-from sag_pipeline.plan import IngestOptions, step_of
+from sag_pipeline.plan import step_of
 from sag_pipeline.plots import table
 from sag_pipeline.resources import Workshop, progress_of, result_of
 from sag_pipeline.work import Tally
@@ -18,7 +18,7 @@ class Sources(dg.Config):
 @dg.asset(group_name="read", kinds={"parquet"}, owners=["team:sag"])
 def documents(context: dg.AssetExecutionContext, config: Sources, workshop: Workshop) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a document: new and changed ones are read, vanished ones removed, broken ones put aside with a reason."""
-    options = IngestOptions()
+    options = workshop.options()
     step = step_of("documents", options)
     tally = Tally()
     with workshop.store() as store:

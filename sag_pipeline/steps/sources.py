@@ -13,6 +13,8 @@ from sag_retrieval.records import Quarantined
 
 SUFFIXES = frozenset({".md", ".txt", ".html", ".htm", ".pdf", ".docx", ".pptx", ".xlsx", ".csv", ".json", ".jsonl"})
 STEP = "documents"
+LEAST_MEMORY = 256 << 20
+"""Bytes that the converters take before they read anything, and some to work with."""
 _BLOCK = 1 << 20
 
 
@@ -21,12 +23,21 @@ class SourceOptions:
     """Bounds on what is read."""
 
     max_bytes: int = 50_000_000
-    """A larger file, or line of a JSONL file, is put aside."""
+    """A larger file, line of a JSONL file, or text of a converted file, is put aside."""
+    unpacked_bytes: int = 500_000_000
+    """An office file that holds more, unpacked, is put aside."""
+    conversion_seconds: int = 60
+    """Processor time of converting one file."""
+    conversion_memory: int = 2 << 30
+    """Resident bytes of the process that converts."""
 
     def __post_init__(self) -> None:
         """Refuse a bound that nothing meets."""
-        if self.max_bytes < 1:
-            raise SettingsError(f"max_bytes={self.max_bytes} must be at least 1")
+        for name in ("max_bytes", "unpacked_bytes", "conversion_seconds"):
+            if getattr(self, name) < 1:
+                raise SettingsError(f"{name}={getattr(self, name)} must be at least 1")
+        if self.conversion_memory < LEAST_MEMORY:
+            raise SettingsError(f"conversion_memory={self.conversion_memory} must be at least {LEAST_MEMORY} bytes")
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from sag_retrieval.records import Document, Quarantined
 _PARSERS = ("markitdown", "beautifulsoup4", "lxml", "mammoth", "openpyxl", "pandas", "pdfminer.six", "pdfplumber")
 _PERIOD = 0.05
 """Seconds between two looks at the memory of the process."""
-_PATIENCE = 5
+_PATIENCE = 10
 """Seconds of the clock for a second of processor time: what waits, or shares a busy machine, ends too."""
 _START = 300
 _FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
@@ -104,7 +104,7 @@ class BoundedReader:
         if document is None or peak > self.options.conversion_memory:
             self._end()
             return put_aside(raw, _over_memory(self.options))
-        if peak > self.options.conversion_memory // 4:  # what it keeps would count against the next file
+        if peak > self.options.conversion_memory // 2:  # what it keeps would count against the next file
             self._end()
         return document  # type: ignore[no-any-return]  what the process sends
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from functools import cache
 from typing import Any
 
@@ -11,6 +12,8 @@ from sag_pipeline.steps.sources import SourceOptions
 
 CONVERTED = frozenset({".pdf", ".docx", ".pptx", ".xlsx", ".html", ".htm", ".csv"})
 _TEXTUAL = frozenset({".html", ".htm", ".csv"})
+_ADDRESS = re.compile(" at 0x[0-9a-f]+")
+"""Where an object lay in memory: it differs from run to run."""
 _PACKAGES = frozenset({".docx", ".pptx", ".xlsx"})
 
 
@@ -64,7 +67,7 @@ def _checked(suffix: str, payload: bytes, options: SourceOptions) -> bytes:
 
 
 def _broken(suffix: str, error: Exception) -> ValueError:
-    reason = " ".join(str(error).split())[:200] or type(error).__name__
+    reason = _ADDRESS.sub("", " ".join(str(error).split()))[:200] or type(error).__name__
     return ValueError(f"broken {suffix[1:]} file: {reason}")
 
 

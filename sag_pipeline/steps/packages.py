@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 _MOST_PARTS = 20_000
 _BLOCK = 1 << 16
-_AREA = 1_000_000
+_AREA = 100_000
 """A table of fewer cells, empty ones counted, is never called sparse."""
 _SPARSE = 50
 _CHILD = 2
@@ -45,7 +45,7 @@ def refuse_sparse(what: str, rows: int, columns: int, cells: int) -> None:
     """Refuse a table that is nearly all empty: its text would be many times the file.
 
     Raises:
-        ValueError: If there are over a million places, of which less than one in 50 holds anything.
+        ValueError: If there are over 100,000 places, of which less than one in 50 holds anything.
 
     """
     if _is_sparse(rows, columns, cells):

@@ -13,8 +13,8 @@ from sag_retrieval.records import Quarantined
 
 SUFFIXES = frozenset({".md", ".txt", ".html", ".htm", ".pdf", ".docx", ".pptx", ".xlsx", ".csv", ".json", ".jsonl"})
 STEP = "documents"
-LEAST_MEMORY = 256 << 20
-"""Bytes that the converters take before they read anything, and some to work with."""
+LEAST_MEMORY = 512 << 20
+"""Bytes: the converters take a third of them before they read anything."""
 _BLOCK = 1 << 20
 
 

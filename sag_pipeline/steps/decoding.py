@@ -59,6 +59,8 @@ def clean(text: str) -> str:
 
 
 def _divide_marks(text: str) -> str:
+    if not any(map(unicodedata.combining, text[::_MOST_MARKS])):  # a longer run would be met
+        return text
     return _many_marks().sub(r"\g<0>" + _JOINER, text)
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from sag_pipeline.steps.decoding import decode
-from sag_pipeline.steps.packages import looked_through, refuse_sparse
+from sag_pipeline.steps.packages import BoundError, looked_through, refuse_sparse
 from sag_pipeline.steps.sources import SourceOptions
 
 CONVERTED = frozenset({".pdf", ".docx", ".pptx", ".xlsx", ".html", ".htm", ".csv"})
@@ -59,7 +59,7 @@ def _checked(suffix: str, payload: bytes, options: SourceOptions) -> bytes:
     if suffix in _PACKAGES:
         try:
             return looked_through(payload, options.unpacked_bytes)
-        except (MemoryError, ValueError):
+        except (MemoryError, BoundError):
             raise
         except Exception as error:  # an archive's reader raises anything too
             raise _broken(suffix, error) from error

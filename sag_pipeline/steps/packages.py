@@ -17,6 +17,10 @@ _CHILD = 2
 _REFERENCE = re.compile("([A-Z]{1,4})[0-9]*")
 
 
+class BoundError(ValueError):
+    """A file holds more than a converter may be given."""
+
+
 def looked_through(payload: bytes, most: int) -> bytes:
     """The package as a converter may have it: the same bytes, unless a sheet has far cells, which move together.
 
@@ -24,7 +28,7 @@ def looked_through(payload: bytes, most: int) -> bytes:
     office formats have none, and entities stand there.
 
     Raises:
-        ValueError: If the package breaks a bound.
+        BoundError: If the package breaks a bound.
         zipfile.BadZipFile: If it is no archive.
 
     """
@@ -45,11 +49,11 @@ def refuse_sparse(what: str, rows: int, columns: int, cells: int) -> None:
     """Refuse a table that is nearly all empty: its text would be many times the file.
 
     Raises:
-        ValueError: If there are over 100,000 places, of which less than one in 50 holds anything.
+        BoundError: If there are over 100,000 places, of which less than one in 50 holds anything.
 
     """
     if _is_sparse(rows, columns, cells):
-        raise ValueError(
+        raise BoundError(
             f"{what} has {cells:,} cells spread over {rows:,} rows and {columns:,} columns, less than one in {_SPARSE} "
             "places; keep the filled cells together"
         )
@@ -61,10 +65,10 @@ def _is_sparse(rows: int, columns: int, cells: int) -> bool:
 
 def _refuse_large(parts: list[zipfile.ZipInfo], most: int) -> None:
     if len(parts) > _MOST_PARTS:
-        raise ValueError(f"{len(parts):,} parts in the package are over the limit of {_MOST_PARTS:,}; split the file")
+        raise BoundError(f"{len(parts):,} parts in the package are over the limit of {_MOST_PARTS:,}; split the file")
     size = sum(part.file_size for part in parts)
     if size > most:
-        raise ValueError(
+        raise BoundError(
             f"{size:,} bytes unpacked are over the limit of {most:,}; split the file or raise `unpacked_bytes`"
         )
 
@@ -120,7 +124,7 @@ def _look(package: zipfile.ZipFile, part: zipfile.ZipInfo) -> _Sheet:
     parser = expat.ParserCreate()
 
     def refuse(*_: object) -> None:
-        raise ValueError(f"{part.filename} declares a document type or entities, which office files never do")
+        raise BoundError(f"{part.filename} declares a document type or entities, which office files never do")
 
     def enter(name: str, attributes: dict[str, str]) -> None:
         sheet.enter(_local(name), attributes)
@@ -204,7 +208,7 @@ def _together(package: zipfile.ZipFile, part: zipfile.ZipInfo, sheet: _Sheet) ->
     try:
         _feed(parser, package, part)
     except expat.ExpatError as error:
-        raise ValueError(f"broken sheet {part.filename}: {error}") from error
+        raise BoundError(f"broken sheet {part.filename}: {error}") from error
     return mover.out.getvalue().encode()
 
 

@@ -98,15 +98,16 @@ class BoundedReader:
                 self._end()
                 return put_aside(raw, _over_time(self.options))
         try:
-            document, peak = process.connection.recv()
+            answer: tuple[Document | Quarantined | None, int] = process.connection.recv()
         except (EOFError, OSError):
             return self._crashed(raw)
+        document, peak = answer
         if document is None or peak > self.options.conversion_memory:
             self._end()
             return put_aside(raw, _over_memory(self.options))
         if peak > self.options.conversion_memory // 2:  # what it keeps would count against the next file
             self._end()
-        return document  # type: ignore[no-any-return]  what the process sends
+        return document
 
     def _asked(self, raw: RawDocument) -> _Process:
         """The process, at work on a file; a new one if the last one ended since."""

@@ -5,11 +5,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from sag_pipeline.bounded import BoundedReader
 from sag_pipeline.cache import AnswerCache, Spent
 from sag_pipeline.cached import CachedChat
 from sag_pipeline.costs import Estimate, estimate
-from sag_pipeline.steps.documents import parse_document
-from sag_pipeline.steps.sources import RawDocument, list_source
+from sag_pipeline.steps.sources import RawDocument, SourceOptions, list_source
 from sag_retrieval.models.open import open_chat
 from sag_retrieval.models.prices import Prices
 from sag_retrieval.models.protocols import Usage
@@ -55,11 +55,12 @@ def estimate_run(sources: Sequence[str] = (), prices: Prices | None = None) -> d
 
 
 def _documents(sources: Sequence[str]) -> Iterator[Document]:
-    for source in sources:
-        for found in list_source(source):
-            document = parse_document(found) if isinstance(found, RawDocument) else found
-            if isinstance(document, Document):
-                yield document
+    with BoundedReader(SourceOptions()) as reader:
+        for source in sources:
+            for found in list_source(source):
+                document = reader.read(found) if isinstance(found, RawDocument) else found
+                if isinstance(document, Document):
+                    yield document
 
 
 def _report(model: str, found: Estimate, prices: Prices | None) -> dict[str, Any]:

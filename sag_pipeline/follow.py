@@ -5,14 +5,14 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from sag_pipeline.steps.documents import parse_document
+from sag_pipeline.bounded import BoundedReader, refusal_of
 from sag_pipeline.steps.sources import RawDocument, SourceOptions, list_source
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.source_list import Source, SourceList, rename_documents, unit_of
 from sag_pipeline.store.store import Outcome, Pending, Step, Store
 from sag_pipeline.work import Progress, Tally, silent
 from sag_retrieval.errors import SettingsError, SourceError
-from sag_retrieval.records import Document, Quarantined
+from sag_retrieval.records import Quarantined
 
 _DOCUMENTS_A_COMMIT = 256
 
@@ -47,29 +47,43 @@ class _Found:
     """Of every source, by document."""
     places: list[tuple[str, int, str]]
     """Path, line and document of what was known of this one, in order."""
+    refused: dict[tuple[str, int], Entry]
+    """What the last run put aside, by path and line."""
     seen: set[str] = field(default_factory=set)
     aside: dict[str, Entry] = field(default_factory=dict)
     fresh: list[tuple[RawDocument, Pending]] = field(default_factory=list)
 
     @classmethod
-    def nothing(cls, source: Source, entries: list[Entry]) -> "_Found":
+    def nothing(cls, source: Source, entries: list[Entry], faults: list[Entry]) -> "_Found":
         """Before the look."""
         places = sorted((e.path, e.line, e.unit) for e in entries if e.source == source.name)
-        return cls(source, {entry.unit: entry for entry in entries}, places)
+        refused = {(entry.path, entry.line): entry for entry in faults}
+        return cls(source, {entry.unit: entry for entry in entries}, places, refused)
 
     def gone(self) -> list[str]:
         """Documents of this source that are no longer there."""
         return [unit for _, _, unit in self.places if unit not in self.seen]
 
-    def put_aside(self, put: Quarantined) -> None:
-        """Note a reason, and keep what was known where nothing could be seen."""
-        line = -1 if put.line is None else put.line
+    def put_aside(self, put: Quarantined, refusal: str = "") -> None:
+        """Note a reason, and keep what was known where nothing could be seen.
+
+        `refusal` marks what need not be read again as long as its bytes, the bounds and the code stay the same.
+        """
+        line = _line(put)
         kept = set(self._known_at(put)) if put.document_id is not None else set()
         self.seen |= kept
         reason = put.reason + ("; its last good version is kept" if kept else "")
         unit = unit_of(self.source.name, put.path, line)
         self.aside[unit] = Entry(
-            unit, "documents", "failed", self.source.name, path=put.path, line=line, reason=reason, kind="aside"
+            unit,
+            "documents",
+            "failed",
+            self.source.name,
+            refusal,
+            path=put.path,
+            line=line,
+            reason=reason,
+            kind="aside",
         )
 
     def _known_at(self, put: Quarantined) -> Iterator[str]:
@@ -105,16 +119,17 @@ def follow_source(
     tally, started, options = Tally(), time.perf_counter(), options or FollowOptions()
     source = one_source(store, given)
     known = store.ledger.entries("step = 'documents' AND kind = 'document'")
-    found = _Found.nothing(source, known)
+    found = _Found.nothing(source, known, _faults(store, source))
     _look(step, given, found, options)
     SourceList(store).put(source)
     _refuse_many_removed(found, options)
     tally.counts["skipped"] = len(found.seen) - len(found.fresh)
     done = 0
-    for batch in _chunks(found.fresh, _DOCUMENTS_A_COMMIT):
-        _commit(store, step, batch, found, tally)
-        done += len(batch)
-        progress("documents", done, len(found.fresh))
+    with BoundedReader(options.source) as reader:
+        for batch in _chunks(found.fresh, _DOCUMENTS_A_COMMIT):
+            _commit(store, step, batch, found, tally, reader)
+            done += len(batch)
+            progress("documents", done, len(found.fresh))
     gone = found.gone()
     store.remove(gone)
     _write_aside(store, source, found.aside)
@@ -166,7 +181,23 @@ def _look(step: Step, given: str, found: _Found, options: FollowOptions) -> None
         found.seen.add(raw.document_id)
         state = f"{step.fingerprint}|{raw.version}"
         if owner is None or owner.input_hash != state:
-            found.fresh.append((raw, Pending(raw.document_id, state, is_new=owner is None)))
+            pending = Pending(raw.document_id, state, is_new=owner is None)
+            old = found.refused.get((raw.path, _line(raw)))
+            if old is not None and old.input_hash == refusal_of(state, options.source):
+                _leave_aside(found, old, pending)
+            else:
+                found.fresh.append((raw, pending))
+
+
+def _leave_aside(found: _Found, old: Entry, pending: Pending) -> None:
+    """What was put aside is not read again: neither its bytes nor the bounds nor the code changed."""
+    found.aside[old.unit] = old
+    if pending.is_new:
+        found.seen.discard(pending.document_id)
+
+
+def _line(found: RawDocument | Quarantined) -> int:
+    return -1 if found.line is None else found.line
 
 
 def _refuse_many_removed(found: _Found, options: FollowOptions) -> None:
@@ -181,39 +212,43 @@ def _refuse_many_removed(found: _Found, options: FollowOptions) -> None:
     )
 
 
-def _commit(store: Store, step: Step, batch: list[tuple[RawDocument, Pending]], found: _Found, tally: Tally) -> None:
+def _commit(
+    store: Store,
+    step: Step,
+    batch: list[tuple[RawDocument, Pending]],
+    found: _Found,
+    tally: Tally,
+    reader: BoundedReader,
+) -> None:
     outcomes, places = [], {}
     for raw, pending in batch:
-        document = _parse(raw)
+        document = reader.read(raw)
         if isinstance(document, Quarantined):
             if pending.is_new:
                 found.seen.discard(raw.document_id)
-            found.put_aside(document)
+            refusal = "" if document.is_passing else refusal_of(pending.input_hash, reader.options)
+            found.put_aside(document, refusal)
             continue
         outcomes.append(Outcome(pending, (document,)))
-        line = -1 if raw.line is None else raw.line
-        places[raw.document_id] = Entry("", "", "", found.source.name, path=raw.path, line=line)
+        places[raw.document_id] = Entry("", "", "", found.source.name, path=raw.path, line=_line(raw))
         tally.counts["new" if pending.is_new else "changed"] += 1
         tally.counts["rows"] += 1
     store.commit(step, outcomes, places)
 
 
-def _parse(raw: RawDocument) -> Document | Quarantined:
-    try:
-        return parse_document(raw)
-    except Exception as error:  # noqa: BLE001  a parser may raise anything on a broken file
-        reason = f"could not be read: {type(error).__name__}: {error}"
-        return Quarantined(raw.source, raw.path, raw.line, "documents", reason, raw.document_id)
+def _faults(store: Store, source: Source) -> list[Entry]:
+    return store.ledger.entries("step = 'documents' AND kind = 'aside' AND source = ?", source.name)
 
 
 def _write_aside(store: Store, source: Source, aside: Mapping[str, Entry]) -> None:
-    old = {
-        entry.unit: entry
-        for entry in store.ledger.entries("step = 'documents' AND kind = 'aside' AND source = ?", source.name)
-    }
+    old = {entry.unit: entry for entry in _faults(store, source)}
     fresh = [entry for unit, entry in aside.items() if old.get(unit) != entry]
     mended = [Entry(unit, "documents", "removed", kind="aside") for unit in old if unit not in aside]
     store.ledger.commit(fresh + mended)
+
+
+def _faults(store: Store, source: str) -> list[Entry]:
+    return store.ledger.entries("step = 'documents' AND status = 'failed' AND source = ?", source)
 
 
 def _chunks(items: list[tuple[RawDocument, Pending]], size: int) -> Iterator[list[tuple[RawDocument, Pending]]]:

@@ -6,6 +6,7 @@ from hashlib import blake2b
 from sag_pipeline.steps.chunks import ChunkOptions
 from sag_pipeline.steps.headers import HeaderOptions
 from sag_pipeline.steps.sections import SectionOptions
+from sag_pipeline.steps.sources import SourceOptions
 from sag_pipeline.steps.summaries import SummaryOptions
 from sag_pipeline.store.store import Step
 
@@ -36,6 +37,7 @@ INPUTS: dict[str, tuple[str, ...]] = {
 class IngestOptions:
     """Options of every step of an ingest."""
 
+    source: SourceOptions = field(default_factory=SourceOptions)
     summary: SummaryOptions = field(default_factory=SummaryOptions)
     section: SectionOptions = field(default_factory=SectionOptions)
     chunk: ChunkOptions = field(default_factory=ChunkOptions)

@@ -14,6 +14,7 @@ from sag_pipeline.plan import IngestOptions, step_of
 from sag_pipeline.plots import table as markdown_table
 from sag_pipeline.steps.chunks import ChunkOptions
 from sag_pipeline.steps.headers import FULL_HEADER, NO_HEADER, HeaderOptions
+from sag_pipeline.steps.sources import SourceOptions
 from sag_pipeline.store.rows import to_table
 from sag_pipeline.store.store import Step, Store
 from sag_pipeline.watch import watcher
@@ -27,6 +28,7 @@ from sag_retrieval.release.reader import open_reader
 from sag_retrieval.settings import Settings, load_settings
 
 _EXAMPLES = 5
+_BOUNDS = SourceOptions()
 
 
 class Workshop(dg.ConfigurableResource):  # type: ignore[type-arg]
@@ -46,6 +48,10 @@ class Workshop(dg.ConfigurableResource):  # type: ignore[type-arg]
     max_calls: int | None = None
     max_tokens: int | None = None
     max_cost: float | None = None
+    max_bytes: int = _BOUNDS.max_bytes
+    unpacked_bytes: int = _BOUNDS.unpacked_bytes
+    conversion_seconds: int = _BOUNDS.conversion_seconds
+    conversion_memory: int = _BOUNDS.conversion_memory
     prices: str = ""
     """Money for a million tokens, `input/output`; without it costs are told in tokens alone."""
 
@@ -62,10 +68,12 @@ class Workshop(dg.ConfigurableResource):  # type: ignore[type-arg]
             yield store
 
     def options(self) -> IngestOptions:
-        """Sizes of chunks and parts of their headers, as the steps take them."""
+        """Bounds of reading, sizes of chunks and parts of their headers, as the steps take them."""
         headers = {"titles": HeaderOptions(), "full": FULL_HEADER, "none": NO_HEADER}
         chunk = ChunkOptions(zh_size=self.zh_size, en_size=self.en_size)
-        return IngestOptions(chunk=chunk, header=headers[self.header])
+        bounds = ("max_bytes", "unpacked_bytes", "conversion_seconds", "conversion_memory")
+        source = SourceOptions(**{name: getattr(self, name) for name in bounds})
+        return IngestOptions(source=source, chunk=chunk, header=headers[self.header])
 
     def chat_options(self) -> ChatOptions:
         """How the language model may be called: rates, and the budget of a run's step."""

@@ -163,6 +163,8 @@ class Quarantined:
     reason: str
     document_id: str | None = None
     attempts: int = 1
+    is_passing: bool = False
+    """Whether the same bytes may be read next time: the file was out of reach, not at fault."""
 
 
 @dataclass(frozen=True, slots=True)

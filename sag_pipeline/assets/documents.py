@@ -1,10 +1,12 @@
 """Asset `documents`: what the sources hold."""
 
+from dataclasses import replace
+
 import dagster as dg
 
 from sag_pipeline.follow import FollowOptions, ManyRemoved, follow_source, note_ingest, tell_fault
 from sag_pipeline.launch import refuse_source
-from sag_pipeline.plan import IngestOptions, step_of
+from sag_pipeline.plan import step_of
 from sag_pipeline.plots import table
 from sag_pipeline.resources import Workshop, now, progress_of, result_of
 from sag_pipeline.steps.sources import SourceOptions
@@ -21,10 +23,10 @@ class Sources(dg.Config):
     allow_removals: bool = False
     max_removed_share: float = 0.3
 
-    def options(self) -> FollowOptions:
-        """As following takes them."""
+    def options(self, bounds: SourceOptions) -> FollowOptions:
+        """As following takes them, with the bounds of the run on what is read."""
         return FollowOptions(
-            source=SourceOptions(follow_links_outside=self.follow_links_outside),
+            source=replace(bounds, follow_links_outside=self.follow_links_outside),
             allow_removals=self.allow_removals,
             max_removed_share=self.max_removed_share,
         )
@@ -33,7 +35,8 @@ class Sources(dg.Config):
 @dg.asset(group_name="read", kinds={"parquet"}, owners=["team:sag"])
 def documents(context: dg.AssetExecutionContext, config: Sources, workshop: Workshop) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a document: new and changed ones are read, vanished ones removed, broken ones put aside with a reason."""
-    settings, options, step = workshop.settings(), config.options(), step_of("documents", IngestOptions())
+    settings, ingest = workshop.settings(), workshop.options()
+    options, step = config.options(ingest.source), step_of("documents", ingest)
     sources = config.sources or [settings.source]
     for source in sources:
         refuse_source(source, settings)

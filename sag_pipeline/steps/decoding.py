@@ -3,6 +3,7 @@
 import codecs
 import re
 import unicodedata
+from functools import cache
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -20,6 +21,11 @@ _FEW_CONTROLS = 0.05
 _BREAKS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_MOST_MARKS = 30
+"""Combining marks on one character, the bound of Unicode's Stream-Safe Text Format; no script needs as many."""
+_JOINER = "\u034f"
+_MARKS_FROM, _MARKS_TO = 0x300, 0x20000
+"""Code points between which all combining marks lie."""
 
 
 def decode(payload: bytes) -> str:
@@ -41,9 +47,28 @@ def decode(payload: bytes) -> str:
 
 
 def clean(text: str) -> str:
-    """The text as documents keep it: line feeds for every line break, no control characters, composed (NFC)."""
-    text = _CONTROLS.sub("", _BREAKS.sub("\n", text))
-    return unicodedata.normalize("NFC", _SURROGATES.sub("\ufffd", text))
+    """The text as documents keep it: line feeds for every line break, no control characters, composed (NFC).
+
+    Composing sorts the marks of a character, in time that grows with their square; so a run of more than 30 is divided
+    by U+034F, as Unicode's Stream-Safe Text Format has it (UAX #15). Linear in the text.
+    """
+    text = _SURROGATES.sub("\ufffd", _CONTROLS.sub("", _BREAKS.sub("\n", text)))
+    if text.isascii():
+        return text
+    return _divide_marks(unicodedata.normalize("NFC", _divide_marks(text)))
+
+
+def _divide_marks(text: str) -> str:
+    if not any(map(unicodedata.combining, text[::_MOST_MARKS])):  # a longer run would be met
+        return text
+    return _many_marks().sub(r"\g<0>" + _JOINER, text)
+
+
+@cache
+def _many_marks() -> re.Pattern[str]:
+    """As many marks as one character may have, with another one behind them."""
+    marks = "".join(c for c in map(chr, range(_MARKS_FROM, _MARKS_TO)) if unicodedata.combining(c))
+    return re.compile(f"[{marks}]{{{_MOST_MARKS}}}(?=[{marks}])")
 
 
 def _decoded(payload: bytes) -> str:

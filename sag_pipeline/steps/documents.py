@@ -9,7 +9,7 @@ from typing import Any
 from sag_pipeline.steps.conversion import CONVERTED, convert
 from sag_pipeline.steps.decoding import clean, decode
 from sag_pipeline.steps.json_items import parse_json
-from sag_pipeline.steps.sources import STEP, RawDocument
+from sag_pipeline.steps.sources import STEP, RawDocument, SourceOptions
 from sag_retrieval.layout import Kind, Line, bare_heading, logical_lines
 from sag_retrieval.records import Document, Quarantined
 from sag_retrieval.text import language_of
@@ -24,26 +24,35 @@ class FieldError(ValueError):
     """A field of a given document is missing, empty or of the wrong type."""
 
 
-def parse_document(raw: RawDocument) -> Document | Quarantined:
-    """The document, or why it is put aside. Never raises for what a file holds.
+def parse_document(raw: RawDocument, options: SourceOptions | None = None) -> Document | Quarantined:
+    """The document, or why it is put aside.
+
+    What a converter makes of a hostile file has no bound here: `BoundedReader` sets those of time and memory.
 
     The title is the given one, else the first heading, else the file's stem. Text has line feeds for breaks, no control
     characters, composed characters; offsets count from there. `version` is the hash of all that steps read, so two
     spellings of one JSON line are one version.
+
+    Raises:
+        MemoryError: If the file needs more memory than this process may have.
 
     Source:
         docs/algorithm.md §extraction.1.
 
     """
     try:
-        return _parse(raw)
+        return _parse(raw, options or SourceOptions())
     except OSError as error:
-        reason = f"disappeared or cannot be read: {error.strerror or error}"
+        return put_aside(raw, f"disappeared or cannot be read: {error.strerror or error}", is_passing=True)
     except RecursionError:
-        reason = "not read: nested too deeply"
-    except (ValueError, MemoryError) as error:
-        reason = str(error) or type(error).__name__
-    return Quarantined(raw.source, raw.path, raw.line, STEP, reason, raw.document_id)
+        return put_aside(raw, "not read: nested too deeply")
+    except ValueError as error:
+        return put_aside(raw, str(error) or type(error).__name__)
+
+
+def put_aside(raw: RawDocument, reason: str, *, is_passing: bool = False) -> Quarantined:
+    """A found document as put aside."""
+    return Quarantined(raw.source, raw.path, raw.line, STEP, reason, raw.document_id, is_passing=is_passing)
 
 
 def document_version(document: Document) -> str:
@@ -52,7 +61,7 @@ def document_version(document: Document) -> str:
     return blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
 
 
-def _parse(raw: RawDocument) -> Document:
+def _parse(raw: RawDocument, options: SourceOptions) -> Document:
     payload = raw.read()
     suffix = Path(raw.file).suffix.lower()
     fields: Mapping[str, Any]
@@ -64,7 +73,7 @@ def _parse(raw: RawDocument) -> Document:
         value = parse_json(text)
         fields = value if isinstance(value, dict) and "text" in value else {"text": text}
     elif suffix in CONVERTED:
-        title, text = convert(suffix, payload)
+        title, text = convert(suffix, payload, options)
         fields = {"title": title, "text": text}
     else:
         fields = {"text": decode(payload)}

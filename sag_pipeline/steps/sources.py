@@ -14,6 +14,8 @@ from sag_retrieval.records import Quarantined
 
 SUFFIXES = frozenset({".md", ".txt", ".html", ".htm", ".pdf", ".docx", ".pptx", ".xlsx", ".csv", ".json", ".jsonl"})
 STEP = "documents"
+LEAST_MEMORY = 512 << 20
+"""Bytes: the converters take a third of them before they read anything."""
 _BLOCK = 1 << 20
 _BEFORE_JSON = b" \t\n\r\x00\xef\xbb\xbf\xff\xfe"
 """Bytes that may stand before a list: white space, also of UTF-16, and byte-order marks."""
@@ -24,14 +26,23 @@ class SourceOptions:
     """Bounds on what is read."""
 
     max_bytes: int = 50_000_000
-    """A larger file, or line of a JSONL file, is put aside."""
+    """A larger file, line of a JSONL file, or text of a converted file, is put aside."""
     follow_links_outside: bool = False
     """Whether links that lead out of the source are read; otherwise they are put aside."""
+    unpacked_bytes: int = 500_000_000
+    """An office file that holds more, unpacked, is put aside."""
+    conversion_seconds: int = 60
+    """Processor time of converting one file."""
+    conversion_memory: int = 2 << 30
+    """Resident bytes of the process that converts."""
 
     def __post_init__(self) -> None:
         """Refuse a bound that nothing meets."""
-        if self.max_bytes < 1:
-            raise SettingsError(f"max_bytes={self.max_bytes} must be at least 1")
+        for name in ("max_bytes", "unpacked_bytes", "conversion_seconds"):
+            if getattr(self, name) < 1:
+                raise SettingsError(f"{name}={getattr(self, name)} must be at least 1")
+        if self.conversion_memory < LEAST_MEMORY:
+            raise SettingsError(f"conversion_memory={self.conversion_memory} must be at least {LEAST_MEMORY} bytes")
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,15 +130,15 @@ def test_a_mended_document_leaves_the_faults(home, inbox):
 def test_a_document_that_vanishes_while_it_is_read_is_put_aside(home, inbox, monkeypatch):
     gone = inbox / "gone.md"
     gone.write_text("Here for a moment.", encoding="utf-8")
-    from sag_pipeline import follow
+    from sag_pipeline import bounded
 
-    parse = follow.parse_document
+    parse = bounded.parse_document
 
-    def vanish_first(raw):
+    def vanish_first(raw, options):
         gone.unlink(missing_ok=True)
-        return parse(raw)
+        return parse(raw, options)
 
-    monkeypatch.setattr(follow, "parse_document", vanish_first)
+    monkeypatch.setattr(bounded, "parse_document", vanish_first)
 
     run_ingest(["inbox"])
 

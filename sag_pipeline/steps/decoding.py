@@ -2,7 +2,8 @@
 
 import codecs
 import re
-import unicodedata
+
+from sag_retrieval.text import normal_form
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -43,7 +44,7 @@ def decode(payload: bytes) -> str:
 def clean(text: str) -> str:
     """The text as documents keep it: line feeds for every line break, no control characters, composed (NFC)."""
     text = _CONTROLS.sub("", _BREAKS.sub("\n", text))
-    return unicodedata.normalize("NFC", _SURROGATES.sub("\ufffd", text))
+    return normal_form("NFC", _SURROGATES.sub("\ufffd", text))
 
 
 def _decoded(payload: bytes) -> str:

@@ -14,6 +14,17 @@ SagError
 """
 
 
+import reprlib
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it: short, and without a fault of its own for numbers too long or lists too deep."""
+    try:
+        return reprlib.repr(value)
+    except (ValueError, RecursionError):
+        return f"a {type(value).__name__}"
+
+
 class SagError(Exception):
     """Base of every error raised on purpose; the message names the value, the bound and the next command."""
 

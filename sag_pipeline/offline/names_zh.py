@@ -49,7 +49,7 @@ _ANY_SURNAME = f"(?:{_either(lists.DOUBLE_SURNAMES)}|[{''.join(sorted(lists.SURN
 _MASKED = re.compile(rf"(?P<name>{_ANY_SURNAME}某某?)")
 _TITLED = re.compile(rf"(?P<name>{_ANY_SURNAME}(?:医生|律师|法官|教授|老师|先生|女士|警官|主任|工程师|博士|经理|院长))")
 _BESIDE = re.compile(rf"(?<=[a-z])\s?[（(]?(?P<name>{_SURNAME}{_GIVEN})(?=[）)]|\s*[|,，、;；：:\n]|\s*$)")
-_BEFORE_LATIN = re.compile(rf"(?<![{_HAN}])(?P<name>{_SURNAME}{_GIVEN})(?=\s?[（(][A-Z][a-z]+[\sa-zA-Z'’-]*[）)])")
+_BEFORE_LATIN = re.compile(rf"(?<![{_HAN}])(?P<name>{_SURNAME}{_GIVEN})(?=\s?[（(][A-Z][a-z][\sa-zA-Z'’-]*+[）)])")
 _FOREIGN = re.compile(rf"(?P<name>[{_HAN}]{{1,6}}(?:[·・][{_HAN}]{{1,8}}?){{1,3}})(?=[^{_HAN}·・]|{_AFTER_ANY}|$)")
 
 _FUNCTION = "".join(sorted(set(lists.FUNCTION_CHARACTERS)))

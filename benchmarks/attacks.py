@@ -121,6 +121,29 @@ SEEDS = (
 )
 """What is repeated; more is made of each pattern's own parts."""
 
+CORE = (
+    *' \n"*_|-#.a一(<[{。“（\u0301',
+    "<!--",
+    "<think>",
+    "[](",
+    "[1,",
+    "|-",
+    "e\u0301\u0327",
+    "A.B",
+    "1,234",
+    "Ann Lee said. ",
+    "# a\n\nb.\n\n",
+    "公司",
+    "张三·李四",
+    "王明说",
+    "2019年3月",
+    "March 5, 2019. ",
+    "William the ",
+    "University of ",
+    "并且",
+)
+"""The seeds of the quick form."""
+
 
 @dataclass(frozen=True)
 class Found:
@@ -327,7 +350,7 @@ def _members(items: Any) -> list[str]:
     """A character of each part of a class, at most eight."""
     if items[0][0] is parsed_as.NEGATE:
         barred = re.compile("[" + "".join(map(_written, items[1:])) + "]")
-        return [c for c in "a1 一.\"(\n" if not barred.match(c)][:3] or ["\x01"]
+        return [c for c in 'a1 一."(\n' if not barred.match(c)][:3] or ["\x01"]
     found: list[str] = []
     for op, argument in items:
         if op is parsed_as.LITERAL:
@@ -355,14 +378,19 @@ def text_of(attack: tuple[str, str, str], size: int) -> str:
 
 
 def plain_attacks() -> list[tuple[str, str, str]]:
-    """Each seed repeated, alone and behind or before something else."""
-    return [("", seed, tail) for seed in SEEDS for tail in ("", "a")] + [("a ", seed, "。") for seed in SEEDS]
+    """Each seed repeated, alone and with something behind it."""
+    return [("", seed, tail) for seed in (*SEEDS, *CORE) for tail in ("", "a")]
+
+
+def quick_attacks() -> list[tuple[str, str, str]]:
+    """The seeds of the quick form, repeated."""
+    return [("", seed, "") for seed in CORE]
 
 
 SHORT, LONG = 0.005, 2.5
 """A time is compared from so many seconds on; doubling the text may multiply it by so much."""
 _CHECKS = 3
-_FIRST, _STEP = 64, 4
+_FIRST, _STEP = 64, 8
 _ENORMOUS = 1 << 22
 _ENDLESS = 2.0
 
@@ -411,9 +439,7 @@ def growth(
     return best
 
 
-def _telling_size(
-    run: Callable[[str], object], attack: tuple[str, str, str], largest: int, quick: float
-) -> int | None:
+def _telling_size(run: Callable[[str], object], attack: tuple[str, str, str], largest: int, quick: float) -> int | None:
     """The size from which the time can be told; None where even the largest text is read at once."""
     size = _FIRST
     while size <= largest:
@@ -423,18 +449,17 @@ def _telling_size(
     return None
 
 
-def worst(
-    run: Callable[[str], object], attacks: Iterable[tuple[str, str, str]], *, largest: int
-) -> tuple[Growth, tuple[str, str, str]]:
-    """The attack that grows most."""
-    tried = [(growth(run, attack, largest=largest), attack) for attack in attacks]
-    return max(tried, key=lambda pair: (pair[0].ratio, pair[0].seconds))
+def grown(
+    run: Callable[[str], object], attacks: Iterable[tuple[str, str, str]], *, largest: int, quick: float = SHORT / 2
+) -> list[tuple[Growth, tuple[str, str, str]]]:
+    """Attacks under which a doubled text takes more than `LONG` times as long, the worst first."""
+    tried = [(growth(run, attack, largest=largest, quick=quick), attack) for attack in attacks]
+    return sorted((pair for pair in tried if pair[0].ratio > LONG), key=lambda pair: -pair[0].ratio)
 
 
-def as_bytes_if(pattern: re.Pattern[Any], use: str) -> Callable[[str], object]:
+def used(pattern: re.Pattern[Any], use: str) -> Callable[[str], object]:
     """The use of a pattern on a text, which is encoded for a pattern of bytes."""
     run = USES[use]
     if isinstance(pattern.pattern, bytes):
         return lambda text: run(pattern, text.encode("utf-8", "surrogatepass"))
     return lambda text: run(pattern, text)
-

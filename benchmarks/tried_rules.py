@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from benchmarks.attacks import modules
 from pydantic import BaseModel
 
+from benchmarks.attacks import modules
 from sag_pipeline.importers.event_records import event_documents
 from sag_pipeline.importers.graphrag import spelling_in
 from sag_pipeline.importers.openie import openie_documents
@@ -51,7 +51,9 @@ from sag_retrieval.search.result import Hit
 
 Rule = Callable[[str], object]
 _TEXTS = frozenset("text question query line content name title value word sql relation written".split())
-_NO_RULES = frozenset({"sag_retrieval.models.open", "sag_retrieval.search.methods", "sag_retrieval.release.filters.parse"})
+_NO_RULES = frozenset(
+    {"sag_retrieval.models.open", "sag_retrieval.search.methods", "sag_retrieval.release.filters.parse"}
+)
 """Modules whose names stand for a model or a method; SQL is refused over 4,000 characters."""
 
 
@@ -145,7 +147,10 @@ def _triples(text: str) -> object:
 
 def _given(text: str) -> object:
     parts = _parts(text)
-    raw = [{"content": part, "keys": [{"type": "topic", "value": part}], "triples": [[part, "is", "a b"]]} for part in parts]
+    raw = [
+        {"content": part, "keys": [{"type": "topic", "value": part}], "triples": [[part, "is", "a b"]]}
+        for part in parts
+    ]
     own = document("\n\n".join(parts), json.dumps(raw))
     return given_events(own, split_chunks(own, offline_sections(own)))
 
@@ -176,14 +181,22 @@ def _chunk(text: str) -> Any:
 
 def _openie(text: str) -> object:
     parts = _parts(text)
-    rows = [{"id": "a", "text": "\n\n".join(parts), "entities": parts, "triples": [[part, "is", part] for part in parts]}]
+    rows = [
+        {"id": "a", "text": "\n\n".join(parts), "entities": parts, "triples": [[part, "is", part] for part in parts]}
+    ]
     return [one.line() for one in openie_documents(rows)]
 
 
 def _event_records(text: str) -> object:
     parts = _parts(text)
     events = [{"Event": part, "Entity": [part]} for part in parts]
-    rows = [{"text": text, "events": events, "entity_relations": [{"Head": p, "Relation": "is", "Tail": "x"} for p in parts]}]
+    rows = [
+        {
+            "text": text,
+            "events": events,
+            "entity_relations": [{"Head": p, "Relation": "is", "Tail": "x"} for p in parts],
+        }
+    ]
     return [one.line() for one in event_documents(rows)]
 
 
@@ -194,7 +207,9 @@ def _graph(text: str) -> dict[str, Any]:
 
 def _spelt(text: str) -> dict[str, Any]:
     """One entity in many spellings."""
-    names = ["".join(c.upper() if n >> i & 1 else c for i, c in enumerate("abcdefghijklmno")) for n in range(len(text) // 24)]
+    names = [
+        "".join(c.upper() if n >> i & 1 else c for i, c in enumerate("abcdefghijklmno")) for n in range(len(text) // 24)
+    ]
     return {"doc_id": "d", "triples": [{"head": name, "relation": "is", "tail": "x"} for name in names]}
 
 
@@ -261,7 +276,9 @@ _COMPOSED: dict[str, Rule] = {
     "a key counted": lambda text: count_in_text(make_key("entity", text[:100] or "a") or make_key("entity", "a"), text),  # type: ignore[arg-type]
     "keys of a reply": _keys_of_model,
     "events of a reply": _events_of_model,
-    "triples of a reply": lambda text: read_triples(_event(text), (), [[part, part[::-1], "x"] for part in _parts(text)]),
+    "triples of a reply": lambda text: read_triples(
+        _event(text), (), [[part, part[::-1], "x"] for part in _parts(text)]
+    ),
     "a bare name": lambda text: [bare_name(text, kind) for kind in ("topic", "organisation", "place")],
     "two names": lambda text: may_be_same(text, text + "a"),
     "a spelling": lambda text: spelling_in(text[-100:], text),

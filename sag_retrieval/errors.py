@@ -7,12 +7,12 @@ SagError
 │   └── SchemaMismatch a table does not have the columns it promises
 ├── FilterError        a `where` or `sql` restriction was refused
 ├── QueryError         a query is empty or asks for what the release does not hold
+│   └── RecordError    a `RAGData` record has not the form that a stage reads
 └── ModelError         a language or embedding model gave no usable answer
     ├── ModelDown      the server cannot be reached; stop and resume later
     ├── AnswerError    the answer does not have the shape that was asked for
     └── BudgetSpent    the budget of calls, tokens or money is used up
 """
-
 
 import reprlib
 
@@ -59,6 +59,10 @@ class FilterError(SagError, ValueError):
 
 class QueryError(SagError, ValueError):
     """A query is empty or asks for what the release does not hold."""
+
+
+class RecordError(QueryError, TypeError):
+    """A `RAGData` record has not the form that a stage reads."""
 
 
 class ModelError(SagError):

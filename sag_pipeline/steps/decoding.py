@@ -44,7 +44,12 @@ def decode(payload: bytes) -> str:
 def clean(text: str) -> str:
     """The text as documents keep it: line feeds for every line break, no control characters, composed (NFC)."""
     text = _CONTROLS.sub("", _BREAKS.sub("\n", text))
-    return normal_form("NFC", _SURROGATES.sub("\ufffd", text))
+    return normal_form("NFC", without_surrogates(text))
+
+
+def without_surrogates(text: str) -> str:
+    """The text with U+FFFD for what no file can hold."""
+    return _SURROGATES.sub("\ufffd", text)
 
 
 def _decoded(payload: bytes) -> str:

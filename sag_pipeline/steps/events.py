@@ -105,5 +105,11 @@ def _extraction(
 
 def _keys(document: Document, raws: Sequence[Mapping[str, Any]]) -> Iterator[Key]:
     made = [title_key(document)]
-    made += [make_key(str(raw.get("type") or _UNTYPED), raw["value"], raw.get("unit")) for raw in raws]
+    made += [
+        make_key(
+            str(raw.get("type") or _UNTYPED), raw["value"], unit if isinstance(unit := raw.get("unit"), str) else None
+        )
+        for raw in raws
+        if isinstance(raw, Mapping) and isinstance(raw.get("value"), str | int | float)
+    ]
     yield from {key.key_id: key for key in made if key}.values()

@@ -120,9 +120,7 @@ class _Merged:
     def _entity(self, triple: Mapping[str, Any], end: str, properties: Mapping[str, Any]) -> dict[str, Any]:
         name, key_type = str(triple[end]), triple.get(f"{end}_type") or UNKNOWN
         identity = _identity(key_type, name)
-        entity = self.entities.setdefault(
-            identity, {"id": identity, "name": name, "type": key_type, "properties": {}}
-        )
+        entity = self.entities.setdefault(identity, {"id": identity, "name": name, "type": key_type, "properties": {}})
         entity["properties"] = {**properties.get(identity, {}), **entity["properties"]}
         if name != entity["name"]:
             self.aliases.setdefault(identity, {})[name] = None

@@ -59,6 +59,3 @@ def first_places(names: Iterable[str], text: str) -> dict[str, int]:
     for place, name in Places(names, longest=len(text)).within(text, most=_COMPARED * len(text)):
         found.setdefault(name, place)
     return found
-
-
-

@@ -13,6 +13,7 @@ from sag_retrieval.models.prices import Prices
 
 _SECONDS = re.compile(r"\d+(\.\d+)?")
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatOptions:
     """How a model is called. None: no bound.

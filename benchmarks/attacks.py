@@ -9,12 +9,14 @@ import time
 import types
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from re import _constants as parsed_as  # type: ignore[attr-defined]  the only way to a pattern's parts
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
+Parts = Any
+"""What the parser of expressions makes: it has no types of its own."""
 PACKAGES = ("sag_retrieval", "sag_pipeline")
 USES: dict[str, Callable[[re.Pattern[Any], Any], object]] = {
     "match": lambda pattern, text: pattern.match(text),
@@ -229,15 +231,14 @@ def _patterns_in(value: object) -> Iterator[re.Pattern[Any]]:
             yield from _patterns_in(item)
 
 
-def attacks_on(pattern: re.Pattern[Any]) -> list[tuple[str, str, str]]:
+@cache
+def attacks_on(pattern: re.Pattern[Any], most: int = 150) -> list[tuple[str, str, str]]:
     """Texts made of a pattern's own parts: (head, repeated, tail)."""
     source = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
     tree = parser.parse(source, pattern.flags & ~re.DEBUG)
     pumps = dict.fromkeys(sample for sample in _parts(tree) if 0 < len(sample) <= 40)
     whole = _sample(tree)
     made: dict[tuple[str, str, str], None] = {}
-    for pump in list(pumps)[:120]:
-        made[("", pump, "\x00")] = None
     for head, pump in _repeats(tree, ""):
         for item in pump:
             made[(head, item, "\x00")] = None
@@ -245,35 +246,22 @@ def attacks_on(pattern: re.Pattern[Any]) -> list[tuple[str, str, str]]:
                 made[("", head + item, "\x00")] = None
     if whole and len(whole) <= 200:
         made[("", whole, "")] = None
-    return list(made)
+    for pump in pumps:
+        made[("", pump, "\x00")] = None
+    return list(made)[:most]
 
 
-def _repeats(tree: Any, head: str) -> Iterator[tuple[str, list[str]]]:
+def _repeats(tree: Parts, head: str) -> Iterator[tuple[str, list[str]]]:
     """Every repetition, with what leads to it and what it repeats."""
     for op, argument in tree:
-        if op in (parsed_as.MAX_REPEAT, parsed_as.MIN_REPEAT, parsed_as.POSSESSIVE_REPEAT):
-            least, most, body = argument
-            if most > 8:
-                yield head, list(dict.fromkeys(filter(None, _variants(body))))
+        if op in _REPEATS and argument[1] > _FEW:
+            yield head, list(dict.fromkeys(filter(None, _variants(argument[2]))))
+        for body in _bodies(op, argument):
             yield from _repeats(body, head)
-            head += _sample(body) * max(least, 0)
-        elif op is parsed_as.SUBPATTERN:
-            yield from _repeats(argument[-1], head)
-            head += _sample(argument[-1])
-        elif op is parsed_as.BRANCH:
-            for branch in argument[1]:
-                yield from _repeats(branch, head)
-            head += _sample(argument[1][0])
-        elif op is parsed_as.ATOMIC_GROUP:
-            yield from _repeats(argument, head)
-            head += _sample(argument)
-        elif op in (parsed_as.ASSERT, parsed_as.ASSERT_NOT):
-            yield from _repeats(argument[1], head)
-        else:
-            head += _one(op, argument)
+        head += _one(op, argument) or _deep(op, argument)
 
 
-def _parts(tree: Any) -> Iterator[str]:
+def _parts(tree: Parts) -> Iterator[str]:
     """A text that each run of neighbouring parts matches, at every depth."""
     items = list(tree)
     samples = [_one(op, argument) or _deep(op, argument) for op, argument in items]
@@ -286,8 +274,8 @@ def _parts(tree: Any) -> Iterator[str]:
             yield from _variants(body)
 
 
-def _bodies(op: Any, argument: Any) -> list[Any]:
-    if op in (parsed_as.MAX_REPEAT, parsed_as.MIN_REPEAT, parsed_as.POSSESSIVE_REPEAT):
+def _bodies(op: object, argument: Parts) -> list[Any]:
+    if op in _REPEATS:
         return [argument[2]]
     if op is parsed_as.SUBPATTERN:
         return [argument[-1]]
@@ -298,7 +286,7 @@ def _bodies(op: Any, argument: Any) -> list[Any]:
     return [argument] if op is parsed_as.ATOMIC_GROUP else []
 
 
-def _variants(body: Any) -> list[str]:
+def _variants(body: Parts) -> list[str]:
     """Several texts for one body: another character of a class, another branch."""
     items = list(body)
     if len(items) == 1:
@@ -312,12 +300,12 @@ def _variants(body: Any) -> list[str]:
     return [_sample(body)]
 
 
-def _sample(tree: Any) -> str:
+def _sample(tree: Parts) -> str:
     return "".join(_one(op, argument) or _deep(op, argument) for op, argument in tree)
 
 
-def _deep(op: Any, argument: Any) -> str:
-    if op in (parsed_as.MAX_REPEAT, parsed_as.MIN_REPEAT, parsed_as.POSSESSIVE_REPEAT):
+def _deep(op: object, argument: Parts) -> str:
+    if op in _REPEATS:
         return _sample(argument[2]) * max(1, min(argument[0], 30))
     if op is parsed_as.SUBPATTERN:
         return _sample(argument[-1])
@@ -326,6 +314,8 @@ def _deep(op: Any, argument: Any) -> str:
     return _sample(argument[1][0]) if op is parsed_as.BRANCH else ""
 
 
+_REPEATS = (parsed_as.MAX_REPEAT, parsed_as.MIN_REPEAT, parsed_as.POSSESSIVE_REPEAT)
+_FEW = 8
 _OF_CATEGORY = {
     parsed_as.CATEGORY_DIGIT: "1",
     parsed_as.CATEGORY_SPACE: " ",
@@ -336,7 +326,7 @@ _OF_CATEGORY = {
 }
 
 
-def _one(op: Any, argument: Any) -> str:
+def _one(op: object, argument: Parts) -> str:
     if op is parsed_as.LITERAL:
         return chr(argument)
     if op is parsed_as.NOT_LITERAL:
@@ -346,7 +336,7 @@ def _one(op: Any, argument: Any) -> str:
     return _members(argument)[0] if op is parsed_as.IN else ""
 
 
-def _members(items: Any) -> list[str]:
+def _members(items: Parts) -> list[str]:
     """A character of each part of a class, at most eight."""
     if items[0][0] is parsed_as.NEGATE:
         barred = re.compile("[" + "".join(map(_written, items[1:])) + "]")
@@ -362,7 +352,7 @@ def _members(items: Any) -> list[str]:
     return list(dict.fromkeys([*found[:6], *found[-2:]]))
 
 
-def _written(item: Any) -> str:
+def _written(item: Parts) -> str:
     op, argument = item
     if op is parsed_as.LITERAL:
         return re.escape(chr(argument))

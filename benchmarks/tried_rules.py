@@ -44,7 +44,7 @@ from sag_retrieval.query.parts import join_parts
 from sag_retrieval.query.plan import check_plan, fill, rename_marks
 from sag_retrieval.query.split import split_question
 from sag_retrieval.rag.sumy_sentences import important_sentences
-from sag_retrieval.records import Document, Event
+from sag_retrieval.records import Chunk, Document, Event
 from sag_retrieval.release.filters.where import compile_where
 from sag_retrieval.reports.citations import cut
 from sag_retrieval.search.result import Hit
@@ -174,7 +174,7 @@ def _event(content: str) -> Event:
     return Event("e", "d", "c", 0, content, "A title")
 
 
-def _chunk(text: str) -> Any:
+def _chunk(text: str) -> Chunk:
     own = document(text)
     return split_chunks(own, offline_sections(own))[0]
 
@@ -239,7 +239,7 @@ def _keys_of_model(text: str) -> object:
 
 
 def _events_of_model(text: str) -> object:
-    answer = ExtractedEvents(passages=[EventsOfPassage(passage=1, events=_parts(text[:4_000]) + [text])])
+    answer = ExtractedEvents(passages=[EventsOfPassage(passage=1, events=[*_parts(text[:4_000]), text])])
     return events_from_reply(document(text), _chunk("A b. " + text), answer)
 
 

@@ -19,7 +19,7 @@ _PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "
 _NOT_IN_NAMES = re.compile(r"[^\w%°$€£¥+#&]|_", re.UNICODE)
 _SPACE_BESIDE_CJK = re.compile(rf"(?<=[{_CJK}]) | (?=[{_CJK}])")
 _MOST_MARKS = 30
-"""Combining marks that are put in order together, as in Unicode's stream-safe form: sorting takes the square of them."""
+"""Combining marks that are put in order together, as in Unicode's stream-safe form: sorting takes the square."""
 _MANY_MARKS = re.compile(rf"[^\w\s]{{{_MOST_MARKS + 1},}}")
 
 STOP_WORDS = frozenset(

@@ -183,8 +183,9 @@ def _unlinked(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     first = _TOKEN.search(text, start, end)
     for link in _LINK.finditer(text, start, end):
         last, place = _last_word(text, start, link.start())
-        is_long = first is not None and first.start() < place
-        if is_long and last.lower() not in lists.BEFORE_OF and first[0].lower() not in lists.ORGANISATION_OF:
+        if first is None or first.start() == place:
+            continue
+        if last.lower() not in lists.BEFORE_OF and first[0].lower() not in lists.ORGANISATION_OF:
             yield start, link.start()
             start = link.end()
             first = _TOKEN.search(text, start, end)

@@ -18,7 +18,7 @@ from sag_retrieval.release.allowed import Allowed
 from sag_retrieval.release.filters.allowed_sql import IDS
 from sag_retrieval.release.filters.parse import check_sql, checked_text
 from sag_retrieval.release.filters.restrict import Named, Pairs, Places, restrict
-from sag_retrieval.release.filters.where import Where, compile_where
+from sag_retrieval.release.filters.where import EVERYTHING, compile_where
 from sag_retrieval.release.mapped import Rows
 
 _KEPT: Final = 64
@@ -72,7 +72,7 @@ class Door:
             if asked in self._kept:
                 self._kept.move_to_end(asked)
                 return self._kept[asked]
-        named = [*self._named_by_sql(sql), *self._named_by_where(condition)]
+        named = [*self._named_by_sql(sql), *self._named_by_where(where)]
         if not named:
             return None
         left = restrict(self.places, named)
@@ -117,8 +117,9 @@ class Door:
         found = self._fetch(f'SELECT t."row" AS r FROM {table} AS t WHERE t.{kind} IN ({named})', ())  # noqa: S608
         yield Named(table, found["r"])
 
-    def _named_by_where(self, condition: Where) -> Iterator[Named]:
-        if not condition.is_any:
+    def _named_by_where(self, where: Mapping[str, object] | None) -> Iterator[Named]:
+        condition = compile_where({} if where is None else where, self._options.scope)
+        if condition.sql == EVERYTHING:
             return
         events = "events AS e JOIN documents AS d ON d.document_id = e.document_id"
         table, source = ("e", events) if condition.needs_event else ("d", "documents AS d")

@@ -36,6 +36,8 @@ _KEY_VALUES: Final[dict[Kind, str]] = {
     "flag": "k.value_bool",
 }
 MOST_FIELDS: Final = 100
+EVERYTHING: Final = "TRUE"
+"""The condition of a `where` that asks nothing."""
 _MOST_VALUES: Final = 50_000
 _LONGEST: Final = 10_000
 _BIGGEST: Final = 2.0**63
@@ -55,8 +57,6 @@ class Where:
     sql: str
     parameters: tuple[Value, ...]
     needs_event: bool
-    is_any: bool = True
-    """Whether anything is asked at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def compile_where(where: Mapping[str, object], scope: Sequence[str] = ()) -> Whe
         needs_event |= field.needs_event
         if len(parameters) > _MOST_VALUES:
             raise FilterError(f"where has more than {_MOST_VALUES:,} values in all; make its lists shorter")
-    return Where(" AND ".join(parts) or "TRUE", tuple(parameters), needs_event, is_any=bool(parts))
+    return Where(" AND ".join(parts) or EVERYTHING, tuple(parameters), needs_event)
 
 
 def _field_and_operator(name: str, scope: Sequence[str]) -> tuple[_Field, str]:

@@ -179,8 +179,13 @@ def patterns() -> list[Found]:
                 uses = used.get(name) or set(USES)
                 before = found[id(pattern)].uses if id(pattern) in found else ()
                 label = f"{module.__name__}.{name}" + (f"[{at}]" if not isinstance(value, re.Pattern) else "")
-                found[id(pattern)] = Found(label, pattern, tuple(sorted({*before, *uses})))
+                found[id(pattern)] = Found(label, pattern, _telling_uses({*before, *uses}))
     return list(found.values())
+
+
+def _telling_uses(uses: set[str]) -> tuple[str, ...]:
+    """The uses that need trying: who looks for every place also looks for the first, and begins at the start."""
+    return tuple(sorted(uses - ({"search", "match"} if "finditer" in uses else set())))
 
 
 def methods_called(module: types.ModuleType) -> dict[str, set[str]]:
@@ -380,7 +385,7 @@ def quick_attacks() -> list[tuple[str, str, str]]:
 SHORT, LONG = 0.005, 2.5
 """A time is compared from so many seconds on; doubling the text may multiply it by so much."""
 _CHECKS = 3
-_FIRST, _STEP = 64, 8
+_FIRST, _STEP = 128, 16
 _ENORMOUS = 1 << 22
 _ENDLESS = 2.0
 

@@ -51,7 +51,7 @@ def test_a_slow_rule_would_be_found():
 def test_no_expression_takes_the_square_of_a_text(found):
     slow = {
         f"{each.name} {use}": grown(
-            used(each.pattern, use), [*quick_attacks(), *attacks_on(each.pattern, 60)], largest=2048, quick=0.001
+            used(each.pattern, use), [*quick_attacks(), *attacks_on(each.pattern, 40)], largest=2048, quick=0.001
         )[:1]
         for each in found
         for use in each.uses

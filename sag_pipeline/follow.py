@@ -247,10 +247,6 @@ def _write_aside(store: Store, source: Source, aside: Mapping[str, Entry]) -> No
     store.ledger.commit(fresh + mended)
 
 
-def _faults(store: Store, source: str) -> list[Entry]:
-    return store.ledger.entries("step = 'documents' AND status = 'failed' AND source = ?", source)
-
-
 def _chunks(items: list[tuple[RawDocument, Pending]], size: int) -> Iterator[list[tuple[RawDocument, Pending]]]:
     for start in range(0, len(items), size):
         yield items[start : start + size]

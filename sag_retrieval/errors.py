@@ -8,11 +8,22 @@ SagError
 │   └── SchemaMismatch a table does not have the columns it promises
 ├── FilterError        a `where` or `sql` restriction was refused
 ├── QueryError         a query is empty or asks for what the release does not hold
+│   └── RecordError    a `RAGData` record has not the form that a stage reads
 └── ModelError         a language or embedding model gave no usable answer
     ├── ModelDown      the server cannot be reached; stop and resume later
     ├── AnswerError    the answer does not have the shape that was asked for
     └── BudgetSpent    the budget of calls, tokens or money is used up
 """
+
+import reprlib
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it: short, and without a fault of its own for numbers too long or lists too deep."""
+    try:
+        return reprlib.repr(value)
+    except (ValueError, RecursionError):
+        return f"a {type(value).__name__}"
 
 
 class SagError(Exception):
@@ -53,6 +64,10 @@ class FilterError(SagError, ValueError):
 
 class QueryError(SagError, ValueError):
     """A query is empty or asks for what the release does not hold."""
+
+
+class RecordError(QueryError, TypeError):
+    """A `RAGData` record has not the form that a stage reads."""
 
 
 class ModelError(SagError):

@@ -9,7 +9,7 @@ _WRAPPED_WIDTH = 44
 """A line at least this wide (a Chinese character counts 2) without an end mark goes on in the next one."""
 _HEADING_LENGTH = 80
 
-_RULE = re.compile(r"[-=_*~\s]{3,}|[|:\-+\s]*-[|:\-+\s]*")
+_RULE = re.compile(r"[-=_*~\s]{3,}+|[|:+\s]*+-[|:\-+\s]*+")
 _FENCE = re.compile(r"(`{3,}|~{3,})")
 _HASHES = re.compile(r"(#{1,6})\s+\S")
 _ITEM = re.compile(

@@ -111,7 +111,7 @@ class Release:
         """
         wanted = max(top_k, CANDIDATES) if segments else top_k
         allowed = self._reader.door.allowed(sql, where) if sql or where else None
-        asked = Query(query, tuple(keys or ()), wanted, allowed, explain, tuple(gold_documents))
+        asked = Query(query, keys or (), wanted, allowed, explain, tuple(gold_documents))
         ranking = method_named(method, chat=self.chat, home=self._reader.folder)(self.index, asked)
         joined = join_segments(self.index, ranking, segments) if segments else ()
         found = hydrate(self.index, asked, ranking.first(top_k), release=self.release_id, method=method)

@@ -8,12 +8,12 @@ from sag_retrieval.layout import Line, logical_lines
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _CLOSERS = r"[\"'”’」』）)\]】〉》*_]*"
 _CJK_MARK = "\u3000-\u303f\u3400-\u9fff\uff00-\uffef"
-_BREAK_IN_CHINESE = re.compile(rf"(?<=[{_CJK_MARK}]{{20}})\s*\n\s*(?=[{_CJK_MARK}])")
+_BREAK_IN_CHINESE = re.compile(rf"(?<=[{_CJK_MARK}]{{20}})(?<!\s)[^\S\n]*+\n\s*+(?=[{_CJK_MARK}])")
 _GAP = re.compile(r"\s+")
 _END = re.compile(rf"(?P<wide>[。！？；…]+{_CLOSERS})|(?P<narrow>[.!?]+{_CLOSERS})")
 _BRACKETED = re.compile(r"《[^《》\n]{1,60}》|（[^（）\n]{1,80}）|\([^()\n]{1,80}\)|【[^【】\n]{1,60}】")
 _CJK_CHARACTER = re.compile(f"[{_CJK}]")
-_LAST_WORD = re.compile(r"[\w.'’-]*\Z")
+_LAST_WORD = re.compile(r"[\w.'’-]{0,20}\Z")
 _SPACE_THEN = re.compile(r"\s+[\"'“‘(\[「『*_]*(?P<next>\S?)")
 _NEXT_WORD = re.compile(r"[\s\"'“‘(\[*_]*(\w+)")
 _ONLY_NUMBER = re.compile(r"[\W\d_]*(?:[A-Za-z]|[IVXLC]{1,5})?[\W\d_]*")

@@ -5,7 +5,7 @@ import threading
 import unicodedata
 from functools import lru_cache
 from itertools import pairwise
-from typing import cast
+from typing import Literal, cast
 
 import Stemmer
 
@@ -17,6 +17,10 @@ _ACCENTED = re.compile("[\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff]")
 _ACCENT = re.compile("(?<=[a-z])[\u0300-\u036f]+")
 _PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
 _NOT_IN_NAMES = re.compile(r"[^\w%°$€£¥+#&]|_", re.UNICODE)
+_SPACE_BESIDE_CJK = re.compile(rf"(?<=[{_CJK}]) | (?=[{_CJK}])")
+_MOST_MARKS = 30
+"""Combining marks that are put in order together, as in Unicode's stream-safe form: sorting takes the square."""
+_MANY_MARKS = re.compile(rf"[^\w\s]{{{_MOST_MARKS + 1},}}")
 
 STOP_WORDS = frozenset(
     """a about after all also am an and any are as at be because been before being both but by can could did do does
@@ -41,6 +45,21 @@ def language_of(text: str) -> str:
     return "zh" if letters and chinese >= 0.1 * len(letters) else "en"
 
 
+def normal_form(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
+    """The text in a Unicode form; a run of more than 30 combining marks is read in parts of 30. Linear in the text."""
+    pieces: list[str] = []
+    start = 0
+    for run in _MANY_MARKS.finditer(text):
+        marks = 0
+        for place in range(run.start(), run.end()):
+            marks = marks + 1 if unicodedata.combining(text[place]) else 0
+            if marks > _MOST_MARKS:
+                pieces.append(text[start:place])
+                start, marks = place, 1
+    pieces.append(text[start:])
+    return "".join(unicodedata.normalize(form, piece) for piece in pieces)
+
+
 def fold(text: str) -> str:
     """Text for comparing: compatibility forms, case, accents and white space made one.
 
@@ -51,10 +70,10 @@ def fold(text: str) -> str:
         ('abc strasse', 'lodz, oeuvre')
 
     """
-    folded = unicodedata.normalize("NFKC", text).casefold()
+    folded = normal_form("NFKC", text).casefold()
     if _ACCENTED.search(folded):
-        bare = _ACCENT.sub("", unicodedata.normalize("NFD", folded)).translate(_PLAIN)
-        folded = unicodedata.normalize("NFC", bare)
+        bare = _ACCENT.sub("", normal_form("NFD", folded)).translate(_PLAIN)
+        folded = normal_form("NFC", bare)
     return _GAP.sub(" ", folded).strip()
 
 
@@ -72,7 +91,7 @@ def normal_name(name: str) -> str:
     """
     folded = fold(name).replace("'", "").replace("’", "")
     bare = _GAP.sub(" ", _NOT_IN_NAMES.sub(" ", folded)).strip() or folded
-    return re.sub(rf"(?<=[{_CJK}]) | (?=[{_CJK}])", "", bare)
+    return _SPACE_BESIDE_CJK.sub("", bare)
 
 
 def words(text: str) -> list[str]:

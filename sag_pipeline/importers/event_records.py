@@ -1,9 +1,10 @@
 """Event and entity records: statements with the entities they name, as AutoSchemaKG writes them."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sag_pipeline.importers import records
+from sag_pipeline.steps.places import Places
 from sag_retrieval.text import fold
 
 _TEXT = ("text", "original_text", "passage", "content")
@@ -64,15 +65,28 @@ def _triples(row: records.Row, left_out: Counter[str]) -> list[tuple[str, str, s
     return list(dict.fromkeys(found))
 
 
+def _statements_with(names: Iterable[str], statements: Sequence[str]) -> dict[str, dict[int, None]]:
+    """By name the rows of the statements that hold it, in order."""
+    places = Places(names)
+    rows_of: dict[str, dict[int, None]] = {}
+    for row, content in enumerate(statements):
+        for _, name in places.within(fold(content)):
+            rows_of.setdefault(name, {})[row] = None
+    return rows_of
+
+
 def _with_triples(
     statements: Mapping[str, tuple[tuple[str, str], ...]], triples: Iterable[tuple[str, str, str]]
 ) -> tuple[list[records.GivenEvent], list[tuple[str, str, str]]]:
     """The events with the triples they hold, and the triples that none holds."""
     held: dict[str, list[tuple[str, str, str]]] = {content: [] for content in statements}
     free = []
-    for triple in triples:
-        ends = fold(triple[0]), fold(triple[2])
-        owner = next((content for content in statements if all(end in fold(content) for end in ends)), None)
+    named = [(triple, fold(triple[0]), fold(triple[2])) for triple in triples]
+    rows_of = _statements_with({end for _, *ends in named for end in ends}, list(statements))
+    contents = list(statements)
+    for triple, head, tail in named:
+        fewer, more = sorted((rows_of.get(head, {}), rows_of.get(tail, {})), key=len)
+        owner = next((contents[row] for row in fewer if row in more), None)
         if owner is None:
             free.append(triple)
         else:

@@ -1,10 +1,10 @@
 """GraphRAG's Parquet output: what it says of entities and relationships become events of their documents."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sag_pipeline.importers.records import UNTYPED, GivenDocument, GivenEvent, Row, read_rows
+from sag_pipeline.importers.records import UNTYPED, GivenDocument, GivenEvent, Row, listed, read_rows
 from sag_retrieval.errors import SourceError
 from sag_retrieval.sentences import sentences
 from sag_retrieval.text import fold
@@ -29,14 +29,15 @@ def graphrag_documents(folder: Path) -> Iterator[GivenDocument]:
     `related_to`. Names are capitals there and take the spelling of the description where it has them.
 
     Raises:
-        SourceError: If a table is missing.
+        SourceError: If a table is missing, or a row lacks its id or name.
 
     """
-    tables = {name: list(read_rows(_file(folder, name))) for name in TABLES}
+    tables = {name: _checked(name, read_rows(_file(folder, name))) for name in TABLES}
     units = {row["id"]: _documents_of(row) for row in tables["text_units"]}
     types = {
-        row["title"]: _TYPES.get(row.get("type") or "", (row.get("type") or UNTYPED).lower())
+        row["title"]: _TYPES.get(written, written.lower())
         for row in tables["entities"]
+        if (written := str(row.get("type") or UNTYPED))
     }
     events: dict[str, _Events] = {row["id"]: _Events() for row in tables["documents"]}
     for row in tables["entities"]:
@@ -49,6 +50,25 @@ def graphrag_documents(folder: Path) -> Iterator[GivenDocument]:
         yield GivenDocument(
             title, title, text, tuple(events[row["id"]].by_content.values()), {"graphrag_id": row["id"]}
         )
+
+
+_NAMED = {
+    "documents": ("id",),
+    "text_units": ("id",),
+    "entities": ("title",),
+    "relationships": ("source", "target"),
+}
+
+
+def _checked(table: str, rows: Iterable[Row]) -> list[Row]:
+    """The rows of a table, if each has the text that it goes by."""
+    kept = list(rows)
+    for number, row in enumerate(kept, start=1):
+        for name in _NAMED[table]:
+            if not isinstance(row.get(name), str):
+                got = type(row.get(name)).__name__
+                raise SourceError(f"GraphRAG's table {table!r}, row {number}: {name!r} must be text, got {got}")
+    return kept
 
 
 def _file(folder: Path, table: str) -> Path:
@@ -68,13 +88,17 @@ class _Events:
 
 def _documents_of(unit: Row) -> list[str]:
     found = unit.get("document_ids")
-    return list(found) if found is not None else [unit["document_id"]]
+    return _texts(found if found is not None else [unit.get("document_id")])
+
+
+def _texts(value: object) -> list[str]:
+    return [item for item in listed(value) if isinstance(item, str)]
 
 
 def _add(
     events: Mapping[str, _Events], units: Mapping[str, Sequence[str]], row: Row, made: Sequence[GivenEvent]
 ) -> None:
-    owners = dict.fromkeys(owner for unit in row["text_unit_ids"] for owner in units.get(unit, ()))
+    owners = dict.fromkeys(owner for unit in _texts(row.get("text_unit_ids")) for owner in units.get(unit, ()))
     for owner in owners:
         for event in made:
             if owner in events:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from sag_pipeline.importers import records
+from sag_pipeline.steps.places import Places
 from sag_retrieval.sentences import sentences
 from sag_retrieval.text import fold, normal_name
 
@@ -48,8 +49,13 @@ def _document(document_id: str, title: str, text: str, row: records.Row) -> reco
 
 def _sentence_events(text: str, names: list[str]) -> Iterator[records.GivenEvent]:
     """The sentences that hold the names, with those names as keys; a name that stands nowhere is left out."""
+    rows_of: dict[str, list[int]] = {}
+    for row, name in enumerate(names):
+        rows_of.setdefault(fold(name), []).append(row)
+    places = Places(rows_of)
     for sentence in sentences(text):
-        folded = fold(sentence)
-        keys = tuple(dict.fromkeys(records.as_key(name) for name in names if fold(name) in folded))
+        held = {name for _, name in places.within(fold(sentence))}
+        rows = sorted(row for name in held for row in rows_of[name])
+        keys = tuple(dict.fromkeys(records.as_key(names[row]) for row in rows))
         if keys:
             yield records.GivenEvent(" ".join(sentence.split()), keys)

@@ -10,11 +10,14 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from sag_pipeline.steps.dates import dates
+from sag_pipeline.steps.decoding import without_surrogates
 from sag_pipeline.steps.triples import is_entity, relation_name
 from sag_retrieval.errors import SourceError
 from sag_retrieval.text import is_cjk
 
 UNTYPED = "entity"
+_LONGEST_FIELD = 1 << 28
+"""Characters of one CSV field: it may hold a whole document."""
 Row = Mapping[str, Any]
 
 
@@ -49,21 +52,25 @@ class GivenDocument:
             for event in self.events
         ]
         record = {"id": self.document_id, "title": self.title, "text": self.text}
-        return json.dumps(record | {"metadata": dict(self.metadata), "events": events}, ensure_ascii=False)
+        line = json.dumps(record | {"metadata": dict(self.metadata), "events": events}, ensure_ascii=False)
+        return without_surrogates(line)
 
 
 def read_rows(path: Path) -> Iterator[Row]:
     """The rows of a Parquet, JSONL, JSON or CSV file; of a JSON object the rows of its longest list.
 
     Raises:
-        SourceError: If the file cannot be read as what its name says.
+        SourceError: If the file cannot be read as what its name says, or a row is no object.
 
     """
+    if path.suffix not in _READERS:
+        raise SourceError(f"{path}: {path.suffix!r} is none of {', '.join(_READERS)}")
     try:
-        yield from _READERS[path.suffix](path)
-    except KeyError:
-        raise SourceError(f"{path}: {path.suffix!r} is none of {', '.join(_READERS)}") from None
-    except (OSError, ValueError) as error:
+        for number, row in enumerate(_READERS[path.suffix](path), start=1):
+            if not isinstance(row, Mapping):
+                raise SourceError(f"{path}, row {number}: an object is wanted, got {type(row).__name__}")
+            yield row
+    except (OSError, ValueError, RecursionError, csv.Error) as error:
         raise SourceError(f"{path} cannot be read: {error}") from error
 
 
@@ -76,8 +83,9 @@ def _parquet(path: Path) -> Iterator[Row]:
 def _json(path: Path) -> Iterator[Row]:
     found = json.loads(path.read_text(encoding="utf-8"))
     if isinstance(found, dict):
-        found = max((rows for rows in found.values() if isinstance(rows, list)), key=len, default=[found])
-    yield from found
+        lists = (rows for rows in found.values() if isinstance(rows, list) and all(isinstance(r, dict) for r in rows))
+        found = [found] if "text" in found else max(lists, key=len, default=[found])
+    yield from found if isinstance(found, list) else [found]
 
 
 def _json_lines(path: Path) -> Iterator[Row]:
@@ -86,6 +94,7 @@ def _json_lines(path: Path) -> Iterator[Row]:
 
 
 def _csv(path: Path) -> Iterator[Row]:
+    csv.field_size_limit(_LONGEST_FIELD)
     with path.open(encoding="utf-8-sig", newline="") as lines:
         yield from csv.DictReader(lines)
 
@@ -103,7 +112,7 @@ def listed(value: object) -> list[Any]:
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return []
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | Mapping) else []
 

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from sag_pipeline.steps.mentions import Mention
+from sag_pipeline.steps.places import LONGEST_NAME
 
 _LETTER = "[A-Za-z0-9À-ɏ]"
 _WORD = re.compile(f"(?<!{_LETTER}){_LETTER}+")
@@ -15,39 +16,39 @@ _STICKS = re.compile(_LETTER)
 class NameIndex:
     """Finds names as they are spelt, the longest at each place; Latin ones only as whole words.
 
-    Linear in the text for names that share few beginnings: a name is looked up by its first word, or, in Chinese, by
-    its first two characters.
+    Linear in the text: a name is looked up by its first word, or, in Chinese, by its first two characters, and then by
+    the few lengths that names with this beginning have.
     """
 
     def __init__(self, names: Mapping[str, tuple[str, str]]) -> None:
         """Index surface → (key type, value)."""
         self._names = names
-        self._by_start: dict[str, list[str]] = defaultdict(list)
+        lengths: dict[str, set[int]] = defaultdict(set)
         words: set[str] = set()
         characters: set[str] = set()
-        for name in sorted(filter(None, names), key=lambda name: (-len(name), name)):
-            word = _WORD.match(name)
-            self._by_start[word[0] if word else name[:_PREFIX]].append(name)
-            (words if word else characters).add(name[0])
-        self._word = re.compile(rf"(?<!{_LETTER})[{''.join(sorted(words))}]{_LETTER}*") if words else None
-        self._first = re.compile(f"[{re.escape(''.join(sorted(characters)))}]") if characters else None
+        for name in names:
+            if 0 < len(name) <= LONGEST_NAME:
+                word = _WORD.match(name)
+                lengths[word[0] if word else name[:_PREFIX]].add(len(name))
+                (words if word else characters).add(name[0])
+        self._lengths = {beginning: sorted(each, reverse=True) for beginning, each in lengths.items()}
+        self._words = frozenset(words)
+        self._characters = frozenset(characters)
 
     def mentions(self, text: str) -> Iterator[Mention]:
         """Mentions in the text: Latin ones in order, then Chinese ones in order; they may overlap."""
-        if self._word:
-            for word in self._word.finditer(text):
-                if word[0] in self._by_start:
-                    yield from self._longest(text, word.start(), word[0])
-        if self._first:
-            for first in self._first.finditer(text):
-                start = text[first.start() : first.start() + _PREFIX]
-                if start in self._by_start:
-                    yield from self._longest(text, first.start(), start)
+        for word in _WORD.finditer(text) if self._words else ():
+            if word[0] in self._lengths:
+                yield from self._longest(text, word.start(), word[0])
+        for place, character in enumerate(text) if self._characters else ():
+            if character in self._characters and (beginning := text[place : place + _PREFIX]) in self._lengths:
+                yield from self._longest(text, place, beginning)
 
     def _longest(self, text: str, start: int, beginning: str) -> Iterator[Mention]:
-        for name in self._by_start[beginning]:
-            end = start + len(name)
-            if text.startswith(name, start) and not (_STICKS.match(name[-1]) and _STICKS.match(text[end : end + 1])):
+        for length in self._lengths[beginning]:
+            end = start + length
+            name = text[start:end]
+            if name in self._names and not (_STICKS.match(name[-1]) and _STICKS.match(text[end : end + 1])):
                 yield Mention(start, end, *self._names[name])
                 return
 

@@ -94,7 +94,7 @@ def name_type(name: str) -> str:
         ['organisation', 'place', 'person', 'product', 'entity']
 
     """
-    words = name.replace(".", "").split()
+    words = name.replace(".", "").split() or [""]
     first, last, folded = words[0].lower(), words[-1].lower().rstrip(","), name.lower()
     if folded in lists.KNOWN_PLACES:
         return ENTITY if folded in lists.FIRST_NAMES else PLACE
@@ -162,20 +162,33 @@ def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     Also at `the`, but not behind a first name: `William the Silent`.
     """
     for cut in _SPLIT.finditer(text, start, end):
-        before = text[start : cut.start()].split()
-        if cut.group().endswith("the") and before and before[-1].lower() in lists.FIRST_NAMES:
+        if cut.group().endswith("the") and _last_word(text, start, cut.start())[0].lower() in lists.FIRST_NAMES:
             continue
         yield from _unlinked(text, start, cut.start())
         start = cut.end()
     yield from _unlinked(text, start, end)
 
 
+def _last_word(text: str, start: int, end: int) -> tuple[str, int]:
+    """The last word of `text[start:end]` and its place, looked for from the end; empty without one."""
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    first = end
+    while first > start and not text[first - 1].isspace():
+        first -= 1
+    return text[first:end], first
+
+
 def _unlinked(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    first = _TOKEN.search(text, start, end)
     for link in _LINK.finditer(text, start, end):
-        head = text[start : link.start()].split()
-        if len(head) > 1 and head[-1].lower() not in lists.BEFORE_OF and head[0].lower() not in lists.ORGANISATION_OF:
+        last, place = _last_word(text, start, link.start())
+        if first is None or first.start() == place:
+            continue
+        if last.lower() not in lists.BEFORE_OF and first[0].lower() not in lists.ORGANISATION_OF:
             yield start, link.start()
             start = link.end()
+            first = _TOKEN.search(text, start, end)
     if start < end:
         yield start, end
 
@@ -184,12 +197,14 @@ def _trimmed(text: str, start: int, end: int, *, is_first: bool) -> Name | None:
     """The name inside a run, without common first and last words and roles; None if nothing is left."""
     words = [(start + found.start(), start + found.end()) for found in _TOKEN.finditer(text[start:end])]
     is_led = False
-    while words and _is_weak(text[slice(*words[0])]) and not _is_he(text, words):
-        is_led = is_led or text[slice(*words[0])].lower().rstrip(".") in lists.ROLES
+    low, high = 0, len(words)
+    while low < high and _is_weak(text[slice(*words[low])]) and not _is_he(text, words[low : low + 2]):
+        is_led = is_led or text[slice(*words[low])].lower().rstrip(".") in lists.ROLES
         is_first = False
-        words = words[1:]
-    while words and _is_weak_last(text[slice(*words[-1])]):
-        words = words[:-1]
+        low += 1
+    while low < high and _is_weak_last(text[slice(*words[high - 1])]):
+        high -= 1
+    words = words[low:high]
     if not words or sum(text[start].isupper() for start, _ in words) > _LONGEST:
         return None
     first, last = words[0][0], words[-1][1]

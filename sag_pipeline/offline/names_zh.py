@@ -1,11 +1,14 @@
 """Names in Chinese text: persons by surname and context, organisations and places by suffix, quoted and Latin names."""
 
+import itertools
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from sag_pipeline.offline import words_zh as lists
 from sag_pipeline.offline.names_en import ENTITY, ORGANISATION, PERSON, PLACE, PRODUCT, name_type
 from sag_pipeline.steps.mentions import Mention
+from sag_pipeline.steps.places import Places
 
 WORK = "work"
 
@@ -46,7 +49,7 @@ _ANY_SURNAME = f"(?:{_either(lists.DOUBLE_SURNAMES)}|[{''.join(sorted(lists.SURN
 _MASKED = re.compile(rf"(?P<name>{_ANY_SURNAME}某某?)")
 _TITLED = re.compile(rf"(?P<name>{_ANY_SURNAME}(?:医生|律师|法官|教授|老师|先生|女士|警官|主任|工程师|博士|经理|院长))")
 _BESIDE = re.compile(rf"(?<=[a-z])\s?[（(]?(?P<name>{_SURNAME}{_GIVEN})(?=[）)]|\s*[|,，、;；：:\n]|\s*$)")
-_BEFORE_LATIN = re.compile(rf"(?<![{_HAN}])(?P<name>{_SURNAME}{_GIVEN})(?=\s?[（(][A-Z][a-z]+[\sa-zA-Z'’-]*[）)])")
+_BEFORE_LATIN = re.compile(rf"(?<![{_HAN}])(?P<name>{_SURNAME}{_GIVEN})(?=\s?[（(][A-Z][a-z][\sa-zA-Z'’-]*+[）)])")
 _FOREIGN = re.compile(rf"(?P<name>[{_HAN}]{{1,6}}(?:[·・][{_HAN}]{{1,8}}?){{1,3}})(?=[^{_HAN}·・]|{_AFTER_ANY}|$)")
 
 _FUNCTION = "".join(sorted(set(lists.FUNCTION_CHARACTERS)))
@@ -74,8 +77,8 @@ _NUMBERED = re.compile(
     rf"(?P<name>(?:{_PART}){{2,3}}[一二三四五六七八九十]{{1,2}}号)(?!线|楼|院|街|路|令|文)"
 )
 _MEASURE = re.compile(
-    r"[\d.]+\s?[x×]?[\d.]*\s?(?:[a-zµ°]{1,3}|[A-Z]|mmHg|MMBtu|MB|GB|TB|kHz|MHz|GHz|kW|MW|GW|kWh|MWh|GWh|mAh)"
-    r"|[\d.]*[a-zA-Zµ]{0,4}/[a-zA-Z\d]{1,3}|\d+\.\s.*|[\d/]+mmHg"
+    r"[\d.]++(?:\s[x×]?[\d.]*+|[x×][\d.]*+)?\s?(?:[a-zµ°]{1,3}|[A-Z]|mmHg|MMBtu|MB|GB|TB|kHz|MHz|GHz|kW|MW|GW|kWh|MWh|GWh|mAh)"
+    r"|[\d.]*+[a-zA-Zµ]{0,4}/[a-zA-Z\d]{1,3}|\d++\.\s.*|[\d/]++mmHg"
 )
 _LATIN_WORD = re.compile(
     "km|cm|mm|kg|mg|ml|mmhg|kwh|mw|gw|kw|hz|ghz|mhz|db|ph|vs|etc|www|https?|com|cn|pdf", re.IGNORECASE
@@ -149,16 +152,22 @@ def _is_organisation(name: str) -> bool:
 
 def _short_names(text: str, firms: Iterable[str]) -> Iterator[Mention]:
     """The names that firms go by without their legal form, where the text uses them so."""
+    wanted: dict[str, list[str]] = defaultdict(list)
     for firm in sorted(set(firms)):
         legal = _LEGAL.fullmatch(firm)
         short = legal["body"] if legal else ""
-        if len(short) < _SHORTEST_SHORT_NAME or _INDUSTRIES.fullmatch(short):
-            continue
-        at = text.find(short)
-        while at >= 0 and text.startswith(firm, at):
-            at = text.find(short, at + len(firm))
-        if at >= 0:
-            yield Mention(at, at + len(short), ORGANISATION, short)
+        if len(short) >= _SHORTEST_SHORT_NAME and not _INDUSTRIES.fullmatch(short):
+            wanted[short].append(firm)
+    behind = dict.fromkeys(itertools.chain.from_iterable(wanted.values()), 0)
+    for at, short in Places(wanted).within(text):
+        for firm in tuple(wanted[short]):
+            if at < behind[firm]:
+                continue
+            if text.startswith(firm, at):
+                behind[firm] = at + len(firm)
+            else:
+                wanted[short].remove(firm)
+                yield Mention(at, at + len(short), ORGANISATION, short)
 
 
 def _places(text: str) -> Iterator[Mention]:

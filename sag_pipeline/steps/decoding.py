@@ -52,7 +52,7 @@ def clean(text: str) -> str:
     Composing sorts the marks of a character, in time that grows with their square; so a run of more than 30 is divided
     by U+034F, as Unicode's Stream-Safe Text Format has it (UAX #15). Linear in the text.
     """
-    text = _SURROGATES.sub("\ufffd", _CONTROLS.sub("", _BREAKS.sub("\n", text)))
+    text = without_surrogates(_CONTROLS.sub("", _BREAKS.sub("\n", text)))
     if text.isascii():
         return text
     return _divide_marks(unicodedata.normalize("NFC", _divide_marks(text)))
@@ -69,6 +69,11 @@ def _many_marks() -> re.Pattern[str]:
     """As many marks as one character may have, with another one behind them."""
     marks = "".join(c for c in map(chr, range(_MARKS_FROM, _MARKS_TO)) if unicodedata.combining(c))
     return re.compile(f"[{marks}]{{{_MOST_MARKS}}}(?=[{marks}])")
+
+
+def without_surrogates(text: str) -> str:
+    """The text with U+FFFD for what no file can hold."""
+    return _SURROGATES.sub("\ufffd", text)
 
 
 def _decoded(payload: bytes) -> str:

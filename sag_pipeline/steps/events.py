@@ -4,15 +4,19 @@ import json
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from math import log
 from typing import Any
 
 from sag_pipeline.steps.keys import make_key, title_key
+from sag_pipeline.steps.places import first_places
 from sag_pipeline.steps.triples import read_triples
 from sag_retrieval.records import Chunk, Document, Event, EventKey, Extraction, Key, make_id
 from sag_retrieval.text import tokens
 
 _UNTYPED = "entity"
+_MOST_ROWS = 10_000
+"""Chunks weighed for one statement: in a document of more, common words say nothing of the place."""
 
 
 def given_events(document: Document, chunks: Sequence[Chunk]) -> list[Extraction]:
@@ -29,10 +33,10 @@ def given_events(document: Document, chunks: Sequence[Chunk]) -> list[Extraction
     raw_events = json.loads(document.extraction) if document.extraction else []
     if not chunks:
         return []
-    places = _Places(document, chunks)
+    contents = [" ".join(str(raw["content"]).split()) for raw in raw_events]
+    places = _Places(document, chunks, contents)
     gathered: dict[int, list[tuple[Mapping[str, Any], tuple[int, int] | None]]] = defaultdict(list)
-    for raw in raw_events:
-        content = " ".join(str(raw["content"]).split())
+    for raw, content in zip(raw_events, contents, strict=True):
         if content:
             row, span = places.of(content)
             gathered[row].append((raw, span))
@@ -42,8 +46,8 @@ def given_events(document: Document, chunks: Sequence[Chunk]) -> list[Extraction
 class _Places:
     """Finds the chunk that covers a statement best."""
 
-    def __init__(self, document: Document, chunks: Sequence[Chunk]) -> None:
-        self._text = document.text
+    def __init__(self, document: Document, chunks: Sequence[Chunk], contents: Sequence[str]) -> None:
+        self._starts_of = first_places(contents, document.text)
         self._chunks = chunks
         self._starts = [chunk.start for chunk in chunks]
         self._rows_of: dict[str, set[int]] = defaultdict(set)
@@ -53,16 +57,23 @@ class _Places:
 
     def of(self, content: str) -> tuple[int, tuple[int, int] | None]:
         """Row of the chunk, and the span in the document if the content stands there word for word."""
-        start = self._text.find(content)
+        start = self._starts_of.get(content, -1)
         row = bisect_right(self._starts, start) - 1
         if start >= 0 and row >= 0 and start + len(content) <= self._chunks[row].end:
             return row, (start, start + len(content))
         weight: defaultdict[int, float] = defaultdict(float)
-        for term in sorted(set(tokens(content))):
-            rows = self._rows_of.get(term, ())
+        for term in self._telling(content):
+            rows = self._rows_of[term]
             for own in rows:
                 weight[own] += log(1 + len(self._chunks) / len(rows))
         return min(weight, key=lambda own: (-weight[own], own), default=0), None
+
+    def _telling(self, content: str) -> list[str]:
+        """The rarest terms of a statement: as many as stand in so many chunks together."""
+        terms = sorted(set(tokens(content)) & self._rows_of.keys(), key=lambda term: (len(self._rows_of[term]), term))
+        counts = accumulate(len(self._rows_of[term]) for term in terms)
+        kept = [term for term, count in zip(terms, counts, strict=True) if count <= _MOST_ROWS]
+        return sorted(kept or terms[:1])
 
 
 def _extraction(
@@ -94,5 +105,11 @@ def _extraction(
 
 def _keys(document: Document, raws: Sequence[Mapping[str, Any]]) -> Iterator[Key]:
     made = [title_key(document)]
-    made += [make_key(str(raw.get("type") or _UNTYPED), raw["value"], raw.get("unit")) for raw in raws]
+    made += [
+        make_key(
+            str(raw.get("type") or _UNTYPED), raw["value"], unit if isinstance(unit := raw.get("unit"), str) else None
+        )
+        for raw in raws
+        if isinstance(raw, Mapping) and isinstance(raw.get("value"), str | int | float)
+    ]
     yield from {key.key_id: key for key in made if key}.values()

@@ -2,12 +2,11 @@
 
 import math
 import re
-import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
 from sag_retrieval.records import TITLE, Chunk, Document, EventKey, Key, make_id
-from sag_retrieval.text import fold, normal_name
+from sag_retrieval.text import fold, normal_form, normal_name
 
 LONGEST_VALUE = 120
 """A longer text is no key."""
@@ -43,7 +42,7 @@ def make_key(key_type: str, value: str | float | bool, unit: str | None = None) 
 
 def clean_value(value: str) -> str:
     """A text value as keys keep it: compatibility form, single spaces, no punctuation at its ends."""
-    return _GAP.sub(" ", unicodedata.normalize("NFKC", value)).strip(_EDGES)
+    return _GAP.sub(" ", normal_form("NFKC", value)).strip(_EDGES)
 
 
 def title_key(document: Document) -> Key | None:

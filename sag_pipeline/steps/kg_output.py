@@ -74,6 +74,7 @@ def clean_graph(graph: Mapping[str, Any], document: object) -> dict[str, Any]:
 @dataclass(slots=True)
 class _Merged:
     entities: dict[str, dict[str, Any]] = field(default_factory=dict)
+    aliases: dict[str, dict[str, None]] = field(default_factory=dict)
     relations: dict[str, dict[str, Any]] = field(default_factory=dict)
     triples: list[dict[str, Any]] = field(default_factory=list)
     mapping: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -119,17 +120,15 @@ class _Merged:
     def _entity(self, triple: Mapping[str, Any], end: str, properties: Mapping[str, Any]) -> dict[str, Any]:
         name, key_type = str(triple[end]), triple.get(f"{end}_type") or UNKNOWN
         identity = _identity(key_type, name)
-        entity = self.entities.setdefault(
-            identity, {"id": identity, "name": name, "type": key_type, "properties": {}, "aliases": []}
-        )
+        entity = self.entities.setdefault(identity, {"id": identity, "name": name, "type": key_type, "properties": {}})
         entity["properties"] = {**properties.get(identity, {}), **entity["properties"]}
-        if name != entity["name"] and name not in entity["aliases"]:
-            entity["aliases"].append(name)
+        if name != entity["name"]:
+            self.aliases.setdefault(identity, {})[name] = None
         return entity
 
     def as_dict(self) -> dict[str, Any]:
         return {
-            "entities": list(self.entities.values()),
+            "entities": [e | {"aliases": list(self.aliases.get(e["id"], ()))} for e in self.entities.values()],
             "relations": list(self.relations.values()),
             "triples": self.triples,
             "doc_mapping": self.mapping,
@@ -169,7 +168,7 @@ def events_of_graph(graph: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]
     triples = graph.get("triples")
     if not isinstance(triples, list):
         raise SourceError("no list `triples`; a kg_output.json has entities, relations and triples")
-    events: dict[str, list[dict[str, Any]]] = {}
+    events: dict[str, dict[str, dict[str, Any]]] = {}
     for triple in triples:
         if triple.get("doc_id") is None or not all(str(triple.get(part) or "").strip() for part in _NEEDED):
             continue
@@ -179,10 +178,9 @@ def events_of_graph(graph: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]
             for end in ("head", "tail")
         ]
         event = {"content": _sentence(head, relation, tail), "keys": keys, "triples": [[head, relation, tail]]}
-        found = events.setdefault(str(triple["doc_id"]), [])
-        if event not in found:
-            found.append(event)
-    return events
+        said = json.dumps(event)
+        events.setdefault(str(triple["doc_id"]), {}).setdefault(said, event)
+    return {document: list(found.values()) for document, found in events.items()}
 
 
 def _sentence(head: str, relation: str, tail: str) -> str:

@@ -1,7 +1,6 @@
 """Documents divided into sections by a language model: what to ask, and what its answers come to."""
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,10 +29,12 @@ from sag_retrieval.errors import ModelError, SettingsError
 from sag_retrieval.models.protocols import Reply, Request
 from sag_retrieval.prompts import load_prompt
 from sag_retrieval.records import Document, Section, make_id
+from sag_retrieval.text import normal_form
 
 _TITLE_LENGTH = 200
 _NUMBER = re.compile(r"[-+]?\d+")
 _GAP = re.compile(r"\s+")
+_LONGEST_NUMBER = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +72,7 @@ def _line_number(given: object) -> int | None:
     """The first whole number in whatever a model wrote for a line, or None."""
     if isinstance(given, float) and not given.is_integer():
         return None
-    found = _NUMBER.search(unicodedata.normalize("NFKC", str(given))) if given is not None else None
+    found = _NUMBER.search(normal_form("NFKC", str(given)[:_LONGEST_NUMBER])) if given is not None else None
     return int(found[0][:12]) if found else None
 
 

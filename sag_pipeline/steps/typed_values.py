@@ -37,6 +37,7 @@ _TYPE_NAMES = {
 }
 _NUMERIC = frozenset({"money", "percentage", "quantity"})
 _PLAIN = re.compile(r"([-+]?\d[\d,，]*(?:\.\d+)?)\s*(\S.{0,20})?")
+_NO_COMMAS = str.maketrans("", "", ",，")
 _ISO = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?")
 _FLAGS = {"true": True, "yes": True, "是": True, "false": False, "no": False, "否": False}
 
@@ -102,4 +103,4 @@ def _number(key_type: str, text: str) -> Key | None:
     if plain is None:
         return make_key(key_type, text)
     unit = "%" if key_type == "percentage" else plain[2]
-    return make_key(key_type, float(re.sub("[,，]", "", plain[1])), unit)
+    return make_key(key_type, float(plain[1].translate(_NO_COMMAS)), unit)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-from sag_retrieval.text import is_cjk
+from sag_retrieval.text import is_cjk, normal_form
 
 Tokens = Callable[[str], list[str]]
 Match = Literal["contains", "exact", "overlap"]
@@ -34,7 +34,7 @@ def normalise(text: str) -> str:
 
     """
     spaced = "".join(" " if _is_foreign_mark(c) else c for c in text.translate(_APOSTROPHES))
-    folded = unicodedata.normalize("NFKC", spaced).lower().translate(_ASCII_MARKS)
+    folded = normal_form("NFKC", spaced).lower().translate(_ASCII_MARKS)
     return " ".join(_ARTICLES.sub(" ", folded).split())
 
 
@@ -129,16 +129,17 @@ def _shared(left: Sequence[str], right: Sequence[str]) -> int:
 
 
 def _has_run(text: Sequence[str], run: Sequence[str]) -> bool:
-    width = len(run)
-    return any(text[at : at + width] == run for at in range(len(text) - width + 1))
+    return f" {' '.join(run)} " in f" {' '.join(text)} "
 
 
 def _longest_common_subsequence(left: Sequence[str], right: Sequence[str]) -> int:
-    row = [0] * (len(right) + 1)
+    """Its length, by whole numbers whose bits are the words of one side: many words in one step."""
+    places: dict[str, int] = {}
+    for at, word in enumerate(right):
+        places[word] = places.get(word, 0) | 1 << at
+    every = (1 << len(right)) - 1
+    unused = every
     for word in left:
-        diagonal = 0
-        for column, other in enumerate(right, start=1):
-            above = row[column]
-            row[column] = diagonal + 1 if word == other else max(above, row[column - 1])
-            diagonal = above
-    return row[-1]
+        used = unused & places.get(word, 0)
+        unused = ((unused + used) | (unused - used)) & every
+    return len(right) - unused.bit_count()

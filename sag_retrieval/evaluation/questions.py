@@ -72,6 +72,8 @@ def _read(number: int, line: str) -> _Line:
         given = json.loads(line)
     except json.JSONDecodeError as error:
         return _Line(number, fault=f"not JSON ({error.msg} at character {error.pos})")
+    except (ValueError, RecursionError) as error:
+        return _Line(number, fault=f"cannot be read ({str(error).partition(';')[0]})")
     if not isinstance(given, dict):
         return _Line(number, fault=f"a JSON object is wanted, got {type(given).__name__}")
     try:

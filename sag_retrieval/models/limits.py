@@ -11,6 +11,8 @@ from email.utils import parsedate_to_datetime
 from sag_retrieval.errors import ModelDown
 from sag_retrieval.models.prices import Prices
 
+_SECONDS = re.compile(r"\d+(\.\d+)?")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatOptions:
@@ -139,7 +141,7 @@ def retry_after_seconds(header: str | None, now: Callable[[], float] = time.time
     """Seconds a Retry-After header asks for, as a number or a date; None if it cannot be read."""
     if not header:
         return None
-    if re.fullmatch(r"\d+(\.\d+)?", header.strip()):
+    if _SECONDS.fullmatch(header.strip()):
         return float(header)
     try:
         return max(0.0, parsedate_to_datetime(header).timestamp() - now())

@@ -1,7 +1,6 @@
 """Answers in a given shape: the schema that is sent, and the value read from what comes back."""
 
 import json
-import re
 from functools import lru_cache
 from typing import Any
 
@@ -11,7 +10,7 @@ from sag_retrieval.models.protocols import Answer
 from sag_retrieval.models.repair import repair_json
 
 _NOT_SENT = ("default", "title")
-_THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
+_THOUGHT, _THOUGHT_ENDS = "<think>", "</think>"
 
 
 class WrongShape(ValueError):  # noqa: N818  says what is wrong with an answer, and is always caught
@@ -49,7 +48,7 @@ def read_answer(text: str, answer: type[Answer]) -> tuple[Answer, bool]:
         WrongShape: If no answer can be read.
 
     """
-    text = _THOUGHTS.sub("", text)
+    text = _without_thoughts(text)
     try:
         return answer.model_validate_json(text), False
     except ValidationError:
@@ -67,6 +66,19 @@ def describe(error: ValidationError) -> str:
     """The first three faults of an answer on one line, with their places."""
     faults = [f"{'.'.join(map(str, fault['loc'])) or 'answer'}: {fault['msg']}" for fault in error.errors()]
     return "; ".join(faults[:3])
+
+
+def _without_thoughts(text: str) -> str:
+    """The text without what stands between `<think>` and `</think>`; a thought without an end stays."""
+    pieces: list[str] = []
+    start = 0
+    while (opened := text.find(_THOUGHT, start)) >= 0:
+        closed = text.find(_THOUGHT_ENDS, opened)
+        if closed < 0:
+            break
+        pieces.append(text[start:opened])
+        start = closed + len(_THOUGHT_ENDS)
+    return "".join([*pieces, text[start:]])
 
 
 def _validate(value: object, answer: type[Answer], is_truncated: bool) -> Answer:  # noqa: FBT001  internal

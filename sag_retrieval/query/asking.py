@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from sag_retrieval.errors import QueryError
+from sag_retrieval.errors import QueryError, shown
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.query.answer import Answer
 from sag_retrieval.query.deep import ask_deep
@@ -17,6 +17,7 @@ from sag_retrieval.query.outcome import Outcome, to_answer
 from sag_retrieval.query.progress import OnEvent, Progress
 from sag_retrieval.query.protocols import Search
 from sag_retrieval.query.session import Session
+from sag_retrieval.search.method import LONGEST_QUERY, check_text
 
 _MODES: dict[Mode, Callable[[Session], Outcome]] = {"fast": ask_fast, "normal": ask_normal, "deep": ask_deep}
 
@@ -53,10 +54,11 @@ def ask(
         FilterError: If the restriction in the options was refused.
 
     """
+    check_text("question", question, LONGEST_QUERY)
     if not question.strip():
         raise QueryError("the question is blank; ask something")
-    if mode not in _MODES:
-        raise QueryError(f"mode {mode!r} is unknown; there are {', '.join(MODES)}")
+    if not isinstance(mode, str) or mode not in _MODES:
+        raise QueryError(f"mode {shown(mode)} is unknown; there are {', '.join(MODES)}")
     session = Session(question.strip(), search, chat, options or AskOptions(), on_event, time.perf_counter)
     return to_answer(session, mode, _MODES[mode](session))
 

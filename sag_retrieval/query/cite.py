@@ -10,9 +10,10 @@ from sag_retrieval.query.evidence import best_sentences, sentence_for
 from sag_retrieval.query.protocols import Hit
 from sag_retrieval.text import words
 
-_MARKER = r"[\[【［]\d+(?:\s*[,，、]\s*\d+)*[\]】］]"
-_MARKERS = re.compile(rf"\s*{_MARKER}(?:\s*{_MARKER})*")
+_MARKER = r"[\[【［]\d++(?:\s*+[,，、]\s*+\d++)*+[\]】］]"
+_MARKERS = re.compile(rf"(?<!\s)\s*+{_MARKER}(?:\s*+{_MARKER})*")
 _NUMBER = re.compile(r"\d+")
+_MOST_DIGITS = 9
 _VERDICTS = frozenset({"yes", "no", "true", "false", "是", "的", "否", "不", "对", "有", "没"})
 
 
@@ -43,12 +44,12 @@ def cite(question: str, text: str, numbers: Iterable[int], hits: Sequence[Hit]) 
         docs/algorithm.md §rag.4
 
     """
-    written = [int(n) for found in _MARKERS.finditer(text) for n in _NUMBER.findall(found[0])]
+    written = [n for found in _MARKERS.finditer(text) for n in _numbers(found[0])]
     used = shown_numbers([*written, *numbers], len(hits))
     marker = {n: at for at, n in enumerate(used, start=1)}
 
     def renumber(found: re.Match[str]) -> str:
-        kept = dict.fromkeys(marker[n] for n in map(int, _NUMBER.findall(found[0])) if n in marker)
+        kept = dict.fromkeys(marker[n] for n in _numbers(found[0]) if n in marker)
         return (" " if found[0][0].isspace() and kept else "") + "".join(f"[{n}]" for n in kept)
 
     renumbered = _MARKERS.sub(renumber, text).strip()
@@ -71,14 +72,19 @@ def support(question: str, text: str, hits: Sequence[Hit]) -> list[int]:
 
 def _claims(text: str) -> dict[int, str]:
     """For each number in the text what is said before its markers, since the markers before."""
-    claims: dict[int, str] = {}
+    claims: dict[int, list[str]] = {}
     start, said = 0, ""
     for found in _MARKERS.finditer(text):
         said = text[start : found.start()].strip(" .。,，;；") or said
         start = found.end()
-        for number in map(int, _NUMBER.findall(found[0])):
-            claims[number] = f"{claims[number]} {said}" if number in claims else said
-    return claims
+        for number in _numbers(found[0]):
+            claims.setdefault(number, []).append(said)
+    return {number: " ".join(parts) for number, parts in claims.items()}
+
+
+def _numbers(markers: str) -> list[int]:
+    """The numbers in markers; one of more digits than any passage has is 0, which stands for none."""
+    return [int(digits) if len(digits) <= _MOST_DIGITS else 0 for digits in _NUMBER.findall(markers)]
 
 
 def _citation(marker: int, claim: str, question: str, hit: Hit) -> Citation:

@@ -10,6 +10,7 @@ from sag_retrieval.query.cite import Cited
 from sag_retrieval.text import is_cjk
 
 _MARKER = re.compile(r"\[(\d+)\]")
+_MARKER_AND_GAP = re.compile(r"(?<!\s)\s*+\[\d++\]")
 
 
 def join_parts(question: str, parts: Sequence[Cited]) -> Cited | None:
@@ -19,11 +20,11 @@ def join_parts(question: str, parts: Sequence[Cited]) -> Cited | None:
     citations: dict[tuple[str, int, int], Citation] = {}
     texts: list[str] = []
     for part in parts:
-        marker = {}
+        marker: dict[str, int] = {}
         for citation in part.citations:
             place = (citation.chunk_id, citation.start, citation.end)
             kept = citations.setdefault(place, replace(citation, marker=len(citations) + 1))
-            marker[citation.marker] = kept.marker
+            marker[str(citation.marker)] = kept.marker
         texts.append(_MARKER.sub(partial(_renumbered, marker), part.text))
     joint = "；" if is_cjk(question) else "; "
     is_written = all(part.is_written for part in parts)
@@ -32,8 +33,8 @@ def join_parts(question: str, parts: Sequence[Cited]) -> Cited | None:
 
 def without_markers(text: str) -> str:
     """The text as it reads without its citations."""
-    return re.sub(r"\s*\[\d+\]", "", text)
+    return _MARKER_AND_GAP.sub("", text)
 
 
-def _renumbered(marker: Mapping[int, int], found: re.Match[str]) -> str:
-    return f"[{marker.get(int(found[1]), int(found[1]))}]"
+def _renumbered(marker: Mapping[str, int], found: re.Match[str]) -> str:
+    return f"[{marker.get(found[1], found[1])}]"

@@ -8,6 +8,9 @@ from sag_retrieval.query.drafts import LONGEST_QUESTION, DraftPlan, Node, usable
 
 _MARK = re.compile(r"[#＃]\s*\{?([A-Za-z]*\d+(?:[_.]\d+)*)\}?|\{([A-Za-z]+\d+)\}")
 
+MOST_NODES, MOST_EDGES = 100, 400
+"""What is looked at of a plan; checking an edge for a cycle walks over all of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -57,10 +60,12 @@ def check_plan(draft: DraftPlan, *, question: str, limit: int, known: Iterable[s
     """
     answered = dict.fromkeys(known)
     repair = _Repair()
-    _take_nodes(repair, draft.nodes, answered)
+    if len(draft.nodes) > MOST_NODES or len(draft.edges) > MOST_EDGES:
+        repair.notes.append(f"{len(draft.nodes)} nodes and {len(draft.edges)} edges: the rest is left out")
+    _take_nodes(repair, draft.nodes[:MOST_NODES], answered)
     if not repair.nodes:
         return single_step(question, "the plan has no usable node", answered)
-    edges = [(edge.source, edge.target) for edge in draft.edges]
+    edges = [(edge.source, edge.target) for edge in draft.edges[:MOST_EDGES]]
     marked = [(mark, node_id) for node_id, node in repair.nodes.items() for mark in marks(node.question)]
     for source, target in edges:
         _take_edge(repair, _id(repair, source), _id(repair, target), answered)

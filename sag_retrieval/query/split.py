@@ -7,12 +7,12 @@ from sag_retrieval.query.plan import Plan, Step
 from sag_retrieval.sentences import sentences
 
 _ENGLISH = re.compile(
-    r"[,;]?\s+(?:and|as well as)\s+(?=(?:in\s+)?(?:who|whom|whose|what|when|where|which|why|how)\b)",
+    r"(?:[,;]\s++|(?<!\s)\s++)(?:and|as well as)\s++(?=(?:in\s++)?(?:who|whom|whose|what|when|where|which|why|how)\b)",
     re.IGNORECASE,
 )
 _CHINESE = re.compile(
-    r"[，,；;]\s*(?:以及|并且|而且|和|又|还有|同时)?(?=[^，,；;]*(?:谁|什么|何|哪|多少|几|怎|为什么|吗))"
-    r"|(?:以及|并且)(?=[^，,；;]*(?:谁|什么|何|哪|多少|几|怎))"
+    r"[，,；;]\s*+(?:以及|并且|而且|和|又|还有|同时)?+(?=[^，,；;]{0,100}(?:谁|什么|何|哪|多少|几|怎|为什么|吗))"
+    r"|(?:以及|并且)(?=[^，,；;]{0,100}(?:谁|什么|何|哪|多少|几|怎))"
 )
 _ASKS = re.compile(r"\b(?:who|whom|whose|what|when|where|which|why|how)\b|谁|什么|何|哪|多少|几|怎|吗", re.IGNORECASE)
 _POINTS_BACK = re.compile(r"\b(?:it|its|he|his|him|she|her|they|their|them)\b|其|它|他|她|该", re.IGNORECASE)

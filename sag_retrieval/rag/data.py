@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Literal, TypedDict, cast
 
+from sag_retrieval.errors import RecordError, shown
+
 StageName = Literal["retrieval", "reranking", "refining"]
 Item = dict[str, Any]
 """A document at some stage: `text`, and what the stage knows of it."""
@@ -53,32 +55,50 @@ def check_record(data: object) -> RAGData:
     """The record itself.
 
     Raises:
-        TypeError: If it is not a dict; `(query, docs)` tuples were the form before.
+        RecordError: If it is not a dict; `(query, docs)` tuples were the form before.
 
     """
     if isinstance(data, tuple):
-        raise TypeError(
+        raise RecordError(
             'the tuple form (query, docs) was removed; pass a dict such as {"query": query, "retrieval_docs": docs}'
         )
     if not isinstance(data, dict):
-        raise TypeError(f"a RAGData record is a dict, got {type(data).__name__}")
+        raise RecordError(f"a RAGData record is a dict, got {type(data).__name__}")
     return cast("RAGData", data)
 
 
 def docs_of(data: Mapping[str, Any], order: tuple[StageName, ...] = BEST) -> list[str]:
     """Texts of the first stage in the order that has any; none if no stage has."""
-    return next((docs for stage in order if (docs := data.get(f"{stage}_docs"))), [])
+    docs = next((docs for stage in order if (docs := _listed(data, f"{stage}_docs"))), [])
+    if not all(isinstance(text, str) for text in docs):
+        raise RecordError("documents of a record must be texts")
+    return docs
 
 
 def items_of(data: Mapping[str, Any], order: tuple[StageName, ...]) -> list[Item]:
     """Items of the first stage in the order that has documents; texts alone become items of score 0."""
     for stage in order:
-        docs, results = data.get(f"{stage}_docs"), data.get(f"{stage}_results")
+        docs, results = (_listed(data, f"{stage}_{kind}") for kind in ("docs", "results"))
         if results and (not docs or len(docs) == len(results)):
-            return list(results)
+            return [_checked(item, stage) for item in results]
         if docs:
-            return [{"text": text, "score": 0.0} for text in docs]
+            return [_checked({"text": text, "score": 0.0}, stage) for text in docs]
     return []
+
+
+def _listed(data: Mapping[str, Any], name: str) -> list[Any]:
+    value = data.get(name)
+    if value is not None and not isinstance(value, list | tuple):
+        raise RecordError(f"{name!r} of a record must be a list, got {shown(value)}")
+    return list(value or ())
+
+
+def _checked(item: object, stage: StageName) -> Item:
+    if not isinstance(item, dict) or not isinstance(item.get("text"), str):
+        raise RecordError(f"a document of {stage} must be an object with a text `text`, got {shown(item)}")
+    if not isinstance(item.get("metadata") or {}, Mapping):
+        raise RecordError(f"metadata of a document of {stage} must be an object, got {shown(item['metadata'])}")
+    return item
 
 
 def references_of(data: Mapping[str, Any]) -> list[str]:

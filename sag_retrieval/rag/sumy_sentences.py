@@ -7,6 +7,9 @@ from sag_retrieval.errors import SettingsError
 from sag_retrieval.sentences import sentences
 from sag_retrieval.text import tokens
 
+_WINDOW = 200
+"""Sentences compared with one another; all of a long text would take the square of them."""
+
 
 class _Tokenizer:
     """What sumy asks of a tokenizer."""
@@ -30,9 +33,12 @@ def important_sentences(text: str, budget: int) -> str:
         text_rank = import_module("sumy.summarizers.text_rank")
     except ImportError as error:
         raise SettingsError('SummaryRefiner needs sumy: pip install "sag[pipeline]"') from error
-    document = plaintext.PlaintextParser.from_string(text, _Tokenizer()).document
-    everything = list(document.sentences)
-    rated = text_rank.TextRankSummarizer().rate_sentences(document) if everything else {}
+    parser, summarizer = plaintext.PlaintextParser, text_rank.TextRankSummarizer()
+    spans = sentences(text)
+    windows = ["\n\n".join(spans[at : at + _WINDOW]) for at in range(0, len(spans), _WINDOW)]
+    documents = [parser.from_string(part, _Tokenizer()).document for part in (windows if len(windows) > 1 else [text])]
+    everything = [sentence for document in documents for sentence in document.sentences]
+    rated = {s: rate for d in documents if d.sentences for s, rate in summarizer.rate_sentences(d).items()}
     kept: set[int] = set()
     used = 0
     for at in sorted(range(len(everything)), key=lambda i: (-rated[everything[i]], i)):

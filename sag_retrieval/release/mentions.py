@@ -15,6 +15,7 @@ from sag_retrieval.text import STOP_WORDS, is_cjk, normal_name
 
 _POSSESSIVE: Final = re.compile(r"['’]s\b")
 _SHORTEST: Final = 2
+_REACH: Final = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +47,7 @@ class Mentions:
     def _longest(self, text: str) -> Iterator[str]:
         place = 0
         while place < len(text):
-            name = "" if _cuts_word(text, place) else self._longest_at(text, place)
+            name = "" if cuts_word(text, place) else self._longest_at(text, place)
             if name:
                 yield name
             place += len(name) or 1
@@ -54,8 +55,8 @@ class Mentions:
     def _longest_at(self, text: str, place: int) -> str:
         fitting = [
             name
-            for name in self.trie.prefixes(text[place:])
-            if len(name) >= _SHORTEST and name not in STOP_WORDS and not _cuts_word(text, place + len(name))
+            for name in names_at(self.trie, text, place)
+            if len(name) >= _SHORTEST and name not in STOP_WORDS and not cuts_word(text, place + len(name))
         ]
         return max(fitting, key=len, default="")
 
@@ -80,7 +81,17 @@ def write_mentions(folder: Path, names: Iterable[tuple[str, int]]) -> None:
     group(numbers, keys, len(trie))[0].save(folder / "keys")
 
 
-def _cuts_word(text: str, place: int) -> bool:
+def names_at(trie: marisa_trie.Trie, text: str, place: int) -> list[str]:
+    """The names of a dictionary that stand in the text at a place; looks no further than the longest of them may go."""
+    reach = _REACH
+    while place + reach < len(text) and trie.has_keys_with_prefix(text[place : place + reach]):
+        reach *= 4
+    names: list[str] = trie.prefixes(text[place : place + reach])
+    return names
+
+
+def cuts_word(text: str, place: int) -> bool:
+    """Whether a place lies inside a Latin word or a number."""
     if not 0 < place < len(text):
         return False
     before, after = text[place - 1], text[place]

@@ -22,7 +22,9 @@ _NOT_A_NAME = frozenset(
 )
 _OF_A_DOCUMENT = "title"
 """Type of the keys that are titles of documents: they name a community only where nothing else does."""
-_ADDED = re.compile(r"\s*[(（:：].*$")
+_ADDED = re.compile(r"(?<!\s)\s*+[(（:：].*", re.DOTALL)
+_GAP = re.compile(r"\s+")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _FIGURES_ONLY = re.compile(r"^[\W\d_年月日时分秒]*$")
 _SECOND_KEY = 0.35
 """A second key enters the title from this share of the first one's score."""
@@ -125,9 +127,7 @@ def shorten(text: str) -> str:
 
 def clean(text: str) -> str:
     """One line without control characters and marks that turn the direction of writing."""
-    return re.sub(
-        r"\s+", " ", re.sub(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]", " ", text)
-    ).strip()
+    return _GAP.sub(" ", _CONTROLS.sub(" ", text)).strip()
 
 
 def make_summary(events: EventTable, group: Group) -> tuple[Sentence, ...]:

@@ -1,12 +1,13 @@
 """The one signature of every way to rank chunks."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Final, Protocol, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
+from sag_retrieval.errors import QueryError, shown
 from sag_retrieval.release.allowed import Allowed, Flags
 from sag_retrieval.release.index import Index
 from sag_retrieval.release.mapped import Rows
@@ -15,19 +16,59 @@ __all__ = ["Allowed", "Flags", "Floats", "Method", "Query", "RankedKey", "Rankin
 
 Floats = npt.NDArray[np.float64]
 
+LONGEST_QUERY: Final = 20_000
+LONGEST_KEY: Final = 1_000
+MOST_KEYS: Final = 1_000
+"""Bounds of a query: characters of its text and of a key, and keys; reading one takes time in proportion."""
+
 
 @dataclass(frozen=True, slots=True)
 class Query:
     """What is asked: the question, keys given with it, how many hits, and the restriction (None: none)."""
 
     text: str
-    keys: tuple[str, ...] = ()
+    keys: Collection[str] = ()
     top_k: int = 10
     allowed: Allowed | None = None
     explain: bool = False
     """Whether the ranking's trace tells how each hit was found."""
     gold_documents: tuple[str, ...] = ()
     """With `explain`: documents known to be right; the trace counts how many each stage still has."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be read as a query.
+
+        Raises:
+            QueryError: If the query or a key is no text, broken or too long, or there are too many keys.
+
+        """
+        check_text("query", self.text, LONGEST_QUERY)
+        if isinstance(self.keys, str) or not isinstance(self.keys, Collection):
+            raise QueryError(f"keys must be a list of texts, got {shown(self.keys)}")
+        if len(self.keys) > MOST_KEYS:
+            raise QueryError(f"{len(self.keys)} keys are given, allowed are {MOST_KEYS}")
+        for key in self.keys:
+            check_text("key", key, LONGEST_KEY)
+        object.__setattr__(self, "keys", tuple(self.keys))
+        if isinstance(self.top_k, bool) or not isinstance(self.top_k, SupportsIndex):
+            raise QueryError(f"top_k must be a whole number, got {shown(self.top_k)}")
+
+
+def check_text(what: str, text: object, longest: int) -> None:
+    """Refuse what is no text, has lone surrogates, or is longer than `longest` characters.
+
+    Raises:
+        QueryError: With the value and the bound.
+
+    """
+    if not isinstance(text, str):
+        raise QueryError(f"a {what} must be text, got {shown(text)}")
+    if len(text) > longest:
+        raise QueryError(f"the {what} has {len(text):,} characters, allowed are {longest:,}; ask for less at once")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise QueryError(f"the {what} is broken text: {error.reason} at character {error.start}") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from sag_retrieval.errors import QueryError
+from sag_retrieval.errors import QueryError, shown
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.search.method import Method
 from sag_retrieval.search.options import SAG, SAG_LITERAL
@@ -51,6 +51,6 @@ def method_named(name: str, *, chat: ChatModel | None = None, home: Path | None 
         QueryError: If there is none of this name, with the names that there are.
 
     """
-    if name not in METHODS:
-        raise QueryError(f"method {name!r} is none of {', '.join(METHODS)}; see `sag search --help`")
+    if not isinstance(name, str) or name not in METHODS:
+        raise QueryError(f"method {shown(name)} is none of {', '.join(METHODS)}; see `sag search --help`")
     return METHODS[name](chat, home)

@@ -13,7 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sag_retrieval.release.mapped import Lists, Rows, group, map_array, map_rows, map_trie, save_array
-from sag_retrieval.text import is_cjk, normal_name, words
+from sag_retrieval.release.mentions import cuts_word, names_at
+from sag_retrieval.text import normal_name, words
 
 Floats = npt.NDArray[np.float64]
 
@@ -161,9 +162,9 @@ class KnowledgeGraph:
         readings = {normal_name(text), normal_name(_POSSESSIVE.sub("", text))}
         found: set[str] = set()
         for read, place in ((reading, place) for reading in readings for place in range(len(reading))):
-            if not _cuts_word(read, place):
-                fitting = self.trie.prefixes(read[place:])
-                found.update(name for name in fitting if not _cuts_word(read, place + len(name)))
+            if not cuts_word(read, place):
+                fitting = names_at(self.trie, read, place)
+                found.update(name for name in fitting if not cuts_word(read, place + len(name)))
         rows = [int(row) for name in found if len(name) >= _SHORTEST for row in self.entities_named.of(self.trie[name])]
         return np.array(sorted(rows, key=lambda row: (-len(self.entities.texts[row]), row)), np.int32)
 
@@ -217,10 +218,3 @@ def read_names(texts: Sequence[str]) -> Names:
     owners = np.repeat(np.arange(len(texts), dtype=np.int32), sizes)
     rows_of, _ = group(lasting[items], owners, len(number))
     return Names(texts, trie, rows_of, sizes)
-
-
-def _cuts_word(text: str, place: int) -> bool:
-    if not 0 < place < len(text):
-        return False
-    before, after = text[place - 1], text[place]
-    return before.isalnum() and after.isalnum() and not is_cjk(before) and not is_cjk(after)

@@ -14,10 +14,9 @@ from sag_retrieval.prompts import load_prompt
 Decided = Literal["RETRIEVE", "NO_RETRIEVE"]
 Asked = TypeVar("Asked", bound=BaseModel)
 
-_TAG: Final = r"<{0}>\s*(.*?)\s*</{0}>"
-_DECISION: Final = re.compile(_TAG.format("decision"), re.DOTALL | re.IGNORECASE)
-_REWRITTEN: Final = re.compile(_TAG.format("rewritten_query"), re.DOTALL | re.IGNORECASE)
-_NO: Final = re.compile(r"no[_\s-]+retrieve", re.IGNORECASE)
+_DECISION: Final = re.compile("<(/?)decision>", re.IGNORECASE)
+_REWRITTEN: Final = re.compile("<(/?)rewritten_query>", re.IGNORECASE)
+_NO: Final = re.compile(r"no[_\s-]++retrieve", re.IGNORECASE)
 
 
 def read_decision(text: str) -> tuple[Decided, str | None]:
@@ -30,9 +29,20 @@ def read_decision(text: str) -> tuple[Decided, str | None]:
         (('NO_RETRIEVE', None), ('RETRIEVE', None))
 
     """
-    tagged, rewritten = _DECISION.search(text), _REWRITTEN.search(text)
-    said = tagged.group(1) if tagged else text
-    return "NO_RETRIEVE" if _NO.search(said) else "RETRIEVE", rewritten.group(1) if rewritten else None
+    tagged = _within(_DECISION, text)
+    said = text if tagged is None else tagged
+    return "NO_RETRIEVE" if _NO.search(said) else "RETRIEVE", _within(_REWRITTEN, text)
+
+
+def _within(tag: re.Pattern[str], text: str) -> str | None:
+    """What stands between the first opening tag and the closing one after it; None without both."""
+    opened: int | None = None
+    for found in tag.finditer(text):
+        if opened is None and not found[1]:
+            opened = found.end()
+        elif opened is not None and found[1]:
+            return text[opened : found.start()].strip()
+    return None
 
 
 class Decision(BaseModel):

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from sag_retrieval.errors import FilterError, ReleaseError
 from sag_retrieval.release.allowed import Allowed
 from sag_retrieval.release.filters.allowed_sql import IDS
-from sag_retrieval.release.filters.parse import check_sql
+from sag_retrieval.release.filters.parse import check_sql, checked_text
 from sag_retrieval.release.filters.restrict import Named, Pairs, Places, restrict
-from sag_retrieval.release.filters.where import compile_where
+from sag_retrieval.release.filters.where import EVERYTHING, compile_where
 from sag_retrieval.release.mapped import Rows
 
 _KEPT: Final = 64
@@ -68,7 +68,8 @@ class Door:
             docs/algorithm.md §filters.3
 
         """
-        asked = repr((sql, sorted((where or {}).items(), key=lambda item: item[0])))
+        condition = compile_where({} if where is None else where, self._options.scope)
+        asked = repr((sql if sql is None else checked_text(sql), condition))
         with self._lock:
             if asked in self._kept:
                 self._kept.move_to_end(asked)
@@ -119,9 +120,8 @@ class Door:
         yield Named(table, found["r"])
 
     def _named_by_where(self, where: Mapping[str, object] | None) -> Iterator[Named]:
-        given = {name: value for name, value in (where or {}).items() if value is not None}
-        condition = compile_where(where or {}, self._options.scope)
-        if not given:
+        condition = compile_where({} if where is None else where, self._options.scope)
+        if condition.sql == EVERYTHING:
             return
         events = "events AS e JOIN documents AS d ON d.document_id = e.document_id"
         table, source = ("e", events) if condition.needs_event else ("d", "documents AS d")

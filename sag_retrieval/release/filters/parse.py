@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import duckdb
 
-from sag_retrieval.errors import FilterError
+from sag_retrieval.errors import FilterError, shown
 from sag_retrieval.release.filters import allowed_sql as allowed
 
 LONGEST: Final = 4_000
@@ -19,6 +19,8 @@ _BARE = """SELECT events.event_id
 FROM (SELECT e.*, d.* EXCLUDE (document_id, title, "row"), d AS documents
       FROM events AS e JOIN documents AS d ON d.document_id = e.document_id) AS events
 WHERE ({})"""
+_NESTING = re.compile(r"'[^']*+(?:'|\Z)|\"[^\"]*+(?:\"|\Z)|[(\[{)\]}]|\b(?:case|end)\b", re.IGNORECASE)
+_CLOSING = frozenset([")", "]", "}", "end"])
 _lock = Lock()
 
 
@@ -41,10 +43,10 @@ def check_sql(sql: str) -> Checked:
         docs/algorithm.md §filters.1
 
     """
-    if not sql.strip():
+    if not checked_text(sql).strip():
         raise FilterError("empty sql; give one SELECT, or a condition over `events`, or leave it out")
-    if len(sql) > LONGEST:
-        raise FilterError(f"sql has {len(sql)} characters, allowed are {LONGEST}")
+    if _depth(sql) > DEEPEST:
+        raise FilterError(f"sql refused: nested deeper than {DEEPEST}")
     statements = _parse(sql)
     if not statements["error"]:
         _check_statement(statements)
@@ -58,6 +60,36 @@ def check_sql(sql: str) -> Checked:
         raise FilterError("sql refused: a condition must be one expression, nothing before or after it")
     expression = _text(condition).removeprefix("SELECT ")
     return Checked(_BARE.format(expression), is_condition=True)
+
+
+def checked_text(sql: object) -> str:
+    """The text that `sql` is.
+
+    Raises:
+        FilterError: If it is none, is broken, or longer than 4,000 characters.
+
+    """
+    if not isinstance(sql, str):
+        raise FilterError(f"sql must be text, got {shown(sql)}")
+    if len(sql) > LONGEST:
+        raise FilterError(f"sql has {len(sql):,} characters, allowed are {LONGEST:,}")
+    try:
+        sql.encode()
+    except UnicodeEncodeError as error:
+        raise FilterError(f"sql is broken text: {error.reason} at character {error.start}") from error
+    return sql
+
+
+def _depth(sql: str) -> int:
+    """How deep brackets and prefix words are nested, for a parser takes long over many before it says so."""
+    depth = deepest = 0
+    for found in _NESTING.finditer(sql):
+        mark = found[0].lower()
+        if mark[0] in "'\"":
+            continue
+        depth = max(0, depth - 1) if mark in _CLOSING else depth + 1
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _check_statement(statements: dict[str, Any]) -> None:

@@ -1,13 +1,12 @@
 """`where`: conditions by field name, compiled to SQL with every value and metadata path as a parameter."""
 
 import datetime as dt
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from sag_retrieval.errors import FilterError
+from sag_retrieval.errors import FilterError, shown
 from sag_retrieval.text import normal_name
 
 Kind = Literal["text", "number", "flag"]
@@ -36,6 +35,10 @@ _KEY_VALUES: Final[dict[Kind, str]] = {
     "number": "k.value_number",
     "flag": "k.value_bool",
 }
+MOST_FIELDS: Final = 100
+EVERYTHING: Final = "TRUE"
+"""The condition of a `where` that asks nothing."""
+_MOST_VALUES: Final = 50_000
 _LONGEST: Final = 10_000
 _BIGGEST: Final = 2.0**63
 _ORDERS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
@@ -87,6 +90,10 @@ def compile_where(where: Mapping[str, object], scope: Sequence[str] = ()) -> Whe
         docs/algorithm.md §filters.2
 
     """
+    if not isinstance(where, Mapping):
+        raise FilterError(f"where must map fields to values, got {shown(where)}")
+    if len(where) > MOST_FIELDS:
+        raise FilterError(f"where has {len(where):,} conditions, allowed are {MOST_FIELDS}")
     parts: list[str] = []
     parameters: list[Value] = []
     needs_event = False
@@ -100,15 +107,19 @@ def compile_where(where: Mapping[str, object], scope: Sequence[str] = ()) -> Whe
         parts.append(f"({sql})")
         parameters += given
         needs_event |= field.needs_event
-    return Where(" AND ".join(parts) or "TRUE", tuple(parameters), needs_event)
+        if len(parameters) > _MOST_VALUES:
+            raise FilterError(f"where has more than {_MOST_VALUES:,} values in all; make its lists shorter")
+    return Where(" AND ".join(parts) or EVERYTHING, tuple(parameters), needs_event)
 
 
 def _field_and_operator(name: str, scope: Sequence[str]) -> tuple[_Field, str]:
+    if not isinstance(name, str):
+        raise FilterError(f"a filter field must be text, got {shown(name)}")
     field, mark, operator = name.rpartition("__")
     if not mark:
         field, operator = name, "eq"
     if operator not in OPERATORS:
-        raise FilterError(f"unknown operator {operator!r} in filter field {name!r}; known: {list(OPERATORS)}")
+        raise FilterError(f"unknown operator {shown(operator)} in filter field {shown(name)}; known: {list(OPERATORS)}")
     return _field(field, scope), operator
 
 
@@ -166,10 +177,29 @@ def _in_list(field: _Field, operator: str, value: object) -> tuple[str, list[Val
     if not isinstance(value, list | tuple | set | frozenset) or len(value) > _LONGEST:
         raise FilterError(f"{field.name}__{operator} takes a list of at most {_LONGEST} values")
     listed = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
-    parts = [_equals(field, _value(field.name, item)) for item in listed]
+    by_kind: dict[Kind, list[Value]] = {}
+    for item in listed:
+        checked = _value(field.name, item)
+        by_kind.setdefault(_kind(checked), []).append(checked)
+    parts = [_one_of(field, kind, values) for kind, values in by_kind.items()]
     sql = " OR ".join(f"({part})" for part, _ in parts) or "FALSE"
     given = [item for _, items in parts for item in items]
     return (sql if operator == "in" else f"NOT coalesce({sql}, FALSE)"), given
+
+
+def _one_of(field: _Field, kind: Kind, values: list[Value]) -> tuple[str, list[Value]]:
+    """Equal to one of the values of a kind: one list, for a chain of thousands of comparisons is never planned."""
+    sql, given = field.read(kind)
+    folded = [normal_name(value) for value in values if isinstance(value, str)] if field.is_key else []
+    names = [name for name in dict.fromkeys(folded) if name]
+    part = f"{sql} IN ({_places_for(values)})"
+    if names:
+        return f"{part} OR k.name IN ({_places_for(names)})", [*given, *values, *names]
+    return part, [*given, *values]
+
+
+def _places_for(values: Sequence[Value]) -> str:
+    return ", ".join("?" * len(values))
 
 
 def _ordered(field: _Field, operator: str, value: Value) -> tuple[str, list[Value]]:
@@ -180,7 +210,7 @@ def _ordered(field: _Field, operator: str, value: Value) -> tuple[str, list[Valu
     if not isinstance(value, str):
         return f"{sql} {_ORDERS[operator]} ?", [*given, value]
     if not _IS_DATE.fullmatch(value):
-        raise FilterError(f"{field.name}__{operator} takes a number or an ISO date such as 2024-05, got {value!r}")
+        raise FilterError(f"{field.name}__{operator} takes a number or an ISO date such as 2024-05, got {shown(value)}")
     prefix = f"left({sql}, {len(value)}) {_ORDERS[operator]} ?"
     return f"regexp_full_match({sql}, '{_DATE}') AND {prefix}", [*given, *given, value]
 
@@ -202,7 +232,7 @@ def _within_text(field: _Field, operator: str, value: str) -> tuple[str, list[Va
 
 def _is_null(field: _Field, value: object) -> tuple[str, list[Value]]:
     if not isinstance(value, bool):
-        raise FilterError(f"{field.name}__isnull takes True or False, got {value!r}")
+        raise FilterError(f"{field.name}__isnull takes True or False, got {shown(value)}")
     if field.is_key:
         return "TRUE", []
     sql, given = field.read(next(iter(field.by_kind)))
@@ -232,9 +262,9 @@ def _value(name: str, value: object) -> Value:
         return _checked_text(name, value)
     if isinstance(value, bool):
         return value
-    if isinstance(value, int | float) and math.isfinite(value) and abs(value) <= _BIGGEST:
+    if isinstance(value, int | float) and abs(value) <= _BIGGEST:
         return value
-    raise FilterError(f"filter field {name!r} takes text, a number, a flag or a date, got {value!r:.80}")
+    raise FilterError(f"filter field {name!r} takes text, a number, a flag or a date, got {shown(value)}")
 
 
 def _checked_text(name: str, text: str) -> str:

@@ -260,7 +260,7 @@ def test_scope_fields_are_normalised_as_recorded():
                 compile_where(where, ("user_id", "agent_id"))
         else:
             compiled = compile_where(where, ("user_id", "agent_id"))
-            assert compiled.sql.count("json_type") == sum(
+            assert sum(not str(value).startswith("$.") for value in compiled.parameters) == sum(
                 len(v) if isinstance(v, list) else 1 for v in case["normalized"].values()
             )
 

@@ -1,0 +1,315 @@
+"""Every rule that reads a text, by name, as a function of the text alone: what the tests of growth try."""
+
+import inspect
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from pydantic import BaseModel
+
+from benchmarks.attacks import modules
+from sag_pipeline.importers.event_records import event_documents
+from sag_pipeline.importers.graphrag import spelling_in
+from sag_pipeline.importers.openie import openie_documents
+from sag_pipeline.offline.aliases import aliases
+from sag_pipeline.offline.events import offline_events
+from sag_pipeline.offline.keys import offline_keys, read_mentions
+from sag_pipeline.offline.sections import offline_sections
+from sag_pipeline.steps.alike import bare_name, may_be_same
+from sag_pipeline.steps.chunks import split_chunks
+from sag_pipeline.steps.decoding import decode
+from sag_pipeline.steps.events import given_events
+from sag_pipeline.steps.extract_events import EventsOfPassage, ExtractedEvents, events_from_reply
+from sag_pipeline.steps.extract_keys import ExtractedKey, ExtractedKeys, KeysOfEvent, keys_from_reply
+from sag_pipeline.steps.headers import HeaderOptions, chunk_header
+from sag_pipeline.steps.keys import count_in_text, make_key
+from sag_pipeline.steps.kg_output import events_of_graph, merge_graphs
+from sag_pipeline.steps.sections import section_requests, sections_from_replies
+from sag_pipeline.steps.summaries import summarise
+from sag_pipeline.steps.triples import derive_triples, read_triples
+from sag_pipeline.steps.typed_values import DEFAULT_TYPES, key_type_of, typed_keys
+from sag_retrieval.errors import ModelError, SagError
+from sag_retrieval.evaluation.metrics import accuracy, context_recall, f1, rouge_l
+from sag_retrieval.evaluation.ranking import evidence_coverage
+from sag_retrieval.layout import logical_lines, marker_length
+from sag_retrieval.models.hashing import HashingEmbedder
+from sag_retrieval.models.structured import read_answer
+from sag_retrieval.query.answer import Citation
+from sag_retrieval.query.cite import Cited, cite, support
+from sag_retrieval.query.drafts import DraftPlan
+from sag_retrieval.query.evidence import best_sentences, sentence_for
+from sag_retrieval.query.extract import extractive_answer
+from sag_retrieval.query.parts import join_parts
+from sag_retrieval.query.plan import check_plan, fill, rename_marks
+from sag_retrieval.query.split import split_question
+from sag_retrieval.rag.sumy_sentences import important_sentences
+from sag_retrieval.records import Chunk, Document, Event
+from sag_retrieval.release.filters.where import compile_where
+from sag_retrieval.reports.citations import cut
+from sag_retrieval.search.result import Hit
+
+Rule = Callable[[str], object]
+_TEXTS = frozenset("text question query line content name title value word sql relation written".split())
+_NO_RULES = frozenset(
+    {"sag_retrieval.models.open", "sag_retrieval.search.methods", "sag_retrieval.release.filters.parse"}
+)
+"""Modules whose names stand for a model or a method; SQL is refused over 4,000 characters."""
+
+
+class _Written(BaseModel):
+    text: str
+    numbers: list[int] = []
+
+
+def rules() -> dict[str, Rule]:
+    """Public functions that need one text and nothing else, and what is put together below."""
+    return {name: tolerant(rule) for name, rule in {**dict(_found()), **_COMPOSED}.items()}
+
+
+def _found() -> Iterator[tuple[str, Rule]]:
+    for module in modules():
+        for name, function in vars(module).items():
+            if name.startswith("_") or getattr(function, "__module__", "") != module.__name__:
+                continue
+            bare = inspect.unwrap(function) if callable(function) else None
+            if inspect.isfunction(bare) and module.__name__ not in _NO_RULES and _needs_a_text(bare):
+                yield f"{module.__name__}.{name}", _read_out(function)
+
+
+def _needs_a_text(function: Callable[..., object]) -> bool:
+    wanted = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+    return len(wanted) == 1 and wanted[0].name in _TEXTS and wanted[0].annotation is str
+
+
+def _read_out(function: Rule) -> Rule:
+    def run(text: str) -> object:
+        found = function(text)
+        return list(found) if isinstance(found, Iterator) else found
+
+    return run
+
+
+def tolerant(rule: Rule) -> Rule:
+    """The rule, with every kept result forgotten before, and its refusals taken for results."""
+
+    def run(text: str) -> object:
+        forget()
+        with suppress(SagError, ValueError):
+            return rule(text)
+        return None
+
+    return run
+
+
+def forget() -> None:
+    """Empty every cache of a function, or the second reading of a text tells nothing."""
+    for cache in _caches():
+        cache.cache_clear()
+
+
+_KEPT: list[Any] = []
+
+
+def _caches() -> list[Any]:
+    if not _KEPT:
+        named = {id(value): value for module in modules() for value in vars(module).values() if _is_cache(value)}
+        _KEPT.extend(named.values())
+    return _KEPT
+
+
+def _is_cache(value: object) -> bool:
+    if not callable(value) or not hasattr(value, "cache_clear") or value.__module__ == "sag_retrieval.prompts":
+        return False
+    return any(wanted.annotation is str for wanted in inspect.signature(value).parameters.values())
+
+
+def document(text: str, extraction: str | None = None) -> Document:
+    """A document of this text."""
+    return Document("d", "s", "A title", text, "zh" if "一" in text else "en", extraction=extraction)
+
+
+def _events(text: str) -> list[Event]:
+    own = document(text)
+    chunks = split_chunks(own, offline_sections(own))
+    return [event for events in offline_events(own, chunks) for event in events]
+
+
+def _keys(text: str) -> object:
+    own = document(text)
+    return offline_keys(own, (), _events(text))
+
+
+def _triples(text: str) -> object:
+    own, events = document(text), _events(text)
+    return derive_triples("d", events, offline_keys(own, (), events))
+
+
+def _given(text: str) -> object:
+    parts = _parts(text)
+    raw = [
+        {"content": part, "keys": [{"type": "topic", "value": part}], "triples": [[part, "is", "a b"]]}
+        for part in parts
+    ]
+    own = document("\n\n".join(parts), json.dumps(raw))
+    return given_events(own, split_chunks(own, offline_sections(own)))
+
+
+def _parts(text: str, size: int = 24) -> list[str]:
+    """The text in many small pieces, no two of them equal."""
+    return [f"{number} {text[start : start + size]}" for number, start in enumerate(range(0, len(text), size))]
+
+
+def _sections(text: str) -> object:
+    own = document(text)
+    requests = section_requests(own)
+    return sections_from_replies(own, [ModelError("none")] * len(requests))
+
+
+def _hit(text: str) -> Hit:
+    return Hit(1, 1.0, "c", "d", "A title", text, (), (), 0, 0, len(text))
+
+
+def _event(content: str) -> Event:
+    return Event("e", "d", "c", 0, content, "A title")
+
+
+def _chunk(text: str) -> Chunk:
+    own = document(text)
+    return split_chunks(own, offline_sections(own))[0]
+
+
+def _openie(text: str) -> object:
+    parts = _parts(text)
+    rows = [
+        {"id": "a", "text": "\n\n".join(parts), "entities": parts, "triples": [[part, "is", part] for part in parts]}
+    ]
+    return [one.line() for one in openie_documents(rows)]
+
+
+def _event_records(text: str) -> object:
+    parts = _parts(text)
+    events = [{"Event": part, "Entity": [part]} for part in parts]
+    rows = [
+        {
+            "text": text,
+            "events": events,
+            "entity_relations": [{"Head": p, "Relation": "is", "Tail": "x"} for p in parts],
+        }
+    ]
+    return [one.line() for one in event_documents(rows)]
+
+
+def _graph(text: str) -> dict[str, Any]:
+    triples = [{"head": part, "relation": "is", "tail": "x", "doc_id": "d"} for part in _parts(text)]
+    return {"doc_id": "d", "triples": triples, "entities": [{"name": part} for part in _parts(text)]}
+
+
+def _spelt(text: str) -> dict[str, Any]:
+    """One entity in many spellings."""
+    names = [
+        "".join(c.upper() if n >> i & 1 else c for i, c in enumerate("abcdefghijklmno")) for n in range(len(text) // 24)
+    ]
+    return {"doc_id": "d", "triples": [{"head": name, "relation": "is", "tail": "x"} for name in names]}
+
+
+def _plan(text: str) -> object:
+    parts = _parts(text)
+    nodes = [{"id": f"q{n}", "question": f"{part} #q{n - 1}"} for n, part in enumerate(parts)]
+    edges = [{"source": f"q{n}", "target": f"q{n + 1}"} for n in range(len(parts))]
+    draft = DraftPlan.model_validate({"nodes": nodes, "edges": edges})
+    return check_plan(draft, question=text, limit=8)
+
+
+def _wrong_items(text: str) -> object:
+    rows = ", ".join(json.dumps({"text": part, "more": 1}) for part in _parts(text))
+    return read_answer(f'{{"rows": [{rows}]}}', _Rows)
+
+
+class _Rows(BaseModel):
+    model_config = {"extra": "forbid"}
+
+    rows: list[_Written]
+
+
+def _keys_of_model(text: str) -> object:
+    keys = [ExtractedKey(type=part, value=part, same_as=[part[::-1]]) for part in _parts(text)]
+    answer = ExtractedKeys(events=[KeysOfEvent(event=1, keys=keys)])
+    return keys_from_reply(document(text), [_event("x")], answer)
+
+
+def _events_of_model(text: str) -> object:
+    answer = ExtractedEvents(passages=[EventsOfPassage(passage=1, events=[*_parts(text[:4_000]), text])])
+    return events_from_reply(document(text), _chunk("A b. " + text), answer)
+
+
+def _joined(text: str) -> object:
+    parts = [
+        Cited(f"{part} [1]", (Citation(1, "c", "d", "t", n, n + 1, part),), (0,)) for n, part in enumerate(_parts(text))
+    ]
+    return join_parts("who", parts)
+
+
+def _cut(text: str) -> object:
+    marks: Mapping[tuple[int, int], int] = {(at, at + 9): at for at in range(0, len(text) - 9, 400)}
+    return cut(text, dict(marks))
+
+
+_COMPOSED: dict[str, Rule] = {
+    "sections without a model": lambda text: offline_sections(document(text)),
+    "sections of a model that failed": _sections,
+    "chunks": lambda text: split_chunks(document(text), offline_sections(document(text))),
+    "events": _events,
+    "keys": _keys,
+    "triples": _triples,
+    "given events": _given,
+    "other names": lambda text: list(aliases(text, read_mentions(text)[0])),
+    "a summary": lambda text: summarise(document(text)),
+    "central sentences": lambda text: important_sentences(text, 500),
+    "a header": lambda text: chunk_header(text, text, text, text, "en", HeaderOptions(max_length=200, sentences=True)),
+    "marks of lines": lambda text: [marker_length(text, line) for line in logical_lines(text)],
+    "bytes of a text": lambda text: decode(text.encode("utf-8", "surrogatepass")),
+    "bytes of a legacy text": lambda text: decode(text.encode("gb18030", "replace") + b"\xff"),
+    "a key": lambda text: make_key(text, text, text),
+    "a key of a model": lambda text: [list(typed_keys(kind, text)) for kind in (*DEFAULT_TYPES, "date")],
+    "a key's type": lambda text: key_type_of(text, DEFAULT_TYPES),
+    "a key counted": lambda text: count_in_text(make_key("entity", text[:100] or "a") or make_key("entity", "a"), text),  # type: ignore[arg-type]
+    "keys of a reply": _keys_of_model,
+    "events of a reply": _events_of_model,
+    "triples of a reply": lambda text: read_triples(
+        _event(text), (), [[part, part[::-1], "x"] for part in _parts(text)]
+    ),
+    "a bare name": lambda text: [bare_name(text, kind) for kind in ("topic", "organisation", "place")],
+    "two names": lambda text: may_be_same(text, text + "a"),
+    "a spelling": lambda text: spelling_in(text[-100:], text),
+    "openie records": _openie,
+    "event records": _event_records,
+    "a graph": lambda text: events_of_graph(_graph(text)),
+    "graphs merged": lambda text: merge_graphs([_graph(text)]),
+    "a graph of one name": lambda text: merge_graphs([_spelt(text)]),
+    "a vector": lambda text: HashingEmbedder().embed([text]),
+    "a reply": lambda text: read_answer(text, _Written),
+    "a reply's text": lambda text: read_answer(json.dumps({"text": text}) + text, _Written),
+    "a reply's broken text": lambda text: read_answer('{"text": "' + text, _Written),
+    "a reply's list": lambda text: read_answer('{"numbers": [' + text, _Written),
+    "a reply's wrong items": _wrong_items,
+    "sub-questions": lambda text: split_question(text, 8),
+    "a plan": _plan,
+    "a plan's marks": lambda text: (fill(text, {"q1": "a"}), rename_marks(text, str.upper)),
+    "citations": lambda text: cite("who", text, [1], [_hit("A b. C d.")]),
+    "a cited text": lambda text: cite("who is a", "a [1]", [1], [_hit(text)]),
+    "support": lambda text: support("who is a", text, [_hit(text)]),
+    "quoted sentences": lambda text: best_sentences("who is a 一", [text, text]),
+    "a long question": lambda text: best_sentences(text, ["A b. C d."]),
+    "a sentence for a claim": lambda text: sentence_for(text, text, text),
+    "a fast answer": lambda text: extractive_answer("who is a 一", [_hit(text)]),
+    "parts of an answer": _joined,
+    "a quotation": _cut,
+    "a field's name": lambda text: compile_where({text: 1}),
+    "a field's value": lambda text: compile_where({"title": text}),
+    "fields": lambda text: compile_where({f"metadata.{n}": part for n, part in enumerate(_parts(text))}),
+    "a list of values": lambda text: compile_where({"title__in": _parts(text)}),
+    "an answer measured": lambda text: (f1(text, text), accuracy(text, text), context_recall(text, text)),
+    "a longest common sequence": lambda text: rouge_l(text, text),
+    "evidence": lambda text: evidence_coverage([text], [text], len(text)),
+}

@@ -1,0 +1,127 @@
+"""Every expression and every rule that reads a text takes time in proportion to it, whatever the text."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.attacks import attacks_on, grown, patterns, quick_attacks, used, written_in_functions
+from benchmarks.tried_rules import document, rules
+from sag_pipeline.offline.keys import read_mentions
+from sag_pipeline.steps.decoding import clean
+from sag_pipeline.steps.places import Places, first_places
+from sag_retrieval.layout import Kind, logical_lines
+from sag_retrieval.models.structured import _without_thoughts
+from sag_retrieval.sentences import sentences
+from sag_retrieval.text import normal_form
+
+BUILT_FROM_A_NAME = {"sag_pipeline.steps.keys"}
+"""Modules that make an expression of one escaped name, which has no repetition."""
+
+
+@pytest.fixture(scope="module")
+def found():
+    return patterns()
+
+
+def test_every_expression_stands_where_it_is_found():
+    assert {place.partition(":")[0] for place in written_in_functions()} == BUILT_FROM_A_NAME
+
+
+def test_the_packages_expressions_are_found(found):
+    names = {each.name for each in found}
+
+    assert {"sag_retrieval.layout._RULE", "sag_pipeline.offline.names_zh._MEASURE"} <= names
+    assert any(name.startswith("sag_pipeline.offline.headings._LEVELS[") for name in names)
+
+
+def test_a_slow_expression_would_be_found(found):
+    import re
+
+    slow = re.compile(r"<think>.*?</think>|\\s+$", re.DOTALL)
+
+    assert grown(used(slow, "finditer"), attacks_on(slow), largest=4096)
+
+
+def test_a_slow_rule_would_be_found():
+    assert grown(lambda text: [text[at:].count("\x01") for at in range(len(text))], quick_attacks()[:1], largest=8192)
+
+
+def test_no_expression_takes_the_square_of_a_text(found):
+    slow = {
+        f"{each.name} {use}": grown(
+            used(each.pattern, use), [*quick_attacks(), *attacks_on(each.pattern, 40)], largest=2048, quick=0.001
+        )[:1]
+        for each in found
+        for use in each.uses
+    }
+
+    assert {name: tried for name, tried in slow.items() if tried} == {}
+
+
+def test_no_rule_takes_the_square_of_a_text():
+    slow = {name: grown(rule, quick_attacks(), largest=1024, quick=0.02)[:1] for name, rule in rules().items()}
+
+    assert {name: tried for name, tried in slow.items() if tried} == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "|-" * 20_000,
+        "-" * 40_000 + "x",
+        "e\u0301\u0327" + "\u0301\u0327" * 200_000,
+        "<!--" * 300_000,
+        "|" + "-" * 400_000 + "x|",
+    ],
+    ids=["a rule of a table", "a long rule", "combining marks", "opened comments", "a row"],
+)
+def test_known_attacks_are_read_at_once(text):
+    start = time.process_time()
+
+    clean(text)
+    logical_lines(text)
+    sentences(text)
+
+    assert time.process_time() - start < 20  # the square took minutes
+
+
+@given(st.text(alphabet="e\u0301\u0327a ", max_size=300))
+def test_marks_are_composed_as_unicode_says_unless_they_are_very_many(text):
+    import unicodedata
+
+    runs = max(map(len, text.replace("e", " ").replace("a", " ").split(" ")))
+
+    if runs <= 30:
+        assert normal_form("NFC", text) == unicodedata.normalize("NFC", text)
+    assert unicodedata.normalize("NFC", normal_form("NFC", text)) == unicodedata.normalize("NFC", text)
+
+
+@given(st.lists(st.text(alphabet="ab 公", min_size=1, max_size=20), max_size=8), st.text(alphabet="ab 公", max_size=60))
+def test_names_are_found_wherever_they_stand(names, text):
+    expected = {(at, name) for name in names for at in range(len(text)) if text.startswith(name, at)}
+
+    assert set(Places(names).within(text)) == expected
+    assert first_places(names, text) == {name: text.find(name) for name in names if name in text}
+
+
+@given(st.lists(st.sampled_from(["<think>", "</think>", "a", "\n", "<", "think>"]), max_size=12).map("".join))
+def test_thoughts_are_left_out_as_an_expression_would(text):
+    import re
+
+    assert _without_thoughts(text) == re.sub(r"<think>.*?</think>", "", text, flags=re.DOTALL)
+
+
+def test_a_rule_of_a_table_stays_a_rule():
+    kinds = [line.kind for line in logical_lines("| a | b |\n|---|:-:|\n| 1 | 2 |\n\n---\n\n|x|-|y|")]
+
+    assert kinds == [Kind.ROW, Kind.RULE, Kind.ROW, Kind.RULE, Kind.ROW]
+
+
+def test_many_names_with_one_beginning_are_found_in_linear_time():
+    text = " ".join(f"Ann Lee{n:x} met Ann Bo{n:x}." for n in range(2_000))
+
+    mentions, _ = read_mentions(document(text).text)
+
+    assert len(mentions) >= 2_000

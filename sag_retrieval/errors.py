@@ -7,6 +7,7 @@ SagError
 │   └── SchemaMismatch a table does not have the columns it promises
 ├── FilterError        a `where` or `sql` restriction was refused
 ├── QueryError         a query is empty or asks for what the release does not hold
+├── FormError          a record or query is not of the type that is asked for
 └── ModelError         a language or embedding model gave no usable answer
     ├── ModelDown      the server cannot be reached; stop and resume later
     ├── AnswerError    the answer does not have the shape that was asked for
@@ -18,7 +19,7 @@ class SagError(Exception):
     """Base of every error raised on purpose; the message names the value, the bound and the next command."""
 
 
-class SettingsError(SagError):
+class SettingsError(SagError, ValueError):
     """A setting or option is missing, misspelt or out of bounds."""
 
 
@@ -48,6 +49,10 @@ class FilterError(SagError, ValueError):
 
 class QueryError(SagError, ValueError):
     """A query is empty or asks for what the release does not hold."""
+
+
+class FormError(SagError, TypeError):
+    """A record or query is not of the type that is asked for."""
 
 
 class ModelError(SagError):

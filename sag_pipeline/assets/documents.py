@@ -30,4 +30,4 @@ def documents(context: dg.AssetExecutionContext, config: Sources, workshop: Work
             {"source": e.source, "file": e.path, "line": e.line if e.line >= 0 else "", "reason": e.reason}
             for e in store.ledger.entries("step = 'documents' AND status = 'failed'")
         ]
-        return result_of(store, step, tally, put_aside=dg.MetadataValue.md(table(aside, width=200)))
+        return result_of(store, step, tally, put_aside=table(aside, width=200))

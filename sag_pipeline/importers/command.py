@@ -11,7 +11,7 @@ from sag_pipeline.importers.graphrag import graphrag_documents
 from sag_pipeline.importers.openie import openie_documents
 from sag_pipeline.importers.records import GivenDocument, first_of, read_rows
 from sag_retrieval.errors import SourceError
-from sag_retrieval.printing import as_json, print_json
+from sag_retrieval.printing import as_json, print_json, say
 
 FORMATS = ("graphrag", "openie", "events")
 
@@ -76,11 +76,8 @@ def import_command(*, form: str, source: Path, out: Path, documents: Path | None
     triples of each passage) or events (SOURCE: records with statements and their entities). No model is
     called for such documents: run `sag ingest` on the file that this writes.
     """
-    try:
-        counts = import_file(form, source, out, documents)
-    except SourceError as error:
-        raise click.ClickException(str(error)) from error
+    counts = import_file(form, source, out, documents)
     if is_json:
         print_json({"out": str(out)} | dict(counts))
     else:
-        click.echo(f"{out}: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()))
+        say(f"{out}: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()))

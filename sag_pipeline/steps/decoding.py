@@ -4,6 +4,8 @@ import codecs
 import re
 import unicodedata
 
+from sag_retrieval.characters import ORDER_MARKS
+
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -19,6 +21,7 @@ _FEW_FAULTS = 0.01
 _FEW_CONTROLS = 0.05
 _BREAKS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff]")
+_ORDER_MARKS = re.compile(f"[{ORDER_MARKS}]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -41,8 +44,8 @@ def decode(payload: bytes) -> str:
 
 
 def clean(text: str) -> str:
-    """The text as documents keep it: line feeds for every line break, no control characters, composed (NFC)."""
-    text = _CONTROLS.sub("", _BREAKS.sub("\n", text))
+    """The text as documents keep it: line feeds for line breaks, no controls, no marks that reorder it, NFC."""
+    text = _ORDER_MARKS.sub("", _CONTROLS.sub("", _BREAKS.sub("\n", text)))
     return unicodedata.normalize("NFC", _SURROGATES.sub("\ufffd", text))
 
 

@@ -8,6 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from sag_retrieval.characters import one_line
 from sag_retrieval.errors import SettingsError, SourceError
 from sag_retrieval.records import Quarantined
 
@@ -120,8 +121,8 @@ def _below(root: Path, folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _printable(path: str) -> str:
-    """File names need not be text; ids must be."""
-    return path.encode("utf-8", "replace").decode("utf-8")
+    """File names need not be text on one line; ids must be."""
+    return one_line(path.encode("utf-8", "replace").decode("utf-8"))
 
 
 def _list_file(source: str, file: Path, path: str, options: SourceOptions) -> Iterator[Found]:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Literal, TypedDict, cast
 
+from sag_retrieval.errors import FormError
+
 StageName = Literal["retrieval", "reranking", "refining"]
 Item = dict[str, Any]
 """A document at some stage: `text`, and what the stage knows of it."""
@@ -53,15 +55,15 @@ def check_record(data: object) -> RAGData:
     """The record itself.
 
     Raises:
-        TypeError: If it is not a dict; `(query, docs)` tuples were the form before.
+        FormError: If it is not a dict; `(query, docs)` tuples were the form before.
 
     """
     if isinstance(data, tuple):
-        raise TypeError(
+        raise FormError(
             'the tuple form (query, docs) was removed; pass a dict such as {"query": query, "retrieval_docs": docs}'
         )
     if not isinstance(data, dict):
-        raise TypeError(f"a RAGData record is a dict, got {type(data).__name__}")
+        raise FormError(f"a RAGData record is a dict, got {type(data).__name__}")
     return cast("RAGData", data)
 
 

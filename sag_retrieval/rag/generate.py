@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from sag_retrieval.errors import QueryError
 from sag_retrieval.models.protocols import ChatModel, Request
 from sag_retrieval.prompts import load_prompt
 from sag_retrieval.prompts.passages import numbered
@@ -52,13 +53,13 @@ class Generator(Stage):
         """The answer.
 
         Raises:
-            ValueError: If there is no prompt.
+            QueryError: If there is no prompt.
             ModelError: If the model gave no usable answer.
 
         """
         prompt = data.get("prompt")
         if not prompt:
-            raise ValueError(f"Generator needs a non-empty `prompt`, got {prompt!r}; run QAPromptor before it")
+            raise QueryError(f"Generator needs a non-empty `prompt`, got {prompt!r}; run QAPromptor before it")
         if self.chat is None:
             query = data.get("query", "")
             found = " ".join(sentence.text for sentence in best_sentences(query, docs_of(data)))

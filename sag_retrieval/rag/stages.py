@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
+from sag_retrieval.errors import QueryError
 from sag_retrieval.rag.data import Item, RAGData, StageName, check_record
 
 Clock = Callable[[], float]
@@ -21,8 +22,8 @@ class Stage(ABC):
         """The same dict with this stage's fields appended.
 
         Raises:
-            TypeError: If the record is not a dict.
-            ValueError: If a field this stage needs is missing, or one it writes is filled already.
+            FormError: If the record is not a dict.
+            QueryError: If a field this stage needs is missing, or one it writes is filled already.
 
         """
         record = check_record(data)
@@ -30,7 +31,7 @@ class Stage(ABC):
         fields = self._fields(record, lambda: self.clock() - started)
         filled = [name for name in fields if record.get(name)]
         if filled:
-            raise ValueError(
+            raise QueryError(
                 f"{type(self).__name__} would overwrite {filled}; stages append only, "
                 "so run it on a record without them"
             )
@@ -67,12 +68,12 @@ def query_of(data: RAGData, stage: Stage) -> str:
     """The record's query.
 
     Raises:
-        ValueError: If it is missing or blank.
+        QueryError: If it is missing or blank.
 
     """
     query = data.get("query")
     if not isinstance(query, str) or not query.strip():
-        raise ValueError(f"{type(stage).__name__} needs a non-empty `query`, got {query!r}")
+        raise QueryError(f"{type(stage).__name__} needs a non-empty `query`, got {query!r}")
     return query
 
 

@@ -62,5 +62,10 @@ def ascii_where_hidden(text: str) -> str:
     return _SURROGATES.sub(_escape, _HIDDEN.sub(_escape, text))
 
 
+def is_text(text: str) -> bool:
+    """Whether it holds whole characters only: a lone surrogate is half of one."""
+    return not _SURROGATES.search(text)
+
+
 def _escape(found: re.Match[str]) -> str:
     return f"\\u{ord(found[0]):04x}"

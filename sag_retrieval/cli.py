@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -40,12 +41,22 @@ class _Group(click.Group):
             return super().main(*args, standalone_mode=False, **options)
         print_anything()
         try:
+            _check_encodable(args[0] if args and args[0] is not None else options.get("args") or sys.argv[1:])
             done = super().main(*args, standalone_mode=False, **options)
         except Exception as error:
             if os.environ.get("SAG_DEBUG") and not isinstance(error, click.ClickException):
                 raise
             done = _told(error)
         sys.exit(done if isinstance(done, int) else 0)
+
+
+def _check_encodable(arguments: Sequence[str]) -> None:
+    """Refuse what cannot even be a file name."""
+    for argument in arguments:
+        try:
+            os.fsencode(argument)
+        except ValueError:
+            raise click.UsageError(f"argument {argument!r} is no text") from None
 
 
 def _told(error: Exception) -> int:

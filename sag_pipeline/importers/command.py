@@ -10,7 +10,7 @@ from sag_pipeline.importers.event_records import event_documents
 from sag_pipeline.importers.graphrag import graphrag_documents
 from sag_pipeline.importers.openie import openie_documents
 from sag_pipeline.importers.records import GivenDocument, first_of, read_rows
-from sag_retrieval.errors import SourceError
+from sag_retrieval.errors import SettingsError, SourceError
 from sag_retrieval.printing import as_json, print_json, say
 
 FORMATS = ("graphrag", "openie", "events")
@@ -41,6 +41,8 @@ def import_file(form: str, source: Path, out: Path, documents: Path | None = Non
 
     The file is whole or absent.
     """
+    if not out.name:
+        raise SettingsError(f"--out {str(out)!r} names no file; give a .jsonl file to write")
     counts: Counter[str] = Counter(documents=0, events=0, keys=0, triples=0)
     out.parent.mkdir(parents=True, exist_ok=True)
     draft = out.with_name(f".{out.name}.draft")

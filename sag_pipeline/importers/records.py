@@ -60,7 +60,10 @@ def read_rows(path: Path) -> Iterator[Row]:
 
     """
     try:
-        yield from _READERS[path.suffix](path)
+        for number, row in enumerate(_READERS[path.suffix](path), 1):
+            if not isinstance(row, dict):
+                raise SourceError(f"{path}: row {number} is a {type(row).__name__}, not an object with fields")
+            yield row
     except KeyError:
         raise SourceError(f"{path}: {path.suffix!r} is none of {', '.join(_READERS)}") from None
     except (OSError, ValueError) as error:

@@ -16,6 +16,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sag_retrieval.errors import SourceError
+
 WHOLE = "*"
 """The unit of tables that are kept whole, not by document."""
 
@@ -93,19 +95,33 @@ class Ledger:
     """The entries in force, with SQL over them; commits are durable when `commit` returns."""
 
     def __init__(self, folder: Path) -> None:
-        """Read every commit below the folder; a folder that is not there is an empty ledger."""
+        """Read every commit below the folder; a folder that is not there is an empty ledger.
+
+        Raises:
+            SourceError: If a commit cannot be read.
+
+        """
         self._folder = folder
         self._lock = RLock()
         self._database = duckdb.connect(config={"threads": 1})
         self._database.register("no_entries", SCHEMA.empty_table())
         self._database.execute(f"CREATE TABLE entries AS SELECT {_COLUMNS} FROM no_entries")
         if files := [str(path) for path in self._files()]:
+            self._load(files)
+        self._database.execute("CREATE VIEW current AS SELECT * FROM entries WHERE status <> 'removed'")
+
+    def _load(self, files: Sequence[str]) -> None:
+        try:
             self._database.execute(
                 f"INSERT INTO entries SELECT {_COLUMNS} FROM read_parquet(?, filename = true) "
                 "QUALIFY row_number() OVER (PARTITION BY unit, step ORDER BY filename DESC) = 1",
                 [files],
             )
-        self._database.execute("CREATE VIEW current AS SELECT * FROM entries WHERE status <> 'removed'")
+        except duckdb.Error as error:
+            raise SourceError(
+                f"the ledger below {self._folder} is damaged ({error}); put a copy of it back, or delete `tables` and "
+                "`ledger` and run `sag ingest`: answers of the model are kept"
+            ) from error
 
     def _files(self) -> list[Path]:
         """Commits in order, from the last snapshot on: what stood before it is already in it."""

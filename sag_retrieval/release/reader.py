@@ -3,7 +3,8 @@
 import fcntl
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -16,6 +17,7 @@ from sag_retrieval.release.arrays import open_arrays
 from sag_retrieval.release.files import Manifest, Releases
 from sag_retrieval.release.filters.door import Door, open_door
 from sag_retrieval.release.index import Index
+from sag_retrieval.release.schema import TABLES, VOLATILE
 
 OpenEmbedder = Callable[[str, Path], Embedder]
 """Model name of the manifest and the release's `embedder` folder → the embedder for queries."""
@@ -51,14 +53,29 @@ class Reader:
                     f"release {self.manifest.release_id} was embedded by {self.manifest.embedder_fingerprint}, "
                     f"queries would be by {embedder.fingerprint}; open it with the embedder it was made with"
                 )
-            rows = {path.stem: _map_rows(path) for path in sorted((self.folder / "rows").glob("*.arrow"))}
-            return Index(rows, open_arrays(self.folder / "arrays"), embedder)
+            with self._whole():
+                rows = {path.stem: _map_rows(path) for path in sorted((self.folder / "rows").glob("*.arrow"))}
+                lost = TABLES.keys() - VOLATILE - rows.keys()
+                if lost:
+                    raise FileNotFoundError(f"no rows of {', '.join(sorted(lost))}")
+                return Index(rows, open_arrays(self.folder / "arrays"), embedder)
 
     @cached_property
     def door(self) -> Door:
         """The only way to its SQL tables."""
         with self._lock:
             return open_door(self.folder / "sag.duckdb")
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Whatever a file of the release lacks is an error that says what to do about it."""
+        try:
+            yield
+        except (OSError, ValueError, LookupError, RuntimeError) as error:
+            raise ReleaseError(
+                f"release {self.manifest.release_id} is damaged ({error}); delete its folder and run `sag ingest`, or "
+                "put another one in force: `sag releases`"
+            ) from error
 
     def close(self) -> None:
         """Let pruning have the release; what is mapped stays readable."""

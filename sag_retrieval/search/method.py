@@ -7,6 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from sag_retrieval.characters import is_text
+from sag_retrieval.errors import QueryError
 from sag_retrieval.release.allowed import Allowed, Flags
 from sag_retrieval.release.index import Index
 from sag_retrieval.release.mapped import Rows
@@ -28,6 +30,17 @@ class Query:
     """Whether the ranking's trace tells how each hit was found."""
     gold_documents: tuple[str, ...] = ()
     """With `explain`: documents known to be right; the trace counts how many each stage still has."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no encoding of text can hold, such as bytes of another encoding on a command line.
+
+        Raises:
+            QueryError: If the question or a key holds a lone surrogate.
+
+        """
+        for text in (self.text, *self.keys):
+            if not is_text(text):
+                raise QueryError(f"{text!r} holds half a character; give the query as UTF-8 text")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The one way out to a terminal: whatever a command prints or complains of passes here, and leaves its escapes behind."""
+"""The one way out to a terminal: what a command prints or complains of passes here and leaves its escapes behind."""
 
 import json
 import sys

@@ -68,7 +68,7 @@ class Store:
             SourceError: If another process still writes below the same home after `patience` seconds.
 
         """
-        home.mkdir(parents=True, exist_ok=True)
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)  # documents and answers are private
         try:
             with FileLock(home / "lock", timeout=patience):
                 yield cls(home)

@@ -3,7 +3,7 @@
     python -m scripts.audit                     # versions, licences, advisories where a feed can be reached
     python -m scripts.audit --sbom dist/sag.cdx.json
 
-The exit code is 1 for a version that is not pinned or differs, and for an advisory. Advisories are asked for by pip-audit
+The exit code is 1 for a version that is not pinned or differs, and for an advisory. pip-audit asks for advisories
 (PIP_AUDIT names it, kept apart so that it is no package of ours); where it has no feed, `NOT AUDITED` is printed.
 """
 

@@ -21,7 +21,8 @@ from tests.chat_server import ChatServer
 ATTACK = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe\u2066\u200f"
 MARKUP = "![x](http://127.0.0.1:9/a.png) [y](http://127.0.0.1:9) <img src=http://127.0.0.1:9> | *z* [/b]"
 EVENT = f"Lumen Optics built the Heron buoy {ATTACK} {MARKUP} in 2021."
-SGR = re.compile(r"\x1b\[[\d;]*m")
+SGR = re.compile(r"\x1b\[(?:[\d;]*m|\?25[lh]|2K|1A)")
+"""Colours, and what a progress bar needs: its cursor, a line cleared, a line up."""
 OBEYED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 COMMANDS = (
     ["status"],

@@ -58,7 +58,8 @@ def hostile(home, tmp_path, monkeypatch) -> Path:
         "metadata": {ATTACK: [ATTACK, "a\u2028b"]},
         "events": [{"content": EVENT, "keys": [{"type": f"t{ATTACK}", "value": f"Heron{ATTACK}{MARKUP}"}]}],
     }
-    (folder / "given.jsonl").write_text(json.dumps(given) + "\n{" + ATTACK.replace("\n", ""), encoding="utf-8")
+    lines = [json.dumps(given | {"id": f"{n}{ATTACK}"}) for n in range(6)]
+    (folder / "given.jsonl").write_text("\n".join(lines) + "\n{" + ATTACK.replace("\n", ""), encoding="utf-8")
     question = {"id": ATTACK, "question": f"Heron {ATTACK}", "gold_documents": [ATTACK]}
     (tmp_path / "questions.jsonl").write_text(json.dumps(question) + f"\n{ATTACK}", encoding="utf-8")
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -86,10 +87,10 @@ def test_no_command_prints_what_a_terminal_obeys(hostile, monkeypatch):
     assert runs[2].exit_code == runs[0].exit_code == 0
     assert "owned" in runs[2].output, "the text itself is shown"
 
-    documents = json.loads(as_json[1].stdout)["hits"]
-    assert not any(
-        hidden_in(hit["text"] + hit["title"] + hit["document_id"]) for hit in documents if "\u200f" not in hit
-    )
+    hits = json.loads(as_json[1].stdout)["hits"]
+    texts = [hit["text"] + hit["title"] + hit["document_id"] for hit in hits]
+    assert texts
+    assert [hidden_in(text.replace("\u200f", "")) for text in texts] == [[]] * len(texts), "direction marks stay"
 
 
 def test_a_real_terminal_gets_colours_alone(hostile):

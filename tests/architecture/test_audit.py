@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.audit import bill_of_materials, differences, installed, pinned
+from scripts.audit import bill_of_materials, differences, installed, pinned, verdict
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,6 +25,16 @@ def test_a_version_that_differs_or_is_not_pinned_is_told():
     told = list(differences({"click": "8.0", "new": "1", "numpy": "2"}, {"click": "8.1", "numpy": "2"}))
 
     assert told == ["click is 8.0, constraints.txt pins 8.1", "new 1 is not in constraints.txt"]
+
+
+def test_what_the_feed_does_not_know_is_not_called_audited():
+    sound, faulty = {"name": "a", "version": "1", "vulns": []}, {"name": "b", "version": "2", "vulns": [{"id": "X-1"}]}
+    unknown = {"name": "c", "skip_reason": "not found"}
+
+    assert verdict([sound]) == (True, "audited: no known advisory for 1 packages")
+    assert verdict([sound, unknown]) == (True, "NOT AUDITED: no advisory feed for 1 of 2 packages")
+    assert verdict([unknown, faulty]) == (False, "advisory: b 2: X-1")
+    assert verdict([])[1].startswith("NOT AUDITED")
 
 
 def test_the_bill_of_materials_names_every_package_with_version_and_licence():

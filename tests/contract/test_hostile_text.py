@@ -60,6 +60,8 @@ def hostile(home, tmp_path, monkeypatch) -> Path:
     }
     lines = [json.dumps(given | {"id": f"{n}{ATTACK}"}) for n in range(6)]
     (folder / "given.jsonl").write_text("\n".join(lines) + "\n{" + ATTACK.replace("\n", ""), encoding="utf-8")
+    for n in range(8):  # keys that every event carries tie none together
+        (folder / f"log-{n}.md").write_text(f"# Log {n}\n\nThe Egret left pier {n} with {n + 3} crates.\n")
     question = {"id": ATTACK, "question": f"Heron {ATTACK}", "gold_documents": [ATTACK]}
     (tmp_path / "questions.jsonl").write_text(json.dumps(question) + f"\n{ATTACK}", encoding="utf-8")
     monkeypatch.setenv("FORCE_COLOR", "1")

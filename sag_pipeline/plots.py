@@ -31,7 +31,7 @@ def bars(values: Mapping[str, float], title: str) -> str:
     return f"![{title}](data:image/svg+xml;base64,{b64encode(picture.encode()).decode()})"
 
 
-def table(rows: Sequence[Mapping[str, object]], width: int = 80) -> dg.MetadataValue:  # type: ignore[type-arg]
+def table(rows: Sequence[Mapping[str, object]], width: int = 80) -> dg.MetadataValue:
     """Rows as a table, long cells cut; no rows give a line of text. The page shows each cell as it is, unread."""
     if not rows:
         return dg.MetadataValue.text("no rows")

@@ -37,12 +37,13 @@ class _Group(click.Group):
         return sorted(found, key=lambda n: (self._ORDER.index(n) if n in self._ORDER else len(self._ORDER), n))
 
     def main(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401  click's own signature
-        if not options.pop("standalone_mode", True):
-            return super().main(*args, standalone_mode=False, **options)
+        is_last, options["standalone_mode"] = options.get("standalone_mode", True), False
+        if not is_last:
+            return super().main(*args, **options)
         print_anything()
         try:
             _check_encodable(args[0] if args and args[0] is not None else options.get("args") or sys.argv[1:])
-            done = super().main(*args, standalone_mode=False, **options)
+            done = super().main(*args, **options)
         except Exception as error:
             if os.environ.get("SAG_DEBUG") and not isinstance(error, click.ClickException):
                 raise

@@ -30,6 +30,15 @@ dev:
 docs:
     python -m scripts.write_docs
 
+# Pinned versions, licences, known advisories
+audit:
+    python -m scripts.audit
+
+# The wheel and its bill of materials, into dist/
+wheel:
+    pip wheel -q --no-deps --wheel-dir dist .
+    python -m scripts.audit --sbom dist/sag.cdx.json
+
 # Recall of every method on every set at hand, against stored floors
 quality:
     python benchmarks/quality.py

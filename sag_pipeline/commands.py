@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -16,7 +17,7 @@ from sag_pipeline.sources_command import sources
 from sag_pipeline.watch import watching
 from sag_retrieval.errors import SettingsError, SourceError
 from sag_retrieval.models.prices import Prices
-from sag_retrieval.printing import as_json, print_json
+from sag_retrieval.printing import Terminal, as_json, print_json
 from sag_retrieval.settings import load_settings
 
 
@@ -64,11 +65,11 @@ def ingest(
 
         prices = chosen.get("prices")
         planned = estimate_run(list(sources), Prices.parse(str(prices)) if prices else None)
-        print_json(planned) if is_json else _show_rows(Console(), planned["steps"])
+        print_json(planned) if is_json else _show_rows(Terminal(), planned["steps"])
         return
     with _bars(is_visible=not is_json):
         report = run_ingest(list(sources), chosen, {_FOLLOW[name]: value for name, value in follow.items()})
-    print_json(report) if is_json else _show_run(Console(), report)
+    print_json(report) if is_json else _show_run(Terminal(), report)
     if report["unread_sources"]:
         raise SourceError("; ".join(report["unread_sources"]))
 
@@ -102,7 +103,7 @@ def status(*, is_json: bool) -> None:
     from sag_pipeline.status import status_of  # noqa: PLC0415
 
     found = status_of(load_settings())
-    print_json(found) if is_json else _show_status(Console(), found)
+    print_json(found) if is_json else _show_status(Terminal(), found)
 
 
 @click.command()
@@ -112,7 +113,7 @@ def demo(*, is_json: bool) -> None:
     from sag_pipeline.demo import run_demo  # noqa: PLC0415
 
     with _bars(is_visible=not is_json):
-        told = run_demo(Console(stderr=is_json))
+        told = run_demo(Terminal(stderr=is_json))
     if is_json:
         print_json(told)
 
@@ -121,7 +122,7 @@ def demo(*, is_json: bool) -> None:
 def _bars(*, is_visible: bool) -> Iterator[None]:
     """A progress bar for each step that has something to do."""
     columns = (TextColumn("{task.description:>12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    console = Console(stderr=True)
+    console = Terminal(stderr=True)
     with Progress(*columns, console=console, disable=not (is_visible and console.is_terminal)) as bars:
         tasks: dict[str, Any] = {}
 
@@ -153,14 +154,13 @@ def _show_rows(console: Console, rows: list[Mapping[str, Any]]) -> None:
         return
     table = Table(*rows[0], box=None)
     for row in rows:
-        table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row.values()))
+        table.add_row(*(f"{value:,}" if isinstance(value, int) else escape(str(value)) for value in row.values()))
     console.print(table)
 
 
 def _show_status(console: Console, found: Mapping[str, Any]) -> None:
-    console.print(
-        f"home {found['home']} · {found['megabytes']:.1f} MB of tables · release {found['release'] or 'none yet'}"
-    )
+    home, release = escape(found["home"]), escape(found["release"] or "none yet")
+    console.print(f"home {home} · {found['megabytes']:.1f} MB of tables · release {release}")
     table = Table("table", "documents", "rows", "pending", "failed", box=None)
     for row in found["tables"]:
         numbers = (f"{row[name]:,}" for name in ("documents", "rows", "pending", "failed"))
@@ -168,6 +168,7 @@ def _show_status(console: Console, found: Mapping[str, Any]) -> None:
     console.print(table)
     for row in found["put_aside"]:
         place = row["file"] + (f":{row['line']}" if row["line"] else "")
-        console.print(f"[yellow]put aside[/yellow] {row['step']} {place}: {row['reason']}", highlight=False)
+        told = " ".join(f"{place}: {row['reason']}".split())
+        console.print(f"[yellow]put aside[/yellow] {row['step']} {escape(told)}", highlight=False)
     for row in found["calls"]:
-        console.print(f"calls {json.dumps(row)}", highlight=False)
+        console.print(f"calls {escape(json.dumps(row))}", highlight=False)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 
 from sag_pipeline.runs import run_ingest, run_report
 from sag_retrieval import show
@@ -27,22 +28,22 @@ def run_demo(console: Console) -> dict[str, Any]:
     if not CORPUS.is_dir():
         raise SourceError(f"the demo's documents are not at {CORPUS}; run it from a clone of the repository")
     home, source = load_settings().home, _shown(CORPUS)
-    console.rule("1. Documents to a release: sag ingest " + source)
+    console.rule("1. Documents to a release: sag ingest " + escape(source))
     made = run_ingest([source])
     with open_release() as release:
         counts = release.manifest.counts
         told = ", ".join(f"{counts[name]:,} {name}" for name in ("documents", "chunks", "events", "keys", "triples"))
         console.print(f"release {release.release_id}: {told}")
         for question in _questions():
-            console.rule(f"2. sag search {question!r}")
+            console.rule(escape(f"2. sag search {question!r}"))
             show.result(console, release.search(question, top_k=_SHOWN_HITS), explain=False)
         console.rule("3. sag ask, without a model")
         for question in _questions():
-            console.print(f"[bold]{question}[/bold]")
+            console.print(f"[bold]{escape(question)}[/bold]")
             show.answer(console, release.ask(question))
     console.rule("4. The report: sag report")
     report = run_report()["report"]
-    console.print(report["headline"])
+    console.print(escape(report["headline"]))
     console.rule("Where it lies")
     places = {
         "report": str(report["page"]),
@@ -50,7 +51,7 @@ def run_demo(console: Console) -> dict[str, Any]:
         "tables": str(home / "tables"),
     }
     for name, path in places.items():
-        console.print(f"{name:>8}  {path}", highlight=False, soft_wrap=True)
+        console.print(f"{name:>8}  {escape(path)}", highlight=False, soft_wrap=True)
     console.print('Next: `sag search "…" --explain`, `sag ingest my-documents`, `dagster dev` for the asset graph.')
     return {
         "release": made["release"],

@@ -1,8 +1,12 @@
-"""Small pictures and tables for Dagster's pages, as Markdown."""
+"""Small pictures and tables for Dagster's pages: what documents say is never Markdown there."""
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from html import escape
+
+import dagster as dg
+
+from sag_retrieval.characters import printable
 
 _ROW, _BAR, _LABEL = 22, 320, 170
 
@@ -27,16 +31,16 @@ def bars(values: Mapping[str, float], title: str) -> str:
     return f"![{title}](data:image/svg+xml;base64,{b64encode(picture.encode()).decode()})"
 
 
-def table(rows: Sequence[Mapping[str, object]], width: int = 80) -> str:
-    """Rows as a Markdown table, long cells cut; no rows give a line of text."""
+def table(rows: Sequence[Mapping[str, object]], width: int = 80) -> dg.MetadataValue:
+    """Rows as a table, long cells cut; no rows give a line of text. The page shows each cell as it is, unread."""
     if not rows:
-        return "no rows"
+        return dg.MetadataValue.text("no rows")
     names = list(rows[0])
-    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
-    lines += ["| " + " | ".join(_cell(row[name], width) for name in names) + " |" for row in rows]
-    return "\n".join(lines)
+    columns = [dg.TableColumn(name, "string") for name in names]
+    records = [dg.TableRecord({name: _cell(row[name], width) for name in names}) for row in rows]
+    return dg.MetadataValue.table(records, dg.TableSchema(columns))
 
 
 def _cell(value: object, width: int) -> str:
-    text = " ".join(str("" if value is None else value).split()).replace("|", "\\|")
+    text = " ".join(printable(str("" if value is None else value)).split())
     return text if len(text) <= width else text[: width - 1] + "…"

@@ -11,7 +11,7 @@ import dagster as dg
 from sag_pipeline.cached import Call
 from sag_pipeline.extraction import Extraction, open_extraction
 from sag_pipeline.plan import IngestOptions, step_of
-from sag_pipeline.plots import table as markdown_table
+from sag_pipeline.plots import table
 from sag_pipeline.steps.chunks import ChunkOptions
 from sag_pipeline.steps.headers import FULL_HEADER, NO_HEADER, HeaderOptions
 from sag_pipeline.steps.sources import SourceOptions
@@ -128,7 +128,7 @@ def result_of(store: Store, step: Step, tally: Tally, **more: dg.MetadataValue |
         metadata={
             **tally.metadata(),
             "dagster/row_count": store.ledger.row_count(step.name),
-            "examples": dg.MetadataValue.md(markdown_table(examples)),
+            "examples": table(examples),
             **more,
         },
         data_version=dg.DataVersion(store.state_hash([step.name]) or "empty"),

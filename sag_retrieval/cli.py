@@ -2,13 +2,14 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from importlib.metadata import entry_points
 from typing import Any
 
 import click
-from dotenv import dotenv_values
 
 from sag_retrieval.errors import SagError
+from sag_retrieval.printing import complain, print_anything
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     # One thread a query: two fight over caches and lose (docs/algorithm.md §search). Must be set before numpy loads.
@@ -39,13 +40,45 @@ class _Group(click.Group):
         return sorted(found, key=lambda n: (self._ORDER.index(n) if n in self._ORDER else len(self._ORDER), n))
 
     def main(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401  click's own signature
-        try:
+        is_last, options["standalone_mode"] = options.get("standalone_mode", True), False
+        if not is_last:
             return super().main(*args, **options)
-        except SagError as error:
-            click.echo(f"Error: {error}", err=True)
-            sys.exit(1)
-        except BrokenPipeError:
-            sys.exit(0)
+        print_anything()
+        try:
+            _check_encodable(args[0] if args and args[0] is not None else options.get("args") or sys.argv[1:])
+            done = super().main(*args, **options)
+        except Exception as error:
+            if os.environ.get("SAG_DEBUG") and not isinstance(error, click.ClickException):
+                raise
+            done = _told(error)
+        sys.exit(done if isinstance(done, int) else 0)
+
+
+def _check_encodable(arguments: Sequence[str]) -> None:
+    """Refuse what cannot even be a file name."""
+    for argument in arguments:
+        try:
+            os.fsencode(argument)
+        except ValueError:
+            raise click.UsageError(f"argument {argument!r} is no text") from None
+
+
+def _told(error: Exception) -> int:
+    """Say an error in one line; the exit code: 2 for a wrong call, 1 for work that failed."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        error.show()
+    elif isinstance(error, click.UsageError):
+        path = error.ctx.command_path if error.ctx else "sag"
+        complain(f"{error.format_message().rstrip('.')}; `{path} --help` shows what there is")
+    elif isinstance(error, click.ClickException):
+        complain(error.format_message())
+    elif isinstance(error, click.Abort):
+        complain("stopped")
+    elif isinstance(error, SagError | OSError):
+        complain(str(error))
+    else:
+        complain(f"{type(error).__name__}: {error} (a fault of sag itself; SAG_DEBUG=1 shows where it is)")
+    return error.exit_code if isinstance(error, click.ClickException) else 1
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -59,9 +92,6 @@ def main() -> None:
     sag search "Who founded Lumen Optics?"     find passages
     sag ask "…" --mode deep                    answer with citations
     """
-    for name, value in dotenv_values(".env").items():
-        if name.startswith("OPENAI_") and value:  # the client of the model server reads the environment alone
-            os.environ.setdefault(name, value)
 
 
 def _join_commands() -> None:

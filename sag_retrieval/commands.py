@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
 from sag_retrieval import show
 from sag_retrieval.errors import QueryError
-from sag_retrieval.printing import as_json, print_json
+from sag_retrieval.models.server import shown_server
+from sag_retrieval.printing import Terminal, as_json, complain, print_json, say
 from sag_retrieval.query.options import Mode
 from sag_retrieval.release_commands import releases
 from sag_retrieval.settings import load_settings, origins
@@ -45,8 +45,8 @@ def settings(*, is_json: bool) -> None:
     sag settings
     SAG_HOME=elsewhere sag settings --json
     """
-    found = origins(load_settings())
-    print_json(found) if is_json else show.settings(Console(), found)
+    found = [*origins(load_settings()), *shown_server()]
+    print_json(found) if is_json else show.settings(Terminal(), found)
 
 
 @click.command()
@@ -85,7 +85,7 @@ def search(  # noqa: PLR0913  one argument an option
     if is_json:
         print_json(result.to_dict())
     else:
-        show.result(Console(), result, explain=explain)
+        show.result(Terminal(), result, explain=explain)
 
 
 @click.command()
@@ -105,10 +105,10 @@ def ask(*, query: str, mode: Mode, sql: str | None, release_id: str | None, is_j
     """
     from sag_retrieval import open_release  # noqa: PLC0415
 
-    console = Console(stderr=is_json)
+    console = Terminal(stderr=is_json)
     with open_release(release=release_id) as release:
         answer = release.ask(query, mode=mode, sql=sql, on_event=lambda event: show.progress(console, event))
-    print_json(answer.to_json()) if is_json else show.answer(Console(), answer)
+    print_json(answer.to_json()) if is_json else show.answer(Terminal(), answer)
 
 
 @click.command()
@@ -146,7 +146,7 @@ def report(  # noqa: PLR0913  one argument an option
         made = release.report(sql, period=period, out=out, options=chosen)
     told: dict[str, Any] = {"headline": made.headline, "page": str(made.page), "markdown": str(made.markdown)}
     told |= {"tables": {n: str(p) for n, p in made.tables.items()}, "counts": dict(made.counts)}
-    print_json(told) if is_json else click.echo(f"{made.headline}\n{made.page}\n{made.markdown}")
+    print_json(told) if is_json else say(f"{made.headline}\n{made.page}\n{made.markdown}")
 
 
 @click.command()
@@ -183,11 +183,11 @@ def evaluate(  # noqa: PLR0913  one argument an option
     from sag_retrieval.evaluation.runner import evaluate as run  # noqa: PLC0415
 
     cuts = _cuts(ks)
-    asked = read_questions(questions, on_fault=lambda fault: click.echo(f"left out: {fault}", err=True))
+    asked = read_questions(questions, on_fault=lambda fault: complain(fault, kind="left out"))
     with open_release(release=release_id) as release:
         if mode is not None:
             scored = evaluate_answers(lambda question: release.ask(question, mode=mode), asked, mode=mode)
-            print_json(scored.to_json()) if is_json else show.answers(Console(), scored)
+            print_json(scored.to_json()) if is_json else show.answers(Terminal(), scored)
             return
         found = run(
             release.searcher(method),
@@ -201,7 +201,7 @@ def evaluate(  # noqa: PLR0913  one argument an option
         difference = {"against": other.to_json()} if other else {}
         print_json(found.to_json() | difference)
     else:
-        show.evaluation(Console(), found, other, compare(found, other) if other else {}, explain=explain)
+        show.evaluation(Terminal(), found, other, compare(found, other) if other else {}, explain=explain)
 
 
 def _explained(release: "Release", method: str) -> "Callable[[Question], SearchResult]":

@@ -8,7 +8,7 @@ SagError
 │   └── SchemaMismatch a table does not have the columns it promises
 ├── FilterError        a `where` or `sql` restriction was refused
 ├── QueryError         a query is empty or asks for what the release does not hold
-│   └── RecordError    a `RAGData` record has not the form that a stage reads
+│   └── RecordError    a record or query does not have the form that is read
 └── ModelError         a language or embedding model gave no usable answer
     ├── ModelDown      the server cannot be reached; stop and resume later
     ├── AnswerError    the answer does not have the shape that was asked for
@@ -30,7 +30,7 @@ class SagError(Exception):
     """Base of every error raised on purpose; the message names the value, the bound and the next command."""
 
 
-class SettingsError(SagError):
+class SettingsError(SagError, ValueError):
     """A setting or option is missing, misspelt or out of bounds."""
 
 
@@ -67,7 +67,7 @@ class QueryError(SagError, ValueError):
 
 
 class RecordError(QueryError, TypeError):
-    """A `RAGData` record has not the form that a stage reads."""
+    """A record or query does not have the form that is read."""
 
 
 class ModelError(SagError):

@@ -1,10 +1,9 @@
 """The commands about releases: list, promote, prune."""
 
 import click
-from rich.console import Console
 
 from sag_retrieval import show
-from sag_retrieval.printing import as_json, print_json
+from sag_retrieval.printing import Terminal, as_json, print_json, say
 from sag_retrieval.settings import load_settings
 
 
@@ -45,7 +44,7 @@ def _list(*, is_json: bool) -> None:
         }
         for m in found
     ]
-    print_json(rows) if is_json else show.releases(Console(), rows)
+    print_json(rows) if is_json else show.releases(Terminal(), rows)
 
 
 @releases.command()
@@ -56,7 +55,7 @@ def promote(*, release_id: str, is_json: bool) -> None:
     from sag_retrieval.release.files import Releases  # noqa: PLC0415
 
     Releases(load_settings().home).promote(release_id)
-    print_json({"in_force": release_id}) if is_json else click.echo(f"{release_id} is in force")
+    print_json({"in_force": release_id}) if is_json else say(f"{release_id} is in force")
 
 
 @releases.command()
@@ -68,4 +67,4 @@ def prune(*, keep: int, grace_hours: float, is_json: bool) -> None:
     from sag_retrieval.release.prune import prune_releases  # noqa: PLC0415
 
     gone = prune_releases(load_settings().home, keep=keep, grace_hours=grace_hours)
-    print_json({"pruned": gone}) if is_json else click.echo(f"pruned {len(gone)}: {', '.join(gone) or 'none'}")
+    print_json({"pruned": gone}) if is_json else say(f"pruned {len(gone)}: {', '.join(gone) or 'none'}")

@@ -1,6 +1,7 @@
 """The settings of the contract: environment or `.env`, checked before any work starts."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,6 +10,10 @@ from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from sag_retrieval.errors import SettingsError
+
+ENV_FILE = ".env"
+"""Read in the working directory; the environment wins over it."""
+_OURS = ("SAG_", "OPENAI_")
 
 
 def _chat_model(name: str) -> str:
@@ -27,7 +32,7 @@ def _embedding_model(name: str) -> str:
 class Settings(BaseSettings):
     """Where things lie and which models work; everything else is an option of the operation that uses it."""
 
-    model_config = SettingsConfigDict(env_prefix="SAG_", env_file=".env", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="SAG_", env_file=ENV_FILE, extra="ignore", frozen=True)
 
     home: Path = Field(default=Path("data"), description="where tables, cache, releases and reports live")
     source: str = Field(default="data/documents", description="what `ingest` reads when no source is given")
@@ -53,6 +58,7 @@ def load_settings(**given: object) -> Settings:
         SettingsError: If a value is out of bounds, with its name, value and bound.
 
     """
+    read_env_file()
     try:
         return Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     except ValidationError as error:
@@ -63,13 +69,32 @@ def load_settings(**given: object) -> Settings:
         raise SettingsError(f"{faults}. `sag settings` shows every setting with its origin") from error
 
 
+def read_env_file() -> Mapping[str, str]:
+    """The variables of `.env` that are ours, as they are written there.
+
+    Raises:
+        SettingsError: If the file cannot be read, or one of them takes up another variable: a file may not carry what
+            is in the environment into a name or an address that is sent elsewhere.
+
+    """
+    try:
+        values = dotenv_values(ENV_FILE, interpolate=False)
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"`{ENV_FILE}` in the working directory cannot be read: {error}") from error
+    ours = {name.upper(): value or "" for name, value in values.items() if name.upper().startswith(_OURS)}
+    for name, value in ours.items():
+        if "${" in value:
+            raise SettingsError(f"{name} in `{ENV_FILE}` refers to another variable; write the value itself there")
+    return ours
+
+
 def origins(settings: Settings) -> list[dict[str, str]]:
     """Each setting with its name, value, where it comes from (environment, `.env` or default) and its meaning."""
-    from_file = {name.upper() for name in dotenv_values(".env")}
+    from_file = read_env_file()
     found = []
     for name, field in Settings.model_fields.items():
         variable = f"SAG_{name.upper()}"
-        origin = "environment" if variable in os.environ else ".env" if variable in from_file else "default"
+        origin = "environment" if variable in os.environ else ENV_FILE if variable in from_file else "default"
         value = str(getattr(settings, name))
         found.append({"name": variable, "value": value, "origin": origin, "meaning": field.description or ""})
     return found

@@ -17,7 +17,7 @@ def settings(console: Console, found: Sequence[Mapping[str, str]]) -> None:
     """One row a setting."""
     table = Table("setting", "value", "from", "meaning", box=None)
     for row in found:
-        table.add_row(row["name"], row["value"], row["origin"], row["meaning"])
+        table.add_row(*(escape(row[name]) for name in ("name", "value", "origin", "meaning")))
     console.print(table)
 
 
@@ -41,14 +41,14 @@ def result(console: Console, found: Any, *, explain: bool) -> None:  # noqa: ANN
         _keys(console, found)
     seconds = sum(found.seconds.values())
     console.print(
-        f"[dim]{len(found.hits)} hits from {found.release} by {found.method} in {seconds * 1000:.0f} ms[/dim]"
+        f"[dim]{len(found.hits)} hits from {escape(found.release)} by {found.method} in {seconds * 1000:.0f} ms[/dim]"
     )
 
 
 def _explain(console: Console, hit: Any, way: Mapping[str, Any]) -> None:  # noqa: ANN401  a Hit
     """The terms of a hit's score, and the way from the query over key and event, or over the bridge."""
     parts = ", ".join(f"{name} {value:.3f}" for name, value in hit.parts.items())
-    console.print(f"  [dim]score: {parts}[/dim]", highlight=False)
+    console.print(f"  [dim]score: {escape(parts)}[/dim]", highlight=False)
     events = {event.event_id: event.content for event in hit.events}
     steps = [
         ("query", ""),
@@ -81,11 +81,11 @@ def _keys(console: Console, found: Any) -> None:  # noqa: ANN401  a SearchResult
     table = Table("hop", "key", "type", "weight", "why", box=None)
     for key in found.keys:
         name = escape(key_text(key.value, key.unit))
-        table.add_row(str(key.hop), name, key.type, f"{key.weight:.3f}", escape(key.reason))
+        table.add_row(str(key.hop), name, escape(key.type), f"{key.weight:.3f}", escape(key.reason))
     console.print(table)
     for stage in found.trace.get("stages", []):
         told = ", ".join(f"{name} {value}" for name, value in stage.items() if name != "stage")
-        console.print(f"[dim]{stage['stage']}: {told}[/dim]", highlight=False)
+        console.print(f"[dim]{escape(str(stage['stage']))}: {escape(told)}[/dim]", highlight=False)
 
 
 def progress(console: Console, event: Any) -> None:  # noqa: ANN401  an event of asking
@@ -128,7 +128,7 @@ def evaluation(
     if explain:
         stages = Table("stage", "gold alive %", box=None)
         for name, share in found.stages().items():
-            stages.add_row(name, f"{100 * share:.1f}")
+            stages.add_row(escape(name), f"{100 * share:.1f}")
         console.print(stages)
     console.print(f"[dim]{len(found.outcomes)} questions[/dim]")
 
@@ -142,7 +142,7 @@ def answers(console: Console, scored: Any) -> None:  # noqa: ANN401  scores of a
     table = Table("measure", "value", box=None)
     for name, value in scored.to_json().items():
         if isinstance(value, (int, float, str)):
-            table.add_row(name, f"{value:.4f}" if isinstance(value, float) else str(value))
+            table.add_row(escape(name), f"{value:.4f}" if isinstance(value, float) else escape(str(value)))
     console.print(table)
 
 
@@ -156,5 +156,6 @@ def releases(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
         counts = row["counts"]
         numbers = (f"{counts[name]:,}" for name in ("documents", "chunks", "events", "keys"))
         mark = "●" if row["in_force"] else ""
-        table.add_row(mark, row["release"], row["created_at"], row["embedding_model"], *numbers)
+        names = (escape(str(row[name])) for name in ("release", "created_at", "embedding_model"))
+        table.add_row(mark, *names, *numbers)
     console.print(table)

@@ -68,7 +68,7 @@ def communities(config: Clustering, workshop: Workshop) -> dg.MaterializeResult:
             "release": reader.manifest.release_id,
             "levels": found.levels,
             **{name: round(float(value), 4) for name, value in _quality(found).items()},
-            "largest": dg.MetadataValue.md(table(largest)),
+            "largest": table(largest),
             "seconds": round(time.perf_counter() - started, 3),
         }
     )

@@ -64,6 +64,6 @@ def documents(context: dg.AssetExecutionContext, config: Sources, workshop: Work
             store,
             step,
             tally,
-            put_aside=dg.MetadataValue.md(table(aside, width=200)),
+            put_aside=table(aside, width=200),
             unread_sources=dg.MetadataValue.json([str(error) for error in faults]),
         )

@@ -66,7 +66,7 @@ def report(config: Reporting, workshop: Workshop) -> dg.MaterializeResult:  # ty
         metadata={
             "headline": made.headline,
             "preview": dg.MetadataValue.md(made.preview),
-            "largest": dg.MetadataValue.md(table(largest)),
+            "largest": table(largest),
             "page": dg.MetadataValue.path(str(made.page.resolve())),
             "page_bytes": made.page_bytes,
             **{name: int(count) for name, count in made.counts.items()},

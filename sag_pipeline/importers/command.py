@@ -10,8 +10,8 @@ from sag_pipeline.importers.event_records import event_documents
 from sag_pipeline.importers.graphrag import graphrag_documents
 from sag_pipeline.importers.openie import openie_documents
 from sag_pipeline.importers.records import GivenDocument, first_of, read_rows
-from sag_retrieval.errors import SourceError
-from sag_retrieval.printing import as_json, print_json
+from sag_retrieval.errors import SettingsError, SourceError
+from sag_retrieval.printing import as_json, print_json, say
 
 FORMATS = ("graphrag", "openie", "events")
 
@@ -41,6 +41,8 @@ def import_file(form: str, source: Path, out: Path, documents: Path | None = Non
 
     The file is whole or absent.
     """
+    if not out.name:
+        raise SettingsError(f"--out {str(out)!r} names no file; give a .jsonl file to write")
     counts: Counter[str] = Counter(documents=0, events=0, keys=0, triples=0)
     out.parent.mkdir(parents=True, exist_ok=True)
     draft = out.with_name(f".{out.name}.draft")
@@ -76,11 +78,8 @@ def import_command(*, form: str, source: Path, out: Path, documents: Path | None
     triples of each passage) or events (SOURCE: records with statements and their entities). No model is
     called for such documents: run `sag ingest` on the file that this writes.
     """
-    try:
-        counts = import_file(form, source, out, documents)
-    except SourceError as error:
-        raise click.ClickException(str(error)) from error
+    counts = import_file(form, source, out, documents)
     if is_json:
         print_json({"out": str(out)} | dict(counts))
     else:
-        click.echo(f"{out}: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()))
+        say(f"{out}: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()))

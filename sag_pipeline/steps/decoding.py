@@ -5,6 +5,8 @@ import re
 import unicodedata
 from functools import cache
 
+from sag_retrieval.characters import ORDER_MARKS
+
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -20,6 +22,7 @@ _FEW_FAULTS = 0.01
 _FEW_CONTROLS = 0.05
 _BREAKS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff]")
+_ORDER_MARKS = re.compile(f"[{ORDER_MARKS}]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _MOST_MARKS = 30
 """Combining marks on one character, the bound of Unicode's Stream-Safe Text Format; no script needs as many."""
@@ -47,12 +50,12 @@ def decode(payload: bytes) -> str:
 
 
 def clean(text: str) -> str:
-    """The text as documents keep it: line feeds for every line break, no control characters, composed (NFC).
+    """The text as documents keep it: line feeds for line breaks, no controls, no marks that reorder it, NFC.
 
     Composing sorts the marks of a character, in time that grows with their square; so a run of more than 30 is divided
     by U+034F, as Unicode's Stream-Safe Text Format has it (UAX #15). Linear in the text.
     """
-    text = without_surrogates(_CONTROLS.sub("", _BREAKS.sub("\n", text)))
+    text = without_surrogates(_ORDER_MARKS.sub("", _CONTROLS.sub("", _BREAKS.sub("\n", text))))
     if text.isascii():
         return text
     return _divide_marks(unicodedata.normalize("NFC", _divide_marks(text)))

@@ -154,4 +154,15 @@ def _check_events(events: list[Any]) -> None:
 
 
 def _json(value: object) -> str:
-    return clean(json.dumps(value, ensure_ascii=False, sort_keys=True))
+    return clean(json.dumps(_cleaned(value), ensure_ascii=False, sort_keys=True))
+
+
+def _cleaned(value: object) -> object:
+    """Every text and name in it, clean: JSON hides control characters behind escapes."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [_cleaned(item) for item in value]
+    if isinstance(value, dict):
+        return {clean(name): _cleaned(item) for name, item in value.items()}
+    return value

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from sag_retrieval.characters import one_line
 from sag_retrieval.errors import SourceError
 
 _KINDS = {
@@ -69,8 +70,8 @@ def open_regular(file: Path) -> BinaryIO:
 
 
 def printable(path: str) -> str:
-    """File names need not be text; ids must be."""
-    return path.encode("utf-8", "replace").decode("utf-8")
+    """File names need not be text on one line; ids must be."""
+    return one_line(path.encode("utf-8", "replace").decode("utf-8"))
 
 
 def _listed(folder: Path) -> list[tuple[str, Path]]:

@@ -234,7 +234,7 @@ def locked_home(home: Path, patience: float = 600) -> Iterator[None]:
         SourceError: If another process still writes below it after `patience` seconds.
 
     """
-    home.mkdir(parents=True, exist_ok=True)
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)  # documents and answers are private
     lock = FileLock(home / "lock", timeout=patience)
     try:
         lock.acquire()

@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.sparse import issparse
 
+from sag_retrieval.errors import SettingsError
 from sag_retrieval.evaluation import metrics
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.rag.data import RAGData, check_record, docs_of, references_of
@@ -136,7 +137,7 @@ def evaluators(names: Iterable[str] = RECORD_SCORES) -> list[Evaluator]:
     chosen = list(names)
     unknown = [name for name in chosen if name not in RECORD_SCORES]
     if unknown:
-        raise ValueError(f"unknown measures {unknown}; there are {list(RECORD_SCORES)}")
+        raise SettingsError(f"unknown measures {unknown}; there are {list(RECORD_SCORES)}")
     return [Evaluator(RECORD_SCORES[name]) for name in chosen]
 
 

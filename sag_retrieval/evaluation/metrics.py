@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
+from sag_retrieval.errors import SettingsError
 from sag_retrieval.text import is_cjk, normal_form
 
 Tokens = Callable[[str], list[str]]
@@ -95,7 +96,7 @@ def accuracy(generated: str, reference: str, match: Match = "contains") -> float
     if match == "contains":
         needle = answer_words(reference)
         return float(bool(needle) and _has_run(answer_words(generated), needle))
-    raise ValueError(f"match {match!r} is none of 'contains', 'exact', 'overlap'")
+    raise SettingsError(f"match {match!r} is none of 'contains', 'exact', 'overlap'")
 
 
 def context_recall(generated: str, reference: str) -> float:

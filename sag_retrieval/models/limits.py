@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 
-from sag_retrieval.errors import ModelDown
+from sag_retrieval.errors import ModelDown, SettingsError
 from sag_retrieval.models.prices import Prices
 
 _SECONDS = re.compile(r"\d+(\.\d+)?")
@@ -54,10 +54,10 @@ class ChatOptions:
         """Refuse counts and times that would never let a call through."""
         for name in ("concurrency", "timeout_seconds", "tries", "failures_until_down"):
             if getattr(self, name) <= 0:
-                raise ValueError(f"{name} must be over 0, got {getattr(self, name)}")
+                raise SettingsError(f"{name} must be over 0, got {getattr(self, name)}")
         for name in ("requests_per_minute", "tokens_per_minute"):
             if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1 or None, got {getattr(self, name)}")
+                raise SettingsError(f"{name} must be at least 1 or None, got {getattr(self, name)}")
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sag_retrieval.errors import ModelError
+from sag_retrieval.errors import ModelError, SettingsError
 from sag_retrieval.models import background
 from sag_retrieval.models.budget import Budget
 from sag_retrieval.models.calls import Caller
@@ -13,6 +13,7 @@ from sag_retrieval.models.dialect import Dialect
 from sag_retrieval.models.faults import Refused, UnusableAnswer
 from sag_retrieval.models.limits import ChatOptions
 from sag_retrieval.models.protocols import Answer, Reply, Request, Usage
+from sag_retrieval.models.server import DEFAULT_ADDRESS, ModelServer, model_server
 from sag_retrieval.models.structured import WrongShape, read_answer
 from sag_retrieval.models.tokens import estimate_tokens
 from sag_retrieval.text import language_of
@@ -59,7 +60,7 @@ class OpenAIChat:
         api_key: str | None = None,
         options: ChatOptions | None = None,
     ) -> None:
-        """Without `base_url` and `api_key` the variables OPENAI_BASE_URL and OPENAI_API_KEY hold."""
+        """Without `base_url` and `api_key` those of the settings hold (`sag_retrieval.models.server`)."""
         self.options = options or ChatOptions()
         self._model = model
         self._address = {"base_url": base_url, "api_key": api_key}
@@ -169,18 +170,38 @@ class OpenAIChat:
 
 
 def make_client(base_url: str | None, api_key: str | None, options: ChatOptions) -> "AsyncOpenAI":
-    """A client whose own retries are off: ours see the whole run.
+    """A client that is told everything it sends to be let in, and whose own retries are off: ours see the whole run.
+
+    Args:
+        base_url: The address; without it and a key, those of the settings hold.
+        api_key: The key for it: an address that is given takes no key from the settings.
+        options: How it is called.
 
     Raises:
         ModelError: If no key is set; local servers take any.
+        SettingsError: If address and key of the settings do not belong together.
 
     """
     import openai  # noqa: PLC0415  slow to load, and only needed by those who call
 
+    is_given = base_url is not None or api_key is not None
+    server = ModelServer(base_url or DEFAULT_ADDRESS, api_key or "") if is_given else model_server()
+    if not server.key:
+        raise ModelError(f"no key for {server.address}; a local server takes any key: set OPENAI_API_KEY=none")
     try:
-        return openai.AsyncOpenAI(base_url=base_url, api_key=api_key, max_retries=0, timeout=options.timeout_seconds)
-    except openai.OpenAIError as error:
-        raise ModelError(f"{error} A local server takes any key: set OPENAI_API_KEY=none") from None
+        client = openai.AsyncOpenAI(
+            base_url=server.address,
+            api_key=server.key,
+            admin_api_key="",  # these three would else be read from the environment, wherever the address is from
+            organization="",
+            project="",
+            max_retries=0,
+            timeout=options.timeout_seconds,
+        )
+    except Exception as error:  # the client's libraries have errors of their own for an odd address or proxy
+        raise SettingsError(f"no client for {server.address!r}: {error}; check address and proxies") from error
+    client.organization, client.project = server.organization or None, server.project or None
+    return client
 
 
 def _read(response: Any, sent: int, seconds: float) -> _Completion:  # noqa: ANN401  JSON of any server

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from sag_retrieval.characters import json_without_controls
 from sag_retrieval.models.protocols import Answer
 from sag_retrieval.models.repair import repair_json
 
@@ -48,7 +49,7 @@ def read_answer(text: str, answer: type[Answer]) -> tuple[Answer, bool]:
         WrongShape: If no answer can be read.
 
     """
-    text = _without_thoughts(text)
+    text = json_without_controls(_without_thoughts(text))
     try:
         return answer.model_validate_json(text), False
     except ValidationError:

@@ -89,11 +89,20 @@ class Releases:
         self.folder = home / "releases"
 
     def current(self) -> str | None:
-        """Id of the release in force, or None before the first."""
+        """Id of the release in force, or None before the first.
+
+        Raises:
+            ReleaseError: If the pointer holds no text.
+
+        """
         try:
             return (self.home / POINTER).read_text(encoding="utf-8").strip() or None
         except FileNotFoundError:
             return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise ReleaseError(
+                f"{self.home / POINTER} cannot be read ({error}); `sag releases promote ID` writes it anew"
+            ) from error
 
     def path(self, release_id: str | None = None) -> Path:
         """Folder of a release; None means the one in force.

@@ -5,11 +5,21 @@ import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from sag_retrieval.errors import SettingsError
 from sag_retrieval.release.files import Manifest, Releases
+
+_LONGEST_GRACE = 1_000_000
 
 
 def prune_releases(home: Path, *, keep: int = 3, grace_hours: float = 24.0, now: datetime | None = None) -> list[str]:
-    """Ids of the releases deleted: older than the newest `keep` and than the grace, not in force, held by nobody."""
+    """Ids of the releases deleted: older than the newest `keep` and than the grace, not in force, held by nobody.
+
+    Raises:
+        SettingsError: If the grace is no number of hours.
+
+    """
+    if not 0 <= grace_hours <= _LONGEST_GRACE:
+        raise SettingsError(f"grace_hours={grace_hours} must lie between 0 and {_LONGEST_GRACE:,}")
     below = Releases(home)
     current = below.current()
     oldest = (now or datetime.now(UTC)) - timedelta(hours=grace_hours)

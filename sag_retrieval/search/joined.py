@@ -17,7 +17,7 @@ def join_segments(index: Index, ranking: Ranking, options: Wish) -> tuple[Result
     """The segments of a ranking, best first; none for no hits.
 
     Raises:
-        ValueError: If a preset or option is unknown or out of bounds.
+        SettingsError: If a preset or option is unknown or out of bounds.
 
     """
     documents = index.rows["documents"]["document_id"]

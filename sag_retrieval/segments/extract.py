@@ -5,6 +5,7 @@ from itertools import accumulate, islice, zip_longest
 
 import numpy as np
 
+from sag_retrieval.errors import QueryError
 from sag_retrieval.segments.options import Floats, SegmentOptions, segment_options
 from sag_retrieval.segments.segment import Hit, Segment, Spans
 from sag_retrieval.segments.selection import Run, best_segments
@@ -32,7 +33,7 @@ def extract_segments(
         `fallback_top_k` hits, one chunk each; without hits, nothing.
 
     Raises:
-        ValueError: If a preset or option is unknown or out of bounds, a document's chunks are not given, or a
+        QueryError: If a preset or option is unknown or out of bounds, a document's chunks are not given, or a
             hit names a chunk that its document does not have.
 
     Source:
@@ -43,7 +44,7 @@ def extract_segments(
     documents = segment_documents(results, chosen)
     missing = [document for document in documents if document not in spans]
     if missing:
-        raise ValueError(f"chunks of documents {missing[:3]} are not given; pass their spans")
+        raise QueryError(f"chunks of documents {missing[:3]} are not given; pass their spans")
     ends = list(accumulate(len(spans[document]) for document in documents))
     offsets = dict(zip(documents, [0, *ends], strict=False))
     lengths = np.array([end - start for document in documents for start, end in spans[document]], dtype=np.float64)
@@ -77,7 +78,7 @@ def _values(
         document, number, _ = hits[rank]
         if document in offsets:
             if not 0 <= number < len(spans[document]):
-                raise ValueError(f"document {document!r} has no chunk {number} of {len(spans[document])}")
+                raise QueryError(f"document {document!r} has no chunk {number} of {len(spans[document])}")
             ranks[offsets[document] + number] = rank
             relevance[offsets[document] + number] = worth[rank]
     values = chunk_values(ranks, relevance, options)

@@ -8,6 +8,8 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from sag_retrieval.errors import SettingsError
+
 Floats = npt.NDArray[np.float64]
 Relevance = Literal["constant", "raw", "minmax", "calibrated"]
 Scaling = Literal["floor", "linear"]
@@ -41,10 +43,10 @@ _WHOLE = {
 def _check_number(name: str, value: object, least: float) -> None:
     kind = int if name in _WHOLE else (int, float)
     if isinstance(value, bool) or not isinstance(value, kind) or not math.isfinite(value):
-        raise ValueError(f"{name} is {value!r}, which is no {'whole ' * (kind is int)}number; {_PRESETS_ARE}")
+        raise SettingsError(f"{name} is {value!r}, which is no {'whole ' * (kind is int)}number; {_PRESETS_ARE}")
     if value < least or (name == "decay_rate" and value == 0):
         bound = "more than 0" if name == "decay_rate" else f"at least {least:g}"
-        raise ValueError(f"{name} is {value}, must be {bound}; {_PRESETS_ARE}")
+        raise SettingsError(f"{name} is {value}, must be {bound}; {_PRESETS_ARE}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +85,9 @@ class SegmentOptions:
         for name, least in _LEAST.items():
             _check_number(name, getattr(self, name), least)
         if self.length_scaling not in get_args(Scaling):
-            raise ValueError(f"length_scaling is {self.length_scaling!r}; give one of {get_args(Scaling)}")
+            raise SettingsError(f"length_scaling is {self.length_scaling!r}; give one of {get_args(Scaling)}")
         if not callable(self.relevance) and self.relevance not in get_args(Relevance):
-            raise ValueError(
+            raise SettingsError(
                 f"relevance is {self.relevance!r}; give one of {get_args(Relevance)} or a function of scores"
             )
 
@@ -123,7 +125,7 @@ def segment_options(given: SegmentOptions | Mapping[str, object] | str = "balanc
     """The options meant by a preset's name, or by a mapping whose missing names are those of `balanced`.
 
     Raises:
-        ValueError: If the preset or a name is unknown (the message lists those there are), or a value is out
+        SettingsError: If the preset or a name is unknown (the message lists those there are), or a value is out
             of bounds.
 
     """
@@ -131,10 +133,10 @@ def segment_options(given: SegmentOptions | Mapping[str, object] | str = "balanc
         return given
     if isinstance(given, str):
         if given not in PRESETS:
-            raise ValueError(f"unknown preset of segments {given!r}; {_PRESETS_ARE}")
+            raise SettingsError(f"unknown preset of segments {given!r}; {_PRESETS_ARE}")
         return PRESETS[given]
     known = [field.name for field in fields(SegmentOptions)]
     unknown = sorted(str(name) for name in given if name not in known)
     if unknown:
-        raise ValueError(f"unknown options of segments {unknown}; options: {', '.join(known)}; {_PRESETS_ARE}")
+        raise SettingsError(f"unknown options of segments {unknown}; options: {', '.join(known)}; {_PRESETS_ARE}")
     return replace(PRESETS["balanced"], **dict(given))  # type: ignore[arg-type] # checked when built

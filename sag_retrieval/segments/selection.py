@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sag_retrieval.errors import QueryError
 from sag_retrieval.segments.options import Floats
 
 _EXACT_BITS = 40
@@ -99,7 +100,7 @@ def best_segments(
         Runs in the order they were chosen.
 
     Raises:
-        ValueError: If a value is not finite or the arrays do not end with the last document.
+        QueryError: If a value is not finite or the arrays do not end with the last document.
 
     Source:
         docs/algorithm.md §segments.4
@@ -138,7 +139,7 @@ def _checked(row: npt.ArrayLike, document_ends: Sequence[int]) -> Floats:
     values = np.asarray(row, dtype=np.float64)
     chunks = document_ends[-1] if document_ends else 0
     if values.shape != (chunks,):
-        raise ValueError(f"values have shape {values.shape}, but the documents end at chunk {chunks}")
+        raise QueryError(f"values have shape {values.shape}, but the documents end at chunk {chunks}")
     if not np.isfinite(values).all():
-        raise ValueError("values hold a number that is not finite; check the scores they were made from")
+        raise QueryError("values hold a number that is not finite; check the scores they were made from")
     return values

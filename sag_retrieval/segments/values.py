@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
+from sag_retrieval.errors import SettingsError
 from sag_retrieval.segments.options import Floats, Scaling, SegmentOptions
 
 NOT_RETRIEVED = 1000
@@ -39,7 +40,7 @@ def scale_by_length(
     `linear`: `value · length / reference`, so an empty chunk is worth 0 and costs 0.
 
     Raises:
-        ValueError: If `how` is neither.
+        SettingsError: If `how` is neither.
 
     Source:
         docs/algorithm.md §segments.2
@@ -51,7 +52,7 @@ def scale_by_length(
         return value * (np.maximum(length, reference) / reference)
     if how == "linear":
         return value * (length / reference)
-    raise ValueError(f"length scaling {how!r} is unknown; give 'floor' or 'linear'")
+    raise SettingsError(f"length scaling {how!r} is unknown; give 'floor' or 'linear'")
 
 
 def relevance_of(scores: npt.ArrayLike, options: SegmentOptions) -> Floats:

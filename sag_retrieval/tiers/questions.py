@@ -2,21 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 
-from sag_retrieval.errors import QueryError
+from sag_retrieval.errors import QueryError, RecordError
 
 
 def question_text(query: object) -> str:
     """The text of `"…"`, `{"content": "…"}` or `{"content": {"text": "…"}}`.
 
     Raises:
-        TypeError: If it has another form.
+        RecordError: If it has another form.
         QueryError: If the text is empty.
 
     """
     content = query.get("content") if isinstance(query, Mapping) else query
     text = content.get("text") if isinstance(content, Mapping) and isinstance(query, Mapping) else content
     if not isinstance(text, str):
-        raise TypeError(f"a query is a text or {{'role': …, 'content': {{'text': …}}}}, got {type(query).__name__}")
+        raise RecordError(f"a query is a text or {{'role': …, 'content': {{'text': …}}}}, got {type(query).__name__}")
     if not text.strip():
         raise QueryError("the query is empty; ask with at least one word")
     return text
@@ -26,7 +26,7 @@ def question_and_context(queries: Sequence[object]) -> tuple[str, tuple[str, ...
     """The last query, which is the question, and the texts before it.
 
     Raises:
-        TypeError: If a query has no known form.
+        RecordError: If a query has no known form.
         QueryError: If there is none, or one is empty.
 
     """

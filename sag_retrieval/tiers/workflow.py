@@ -81,7 +81,7 @@ def retrieve(
     so.
 
     Raises:
-        TypeError: If a query has no known form.
+        RecordError: If a query has no known form.
         QueryError: If there is no query, or an empty one.
 
     Source:

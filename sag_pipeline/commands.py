@@ -45,7 +45,8 @@ def ingest(*, sources: tuple[str, ...], estimate: bool, options: tuple[str, ...]
     \b
     Options: zh_size, en_size (characters of a chunk), header (titles, full, none), sections_by_model,
     triples_by_model (true, false), concurrency, requests_per_minute, tokens_per_minute,
-    max_calls, max_tokens, max_cost (budget of a step), prices (input/output for a million tokens).
+    max_calls, max_tokens, max_cost (budget of a step), prices (input/output for a million tokens),
+    keep_releases, keep_reports (of each series), grace_hours, keep_runs, keep_run_days (what stays afterwards).
     """
     from sag_pipeline.runs import run_ingest  # noqa: PLC0415  Dagster takes seconds to import
 

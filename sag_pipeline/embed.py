@@ -15,6 +15,7 @@ from sag_pipeline.work import Progress, Tally, silent
 from sag_retrieval.errors import ModelError
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit, fit
 from sag_retrieval.models.open import open_embedder
+from sag_retrieval.release.leftovers import DRAFT
 
 _DOCUMENTS_A_BATCH = 128
 _REFIT_FACTOR = 2
@@ -53,7 +54,7 @@ def _fitted(store: Store, folder: Path) -> HashingFit:
     if fitted is not None and int(str(count)) < _REFIT_FACTOR * max(1, fitted.text_count):
         return fitted
     fitted = fit(_chunk_texts(store))
-    with TemporaryDirectory(dir=store.home) as draft:
+    with TemporaryDirectory(dir=store.home, prefix=DRAFT) as draft:
         fitted.save(Path(draft))
         folder.mkdir(exist_ok=True)
         for path in Path(draft).iterdir():

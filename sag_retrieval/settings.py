@@ -58,13 +58,13 @@ def load_settings(**given: object) -> Settings:
         raise SettingsError(f"{faults}. `sag settings` shows every setting with its origin") from error
 
 
-def origins(settings: Settings) -> list[dict[str, str]]:
-    """Each setting with its name, value, where it comes from (environment, `.env` or default) and its meaning."""
-    from_file = {name.upper() for name in dotenv_values(".env")}
+def origins() -> list[dict[str, str]]:
+    """Each setting, right or wrong: name, value, where from (environment, `.env` or default) and meaning."""
+    from_file = {name.upper(): value or "" for name, value in dotenv_values(".env").items()}
     found = []
     for name, field in Settings.model_fields.items():
         variable = f"SAG_{name.upper()}"
         origin = "environment" if variable in os.environ else ".env" if variable in from_file else "default"
-        value = str(getattr(settings, name))
+        value = os.environ.get(variable, from_file.get(variable, str(field.default)))
         found.append({"name": variable, "value": value, "origin": origin, "meaning": field.description or ""})
     return found

@@ -154,7 +154,10 @@ def releases(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
     table = Table("", "release", "created", "embedder", "documents", "chunks", "events", "keys", box=None)
     for row in rows:
         counts = row["counts"]
-        numbers = (f"{counts[name]:,}" for name in ("documents", "chunks", "events", "keys"))
+        numbers = (f"{counts[name]:,}" if name in counts else "" for name in ("documents", "chunks", "events", "keys"))
         mark = "●" if row["in_force"] else ""
         table.add_row(mark, row["release"], row["created_at"], row["embedding_model"], *numbers)
     console.print(table)
+    for row in rows:
+        if row["fault"]:
+            console.print(f"[yellow]cannot be opened[/yellow] {escape(row['fault'])}", highlight=False, soft_wrap=True)

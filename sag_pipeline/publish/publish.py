@@ -1,5 +1,6 @@
 """From the store's tables to a release in force: build beside, check, switch."""
 
+import logging
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,12 +20,15 @@ from sag_pipeline.publish.lance import write_lance
 from sag_pipeline.publish.lance_source import LanceSource
 from sag_pipeline.publish.links import LINK_TABLES
 from sag_pipeline.publish.relational import Relational, build_tables
+from sag_pipeline.publish.sound import fault_of
 from sag_pipeline.store.ledger import WHOLE, Entry
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import write_arrays
 from sag_retrieval.release.files import Manifest, Releases
+from sag_retrieval.release.leftovers import DRAFT, erase, set_aside
+from sag_retrieval.release.prune import sweep_releases
 from sag_retrieval.release.schema import SCHEMA_VERSION, VOLATILE
 from sag_retrieval.release.signs import describe_signs
 from sag_retrieval.release.vectors import open_vectors, write_vectors
@@ -37,7 +41,7 @@ _EMBEDDED = ("events", "keys", "chunks")
 _AT_ONCE = 2
 _BLOCK_BYTES = 100_000_000
 _HASHED_TOGETHER = 65_536
-_DRAFT = ".draft-"
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,29 +78,47 @@ def publish(store: Store, embedding: Embedding, now: str) -> Publication:
         f"{_PUBLISH_VERSION}|{SCHEMA_VERSION}|{embedding.embedder.fingerprint}|{store.state_hash(_READ)}".encode(),
         digest_size=12,
     ).hexdigest()
+    sweep_releases(store.home)
     done = store.ledger.entries("step = 'release' AND unit = ? AND input_hash = ?", WHOLE, state)
-    if done and (releases.folder / done[0].output_hash / "manifest.json").is_file():
+    if done and _is_sound(releases, done[0].output_hash, embedding):
         if releases.current() != done[0].output_hash:
-            releases.promote(done[0].output_hash)
+            releases.put_in_force(done[0].output_hash)
         return Publication(Manifest.read(releases.path()), is_new=False)
-    for leftover in releases.folder.glob(f"{_DRAFT}*"):
-        shutil.rmtree(leftover)
-    draft = releases.folder / f"{_DRAFT}{uuid4().hex}"
+    draft = releases.folder / f"{DRAFT}{uuid4().hex}"
     draft.mkdir(parents=True)
     try:
         manifest, checks = _build(draft, store, embedding, releases)
         manifest = replace(manifest, input_hash=state, created_at=now)
         if not all(check.passed for check in checks):
             return Publication(manifest, is_new=False, checks=checks)
-        is_new = not (releases.folder / manifest.release_id / "manifest.json").is_file()
+        is_new = not _is_sound(releases, manifest.release_id, embedding)
         if is_new:
             manifest.write(draft)
-            draft.rename(releases.folder / manifest.release_id)
+            _take_place(draft, releases.folder / manifest.release_id)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    releases.promote(manifest.release_id)
+    releases.put_in_force(manifest.release_id)
     store.ledger.commit([Entry(WHOLE, "release", "done", "", state, manifest.release_id)])
     return Publication(Manifest.read(releases.path()), is_new, checks)
+
+
+def _is_sound(releases: Releases, release_id: str, embedding: Embedding) -> bool:
+    """Whether a release is there whole; one that is damaged is built again."""
+    folder = releases.folder / release_id
+    if not folder.exists():
+        return False
+    fault = fault_of(folder, embedding.embedder)
+    if fault:
+        _log.warning("release %s cannot be used and is not gone on from: %s", release_id, fault)
+    return not fault
+
+
+def _take_place(draft: Path, place: Path) -> None:
+    """Rename a draft to its place; what lies there, damaged, goes, and readers keep what they mapped of it."""
+    gone = set_aside(place) if place.exists() else None
+    draft.rename(place)
+    if gone:
+        erase(gone)
 
 
 _READ = (
@@ -110,7 +132,7 @@ def _build(draft: Path, store: Store, embedding: Embedding, releases: Releases) 
     tables = made.tables
     embedding.save(draft / "embedder")
     with ThreadPoolExecutor(_AT_ONCE) as pool:  # the longest first; most of it is done outside Python
-        previous = _previous(store, releases)
+        previous = _previous(store, releases, embedding)
         written = {
             name: pool.submit(_write_vectors, draft, name, tables[name], embedding, previous) for name in _EMBEDDED
         }
@@ -146,11 +168,12 @@ def _write_arrays(folder: Path, made: Relational) -> None:
     write_graph(folder / FOLDER, made.tables, made.parts.event_chunk)
 
 
-def _previous(store: Store, releases: Releases) -> Path | None:
+def _previous(store: Store, releases: Releases, embedding: Embedding) -> Path | None:
     """The release to go on from; after a removal none, as the files carried over would still hold what was removed."""
-    if releases.current() is None or store.ledger.entries("step = ? AND unit = ?", PURGE, WHOLE):
+    current = releases.current()
+    if current is None or store.ledger.entries("step = ? AND unit = ?", PURGE, WHOLE):
         return None
-    return releases.path()
+    return releases.folder / current if _is_sound(releases, current, embedding) else None
 
 
 def _write_rows(folder: Path, name: str, rows: pa.Table) -> str:

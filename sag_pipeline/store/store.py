@@ -8,12 +8,11 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
-from filelock import FileLock, Timeout
 
 from sag_pipeline.store.ledger import WHOLE, Entry, Ledger
 from sag_pipeline.store.parts import Parts, by_document, of_documents
 from sag_pipeline.store.rows import content_hash, from_table, schema_of, to_table
-from sag_retrieval.errors import SourceError
+from sag_retrieval.release.lock import write_lock
 
 _LIVE_ROWS = "SELECT part, sum(row_count)::BIGINT FROM current"
 _APPENDED = "+"
@@ -68,14 +67,8 @@ class Store:
             SourceError: If another process still writes below the same home after `patience` seconds.
 
         """
-        home.mkdir(parents=True, exist_ok=True)
-        try:
-            with FileLock(home / "lock", timeout=patience):
-                yield cls(home)
-        except Timeout:
-            raise SourceError(
-                f"another run has been writing below {home} for {patience:.0f} s; `sag status` shows what is done"
-            ) from None
+        with write_lock(home, patience):
+            yield cls(home)
 
     # ── what is to do ────────────────────────────────────────────────────────────────────────────────────────
 

@@ -20,7 +20,7 @@ from sag_pipeline.publish.lance import write_lance
 from sag_pipeline.publish.lance_source import LanceSource
 from sag_pipeline.publish.links import LINK_TABLES
 from sag_pipeline.publish.relational import Relational, build_tables
-from sag_pipeline.publish.sound import fault_of
+from sag_pipeline.publish.sound import MAPPED, fault_of
 from sag_pipeline.store.ledger import WHOLE, Entry
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
@@ -35,8 +35,6 @@ from sag_retrieval.release.vectors import open_vectors, write_vectors
 from sag_retrieval.think_on_graph.release_graph import FOLDER, write_graph
 
 _PUBLISH_VERSION = "1"
-_MAPPED = ("documents", "sections", "chunks", "events", "keys", "event_keys", "chunk_keys", "key_aliases", "triples")
-"""Tables that readers also hold as Arrow rows."""
 _EMBEDDED = ("events", "keys", "chunks")
 _AT_ONCE = 2
 _BLOCK_BYTES = 100_000_000
@@ -186,7 +184,7 @@ def _write_rows(folder: Path, name: str, rows: pa.Table) -> str:
     with path.open("rb") as file:
         while block := file.read(1 << 22):
             digest.update(block)
-    if name not in _MAPPED:
+    if name not in MAPPED:
         path.unlink()
     return digest.hexdigest()
 

@@ -9,6 +9,8 @@ from sag_retrieval.models.open import open_embedder
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.reader import Reader
 
+MAPPED = ("documents", "sections", "chunks", "events", "keys", "event_keys", "chunk_keys", "key_aliases", "triples")
+"""Tables that readers also hold as Arrow rows."""
 _LANCE = ("chunks", "events", "keys")
 _HEADERS = 3 * 4096
 """Bytes before the first block of a DuckDB file."""
@@ -37,9 +39,9 @@ def fault_of(folder: Path, embedder: Embedder) -> str:
 def _fault_of_parts(reader: Reader, embedder: Embedder) -> str:
     if reader.index.embedder.fingerprint != embedder.fingerprint:
         return f"it was embedded by {reader.index.embedder.fingerprint}"
-    counts = {name: rows.num_rows for name, rows in reader.index.rows.items()}
-    wrong = [name for name, count in counts.items() if count != reader.manifest.counts[name]]
-    wrong += [name for name in _LANCE if _lance_rows(reader.folder, name) != reader.manifest.counts[name]]
+    counts = reader.manifest.counts
+    wrong = [name for name in MAPPED if reader.index.rows[name].num_rows != counts[name]]
+    wrong += [name for name in _LANCE if _lance_rows(reader.folder, name) != counts[name]]
     if not _is_database(reader.folder / "sag.duckdb"):
         return "sag.duckdb is no database"
     return f"{', '.join(wrong)}: other row counts than its manifest says" if wrong else ""

@@ -27,9 +27,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-os.environ["OMP_NUM_THREADS"] = "1"
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import dagster as dg  # what a child would load anyway is loaded once; nothing that starts threads
 import duckdb  # noqa: F401
@@ -41,6 +39,7 @@ import pyarrow.parquet as pq  # noqa: F401
 
 from benchmarks import nights
 
+ROOT = Path(__file__).parents[1]
 ADDED = 6
 QUESTIONS = ("Who sold buoys in Port Ansel?", "谁在灰港售出浮标？", "Fleet Number 4")
 CALLS = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "shutil.rmtree", "shutil.copytree"})

@@ -19,15 +19,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-os.environ["OMP_NUM_THREADS"] = "1"
-
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks import nights
 from sag_pipeline.runs import run_ingest, run_report
 from sag_retrieval import open_release
 from tests.kept_home import unpack
 
+ROOT = Path(__file__).parents[1]
 ADDED, WEEK = 5, 7
 KEEP = {"grace_hours": 0, "keep_runs": 14, "keep_reports": 4}
 """The grace is of real hours, so that a simulated quarter has none; the rest is smaller to be reached."""

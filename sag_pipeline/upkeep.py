@@ -4,7 +4,7 @@ import logging
 import os
 import shutil
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -46,7 +46,7 @@ class Keep:
 
 def keep_in_size(home: Path, instance: dg.DagsterInstance, keep: Keep) -> dict[str, int]:
     """Prune releases, reports and Dagster's records; how many of each went. What cannot be deleted is only logged."""
-    work = {
+    work: dict[str, Callable[[], int]] = {
         "pruned_releases": lambda: len(prune_releases(home, keep=keep.releases, grace_hours=keep.grace_hours)),
         "pruned_reports": lambda: len(prune_reports(home, keep=keep.reports, grace_hours=keep.grace_hours)),
         "pruned_runs": lambda: prune_runs(instance, keep=keep.runs, days=keep.run_days),

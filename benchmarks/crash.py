@@ -119,24 +119,19 @@ def promote(home: Path) -> None:
             below.promote(manifest.release_id)
 
 
-def read(home: Path, inbox: Path, pipe: int) -> None:
+def read(home: Path, pipe: int) -> None:
     """Search until the parent closes its end; every hit must be the text of a version that was written."""
     from sag_retrieval import open_release
 
-    known: dict[str, set[str]] = {}
     figures = {"reads": 0, "bad_reads": 0}
     while not select.select([pipe], [], [], 0)[0]:
-        for path in inbox.glob("*.md"):
-            with contextlib.suppress(OSError):
-                known.setdefault(path.name, set()).add(path.read_text(encoding="utf-8"))
         try:
             with open_release(home) as release:
                 for question in QUESTIONS:
                     hits = release.search(question).hits
-                    versions = [known.get(hit.document_id, set()) for hit in hits]
                     good = bool(hits) and all(
-                        any(text[hit.start : hit.end] == hit.text for text in texts)
-                        for hit, texts in zip(hits, versions, strict=True)
+                        any(text[hit.start : hit.end] == hit.text for text in nights.versions(hit.document_id))
+                        for hit in hits
                     )
                     figures["reads"] += 1
                     figures["bad_reads"] += not good
@@ -322,7 +317,7 @@ def rounds(trial: Trial, kills: int, a_round: int) -> dict[str, Any]:
 def start_reader(trial: Trial) -> tuple[int, int]:
     """The process that searches the home that is killed at, and what ends it."""
     wake, end = os.pipe()
-    reader = fork(lambda: read(trial.killed, trial.inbox, wake), trial.folder / "reader.txt")
+    reader = fork(lambda: read(trial.killed, wake), trial.folder / "reader.txt")
     os.close(wake)
     return reader, end
 

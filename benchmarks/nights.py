@@ -22,6 +22,12 @@ def text_of(number: int, version: int = 0) -> str:
     )
 
 
+def versions(name: str) -> list[str]:
+    """All texts that a document of this name ever had in the first hundred nights."""
+    number = int(name.removeprefix("record-").removesuffix(".md"))
+    return [text_of(number, version) for version in range(100)]
+
+
 def write(inbox: Path, number: int, version: int = 0) -> None:
     """Write one document."""
     inbox.mkdir(exist_ok=True)

@@ -92,7 +92,7 @@ def release_communities(
     others = read_kept(earlier / COMMUNITIES, events.event_ids) if earlier else None
     known = known_names(others) if others is not None else None
     communities = name_communities(events, build_communities(events, options), chat, known).communities
-    with write_lock(reader.folder.parents[1]):
+    with write_lock(reader.folder.parents[1] / REPORTS):
         sweep(reader.folder, f".{COMMUNITIES}-")
         if folder.exists():
             delete(folder)

@@ -75,7 +75,7 @@ def _name(said: object) -> str:
 
 def remember(series: Path, own: Path, before: str, communities: Communities, event_ids: Sequence[str]) -> None:
     """Keep what the next report is compared with; the series names this report last of all."""
-    with write_lock(series.parents[1]):
+    with write_lock(series.parent):  # not that of the home: a long run must not keep reports waiting
         sweep(series)
         if (own / COMMUNITIES).exists():
             delete(own / COMMUNITIES)
@@ -101,13 +101,15 @@ def prune_reports(home: Path, *, keep: int = 12, grace_hours: float = 24.0, now:
     """Delete the reports of each series that are older than its newest `keep` and than the grace; their names.
 
     Raises:
-        SourceError: If another process keeps writing below the home.
+        SourceError: If another process keeps writing reports.
 
     """
     oldest = (now or datetime.now(UTC)) - timedelta(hours=grace_hours)
     gone: list[str] = []
-    with write_lock(home):
-        for series in sorted(path for path in (home / REPORTS).glob("*") if path.is_dir()):
+    if not (home / REPORTS).is_dir():
+        return gone
+    with write_lock(home / REPORTS):
+        for series in sorted(path for path in (home / REPORTS).iterdir() if path.is_dir()):
             sweep(series)
             reports = sorted((_written(path), path) for path in series.iterdir() if path.is_dir())
             for written, path in reports[: -max(1, keep)]:

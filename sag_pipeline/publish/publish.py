@@ -26,7 +26,7 @@ from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import write_arrays
-from sag_retrieval.release.files import Manifest, Releases
+from sag_retrieval.release.files import Found, Manifest, Releases
 from sag_retrieval.release.leftovers import DRAFT, erase, set_aside
 from sag_retrieval.release.prune import sweep_releases
 from sag_retrieval.release.schema import SCHEMA_VERSION, VOLATILE
@@ -171,6 +171,9 @@ def _previous(store: Store, releases: Releases, embedding: Embedding) -> Path | 
     current = releases.current()
     if current is None or store.ledger.entries("step = ? AND unit = ?", PURGE, WHOLE):
         return None
+    said = Found.look(releases.folder / current).manifest if (releases.folder / current).is_dir() else None
+    if said is not None and said.embedder_fingerprint != embedding.embedder.fingerprint:
+        return None  # its vectors are others
     return releases.folder / current if _is_sound(releases, current, embedding) else None
 
 

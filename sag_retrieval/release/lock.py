@@ -1,4 +1,4 @@
-"""One writer below a home: whoever publishes, promotes, prunes or commits holds the file `lock`."""
+"""One writer below a home: whoever publishes, promotes, prunes or commits holds its `lock`; reports have their own."""
 
 import fcntl
 import time
@@ -12,22 +12,22 @@ _WAIT = 0.05
 
 
 @contextmanager
-def write_lock(home: Path, patience: float = 600) -> Iterator[None]:
-    """Keep other writers out of a home, in this process and others; not reentrant.
+def write_lock(folder: Path, patience: float = 600) -> Iterator[None]:
+    """Keep other writers out of a folder, in this process and others; not reentrant.
 
     The system lets go of the lock when the process ends, however it ends.
 
     Raises:
-        SourceError: If another process still writes below the same home after `patience` seconds.
+        SourceError: If another process still writes below the folder after `patience` seconds.
 
     """
-    home.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + patience
-    with (home / "lock").open("ab") as held:
+    with (folder / "lock").open("ab") as held:
         while not _is_taken(held.fileno()):
             if time.monotonic() >= until:
                 raise SourceError(
-                    f"another run has been writing below {home} for {patience:.0f} s; `sag status` shows what is done"
+                    f"another run has been writing below {folder} for {patience:.0f} s; `sag status` shows what is done"
                 )
             time.sleep(_WAIT)
         yield

@@ -262,7 +262,7 @@ def test_old_reports_go_but_never_the_latest(home, kept):
 
 
 @pytest.fixture
-def instance(tmp_path):
+def instance(home, tmp_path):
     shutil.copy(ROOT / "dagster.yaml", tmp_path)
     with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
         yield instance

@@ -112,6 +112,8 @@ def prune_reports(home: Path, *, keep: int = 12, grace_hours: float = 24.0, now:
         for series in sorted(path for path in (home / REPORTS).iterdir() if path.is_dir()):
             sweep(series)
             reports = sorted((_written(path), path) for path in series.iterdir() if path.is_dir())
+            for _, path in reports:  # one that was killed may never be written again
+                sweep(path)
             for written, path in reports[: -max(1, keep)]:
                 if written <= oldest and path.name != _latest(series):
                     delete(path)

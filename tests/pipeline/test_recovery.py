@@ -249,12 +249,14 @@ def test_a_report_that_forgot_its_own_predecessor_is_not_compared_with_itself(ho
 
 def test_old_reports_go_but_never_the_latest(home, kept):
     both = names(series_of(home)) - {"LATEST"}
+    (series_of(home) / kept["release"] / ".draft-killed").mkdir()
 
     assert prune_reports(home, keep=1) == []
     gone = prune_reports(home, keep=1, now=LATER)
 
     assert [name.partition("/")[2] for name in gone] == sorted(both - {kept["release"]})
     assert names(series_of(home)) == {"LATEST", kept["release"]}
+    assert not (series_of(home) / kept["release"] / ".draft-killed").exists()
     assert open_release(home).report().fault
 
 

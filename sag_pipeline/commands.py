@@ -55,7 +55,8 @@ def ingest(
     triples_by_model (true, false), concurrency, requests_per_minute, tokens_per_minute,
     max_calls, max_tokens, max_cost (budget of a step), prices (input/output for a million tokens),
     max_bytes (of a file), unpacked_bytes (of an office file), conversion_seconds, conversion_memory
-    (bytes): what one file may take; a file that breaks a bound is put aside.
+    (bytes): what one file may take; a file that breaks a bound is put aside;
+    keep_releases, keep_reports (of each series), grace_hours, keep_runs, keep_run_days (what stays afterwards).
     """
     from sag_pipeline.runs import run_ingest  # noqa: PLC0415  Dagster takes seconds to import
 

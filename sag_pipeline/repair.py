@@ -13,7 +13,7 @@ from sag_pipeline.store.chain import breaks, is_doubtful, link_files
 from sag_pipeline.store.ledger import Entry, Ledger
 from sag_pipeline.store.rows import schema_of
 from sag_pipeline.store.sealed import damage, discard, read_footer
-from sag_pipeline.store.store import PURGE, Store, locked_home
+from sag_pipeline.store.store import PURGE, Store
 from sag_pipeline.store.verify import open_anyway, parts_in_use, unused_parts, wrong_parts, wrong_vectors
 from sag_pipeline.verify import (
     lost_ledger,
@@ -32,6 +32,7 @@ from sag_retrieval.errors import ModelError, SagError, StoreError
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit
 from sag_retrieval.release.beside import wrong_made
 from sag_retrieval.release.files import Releases
+from sag_retrieval.release.lock import write_lock
 from sag_retrieval.settings import Settings
 
 _PATIENCE_SECONDS = 10
@@ -65,7 +66,7 @@ class Price:
 
 def price_of(home: Path, settings: Settings) -> Price:
     """What the ingest after a repair would pay for; nothing is changed or spent."""
-    with locked_home(home, _PATIENCE_SECONDS):
+    with write_lock(home, _PATIENCE_SECONDS):
         store = open_anyway(home)
         paid = paid_calls(store)
         kept = _kept_answers(home)
@@ -81,7 +82,7 @@ def price_of(home: Path, settings: Settings) -> Price:
 def repair_home(home: Path) -> Repaired:
     """Mend everything below a home; done again after a kill, it goes on, and on a whole home it does nothing."""
     done = [*_mend_lock(home)]
-    with locked_home(home, _PATIENCE_SECONDS):
+    with write_lock(home, _PATIENCE_SECONDS):
         done += _mend_ledger(home)
         store = Store(home)
         sources = sorted({entry.source for entry in store.ledger.entries("step = 'documents'") if entry.source})

@@ -1,5 +1,6 @@
 """The workshop: settings, store and models as one Dagster resource, and what every asset reports of its run."""
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -17,8 +18,10 @@ from sag_pipeline.steps.headers import FULL_HEADER, NO_HEADER, HeaderOptions
 from sag_pipeline.steps.sources import SourceOptions
 from sag_pipeline.store.rows import to_table
 from sag_pipeline.store.store import Step, Store
+from sag_pipeline.upkeep import Keep
 from sag_pipeline.watch import watcher
 from sag_pipeline.work import Progress, Tally, Work, do_step
+from sag_retrieval.errors import SagError
 from sag_retrieval.models.limits import ChatOptions
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.models.prices import Prices
@@ -29,6 +32,7 @@ from sag_retrieval.settings import Settings, load_settings
 
 _EXAMPLES = 5
 _BOUNDS = SourceOptions()
+_log = logging.getLogger(__name__)
 
 
 class Workshop(dg.ConfigurableResource):  # type: ignore[type-arg]
@@ -55,6 +59,19 @@ class Workshop(dg.ConfigurableResource):  # type: ignore[type-arg]
     prices: str = ""
     """Money for a million tokens, `input/output`; without it costs are told in tokens alone."""
 
+    keep_releases: int = Keep.releases
+    """Of the newest releases; younger ones than `grace_hours`, the one in force and those held open stay as well."""
+    keep_reports: int = Keep.reports
+    """Of the newest reports of each series."""
+    grace_hours: float = Keep.grace_hours
+    keep_runs: int = Keep.runs
+    """Of the newest records of runs that Dagster keeps; older ones than `keep_run_days` go in any case."""
+    keep_run_days: float = Keep.run_days
+
+    def keep(self) -> Keep:
+        """What stays after an ingest."""
+        return Keep(self.keep_releases, self.keep_reports, self.grace_hours, self.keep_runs, self.keep_run_days)
+
     def settings(self) -> Settings:
         """The settings in force, checked."""
         given = {"home": self.home, "chat_model": self.chat_model, "embedding_model": self.embedding_model}
@@ -63,6 +80,7 @@ class Workshop(dg.ConfigurableResource):  # type: ignore[type-arg]
     @contextmanager
     def store(self) -> Iterator[Store]:
         """The store, held against other writers."""
+        self.keep()  # a bound is told before any work
         home = Path(self.settings().home)
         with Store.locked(home) as store:
             yield store
@@ -148,10 +166,17 @@ def cost_of(calls: Sequence[Call]) -> dict[str, float]:
 
 
 def index_in_force(settings: Settings) -> Index | None:
-    """The index of the release in force, whose keys are offered to the model; None before the first release."""
+    """The index of the release in force, whose keys are offered to the model; None where there is none that opens.
+
+    An ingest never needs a release: what is known is then taken from the tables, and a new one is published.
+    """
     if Releases(settings.home).current() is None:
         return None
-    return open_reader(settings.home, None, open_embedder).index
+    try:
+        return open_reader(settings.home, None, open_embedder).index
+    except (SagError, OSError, ValueError) as error:
+        _log.warning("known keys are taken from the tables alone, the release in force does not open: %s", error)
+        return None
 
 
 def now() -> str:

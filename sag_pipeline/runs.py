@@ -9,6 +9,7 @@ import dagster as dg
 
 from sag_pipeline.definitions import defs
 from sag_pipeline.launch import launched_here
+from sag_pipeline.upkeep import process_tag
 from sag_retrieval.errors import SagError, SettingsError
 
 
@@ -34,7 +35,9 @@ def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any
         job = defs.resolve_job_def(name)
         config = {**run_config, "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
         try:
-            result = job.execute_in_process(run_config=config, instance=instance, raise_on_error=False)
+            result = job.execute_in_process(
+                run_config=config, instance=instance, raise_on_error=False, tags=process_tag()
+            )
         except dg.DagsterInvalidConfigError as error:
             raise SettingsError(f"job {name!r}: " + "; ".join(e.message for e in error.errors)) from error
     if not result.success:

@@ -12,12 +12,13 @@ from sag_pipeline.fitted import load_fit
 from sag_pipeline.plan import IngestOptions, step_of
 from sag_pipeline.salvage import ANSWERS, wrong_answers
 from sag_pipeline.store.chain import breaks, link_files
-from sag_pipeline.store.store import Store, locked_home
+from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import VectorStore, vector_ids
 from sag_pipeline.store.verify import open_anyway, parts_in_use, unused_parts, vector_files, wrong_parts, wrong_vectors
 from sag_retrieval.errors import SagError, SourceError, StoreError
 from sag_retrieval.release.beside import wrong_made
 from sag_retrieval.release.files import Releases
+from sag_retrieval.release.lock import write_lock
 from sag_retrieval.release.verify import verify_release
 from sag_retrieval.reports.sums import wrong_files
 
@@ -80,7 +81,7 @@ def verify_home(home: Path, *, deep: bool) -> Verified:
     if wrong := wrong_lock(home):
         return Verified(str(home), deep, [Checked("lock", 1, "file", [wrong])])
     try:
-        with locked_home(home, _PATIENCE_SECONDS):
+        with write_lock(home, _PATIENCE_SECONDS):
             return look(home, deep=deep)
     except PermissionError:  # a home that cannot be written to: nobody else writes either
         return look(home, deep=deep)

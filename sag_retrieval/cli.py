@@ -102,7 +102,7 @@ def _join_commands() -> None:
         try:
             point.load()(main)
         except ImportError as error:
-            if not (error.name or "").startswith(("dagster", "filelock", "sumy", "markitdown")):
+            if not (error.name or "").startswith(("dagster", "sumy", "markitdown")):
                 raise  # only a missing extra is no fault
 
 

@@ -45,8 +45,9 @@ def settings(*, is_json: bool) -> None:
     sag settings
     SAG_HOME=elsewhere sag settings --json
     """
-    found = [*origins(load_settings()), *shown_server()]
+    found = [*origins(), *shown_server()]
     print_json(found) if is_json else show.settings(Terminal(), found)
+    load_settings()  # what is wrong with them ends the command, after they were shown
 
 
 @click.command()
@@ -146,6 +147,9 @@ def report(  # noqa: PLR0913  one argument an option
         made = release.report(sql, period=period, out=out, options=chosen)
     told: dict[str, Any] = {"headline": made.headline, "page": str(made.page), "markdown": str(made.markdown)}
     told |= {"tables": {n: str(p) for n, p in made.tables.items()}, "counts": dict(made.counts)}
+    told |= {"previous": made.previous, "fault": made.fault}
+    if made.fault:
+        complain(made.fault)
     print_json(told) if is_json else say(f"{made.headline}\n{made.page}\n{made.markdown}")
 
 

@@ -25,7 +25,7 @@ def releases(context: click.Context, *, is_json: bool) -> None:
 @releases.command("list")
 @as_json
 def list_releases(*, is_json: bool) -> None:
-    """Show every release, oldest first, and which one is in force."""
+    """Show every release, oldest first, which one is in force, and why one cannot be opened."""
     _list(is_json=is_json)
 
 
@@ -33,16 +33,17 @@ def _list(*, is_json: bool) -> None:
     from sag_retrieval.release.files import Releases  # noqa: PLC0415
 
     below = Releases(load_settings().home)
-    current, found = below.current(), below.manifests()
+    current = below.current()
     rows = [
         {
-            "release": m.release_id,
-            "in_force": m.release_id == current,
-            "created_at": m.created_at,
-            "embedding_model": m.embedding_model,
-            "counts": dict(m.counts),
+            "release": each.folder.name,
+            "in_force": each.folder.name == current,
+            "created_at": each.manifest.created_at if each.manifest else each.created_at.isoformat(timespec="seconds"),
+            "embedding_model": each.manifest.embedding_model if each.manifest else "",
+            "counts": dict(each.manifest.counts) if each.manifest else {},
+            "fault": each.fault,
         }
-        for m in found
+        for each in below.found()
     ]
     print_json(rows) if is_json else show.releases(Terminal(), rows)
 
@@ -60,7 +61,9 @@ def promote(*, release_id: str, is_json: bool) -> None:
 
 @releases.command()
 @click.option("--keep", type=click.IntRange(1), default=3, show_default=True, help="Newest releases that stay.")
-@click.option("--grace-hours", type=float, default=24.0, show_default=True, help="Younger ones stay as well.")
+@click.option(
+    "--grace-hours", type=click.FloatRange(0), default=24.0, show_default=True, help="Younger ones stay as well."
+)
 @as_json
 def prune(*, keep: int, grace_hours: float, is_json: bool) -> None:
     """Delete old releases; never the one in force, nor one that a reader holds open."""

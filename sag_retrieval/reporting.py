@@ -1,24 +1,19 @@
 """From an opened release to communities beside it and a report below its home."""
 
 import json
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import TypeGuard
-from uuid import uuid4
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from sag_retrieval import durable
 from sag_retrieval.errors import QueryError
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.beside import mark_of, write_made
+from sag_retrieval.release.leftovers import delete, sweep
+from sag_retrieval.release.lock import write_lock
 from sag_retrieval.release.reader import Reader
-from sag_retrieval.reports.changes import Previous
 from sag_retrieval.reports.communities import build_communities
 from sag_retrieval.reports.events import EventTable
 from sag_retrieval.reports.from_index import event_table
@@ -27,10 +22,7 @@ from sag_retrieval.reports.naming import known_names, name_communities
 from sag_retrieval.reports.options import ClusterOptions, ReportOptions
 from sag_retrieval.reports.report import Report, write_report
 from sag_retrieval.reports.sums import SUMS, write_sums
-from sag_retrieval.reports.tables import COMMUNITY_SCHEMAS, communities_tables, read_communities
-
-COMMUNITIES = "communities"
-_LATEST = "LATEST"
+from sag_retrieval.series import COMMUNITIES, REPORTS, find_before, read_kept, remember, write_tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,15 +88,18 @@ def release_communities(
     folder = reader.folder / COMMUNITIES
     events = event_table(reader.index)
     mark = _hash(asdict(options), chat.model_id if chat else "offline")
-    if mark_of(folder) == mark:
-        return _read(folder, events.event_ids)
-    known = known_names(_read(earlier / COMMUNITIES, events.event_ids)) if _is_made(earlier) else None
+    kept = read_kept(folder, events.event_ids) if mark_of(folder) == mark else None
+    if kept is not None:
+        return kept
+    others = read_kept(earlier / COMMUNITIES, events.event_ids) if earlier else None
+    known = known_names(others) if others is not None else None
     communities = name_communities(events, build_communities(events, options), chat, known).communities
-    draft = reader.folder / f".{COMMUNITIES}-{uuid4().hex}"
-    _write(draft, communities, events.event_ids)
-    write_made(draft, mark)
-    shutil.rmtree(folder, ignore_errors=True)
-    durable.rename(draft, folder)
+    with write_lock(reader.folder.parents[1] / REPORTS):
+        sweep(reader.folder, f".{COMMUNITIES}-")
+        if folder.exists():
+            delete(folder)
+        write_tables(folder, communities, events.event_ids)
+        write_made(folder, mark)
     return communities
 
 
@@ -136,59 +131,18 @@ def make_report(
         models=f"{chat.model_id if chat else 'offline'}, {reader.manifest.embedding_model}",
     )
     series = (
-        home / "reports" / _hash(options.title, scope.told(), scope.period, asdict(options.cluster), options.language)
+        home / REPORTS / _hash(options.title, scope.told(), scope.period, asdict(options.cluster), options.language)
     )
     own = series / reader.manifest.release_id
-    before = _before(series, own)
-    previous = _previous(series / before) if before else None
-    known = known_names(_read(series / before / COMMUNITIES, events.event_ids)) if before else None
+    before = find_before(series, own, events.event_ids)
+    known = known_names(before.communities) if before.communities is not None else None
     named = name_communities(events, build_communities(events, options.cluster), chat, known)
     options = replace(options, failures=named.failures)
     (own / SUMS).unlink(missing_ok=True)
-    report = write_report(events, named.communities, options, out or own, previous, chat)
-    _remember(series, own, before, named.communities, events.event_ids)
+    report = write_report(events, named.communities, options, out or own, before.previous, chat)
+    remember(series, own, before.release, named.communities, events.event_ids)
     write_sums(own)
-    return report
-
-
-def _before(series: Path, own: Path) -> str:
-    """Release of the report before this one in its series; empty for the first."""
-    if (own / "report.json").is_file():
-        return str(json.loads((own / "report.json").read_text(encoding="utf-8"))["previous"])
-    latest = series / _LATEST
-    return latest.read_text(encoding="utf-8").strip() if latest.is_file() else ""
-
-
-def _previous(folder: Path) -> Previous:
-    tables = _tables(folder / COMMUNITIES)
-    ids = sorted(set(tables["community_events"]["event_id"].to_pylist()))
-    return Previous.of(read_communities(tables, ids), ids, folder.name)
-
-
-def _remember(series: Path, own: Path, before: str, communities: Communities, event_ids: Sequence[str]) -> None:
-    shutil.rmtree(own / COMMUNITIES, ignore_errors=True)
-    _write(own / COMMUNITIES, communities, event_ids)
-    told = {"release": own.name, "previous": before}
-    (own / "report.json").write_text(json.dumps(told, indent=1), encoding="utf-8")
-    (series / _LATEST).write_text(own.name, encoding="utf-8")
-
-
-def _write(folder: Path, communities: Communities, event_ids: Sequence[str]) -> None:
-    folder.mkdir(parents=True)
-    for name, rows in communities_tables(communities, event_ids).items():
-        pq.write_table(rows, folder / f"{name}.parquet", compression="zstd")
-
-
-def _tables(folder: Path) -> dict[str, pa.Table]:
-    return {name: pq.read_table(folder / f"{name}.parquet") for name in COMMUNITY_SCHEMAS}
-
-
-def _read(folder: Path, event_ids: Sequence[str]) -> Communities:
-    return read_communities(_tables(folder), event_ids)
-
-
-def _is_made(release: Path | None) -> TypeGuard[Path]:
-    return release is not None and mark_of(release / COMMUNITIES) is not None
+    return replace(report, previous=before.release, fault=before.fault)
 
 
 def _hash(*parts: object) -> str:

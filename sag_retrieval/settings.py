@@ -88,13 +88,13 @@ def read_env_file() -> Mapping[str, str]:
     return ours
 
 
-def origins(settings: Settings) -> list[dict[str, str]]:
-    """Each setting with its name, value, where it comes from (environment, `.env` or default) and its meaning."""
+def origins() -> list[dict[str, str]]:
+    """Each setting, right or wrong: name, value, where from (environment, `.env` or default) and meaning."""
     from_file = read_env_file()
     found = []
     for name, field in Settings.model_fields.items():
         variable = f"SAG_{name.upper()}"
         origin = "environment" if variable in os.environ else ENV_FILE if variable in from_file else "default"
-        value = str(getattr(settings, name))
+        value = os.environ.get(variable, from_file.get(variable, str(field.default)))
         found.append({"name": variable, "value": value, "origin": origin, "meaning": field.description or ""})
     return found

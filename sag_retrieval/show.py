@@ -154,8 +154,11 @@ def releases(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
     table = Table("", "release", "created", "embedder", "documents", "chunks", "events", "keys", box=None)
     for row in rows:
         counts = row["counts"]
-        numbers = (f"{counts[name]:,}" for name in ("documents", "chunks", "events", "keys"))
+        numbers = (f"{counts[name]:,}" if name in counts else "" for name in ("documents", "chunks", "events", "keys"))
         mark = "●" if row["in_force"] else ""
         names = (escape(str(row[name])) for name in ("release", "created_at", "embedding_model"))
         table.add_row(mark, *names, *numbers)
     console.print(table)
+    for row in rows:
+        if row["fault"]:
+            console.print(f"[yellow]cannot be opened[/yellow] {escape(row['fault'])}", highlight=False, soft_wrap=True)

@@ -57,8 +57,8 @@ def communities(config: Clustering, workshop: Workshop) -> dg.MaterializeResult:
     """Which events of the release in force belong together: a row a community, with title, summary and its events."""
     started, settings = time.perf_counter(), workshop.settings()
     reader = open_reader(settings.home, None, open_embedder)
-    before = [m.release_id for m in Releases(settings.home).manifests() if m.release_id != reader.manifest.release_id]
-    earlier = Releases(settings.home).path(before[-1]) if before else None
+    releases = [each.folder for each in Releases(settings.home).found() if each.folder != reader.folder]
+    earlier = releases[-1] if releases else None
     found = release_communities(reader, config.cluster(), open_chat(settings), earlier)
     finest = found.at(0)
     largest = [{"title": each.title, "events": len(each.members)} for each in finest[:_SHOWN]]

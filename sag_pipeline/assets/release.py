@@ -11,6 +11,7 @@ from sag_pipeline.publish.checks import NAMES
 from sag_pipeline.publish.publish import publish
 from sag_pipeline.resources import Workshop, now
 from sag_pipeline.tidy import tidy
+from sag_pipeline.upkeep import keep_in_size
 
 
 @dg.asset(
@@ -30,13 +31,16 @@ from sag_pipeline.tidy import tidy
     owners=["team:sag"],
     check_specs=[dg.AssetCheckSpec(name, asset="release", blocking=True) for name in NAMES],
 )
-def release(workshop: Workshop) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:  # type: ignore[type-arg]
+def release(
+    context: dg.AssetExecutionContext, workshop: Workshop
+) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:  # type: ignore[type-arg]
     """Tables, graph and vectors as one immutable release, checked, then put in force by one rename."""
     started = time.perf_counter()
     with workshop.store() as store:
         embedding = open_embedding(store, workshop.settings().embedding_model)
         done = publish(store, embedding, now())
         tidy(store, embedding.vectors)
+    gone = keep_in_size(workshop.settings().home, context.instance, workshop.keep())
     manifest = done.manifest
     yield dg.MaterializeResult(
         metadata={
@@ -44,6 +48,7 @@ def release(workshop: Workshop) -> Iterator[dg.AssetCheckResult | dg.Materialize
             "is_new": done.is_new,
             "is_in_force": not done.faults,
             "rows": dg.MetadataValue.md(bars({n: float(c) for n, c in manifest.counts.items()}, "Rows by table")),
+            **gone,
             "seconds": round(time.perf_counter() - started, 3),
         },
         data_version=dg.DataVersion(manifest.content_hash),
@@ -51,5 +56,5 @@ def release(workshop: Workshop) -> Iterator[dg.AssetCheckResult | dg.Materialize
     found = {check.name: check for check in done.checks}
     for name in NAMES:  # a release that was in force already passed them when it was made
         check = found.get(name)
-        message = check.message if check else str(manifest.checks[name])
+        message = check.message if check else str(manifest.checks.get(name, "not known when it was made"))
         yield dg.AssetCheckResult(check_name=name, passed=check is None or check.passed, description=message)

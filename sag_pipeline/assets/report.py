@@ -69,6 +69,8 @@ def report(config: Reporting, workshop: Workshop) -> dg.MaterializeResult:  # ty
             "largest": table(largest),
             "page": dg.MetadataValue.path(str(made.page.resolve())),
             "page_bytes": made.page_bytes,
+            "previous": made.previous,
+            "fault": made.fault,
             **{name: int(count) for name, count in made.counts.items()},
             "calls": made.usage.calls,
             "tokens": made.usage.input_tokens + made.usage.output_tokens,

@@ -1,5 +1,6 @@
 """The Lance tables of a release: texts for full-text search, and dense vectors."""
 
+import logging
 import os
 import shutil
 import warnings
@@ -18,6 +19,7 @@ from lancedb.index import FTS, BTree
 from sag_pipeline.publish.lance_source import LanceSource
 from sag_pipeline.store.vectors import fixed, raw
 
+_log = logging.getLogger(__name__)
 _BLOCK = 50_000
 _CHANGED_AT_MOST = 0.2
 """With more rows changed than this share, writing anew is faster than merging, and keeps the index good."""
@@ -35,12 +37,21 @@ def write_lance(folder: Path, source: LanceSource, previous: Path | None) -> Non
     folder.mkdir(parents=True, exist_ok=True)
     home = folder / f"{source.name}.lance"
     before = previous / f"{source.name}.lance" if previous else None
-    if before is None or not before.is_dir() or not _merge(before, home, source):
+    if before is None or not before.is_dir() or not _is_merged(before, home, source):
         shutil.rmtree(home, ignore_errors=True)
         table = lancedb.connect(folder).create_table(source.name, _batches(source, None), schema=_schema(source))
         if len(source.ids):
             table.create_index("id", config=BTree())
             table.create_index("text", config=FTS(base_tokenizer="icu", with_position=False))
+
+
+def _is_merged(before: Path, home: Path, source: LanceSource) -> bool:
+    """Whether the older table was gone on from; a damaged one is not."""
+    try:
+        return _merge(before, home, source)
+    except (RuntimeError, OSError, ValueError) as error:  # what Lance raises, whatever the fault
+        _log.warning("%s is written anew, %s cannot be gone on from: %s", source.name, before, error)
+        return False
 
 
 def _schema(source: LanceSource) -> pa.Schema:

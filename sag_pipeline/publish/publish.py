@@ -1,5 +1,6 @@
 """From the store's tables to a release in force: build beside, check, switch."""
 
+import logging
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,13 +20,16 @@ from sag_pipeline.publish.lance_source import LanceSource
 from sag_pipeline.publish.links import LINK_TABLES
 from sag_pipeline.publish.relational import Relational, build_tables
 from sag_pipeline.publish.seal import LANCE, seal
+from sag_pipeline.publish.sound import MAPPED, fault_of
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.store import PURGE, Store
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
 from sag_retrieval import durable
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import write_arrays
-from sag_retrieval.release.files import Manifest, Releases
+from sag_retrieval.release.files import Found, Manifest, Releases
+from sag_retrieval.release.leftovers import DRAFT, erase, set_aside
+from sag_retrieval.release.prune import sweep_releases
 from sag_retrieval.release.schema import SCHEMA_VERSION, VOLATILE
 from sag_retrieval.release.signs import describe_signs
 from sag_retrieval.release.vectors import open_vectors, write_vectors
@@ -33,13 +37,11 @@ from sag_retrieval.release.verify import verify_release
 from sag_retrieval.think_on_graph.release_graph import FOLDER, write_graph
 
 _PUBLISH_VERSION = "1"
-_MAPPED = ("documents", "sections", "chunks", "events", "keys", "event_keys", "chunk_keys", "key_aliases", "triples")
-"""Tables that readers also hold as Arrow rows."""
 _EMBEDDED = ("events", "keys", "chunks")
 _AT_ONCE = 2
 _BLOCK_BYTES = 100_000_000
 _HASHED_TOGETHER = 65_536
-_DRAFT = ".draft-"
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,29 +78,47 @@ def publish(store: Store, embedding: Embedding, now: str) -> Publication:
         f"{_PUBLISH_VERSION}|{SCHEMA_VERSION}|{embedding.embedder.fingerprint}|{store.state_hash(_READ)}".encode(),
         digest_size=12,
     ).hexdigest()
+    sweep_releases(store.home)
     done = store.ledger.whole("release")
-    if done and done.input_hash == state and (releases.folder / done.output_hash / "manifest.json").is_file():
+    if done and done.input_hash == state and _is_sound(releases, done.output_hash, embedding):
         if releases.current() != done.output_hash:
-            releases.promote(done.output_hash)
+            releases.put_in_force(done.output_hash)
         return Publication(Manifest.read(releases.path()), is_new=False)
-    for leftover in releases.folder.glob(f"{_DRAFT}*"):
-        shutil.rmtree(leftover)
-    draft = releases.folder / f"{_DRAFT}{uuid4().hex}"
+    draft = releases.folder / f"{DRAFT}{uuid4().hex}"
     durable.make_folder(draft)
     try:
         manifest, checks = _build(draft, store, embedding, releases)
         manifest = replace(manifest, input_hash=state, created_at=now)
         if not all(check.passed for check in checks):
             return Publication(manifest, is_new=False, checks=checks)
-        is_new = not (releases.folder / manifest.release_id / "manifest.json").is_file()
+        is_new = not _is_sound(releases, manifest.release_id, embedding)
         if is_new:
             seal(draft, manifest)
-            durable.rename(draft, releases.folder / manifest.release_id)
+            _take_place(draft, releases.folder / manifest.release_id)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    releases.promote(manifest.release_id)
+    releases.put_in_force(manifest.release_id)
     store.ledger.commit([Entry.of_whole("release", input_hash=state, output_hash=manifest.release_id)])
     return Publication(Manifest.read(releases.path()), is_new, checks)
+
+
+def _is_sound(releases: Releases, release_id: str, embedding: Embedding) -> bool:
+    """Whether a release is there whole; one that is damaged is built again."""
+    folder = releases.folder / release_id
+    if not folder.exists():
+        return False
+    fault = fault_of(folder, embedding.embedder)
+    if fault:
+        _log.warning("release %s cannot be used and is not gone on from: %s", release_id, fault)
+    return not fault
+
+
+def _take_place(draft: Path, place: Path) -> None:
+    """Rename a draft to its place; what lies there, damaged, goes, and readers keep what they mapped of it."""
+    gone = set_aside(place) if place.exists() else None
+    durable.rename(draft, place)
+    if gone:
+        erase(gone)
 
 
 _READ = (
@@ -112,7 +132,7 @@ def _build(draft: Path, store: Store, embedding: Embedding, releases: Releases) 
     tables = made.tables
     embedding.save(draft / "embedder")
     with ThreadPoolExecutor(_AT_ONCE) as pool:  # the longest first; most of it is done outside Python
-        previous = _previous(store, releases)
+        previous = _previous(store, releases, embedding)
         written = {
             name: pool.submit(_write_vectors, draft, name, tables[name], embedding, previous) for name in _EMBEDDED
         }
@@ -148,15 +168,19 @@ def _write_arrays(folder: Path, made: Relational) -> None:
     write_graph(folder / FOLDER, made.tables, made.parts.event_chunk)
 
 
-def _previous(store: Store, releases: Releases) -> Path | None:
+def _previous(store: Store, releases: Releases, embedding: Embedding) -> Path | None:
     """The release to go on from: none after a removal, as the files carried over would still hold what was removed.
 
-    None either where those files are not as they were published: a damage must not be carried over.
+    None either where those files are not as they were published, or its vectors are of another embedder.
     """
-    if releases.current() is None or store.ledger.whole(PURGE):
+    current = releases.current()
+    if current is None or store.ledger.whole(PURGE):
         return None
-    folder = releases.path()
-    return None if verify_release(folder, below=LANCE) else folder
+    folder = releases.folder / current
+    said = Found.look(folder).manifest if folder.is_dir() else None
+    if said is None or said.embedder_fingerprint != embedding.embedder.fingerprint:
+        return None
+    return folder if _is_sound(releases, current, embedding) and not verify_release(folder, below=LANCE) else None
 
 
 def _write_rows(folder: Path, name: str, rows: pa.Table) -> str:
@@ -169,7 +193,7 @@ def _write_rows(folder: Path, name: str, rows: pa.Table) -> str:
     with path.open("rb") as file:
         while block := file.read(1 << 22):
             digest.update(block)
-    if name not in _MAPPED:
+    if name not in MAPPED:
         path.unlink()
     return digest.hexdigest()
 

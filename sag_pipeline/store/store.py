@@ -8,12 +8,11 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
-from filelock import FileLock, Timeout
 
 from sag_pipeline.store.ledger import Entry, Ledger
 from sag_pipeline.store.parts import Parts, by_document, of_documents
 from sag_pipeline.store.rows import content_hash, from_table, schema_of, to_table
-from sag_retrieval.errors import SourceError
+from sag_retrieval.release.lock import write_lock
 
 PURGE = "purge"
 """Ledger step that says: a document was removed, so no dead row may stay after this run."""
@@ -73,7 +72,7 @@ class Store:
             SourceError: If another process still writes below the same home after `patience` seconds.
 
         """
-        with locked_home(home, patience):
+        with write_lock(home, patience):
             yield cls(home)
 
     # ── what is to do ────────────────────────────────────────────────────────────────────────────────────────
@@ -224,28 +223,6 @@ class Store:
     def bytes_used(self) -> int:
         """Bytes of all tables on disk."""
         return self.parts.bytes_used()
-
-
-@contextmanager
-def locked_home(home: Path, patience: float = 600) -> Iterator[None]:
-    """Keep other writers out of a home.
-
-    Raises:
-        SourceError: If another process still writes below it after `patience` seconds.
-
-    """
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)  # documents and answers are private
-    lock = FileLock(home / "lock", timeout=patience)
-    try:
-        lock.acquire()
-    except Timeout:
-        raise SourceError(
-            f"another run has been writing below {home} for {patience:.0f} s; `sag status` shows what is done"
-        ) from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _status(outcome: Outcome) -> str:

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array, issparse, vstack
 from sag_pipeline.store.sealed import read_footer, read_rows, write_sealed
 from sag_retrieval.errors import ModelError
 from sag_retrieval.models.protocols import Vectors
+from sag_retrieval.release.leftovers import delete, sweep
 
 VectorIds = npt.NDArray[np.bytes_]
 """Shape (texts,), 16 bytes each: hashes of the embedded texts."""
@@ -45,7 +46,8 @@ class VectorStore:
 
     def __init__(self, home: Path, fingerprint: str, dimension: int) -> None:
         """Hold the folder; it is made with the first part."""
-        self._folder = home / "vectors" / fingerprint
+        self._all = home / "vectors"
+        self._folder = self._all / fingerprint
         self._dimension = dimension
 
     def _paths(self) -> list[Path]:
@@ -121,6 +123,15 @@ class VectorStore:
                 write_sealed(left, self._folder, name_of(_ids(left)), packed=False)
             path.unlink()
         return dropped
+
+    def drop_others(self, kept: Iterable[str]) -> list[str]:
+        """Delete the vectors of embedders that are neither this one nor among those kept; their fingerprints."""
+        names = {Path(each).parts[0] for each in kept if each} | {self._folder.relative_to(self._all).parts[0]}
+        gone = sorted(path for path in self._all.glob("[!.]*") if path.name not in names)
+        for path in gone:
+            delete(path)
+        sweep(self._all)
+        return [path.name for path in gone]
 
     def _from_rows(self, rows: pa.Table) -> Vectors:
         values = rows["values"].combine_chunks()

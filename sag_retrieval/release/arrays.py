@@ -135,7 +135,7 @@ def _places(wanted: pa.ChunkedArray, among: pa.ChunkedArray) -> Rows:
     found = pc.index_in(wanted, value_set=among.combine_chunks(), skip_nulls=True)
     missing = wanted.filter(pc.and_(pc.is_null(found), pc.is_valid(wanted)))
     if len(missing):
-        raise ReleaseError(f"{len(missing)} rows name ids that do not exist, such as {missing[0]}; run `sag ingest`")
+        raise ReleaseError(f"{len(missing)} rows name ids that do not exist, such as {missing[0]}: tables disagree")
     return np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), np.int32)
 
 

@@ -5,18 +5,28 @@ CURRENT                        the id of the release in force, replaced by one r
 """
 
 import json
+import logging
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from uuid import uuid4
 
 from sag_retrieval import durable
 from sag_retrieval.errors import ReleaseError
+from sag_retrieval.release.lock import write_lock
 from sag_retrieval.release.schema import SCHEMA_VERSION
 
 POINTER = "CURRENT"
 MANIFEST = "manifest.json"
+DRAFT_POINTER: Final = f".{POINTER}."
+_SHOWN: Final = 60
+_ID: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,127}")
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +72,12 @@ class Manifest:
         """
         try:
             text = (folder / MANIFEST).read_text(encoding="utf-8")
-            manifest = cls(**json.loads(text))
-        except (OSError, ValueError, TypeError) as error:
+            values = json.loads(text)
+            version = values["schema_version"]
+            if version != SCHEMA_VERSION:  # before anything else is looked at: another version has other fields
+                raise ReleaseError(_other_version(folder.name, version))
+            manifest = cls(**values)
+        except (OSError, ValueError, TypeError, KeyError) as error:
             raise ReleaseError(
                 f"{folder} is not a release ({error}); `sag releases list` shows what is there"
             ) from error
@@ -72,12 +86,51 @@ class Manifest:
                 f"{MANIFEST} of release {folder.name} is damaged: its text has another hash than it names; "
                 "run `sag repair`, or publish anew with `sag ingest`"
             )
-        if manifest.schema_version != SCHEMA_VERSION:
-            raise ReleaseError(
-                f"release {manifest.release_id} has schema version {manifest.schema_version}, this package reads "
-                f"{SCHEMA_VERSION}; publish again with `sag ingest`"
-            )
         return manifest
+
+
+def _other_version(release_id: str, version: object) -> str:
+    is_newer = isinstance(version, int) and version > SCHEMA_VERSION
+    by = "a newer" if is_newer else "another"
+    return (
+        f"release {release_id} was made by {by} version of sag: its schema version is {version}, this one reads "
+        f"{SCHEMA_VERSION}; "
+        + ("install the newer version, or " if is_newer else "")
+        + "publish again with `sag ingest`"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A release folder, whether or not this package can open it."""
+
+    folder: Path
+    created_at: datetime
+    """From its manifest; where that cannot be read, when the folder last changed."""
+    manifest: Manifest | None
+    fault: str = ""
+    """Why it cannot be opened; empty if it can."""
+    is_whole: bool = True
+    """Whether its manifest can be read, also one of another schema version."""
+
+    @classmethod
+    def look(cls, folder: Path) -> "Found":
+        """What a folder is by its manifest."""
+        said = _said_created(folder)
+        created_at = said or datetime.fromtimestamp(folder.stat().st_mtime, UTC)
+        try:
+            return cls(folder, created_at, Manifest.read(folder))
+        except ReleaseError as error:
+            return cls(folder, created_at, None, str(error), said is not None)
+
+
+def _said_created(folder: Path) -> datetime | None:
+    """When the manifest says the release was made; None if it says nothing that can be read."""
+    try:
+        values = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        return datetime.fromisoformat(values["created_at"]).astimezone(UTC)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
 
 
 class Releases:
@@ -89,20 +142,12 @@ class Releases:
         self.folder = home / "releases"
 
     def current(self) -> str | None:
-        """Id of the release in force, or None before the first.
-
-        Raises:
-            ReleaseError: If the pointer holds no text.
-
-        """
+        """Id of the release in force; None before the first, and where what `CURRENT` holds cannot be an id."""
         try:
-            return (self.home / POINTER).read_text(encoding="utf-8").strip() or None
-        except FileNotFoundError:
+            said = (self.home / POINTER).read_bytes()[:1024].decode("utf-8", "replace").strip()
+        except OSError:
             return None
-        except (OSError, UnicodeDecodeError) as error:
-            raise ReleaseError(
-                f"{self.home / POINTER} cannot be read ({error}); `sag releases promote ID` writes it anew"
-            ) from error
+        return said if _ID.fullmatch(said) else None
 
     def path(self, release_id: str | None = None) -> Path:
         """Folder of a release; None means the one in force.
@@ -111,33 +156,60 @@ class Releases:
             ReleaseError: If it is not there.
 
         """
-        chosen = release_id or self.current()
-        if chosen is None:
-            raise ReleaseError(f"no release below {self.home} yet; make one with `sag ingest`")
-        path = self.folder / chosen
-        if Path(chosen).name != chosen or not (path / "manifest.json").is_file():
-            raise ReleaseError(f"release {chosen!r} is not below {self.folder}; `sag releases list` shows what is")
+        if release_id is None:
+            return self._path_in_force()
+        path = self.folder / release_id
+        if not _ID.fullmatch(release_id) or not (path / "manifest.json").is_file():
+            raise ReleaseError(
+                f"release {_shown(release_id)} is not below {self.folder}; `sag releases list` shows what is"
+            )
         return path
+
+    def _path_in_force(self) -> Path:
+        pointer = self.home / POINTER
+        chosen = self.current()
+        if chosen is None and not os.path.lexists(pointer):
+            raise ReleaseError(f"no release below {self.home} yet; make one with `sag ingest`")
+        if chosen is None or not (self.folder / chosen / "manifest.json").is_file():
+            named = _shown(chosen) if chosen else "nothing that can be an id"
+            raise ReleaseError(
+                f"{pointer} names {named}, and no such release is below {self.folder}; publish again with `sag ingest`"
+            )
+        return self.folder / chosen
+
+    def found(self) -> list[Found]:
+        """Every release folder, oldest first, also those that cannot be opened."""
+        folders = [path for path in self.folder.glob("*") if path.is_dir() and _ID.fullmatch(path.name)]
+        return sorted(map(Found.look, folders), key=lambda found: (found.created_at, found.folder.name))
 
     def manifests(self) -> list[Manifest]:
         """Every release that can be opened, oldest first."""
-        found = []
-        for path in self.folder.glob("*/manifest.json"):
-            try:
-                found.append(Manifest.read(path.parent))
-            except ReleaseError:  # of another schema version: listed nowhere, deleted by no one
-                continue
-        return sorted(found, key=lambda manifest: (manifest.created_at, manifest.release_id))
+        return [found.manifest for found in self.found() if found.manifest is not None]
 
     def promote(self, release_id: str) -> None:
         """Put a release in force by one rename; readers that hold another one open are not disturbed.
 
         Raises:
-            ReleaseError: If it is not there.
+            ReleaseError: If it is not there, or this package cannot open it.
+            SourceError: If another process keeps writing below the home.
 
         """
-        self.path(release_id)
-        durable.write_text(self.home / POINTER, release_id + "\n")
+        with write_lock(self.home):
+            Manifest.read(self.path(release_id))
+            self.put_in_force(release_id)
+
+    def put_in_force(self, release_id: str) -> None:
+        """The same for whoever holds the lock and knows the release."""
+        pointer = self.home / POINTER
+        if pointer.is_dir() and not pointer.is_symlink():
+            aside = pointer.with_name(f"{POINTER}.aside-{uuid4().hex}")
+            _log.warning("%s is a folder; it now lies at %s", pointer, aside)
+            pointer.rename(aside)
+        durable.write_text(pointer, release_id + "\n")
+
+
+def _shown(given: str) -> str:
+    return repr(given if len(given) <= _SHOWN else given[:_SHOWN] + "…")
 
 
 def _text(manifest: Manifest) -> str:

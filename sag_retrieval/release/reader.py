@@ -39,8 +39,8 @@ class Reader:
         hold = os.open(folder / MANIFEST, os.O_RDONLY)
         self._let_go = weakref.finalize(self, os.close, hold)
         fcntl.flock(hold, fcntl.LOCK_SH)
-        if not os.fstat(hold).st_nlink:
-            raise FileNotFoundError(folder)  # it was pruned while this waited for the lock
+        if not os.path.samestat(os.fstat(hold), (folder / MANIFEST).stat()):
+            raise FileNotFoundError(folder)  # it was pruned or replaced while this waited for the lock
         self.contents = Contents(folder, self.manifest, verify)
         self._open_embedder = open_embedder
         self._lock = Lock()

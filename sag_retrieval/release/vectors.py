@@ -209,7 +209,9 @@ def write_sparse(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[
 
 def _check_width(name: str, vectors: Vectors, shape: tuple[int, int]) -> None:
     if vectors.shape[1] != shape[1]:
-        raise ReleaseError(f"vectors of {name!r} have {vectors.shape[1]} columns, not {shape[1]}; run `sag ingest`")
+        raise ReleaseError(
+            f"vectors of {name!r} have {vectors.shape[1]} columns, not {shape[1]}: those kept are damaged"
+        )
 
 
 def open_vectors(folder: Path) -> dict[str, VectorSet]:

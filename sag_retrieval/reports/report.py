@@ -40,6 +40,10 @@ class Report:
     page_bytes: int
     usage: Usage
     """Of titles and summaries, where the communities had none."""
+    previous: str = ""
+    """Release of the report before it in its series; empty for the first."""
+    fault: str = ""
+    """Why it could not be compared with the report before; empty if it was, or is the first."""
 
 
 def write_report(

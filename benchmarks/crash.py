@@ -1,0 +1,338 @@
+"""Everything that writes, killed (`kill -9`) at random moments and at its system calls: is anything lost or left over?
+
+    python benchmarks/crash.py            200 kills
+    python benchmarks/crash.py --small     10 kills
+    python benchmarks/crash.py 60 30       60 kills, 30 a round
+
+Rounds: the source changes; ingest, report, prune and promote are started in processes of their own and killed; then
+each runs once undisturbed, and the home must equal one that was never disturbed: the release, every table's hash, no
+call of the language model paid twice, no litter, and no wrong answer to a reader that searched all the while.
+"""
+
+# ruff: noqa: PLC0415  children import what they need after the fork, as some libraries start threads
+
+import contextlib
+import json
+import os
+import random
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import dagster as dg  # what a child would load anyway is loaded once; nothing that starts threads
+import duckdb  # noqa: F401
+import igraph  # noqa: F401
+import leidenalg  # noqa: F401
+import openai  # noqa: F401
+import pandas as pd  # noqa: F401
+import pyarrow.parquet as pq  # noqa: F401
+
+from benchmarks import nights
+
+ROOT = Path(__file__).parents[1]
+ADDED = 6
+QUESTIONS = ("Who sold buoys in Port Ansel?", "谁在灰港售出浮标？", "Fleet Number 4")
+CALLS = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "shutil.rmtree", "shutil.copytree"})
+"""Audit events of calls that change names on disk; an `open` for writing is the other one."""
+
+
+# ── children ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def is_change(event: str, arguments: tuple[Any, ...]) -> bool:
+    """Whether an audit event changes the disk."""
+    if event == "open":
+        path, mode, _ = arguments
+        return isinstance(mode, str) and bool(set(mode) & set("wxa+")) and "/dev" not in str(path)
+    return event in CALLS
+
+
+def fork(work: Callable[[], object], log: Path, kill_at: int = 0, counted: Path | None = None) -> int:
+    """Do work in a process of its own; with `kill_at` it kills itself before that change of the disk."""
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        with log.open("a") as out:
+            os.dup2(out.fileno(), 1)
+            os.dup2(out.fileno(), 2)
+        seen = Counter[str]()
+
+        def hook(event: str, arguments: tuple[Any, ...]) -> None:
+            if is_change(event, arguments):
+                seen["changes"] += 1
+                if seen["changes"] == kill_at:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(hook)
+        work()
+        if counted:
+            counted.write_text(str(seen["changes"]))
+        code = 0
+    except BaseException as error:  # noqa: BLE001  the log has it, the parent sees the exit code
+        os.write(2, f"{type(error).__name__}: {error}\n".encode())
+    finally:
+        os._exit(code)
+
+
+def ingest(home: Path) -> None:
+    from sag_pipeline.runs import run_ingest
+
+    os.environ["SAG_HOME"] = str(home)
+    run_ingest(["inbox"], {"keep_runs": 20, "keep_releases": 2, "grace_hours": 0})
+
+
+def report(home: Path) -> None:
+    from sag_pipeline.runs import run_report
+
+    os.environ |= {"SAG_HOME": str(home), "SAG_CHAT_MODEL": "offline"}
+    run_report()
+
+
+def prune(home: Path) -> None:
+    from sag_retrieval.release.prune import prune_releases
+    from sag_retrieval.series import prune_reports
+
+    prune_releases(home, keep=2, grace_hours=0)
+    prune_reports(home, keep=2, grace_hours=0)
+
+
+def promote(home: Path) -> None:
+    """Put the oldest release in force, and the newest again."""
+    from sag_retrieval.release.files import Releases
+
+    below = Releases(home)
+    found = below.manifests()
+    for manifest in (found[0], found[-1]):
+        with contextlib.suppress(Exception):  # pruned meanwhile
+            below.promote(manifest.release_id)
+
+
+def read(home: Path, pipe: int) -> None:
+    """Search until the parent closes its end; every hit must be the text of a version that was written."""
+    from sag_retrieval import open_release
+
+    figures = {"reads": 0, "bad_reads": 0}
+    while not select.select([pipe], [], [], 0)[0]:
+        try:
+            with open_release(home) as release:
+                for question in QUESTIONS:
+                    hits = release.search(question).hits
+                    good = bool(hits) and all(
+                        any(text[hit.start : hit.end] == hit.text for text in nights.versions(hit.document_id))
+                        for hit in hits
+                    )
+                    figures["reads"] += 1
+                    figures["bad_reads"] += not good
+                    if not good:
+                        print("bad read", [hit.document_id for hit in hits], flush=True)
+        except Exception as error:  # noqa: BLE001  counted
+            figures["bad_reads"] += 1
+            print("bad read", type(error).__name__, error, flush=True)
+        time.sleep(0.05)
+    (home.parent / "reads.json").write_text(json.dumps(figures))
+
+
+def serve() -> None:
+    """The scripted language model in a process of its own; a line on standard input asks for its counts."""
+    from tests.chat_server import ChatServer
+    from tests.scripted_answers import read_well
+
+    with ChatServer(read_well, delay=0.02) as server:
+        print(server.base_url, flush=True)
+        for _ in sys.stdin:
+            asked = Counter(json.dumps(call.request["messages"]) for call in server.finished)
+            print(json.dumps({"calls": len(server.calls), "twice": sum(n - 1 for n in asked.values())}), flush=True)
+            server.calls.clear()
+
+
+# ── the parent ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+OPERATIONS: dict[str, Callable[[Path], None]] = {
+    "ingest": ingest,
+    "report": report,
+    "prune": prune,
+    "promote": promote,
+}
+WEIGHTS = (8, 4, 3, 2)
+
+
+class Trial:
+    """Two homes that follow one source: one is killed at, the other never."""
+
+    def __init__(self, folder: Path, server: "subprocess.Popen[str]") -> None:
+        self.folder, self.server = folder, server
+        self.inbox, self.log = folder / "inbox", folder / "log.txt"
+        self.killed, self.calm = folder / "killed" / "home", folder / "calm" / "home"
+        self.draw = random.Random(7)
+        self.costs: dict[str, tuple[float, int]] = {}
+
+    def whole(self, name: str, home: Path) -> None:
+        """Run an operation to its end, as a user would type it again."""
+        counted, started = self.folder / "counted", time.perf_counter()
+        work = OPERATIONS[name]
+        place(home)
+        _, status = os.waitpid(fork(lambda: work(home), self.log, counted=counted), 0)
+        if status:
+            sys.exit(f"{name} failed below {home}:\n{self.log.read_text()[-3000:]}")
+        if home == self.calm:
+            self.costs[name] = (time.perf_counter() - started, int(counted.read_text()))
+
+    def kill(self, name: str) -> str:
+        """Start an operation and kill it; how."""
+        place(self.killed)
+        seconds, changes = self.costs[name]
+        at = self.draw.randint(1, max(1, changes)) if self.draw.random() < 0.5 else 0
+        work = OPERATIONS[name]
+        pid = fork(lambda: work(self.killed), self.log, kill_at=at)
+        if not at:
+            time.sleep(self.draw.uniform(0.2, 1) * seconds)
+            os.kill(pid, signal.SIGKILL)
+        _, status = os.waitpid(pid, 0)
+        if os.WIFSIGNALED(status):
+            return f"{name} at a {'call' if at else 'moment'}"
+        return f"{name} ended before" if status == 0 else f"{name} failed"
+
+    def counts(self) -> dict[str, int]:
+        """What the language model saw since it was last asked."""
+        assert self.server.stdin is not None
+        assert self.server.stdout is not None
+        print("counts", file=self.server.stdin, flush=True)
+        return json.loads(self.server.stdout.readline())  # type: ignore[no-any-return]
+
+
+def place(home: Path) -> None:
+    """Work where the home's own `dagster.yaml` lies."""
+    os.chdir(home.parent)
+
+
+def state(home: Path) -> dict[str, Any]:
+    """What must be equal: the release in force and the hash of each of its tables."""
+    release = (home / "CURRENT").read_text().strip()
+    manifest = json.loads((home / "releases" / release / "manifest.json").read_text())
+    return {"release": release, "hashes": manifest["hashes"], "counts": manifest["counts"] | {"calls": 0}}
+
+
+def litter(folder: Path) -> list[str]:
+    """Drafts, files put aside, temporary files: whatever no finished work leaves."""
+    marks = (".draft-", ".gone-", ".CURRENT.", ".communities-")
+    left = [p for p in (folder / "killed" / "home").rglob(".*") if p.name.startswith(marks) or ".parquet." in p.name]
+    home = folder / "killed" / "home"
+    left += [p for p in (home / "releases").iterdir() if not (p / "manifest.json").is_file()]
+    left += list((folder / "tmp").iterdir())
+    return [str(path.relative_to(folder)) for path in left]
+
+
+def lost_runs(folder: Path) -> int:
+    """Runs that Dagster takes for running though nobody runs."""
+    os.chdir(folder / "killed")
+    with dg.DagsterInstance.from_config(".") as instance:
+        return len(instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])))
+
+
+def prepare(folder: Path, base_url: str) -> None:
+    """Folders, and the environment that children inherit."""
+    for name in ("killed", "calm", "tmp", "inbox"):
+        (folder / name).mkdir()
+    for name in ("killed", "calm"):
+        shutil.copy(ROOT / "dagster.yaml", folder / name)
+        (folder / name / "inbox").symlink_to(folder / "inbox")
+    os.environ |= {
+        "TMPDIR": str(folder / "tmp"),
+        "SAG_CHAT_MODEL": "openai:scripted",
+        "OPENAI_BASE_URL": base_url,
+        "OPENAI_API_KEY": "none",
+    }
+
+
+def run(kills: int, a_round: int) -> dict[str, Any]:
+    """The figures."""
+    started = time.perf_counter()
+    command = [sys.executable, __file__, "--serve"]
+    with (
+        TemporaryDirectory() as name,
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server,
+    ):
+        assert server.stdout is not None
+        folder = Path(name)
+        trial = Trial(folder, server)
+        prepare(folder, server.stdout.readline().strip())
+        try:
+            figures = rounds(trial, kills, a_round)
+        finally:
+            assert server.stdin is not None
+            server.stdin.close()
+    return figures | {"seconds": round(time.perf_counter() - started)}
+
+
+def rounds(trial: Trial, kills: int, a_round: int) -> dict[str, Any]:
+    """Round after round: change, kill, run to the end, compare."""
+    told, unequal, left = Counter[str](), 0, list[str]()
+    paid = Counter[str]()
+    reader, end = 0, -1
+    for number in range(-1, kills // a_round):
+        nights.night(trial.inbox, number + 2, ADDED)
+        for name in ("ingest", "report", "prune", "promote"):
+            trial.whole(name, trial.calm)
+        needed = trial.counts()["calls"]
+        if reader:
+            for name in trial.draw.choices(list(OPERATIONS), WEIGHTS, k=a_round):
+                told[trial.kill(name)] += 1
+        for name in ("ingest", "report", "prune"):
+            trial.whole(name, trial.killed)
+        seen = trial.counts()
+        paid.update(needed=needed, seen=seen["calls"], finished_seen_twice=seen["twice"])
+        unequal += state(trial.killed) != state(trial.calm)
+        left += litter(trial.folder)
+        if not reader:
+            reader, end = start_reader(trial)
+    os.write(end, b".")
+    os.waitpid(reader, 0)
+    reads = json.loads((trial.killed.parent / "reads.json").read_text())
+    return {
+        "kills": sum(told.values()),
+        "how": dict(sorted(told.items())),
+        "rounds": kills // a_round,
+        "unequal_states": unequal,
+        "litter": left,
+        "runs_left_running": lost_runs(trial.folder),
+        **reads,
+        "said_by_reader": (trial.folder / "reader.txt").read_text().splitlines()[:5],
+        "calls": dict(paid),
+        "failures": [line for line in trial.log.read_text().splitlines() if "Error" in line][:5],
+    }
+
+
+def start_reader(trial: Trial) -> tuple[int, int]:
+    """The process that searches the home that is killed at, and what ends it."""
+    wake, end = os.pipe()
+    reader = fork(lambda: read(trial.killed, wake), trial.folder / "reader.txt")
+    os.close(wake)
+    return reader, end
+
+
+def main() -> None:
+    """Print the figures; exit code 1 if anything is wrong."""
+    if "--serve" in sys.argv:
+        serve()
+        return
+    given = [int(value) for value in sys.argv[1:3] if value.isdigit()]
+    figures = run(*(given if len(given) == 2 else (10, 10) if "--small" in sys.argv else (200, 20)))
+    print(json.dumps(figures, ensure_ascii=False, indent=1))
+    if figures["unequal_states"] or figures["litter"] or figures["bad_reads"] or figures["runs_left_running"]:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""A simulated quarter: does a home that is ingested every night stay in proportion to its documents?
+
+    python benchmarks/quarter.py            90 nights
+    python benchmarks/quarter.py --small    12 nights
+    python benchmarks/quarter.py 30         30 nights
+
+It begins with a home of version 0.1. Each night documents come, change and go; each week ends with a report. A row a
+week: what the home and Dagster's records take, and the seconds and memory of its nights. The last line compares the
+last week with the second, the first that has a whole week of history behind it, beside what the documents grew by.
+"""
+
+import json
+import os
+import resource
+import shutil
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from benchmarks import nights
+from sag_pipeline.runs import run_ingest, run_report
+from sag_retrieval import open_release
+from tests.kept_home import unpack
+
+ROOT = Path(__file__).parents[1]
+ADDED, WEEK = 5, 7
+KEEP = {"grace_hours": 0, "keep_runs": 14, "keep_reports": 4}
+"""The grace is of real hours, so that a simulated quarter has none; the rest is smaller to be reached."""
+FOLDERS = ("tables", "ledger", "vectors", "releases", "reports", ".dagster")
+
+
+def measure(folder: Path) -> tuple[int, int]:
+    """Bytes on disk, hard links once, and files."""
+    seen = {(s.st_dev, s.st_ino): s.st_blocks * 512 for p in folder.rglob("*") if p.is_file() for s in [p.stat()]}
+    return sum(seen.values()), sum(1 for path in folder.rglob("*") if path.is_file())
+
+
+def week_of(number: int, seconds: list[float], home: Path) -> dict[str, Any]:
+    """The row of a week."""
+    sizes = {name: measure(home.parent / name if name[0] == "." else home / name) for name in FOLDERS}
+    with open_release() as release:
+        documents = release.manifest.counts["documents"]
+    return {
+        "week": number,
+        "documents": documents,
+        "seconds": round(sorted(seconds)[len(seconds) // 2], 2),
+        "megabytes": round(sum(size for size, _ in sizes.values()) / 1e6, 1),
+        "files": sum(count for _, count in sizes.values()),
+        "memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        **{f"{name.strip('.')}_mb": round(size / 1e6, 1) for name, (size, _) in sizes.items()},
+    }
+
+
+def run(count: int) -> dict[str, Any]:
+    """The rows, and the ratios."""
+    rows, seconds, started = [], list[float](), time.perf_counter()
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        unpack(folder)
+        shutil.copy(ROOT / "dagster.yaml", folder)
+        os.chdir(folder)
+        os.environ["SAG_HOME"] = str(folder / "home")
+        for number in range(count):
+            nights.night(folder / "inbox", number, ADDED)
+            begun = time.perf_counter()
+            run_ingest(["inbox"], KEEP)
+            seconds.append(time.perf_counter() - begun)
+            if (number + 1) % WEEK == 0 or number + 1 == count:
+                run_report()
+                rows.append(week_of(len(rows) + 1, seconds[-WEEK:], folder / "home"))
+                print(json.dumps(rows[-1]), flush=True)
+        os.chdir("/")
+    first, last = rows[min(1, len(rows) - 2)], rows[-1]
+    names = ("documents", "seconds", "megabytes", "files", "memory_mb")
+    ratios = {f"{name}_ratio": round(last[name] / first[name], 2) for name in names}
+    return {"nights": count, **ratios, "total_seconds": round(time.perf_counter() - started)}
+
+
+if __name__ == "__main__":
+    given = [int(value) for value in sys.argv[1:] if value.isdigit()]
+    print(json.dumps(run(given[0] if given else 12 if "--small" in sys.argv else 90)))

@@ -1,0 +1,116 @@
+"""A home that version 0.1 made goes on with today's code: nothing is read, asked or paid again."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from sag_pipeline.runs import run_ingest, run_report
+from sag_pipeline.status import status_of
+from sag_retrieval import ReleaseError, open_release
+from sag_retrieval.cli import main
+from sag_retrieval.release.files import Releases
+from sag_retrieval.release.schema import SCHEMA_VERSION
+from sag_retrieval.settings import load_settings
+from tests.chat_server import ChatServer
+from tests.kept_home import edit_manifest, unpack
+from tests.scripted_answers import read_well
+
+READ = ("documents", "sections", "summaries", "chunks", "events", "keys", "triples")
+
+
+@pytest.fixture
+def old(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict:
+    monkeypatch.setenv("SAG_SOURCE", "inbox")
+    return unpack(tmp_path)
+
+
+def told(*command: str) -> str:
+    done = CliRunner().invoke(main, command)
+    return done.output + (done.stderr or "")
+
+
+def in_force(home: Path) -> Path:
+    return Releases(home).path()
+
+
+def make_unreadable(home: Path, version: int) -> None:
+    for release in (home / "releases").iterdir():
+        edit_manifest(release, schema_version=version, a_field_of_that_version=1)
+
+
+def test_its_release_answers_as_it_did_or_says_what_to_run(home, old):
+    version = json.loads((in_force(home) / "manifest.json").read_text(encoding="utf-8"))["schema_version"]
+    if version != SCHEMA_VERSION:
+        with pytest.raises(ReleaseError, match="publish again with `sag ingest`"):
+            open_release(home)
+        return
+
+    with open_release(home) as release:
+        found = {text: [hit.chunk_id for hit in release.search(text).hits] for text in old["hits"]}
+
+    assert found == old["hits"]
+
+
+def test_it_is_upgraded_in_place_without_reading_a_document_again(home, old):
+    make_unreadable(home, 1)
+
+    report = run_ingest(["inbox"])
+
+    steps = report["steps"]
+    assert all(steps[name]["new"] == steps[name]["changed"] == 0 for name in READ), steps
+    assert steps["documents"]["skipped"] == old["counts"]["documents"]
+    with open_release(home) as release:
+        assert {name: release.manifest.counts[name] for name in READ if name != "summaries"} == {
+            name: old["counts"][name] for name in READ if name != "summaries"
+        }
+        assert {text: [hit.chunk_id for hit in release.search(text).hits] for text in old["hits"]} == old["hits"]
+
+
+def test_status_report_releases_and_the_next_change_work_on_it(home, old, tmp_path):
+    before = status_of(load_settings())
+    listed = json.loads(told("releases", "list", "--json"))
+    report = run_report()["report"]
+    (tmp_path / "inbox" / "new.md").write_text("# New\n\nThe Heron sank in 2024.\n", encoding="utf-8")
+
+    after = run_ingest(["inbox"])
+
+    assert before["release"] == old["release"]
+    assert len(before["put_aside"]) == 1
+    assert [row["in_force"] for row in listed] == [False, True]
+    assert report["previous"]
+    assert report["fault"] == ""
+    assert after["steps"]["documents"]["new"] == 1
+    assert after["steps"]["documents"]["skipped"] == old["counts"]["documents"]
+
+
+def test_answers_paid_for_then_are_not_paid_for_again(home, old, tmp_path, monkeypatch):
+    monkeypatch.setenv("SAG_HOME", str(tmp_path / "asked"))
+    monkeypatch.setenv("SAG_CHAT_MODEL", "openai:scripted")
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    make_unreadable(tmp_path / "asked", 1)
+    for log in (tmp_path / "inbox").glob("log-*.md"):
+        log.unlink()
+    quill = tmp_path / "inbox" / "quill.md"
+    quill.write_text(quill.read_text(encoding="utf-8").replace("2013", "2009"), encoding="utf-8")
+
+    with ChatServer(read_well) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        report = run_ingest(["inbox"])
+        paid = len(server.calls)
+
+    assert paid == 0
+    assert report["steps"]["events"]["new"] == report["steps"]["events"]["changed"] == 0
+    assert open_release(tmp_path / "asked").manifest.counts["events"] > 0
+
+
+def test_a_home_of_a_newer_version_says_so_and_can_still_be_published_from(home, old):
+    make_unreadable(home, SCHEMA_VERSION + 7)
+
+    with pytest.raises(ReleaseError, match=rf"newer version of sag.*{SCHEMA_VERSION + 7}.*reads {SCHEMA_VERSION}"):
+        open_release(home)
+    assert "newer version" in told("releases", "list")
+    run_ingest(["inbox"])
+
+    assert open_release(home).manifest.schema_version == SCHEMA_VERSION

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from sag_retrieval.errors import SettingsError
-from sag_retrieval.printing import as_json, print_json
+from sag_retrieval.printing import Terminal, as_json, print_json, say
 from sag_retrieval.settings import load_settings
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def verify(*, deep: bool, is_json: bool) -> None:
     from sag_pipeline.verify import verify_home  # noqa: PLC0415  Arrow and DuckDB: no other command should wait for them
 
     found = verify_home(Path(load_settings().home), deep=deep)
-    print_json(found.as_json()) if is_json else _show_verified(Console(), found)
+    print_json(found.as_json()) if is_json else _show_verified(Terminal(), found)
     sys.exit(1 if found.faults else 0)
 
 
@@ -53,11 +52,11 @@ def repair(*, yes: bool, is_json: bool) -> None:
     home = Path(settings.home)
     found = verify_home(home, deep=True)
     if not found.faults:
-        print_json({"done": [], "next_command": ""}) if is_json else click.echo("nothing is wrong")
+        print_json({"done": [], "next_command": ""}) if is_json else say("nothing is wrong")
         return
     price = None if found.checked[0].name == "lock" else price_of(home, settings)
     if not is_json:
-        _show_verified(Console(), found)
+        _show_verified(Terminal(), found)
         _show_price(price)
     if not yes:
         click.confirm("Mend this?", abort=True)
@@ -65,10 +64,10 @@ def repair(*, yes: bool, is_json: bool) -> None:
     if is_json:
         print_json(asdict(done) | {"price": asdict(price) if price else None})
     else:
-        _show_repaired(Console(), done)
+        _show_repaired(Terminal(), done)
 
 
-def _show_verified(console: Console, found: "Verified") -> None:
+def _show_verified(console: Terminal, found: "Verified") -> None:
     table = Table("checked", "", "", "faults", box=None)
     for each in found.checked:
         table.add_row(each.name, f"{each.count:,}", each.of, str(len(each.faults)) if each.faults else "none")
@@ -84,15 +83,15 @@ def _show_verified(console: Console, found: "Verified") -> None:
 
 def _show_price(price: "Price | None") -> None:
     if price is None or not price.lost_answers:
-        click.echo("no answer of a model is lost: the ingest afterwards pays nothing again for what is mended")
+        say("no answer of a model is lost: the ingest afterwards pays nothing again for what is mended")
     else:
-        click.echo(
+        say(
             f"{price.lost_answers} paid answers are lost; the ingest afterwards would pay {price.calls} calls "
             f"for {price.documents} documents again (`sag ingest --estimate` says how much)"
         )
 
 
-def _show_repaired(console: Console, done: "Repaired") -> None:
+def _show_repaired(console: Terminal, done: "Repaired") -> None:
     for each in done.done:
         console.print(f"{each.file}: {each.what}", highlight=False, soft_wrap=True)
     if done.next_command:

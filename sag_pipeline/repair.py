@@ -7,6 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sag_pipeline.fitted import load_fit, save_fit
+from sag_pipeline.published_files import (
+    release_folders,
+    report_folders,
+    wrong_latest,
+    wrong_pointer,
+    wrong_release,
+    wrong_report,
+)
 from sag_pipeline.salvage import ANSWERS, known_calls, salvage_answers, wrong_answers
 from sag_pipeline.steps.sources import RawDocument, list_source
 from sag_pipeline.store.chain import breaks, is_doubtful, link_files
@@ -15,18 +23,7 @@ from sag_pipeline.store.rows import schema_of
 from sag_pipeline.store.sealed import damage, discard, read_footer
 from sag_pipeline.store.store import PURGE, Store
 from sag_pipeline.store.verify import open_anyway, parts_in_use, unused_parts, wrong_parts, wrong_vectors
-from sag_pipeline.verify import (
-    lost_ledger,
-    missing_vectors,
-    paid_calls,
-    release_folders,
-    report_folders,
-    wrong_latest,
-    wrong_lock,
-    wrong_pointer,
-    wrong_release,
-    wrong_report,
-)  # fmt: skip
+from sag_pipeline.verify import lost_ledger, missing_vectors, paid_calls, wrong_lock
 from sag_retrieval import durable
 from sag_retrieval.errors import ModelError, SagError, StoreError
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit

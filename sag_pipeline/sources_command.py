@@ -3,13 +3,12 @@
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from sag_pipeline.store.source_list import Source, SourceList, rename_documents
 from sag_pipeline.store.store import Store
 from sag_retrieval.errors import SourceError
-from sag_retrieval.printing import as_json, print_json
+from sag_retrieval.printing import Terminal, as_json, print_json, say
 from sag_retrieval.settings import load_settings
 
 
@@ -46,7 +45,7 @@ def _list(*, is_json: bool) -> None:
     for row in rows:
         told = (f"{row['documents']:,}", f"{row['put_aside']:,}", "yes" if row["is_there"] else "no")
         table.add_row(row["source"], *told, row["last_ingest"], row["path"])
-    Console().print(table)
+    Terminal().print(table)
 
 
 def _row(store: Store, listed: SourceList, source: Source) -> dict[str, Any]:
@@ -81,7 +80,7 @@ def move(*, old: str, new: str, is_json: bool) -> None:
         rename_documents(store, spellings, moved.name)
         listed.put(moved, instead_of=spellings)
         row = _row(store, listed, moved)
-    print_json(row) if is_json else click.echo(
+    print_json(row) if is_json else say(
         f"{source.name} is {moved.name} now, {row['documents']:,} documents; `sag ingest {moved.name}` publishes it"
     )
 
@@ -95,7 +94,7 @@ def forget(*, source: str, is_json: bool) -> None:
         listed = SourceList(store)
         known = listed.known(source)
         gone = forget_source(store, listed, known)
-    print_json({"forgotten": known.name, "documents": gone}) if is_json else click.echo(
+    print_json({"forgotten": known.name, "documents": gone}) if is_json else say(
         f"{gone:,} documents of {known.name} are forgotten; `sag ingest` publishes without them, "
         "`sag releases prune` deletes older releases"
     )

@@ -1,6 +1,5 @@
 """Whether everything below a home is as it was written: `sag verify`."""
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -10,17 +9,23 @@ import pyarrow as pa
 
 from sag_pipeline.fitted import load_fit
 from sag_pipeline.plan import IngestOptions, step_of
+from sag_pipeline.published_files import (
+    release_folders,
+    report_folders,
+    wrong_latest,
+    wrong_pointer,
+    wrong_release,
+    wrong_report,
+)
 from sag_pipeline.salvage import ANSWERS, wrong_answers
 from sag_pipeline.store.chain import breaks, link_files
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import VectorStore, vector_ids
 from sag_pipeline.store.verify import open_anyway, parts_in_use, unused_parts, vector_files, wrong_parts, wrong_vectors
-from sag_retrieval.errors import SagError, SourceError, StoreError
+from sag_retrieval.errors import SourceError, StoreError
 from sag_retrieval.release.beside import wrong_made
 from sag_retrieval.release.files import Releases
 from sag_retrieval.release.lock import write_lock
-from sag_retrieval.release.verify import verify_release
-from sag_retrieval.reports.sums import wrong_files
 
 _PATIENCE_SECONDS = 10
 _COMMUNITIES = "communities"
@@ -241,30 +246,6 @@ def _releases(store: Store, deep: bool) -> Checked:  # noqa: FBT001
     return Checked("releases", len(folders), "releases", faults)
 
 
-def release_folders(home: Path) -> list[Path]:
-    """Every folder of a release, whether it can be opened or not."""
-    return sorted(path for path in (home / "releases").glob("*") if path.is_dir() and not path.name.startswith("."))
-
-
-def wrong_release(folder: Path, *, deep: bool) -> list[Any]:
-    """What is wrong with a release; one of version 0.1 names no files, so that there is nothing to compare."""
-    try:
-        return [fault for fault in verify_release(folder, deep=deep) if "names no files" not in fault.what]
-    except (SagError, OSError, ValueError) as error:
-        return [Fault("", f"it cannot be opened ({error})", "")]
-
-
-def wrong_pointer(path: Path, releases: Sequence[str]) -> str:
-    """What is wrong with CURRENT."""
-    try:
-        said = path.read_bytes().decode("utf-8", "replace")
-    except FileNotFoundError:
-        return "it is not there, so no release is in force" if releases else ""
-    except OSError as error:
-        return f"it cannot be read ({error.strerror})"
-    return "" if said.removesuffix("\n") in releases else f"it names {said[:60]!r}, which is no release here"
-
-
 def _reports(store: Store, deep: bool) -> Checked:  # noqa: ARG001, FBT001  files are small and have no hashes
     folders = report_folders(store.home)
     mend = "removed by `sag repair`; `sag report` writes the next one"
@@ -274,35 +255,6 @@ def _reports(store: Store, deep: bool) -> Checked:  # noqa: ARG001, FBT001  file
         if what := wrong_latest(series / "LATEST", left):
             faults.append(Fault(_name(store, series / "LATEST"), what, mend))
     return Checked("reports", len(folders), "reports", faults)
-
-
-def wrong_latest(latest: Path, reports: Sequence[str]) -> str:
-    """What is wrong with the name of the latest report of a series."""
-    try:
-        named = latest.read_bytes().decode("utf-8", "replace")
-    except FileNotFoundError:
-        return "it is missing" if reports else ""
-    except OSError as error:
-        return f"it cannot be read ({error.strerror})"
-    return "" if named in reports else f"it names {named[:60]!r}, which is no report here"
-
-
-def report_folders(home: Path) -> list[Path]:
-    """The folder of every report."""
-    return sorted(path for path in (home / "reports").glob("*/*") if path.is_dir() and not path.name.startswith("."))
-
-
-def wrong_report(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Files of a report that cannot be read or are not as they were written."""
-    told = folder / "report.json"
-    try:
-        json.loads(told.read_text(encoding="utf-8"))["previous"]
-    except FileNotFoundError:
-        yield told, "it is missing: the report was cut off, or lost it"
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        yield told, f"it cannot be read ({error})"
-    for name, what in wrong_files(folder):
-        yield folder / name, what
 
 
 def _name(store: Store, path: Path) -> str:

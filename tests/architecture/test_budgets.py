@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("sag_pipeline", "sag_retrieval")
-FILE_LINES, FUNCTION_LINES = 250, 60
+FILE_LINES, FUNCTION_LINES = 300, 60
 LONG_FILES: dict[str, str] = {}
 """File → why it may be longer."""
 LONG_FUNCTIONS: dict[str, str] = {}

@@ -23,7 +23,7 @@ from sag_retrieval.search.methods import method_named
 DEEP: list[object] = []
 for _ in range(5_000):
     DEEP = [DEEP]
-NO_TEXTS = [None, 3, 10**5_000, math.nan, b"x", ["a"], DEEP, {}, {1}, object(), 1j, True]
+NO_TEXTS = [None, 3, 10**5_000, math.nan, b"x", ["a"], DEEP, {}, {1}, Ellipsis, 1j, True]
 BROKEN = ["a\ud800", "\udfff"]
 JSON_LINES = [
     "[" * 100_000,

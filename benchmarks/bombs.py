@@ -191,7 +191,7 @@ def run(
         for _ in range(2):
             reads, before = SEEN.reads.total(), store.ledger.entries("step = 'documents'")
             started = time.perf_counter()
-            follow.follow_source(store, step, str(folder), options, told)
+            follow.follow_source(store, step, str(folder), follow.FollowOptions(source=options), told)
             seconds.append(time.perf_counter() - started)
         entries, wrong = store.ledger.entries("step = 'documents'"), violations(folder, store, names)
     if SEEN.reads.total() != reads:

@@ -118,7 +118,8 @@ def test_a_real_terminal_gets_colours_alone(hostile):
     assert hidden_in(printed.decode()) == []
 
 
-def test_metadata_on_dagsters_page_holds_no_image_link_or_tag_of_a_document(hostile, home):
+def test_metadata_on_dagsters_page_holds_no_image_link_or_tag_of_a_document(hostile, home, monkeypatch):
+    monkeypatch.setenv("SAG_SOURCE_ROOTS", str(hostile))
     assets = {}
     with dg.DagsterInstance.ephemeral() as instance:
         for name, config in (

@@ -151,7 +151,7 @@ def _is_organisation(name: str) -> bool:
 
 
 def _is_industries(text: str) -> bool:
-    """Whether a text is nothing but names of industries, one after the other: an expression would try every division."""
+    """Whether a text is nothing but names of industries in a row; an expression would try every division."""
     ends = {0}
     for end in range(1, len(text) + 1):
         if any(end - n in ends and text[end - n : end] in lists.INDUSTRIES for n in range(1, _LONGEST_INDUSTRY + 1)):

@@ -62,7 +62,7 @@ _NOT_IN_PLACE = re.compile(
 )
 _FIRM = re.compile(r"(?P<body>.*?)(?:公司|集团|集团公司)")
 _LEGAL = re.compile(r"(?P<body>.{2,}?)(?:(?:集团)?股份有限公司|(?:集团)?有限(?:责任)?公司|集团|公司)")
-_INDUSTRIES = re.compile(rf"(?:{_either(lists.INDUSTRIES)})*")
+_LONGEST_INDUSTRY = max(map(len, lists.INDUSTRIES))
 _LEADING_VERB = re.compile(rf"(?:{_either(lists.VERBS)})")
 _KNOWN_PLACE = re.compile(_either(lists.KNOWN_PLACES))
 _WORK = re.compile(r"《(?P<name>[^《》\n]{1,40})》")
@@ -147,7 +147,16 @@ def _is_organisation(name: str) -> bool:
     if name in lists.GENERIC_ORGANISATIONS or name.count("（") != name.count("）"):
         return False
     firm = _FIRM.fullmatch(name)
-    return not (firm and _INDUSTRIES.fullmatch(firm["body"]))
+    return not (firm and _is_industries(firm["body"]))
+
+
+def _is_industries(text: str) -> bool:
+    """Whether a text is nothing but names of industries in a row; an expression would try every division."""
+    ends = {0}
+    for end in range(1, len(text) + 1):
+        if any(end - n in ends and text[end - n : end] in lists.INDUSTRIES for n in range(1, _LONGEST_INDUSTRY + 1)):
+            ends.add(end)
+    return len(text) in ends
 
 
 def _short_names(text: str, firms: Iterable[str]) -> Iterator[Mention]:
@@ -156,7 +165,7 @@ def _short_names(text: str, firms: Iterable[str]) -> Iterator[Mention]:
     for firm in sorted(set(firms)):
         legal = _LEGAL.fullmatch(firm)
         short = legal["body"] if legal else ""
-        if len(short) >= _SHORTEST_SHORT_NAME and not _INDUSTRIES.fullmatch(short):
+        if len(short) >= _SHORTEST_SHORT_NAME and not _is_industries(short):
             wanted[short].append(firm)
     behind = dict.fromkeys(itertools.chain.from_iterable(wanted.values()), 0)
     for at, short in Places(wanted).within(text):

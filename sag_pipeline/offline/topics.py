@@ -12,8 +12,8 @@ from sag_retrieval.text import is_cjk
 TOPIC = "topic"
 _LEAST_USES = 2
 _NUMBER = re.compile(
-    r"(?:第[一二三四五六七八九十百\d]+[章节部篇条]|[（(]?[一二三四五六七八九十]{1,3}[）)、．.]|[（(]?[\dIVXivx]{1,4}[.)、）．]"
-    r"|\d+(?:\.\d+)*\s|(?:chapter|part|section|appendix)\s+\w+[:.]?)\s*",
+    r"(?:第[一二三四五六七八九十百\d]++[章节部篇条]|[（(]?[一二三四五六七八九十]{1,3}[）)、．.]|[（(]?[\dIVXivx]{1,4}[.)、）．]"
+    r"|(?<!\d)\d{1,9}(?:\.\d{1,9}){0,9}\s|(?:chapter|part|section|appendix)\s+\w+[:.]?)\s*",
     re.IGNORECASE,
 )
 _CHINESE = re.compile(r"[\u3400-\u9fff]{2,8}")

@@ -35,7 +35,7 @@ _LEGAL = frozenset(
         "ag",
     ]
 )
-_LEGAL_ZH = re.compile("(?:股份|责任|集团)*有限(?:责任)?公司$|公司$")
+_LEGAL_ZH = re.compile("(?<!股份)(?<!责任)(?<!集团)(?:股份|责任|集团)*+有限(?:责任)?公司$|公司$")
 _PLACE_ZH = re.compile("(?<=..)[市省]$")
 _DIGITS = re.compile(r"\d+")
 _SPELLINGS = tuple(

@@ -20,9 +20,9 @@ _PARTS: Final = ("head", "relation", "tail")
 _LONGEST_BRIDGE: Final = 5
 _NOT_RELATION = re.compile(r"[^\w]+|_+", re.UNICODE)
 _AMOUNT = re.compile(
-    r"[\s$€£¥~≈约+\-−±]*\d[\d\s,.，．/]*"
-    r"(?:%|％|‰|percent|per cent|(?:hundred|thousand|million|billion|trillion|[百千万萬亿億兆]+)?\s*"
-    r"(?:usd|eur|gbp|cny|rmb|yuan|dollars?|euros?|pounds?|yen|元|美元|人民币|欧元|港元|日元|[$€£¥])?)?\s*",
+    r"[\s$€£¥~≈约+\-−±]*+\d[\d\s,.，．/]*+"
+    r"(?:%|％|‰|percent|per cent|(?:hundred|thousand|million|billion|trillion|[百千万萬亿億兆]++)?\s*+"
+    r"(?:usd|eur|gbp|cny|rmb|yuan|dollars?|euros?|pounds?|yen|元|美元|人民币|欧元|港元|日元|[$€£¥])?)?\s*+",
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"1\d{3}|20\d{2}|21\d{2}")

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import islice
 
 from sag_retrieval.errors import SettingsError
 from sag_retrieval.sentences import sentences
 from sag_retrieval.text import tokens
 
-_WINDOW = 200
-"""Sentences compared with one another; all of a long text would take the square of them."""
+_WINDOW, _WEIGHED = 200, 200
+"""Sentences compared with one another, and terms of each: all of a long text would take the square of them."""
 
 
 class _Tokenizer:
@@ -18,7 +19,7 @@ class _Tokenizer:
         return tuple(sentences(text))
 
     def to_words(self, text: str) -> Sequence[str]:
-        return tuple(tokens(text))
+        return tuple(islice(tokens(text), _WEIGHED))
 
 
 def important_sentences(text: str, budget: int) -> str:

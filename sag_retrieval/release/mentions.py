@@ -84,7 +84,7 @@ def write_mentions(folder: Path, names: Iterable[tuple[str, int]]) -> None:
 def names_at(trie: marisa_trie.Trie, text: str, place: int) -> list[str]:
     """The names of a dictionary that stand in the text at a place; looks no further than the longest of them may go."""
     reach = _REACH
-    while place + reach < len(text) and next(trie.iterkeys(text[place : place + reach]), None):
+    while place + reach < len(text) and next(trie.iterkeys(text[place : place + reach]), None) is not None:
         reach *= 4
     names: list[str] = trie.prefixes(text[place : place + reach])
     return names

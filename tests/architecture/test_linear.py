@@ -51,7 +51,7 @@ def test_a_slow_rule_would_be_found():
 def test_no_expression_takes_the_square_of_a_text(found):
     slow = {
         f"{each.name} {use}": grown(
-            used(each.pattern, use), [*quick_attacks(), *attacks_on(each.pattern, 40)], largest=2048, quick=0.001
+            used(each.pattern, use), [*quick_attacks(), *attacks_on(each.pattern, 80)], largest=4096, quick=0.001
         )[:1]
         for each in found
         for use in each.uses
@@ -61,7 +61,7 @@ def test_no_expression_takes_the_square_of_a_text(found):
 
 
 def test_no_rule_takes_the_square_of_a_text():
-    slow = {name: grown(rule, quick_attacks(), largest=1024, quick=0.02)[:1] for name, rule in rules().items()}
+    slow = {name: grown(rule, quick_attacks(), largest=2048, quick=0.02)[:1] for name, rule in rules().items()}
 
     assert {name: tried for name, tried in slow.items() if tried} == {}
 

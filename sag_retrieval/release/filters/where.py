@@ -1,16 +1,13 @@
 """`where`: conditions by field name, compiled to SQL with every value and metadata path as a parameter."""
 
-import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Final, get_args
 
 from sag_retrieval.errors import FilterError, shown
+from sag_retrieval.release.filters.values import LONGEST, Kind, Value, checked_value, checked_value_text, kind_of
 from sag_retrieval.text import normal_name
-
-Kind = Literal["text", "number", "flag"]
-Value = str | float | bool
 
 _OPERATORS = "eq ne in nin gt gte lt lte contains startswith isnull"
 OPERATORS: Final = tuple(_OPERATORS.split())
@@ -39,8 +36,6 @@ MOST_FIELDS: Final = 100
 EVERYTHING: Final = "TRUE"
 """The condition of a `where` that asks nothing."""
 _MOST_VALUES: Final = 50_000
-_LONGEST: Final = 10_000
-_BIGGEST: Final = 2.0**63
 _ORDERS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 _DATE = r"\d{4}(-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?)?)?"
 _IS_DATE = re.compile(_DATE, re.ASCII)
@@ -133,7 +128,7 @@ def _field(name: str, scope: Sequence[str]) -> _Field:
     if dot and space == "metadata" and _METADATA_NAME.fullmatch(inner):
         return _metadata_field(name, inner)
     if dot and space == "key" and inner:
-        return _Field(name, _KEY_VALUES, given=_checked_text(name, inner), is_key=True, needs_event=True)
+        return _Field(name, _KEY_VALUES, given=checked_value_text(name, inner), is_key=True, needs_event=True)
     known = [*COLUMNS, *scope, "metadata.<name>", "key.<type>"]
     raise FilterError(f"unknown filter field {name!r:.80}; known: {known}")
 
@@ -146,7 +141,7 @@ def _metadata_field(name: str, inner: str) -> _Field:
         kind: f"CASE WHEN json_type(d.metadata, ?) IN ({kinds[kind]}) THEN {casts[kind].format(read)} END"
         for kind in get_args(Kind)
     }
-    return _Field(name, by_kind, given=f'$."{_checked_text(name, inner)}"')
+    return _Field(name, by_kind, given=f'$."{checked_value_text(name, inner)}"')
 
 
 def _condition(field: _Field, operator: str, value: object) -> tuple[str, list[Value]]:
@@ -154,7 +149,7 @@ def _condition(field: _Field, operator: str, value: object) -> tuple[str, list[V
         return _is_null(field, value)
     if operator in {"in", "nin"} and not isinstance(value, str):
         return _in_list(field, operator, value)
-    checked = _value(field.name, value)
+    checked = checked_value(field.name, value)
     if operator in {"eq", "in"}:
         return _equals(field, checked)
     if operator in {"ne", "nin"}:
@@ -166,7 +161,7 @@ def _condition(field: _Field, operator: str, value: object) -> tuple[str, list[V
 
 
 def _equals(field: _Field, value: Value) -> tuple[str, list[Value]]:
-    sql, given = field.read(_kind(value))
+    sql, given = field.read(kind_of(value))
     folded = normal_name(value) if field.is_key and isinstance(value, str) else ""
     if folded:
         return f"{sql} = ? OR k.name = ?", [*given, value, folded]
@@ -174,13 +169,13 @@ def _equals(field: _Field, value: Value) -> tuple[str, list[Value]]:
 
 
 def _in_list(field: _Field, operator: str, value: object) -> tuple[str, list[Value]]:
-    if not isinstance(value, list | tuple | set | frozenset) or len(value) > _LONGEST:
-        raise FilterError(f"{field.name}__{operator} takes a list of at most {_LONGEST} values")
+    if not isinstance(value, list | tuple | set | frozenset) or len(value) > LONGEST:
+        raise FilterError(f"{field.name}__{operator} takes a list of at most {LONGEST} values")
     listed = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
     by_kind: dict[Kind, list[Value]] = {}
     for item in listed:
-        checked = _value(field.name, item)
-        by_kind.setdefault(_kind(checked), []).append(checked)
+        checked = checked_value(field.name, item)
+        by_kind.setdefault(kind_of(checked), []).append(checked)
     parts = [_one_of(field, kind, values) for kind, values in by_kind.items()]
     sql = " OR ".join(f"({part})" for part, _ in parts) or "FALSE"
     given = [item for _, items in parts for item in items]
@@ -204,7 +199,7 @@ def _places_for(values: Sequence[Value]) -> str:
 
 def _ordered(field: _Field, operator: str, value: Value) -> tuple[str, list[Value]]:
     """An order of numbers, or of dates as text: up to the shorter one's day, month or year."""
-    sql, given = field.read(_kind(value))
+    sql, given = field.read(kind_of(value))
     if isinstance(value, bool):
         raise FilterError(f"{field.name}__{operator} takes a number or an ISO date, not a flag")
     if not isinstance(value, str):
@@ -247,31 +242,3 @@ def _carried(field: _Field, operator: str, sql: str, given: list[Value], value: 
     carrying = "SELECT l.event_id FROM event_keys AS l JOIN keys AS k ON k.key_id = l.key_id"
     condition = f"e.event_id {inverse}IN ({carrying} WHERE k.key_type = ? AND ({sql}))"
     return condition, [field.given, *given]
-
-
-def _kind(value: Value) -> Kind:
-    if isinstance(value, bool):
-        return "flag"
-    return "text" if isinstance(value, str) else "number"
-
-
-def _value(name: str, value: object) -> Value:
-    if isinstance(value, dt.date):
-        return value.isoformat()
-    if isinstance(value, str):
-        return _checked_text(name, value)
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, int | float) and abs(value) <= _BIGGEST:
-        return value
-    raise FilterError(f"filter field {name!r} takes text, a number, a flag or a date, got {shown(value)}")
-
-
-def _checked_text(name: str, text: str) -> str:
-    if len(text) > _LONGEST:
-        raise FilterError(f"filter field {name!r:.80}: {len(text)} characters, allowed are {_LONGEST}")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise FilterError(f"filter field {name!r:.80}: broken text, {error.reason}") from error
-    return text

@@ -14,6 +14,8 @@ from sag_pipeline.steps.conversion import CONVERTED, converter
 from sag_pipeline.steps.documents import parse_document
 from sag_pipeline.steps.sources import SourceOptions
 
+_PEAK = re.compile(r"VmHWM:\s+(\d+) kB")
+
 
 def serve(connection: Connection) -> None:
     """Read documents until the other end closes; each answer is the document, or None without memory, and the peak."""
@@ -69,7 +71,7 @@ def _peak() -> int:
     """
     status = Path("/proc/self/status")
     if status.is_file():
-        found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="ascii", errors="replace"))
+        found = _PEAK.search(status.read_text(encoding="ascii", errors="replace"))
         return int(found[1]) * 1024 if found else 0
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -3,9 +3,11 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from sag_retrieval import durable
 from sag_retrieval.errors import ModelError, StoreError
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit
 from sag_retrieval.release.files import Releases
+from sag_retrieval.release.leftovers import DRAFT
 
 FOLDER = "embedder"
 
@@ -38,10 +40,10 @@ def load_fit(home: Path) -> HashingFit | None:
 
 def save_fit(home: Path, fitted: HashingFit) -> None:
     """Put a fit in the place of the one before, whole or not at all."""
-    (home / "vectors" / HashingEmbedder(fitted).fingerprint).mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=home) as draft:
+    durable.make_folder(home / "vectors" / HashingEmbedder(fitted).fingerprint)
+    with TemporaryDirectory(dir=home, prefix=DRAFT) as draft:
         fitted.save(Path(draft))
-        (home / FOLDER).mkdir(exist_ok=True)
+        durable.make_folder(home / FOLDER)
         for path in Path(draft).iterdir():
             path.replace(home / FOLDER / path.name)
 

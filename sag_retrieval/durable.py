@@ -26,10 +26,10 @@ def sync_all(paths: Iterable[Path]) -> None:
             pass
 
 
-def make_folder(path: Path) -> None:
+def make_folder(path: Path, mode: int = 0o777) -> None:
     """Make a folder and those above it; each new name is on disk, else all below it could be lost with it."""
     new = [folder for folder in (path, *path.parents) if not folder.exists()]
-    path.mkdir(parents=True, exist_ok=True)
+    path.mkdir(mode=mode, parents=True, exist_ok=True)
     for folder in reversed(new):
         sync(folder.parent)
 

@@ -47,6 +47,11 @@ def language_of(text: str) -> str:
 
 def normal_form(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
     """The text in a Unicode form; a run of more than 30 combining marks is read in parts of 30. Linear in the text."""
+    return "".join(unicodedata.normalize(form, piece) for piece in mark_runs(text))
+
+
+def mark_runs(text: str) -> list[str]:
+    """The text in pieces whose runs of combining marks have at most 30: normalising one sorts them in their square."""
     pieces: list[str] = []
     start = 0
     for run in _MANY_MARKS.finditer(text):
@@ -56,8 +61,7 @@ def normal_form(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
             if marks > _MOST_MARKS:
                 pieces.append(text[start:place])
                 start, marks = place, 1
-    pieces.append(text[start:])
-    return "".join(unicodedata.normalize(form, piece) for piece in pieces)
+    return [*pieces, text[start:]]
 
 
 def fold(text: str) -> str:

@@ -3,9 +3,9 @@
 import codecs
 import re
 import unicodedata
-from functools import cache
 
 from sag_retrieval.characters import ORDER_MARKS
+from sag_retrieval.text import mark_runs
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -24,11 +24,7 @@ _BREAKS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff]")
 _ORDER_MARKS = re.compile(f"[{ORDER_MARKS}]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_MOST_MARKS = 30
-"""Combining marks on one character, the bound of Unicode's Stream-Safe Text Format; no script needs as many."""
 _JOINER = "\u034f"
-_MARKS_FROM, _MARKS_TO = 0x300, 0x20000
-"""Code points between which all combining marks lie."""
 
 
 def decode(payload: bytes) -> str:
@@ -56,22 +52,7 @@ def clean(text: str) -> str:
     by U+034F, as Unicode's Stream-Safe Text Format has it (UAX #15). Linear in the text.
     """
     text = without_surrogates(_ORDER_MARKS.sub("", _CONTROLS.sub("", _BREAKS.sub("\n", text))))
-    if text.isascii():
-        return text
-    return _divide_marks(unicodedata.normalize("NFC", _divide_marks(text)))
-
-
-def _divide_marks(text: str) -> str:
-    if not any(map(unicodedata.combining, text[::_MOST_MARKS])):  # a longer run would be met
-        return text
-    return _many_marks().sub(r"\g<0>" + _JOINER, text)
-
-
-@cache
-def _many_marks() -> re.Pattern[str]:
-    """As many marks as one character may have, with another one behind them."""
-    marks = "".join(c for c in map(chr, range(_MARKS_FROM, _MARKS_TO)) if unicodedata.combining(c))
-    return re.compile(f"[{marks}]{{{_MOST_MARKS}}}(?=[{marks}])")
+    return _JOINER.join(unicodedata.normalize("NFC", piece) for piece in mark_runs(text))
 
 
 def without_surrogates(text: str) -> str:

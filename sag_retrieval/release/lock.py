@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sag_retrieval import durable
 from sag_retrieval.errors import SourceError
 
 _WAIT = 0.05
@@ -21,7 +22,7 @@ def write_lock(folder: Path, patience: float = 600) -> Iterator[None]:
         SourceError: If another process still writes below the folder after `patience` seconds.
 
     """
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # documents and answers are private
+    durable.make_folder(folder, 0o700)  # documents and answers are private
     until = time.monotonic() + patience
     with (folder / "lock").open("ab") as held:
         while not _is_taken(held.fileno()):

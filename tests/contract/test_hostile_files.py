@@ -59,7 +59,9 @@ def inbox(tmp_path: Path) -> Path:
 def follow(home: Path, inbox: Path, options: SourceOptions = BOUNDS) -> tuple[dict[str, str], list[str]]:
     """Follow the inbox once: reasons by file, and the documents that are there."""
     with Store.locked(home) as store:
-        follow_source(store, step_of("documents", IngestOptions(source=options)), str(inbox), FollowOptions(source=options))
+        follow_source(
+            store, step_of("documents", IngestOptions(source=options)), str(inbox), FollowOptions(source=options)
+        )
         entries = store.ledger.entries("step = 'documents'")
     assert len({(entry.path, entry.status) for entry in entries}) == len(entries)
     reasons = {entry.path: entry.reason for entry in entries if entry.status == "failed"}
@@ -101,7 +103,9 @@ def test_a_file_put_aside_is_not_converted_again_until_a_bound_is_raised(home, i
         first = follow_source(store, step, str(inbox), FollowOptions(source=narrow), lambda *told: steps.append(told))
         second = follow_source(store, step, str(inbox), FollowOptions(source=narrow), lambda *told: steps.append(told))
         reasons = [e.reason for e in store.ledger.entries("status = 'failed'")]
-        third = follow_source(store, step, str(inbox), FollowOptions(source=SourceOptions()), lambda *told: steps.append(told))
+        third = follow_source(
+            store, step, str(inbox), FollowOptions(source=SourceOptions()), lambda *told: steps.append(told)
+        )
 
     assert (first.counts["failed"], second.counts["failed"], third.counts["failed"]) == (1, 1, 0)
     assert steps == [("documents", 2, 2), ("documents", 1, 1)]

@@ -182,7 +182,7 @@ def test_a_failed_import_leaves_no_half_file_and_says_why(tmp_path: Path):
     result = CliRunner().invoke(import_command, ["events", str(source), "--out", str(out)])
 
     assert result.exit_code == 1
-    assert "in.jsonl" in result.output
+    assert "in.jsonl" in str(result.exception)
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 

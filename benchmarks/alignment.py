@@ -13,19 +13,19 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from sag_pipeline.extract import keys_work
-from sag_pipeline.steps.align import AlignOptions, KeyColumns, align_keys
+from sag_pipeline.llm.extract import keys_work
+from sag_pipeline.runner import StepInput
+from sag_pipeline.steps.entity_resolution import AlignOptions, KeyColumns, align_keys
 from sag_pipeline.steps.keys import make_key
 from sag_pipeline.steps.known_keys import BatchSource
-from sag_pipeline.work import Inputs
+from sag_retrieval.core.records import Chunk, Document, Event, make_id
 from sag_retrieval.models.hashing import HashingEmbedder
-from sag_retrieval.models.limits import ChatOptions
 from sag_retrieval.models.openai import OpenAIChat
-from sag_retrieval.records import Chunk, Document, Event, make_id
-from sag_retrieval.text import language_of, normal_name
-from tests.aliases import FILE, Planted, precision_and_recall, read_planted
-from tests.chat_server import ChatServer, first_prompt_of
-from tests.scripted_answers import after
+from sag_retrieval.models.rate_limits import ChatOptions
+from sag_retrieval.text.words import language_of, normal_name
+from tests.support.aliases import FILE, Planted, precision_and_recall, read_planted
+from tests.support.chat_server import ChatServer, first_prompt_of
+from tests.support.scripted_answers import after
 
 
 def by_evidence() -> list[dict[str, Any]]:
@@ -90,13 +90,13 @@ def by_known_keys() -> list[dict[str, Any]]:
     return found
 
 
-def _inputs(place: int, number: int, key_type: str, name: str) -> Inputs:
+def _inputs(place: int, number: int, key_type: str, name: str) -> StepInput:
     content = f"{'报道提到' if language_of(name) == 'zh' else 'The report speaks of'} <{name}> ({key_type})."
     document = Document(f"d{place}", "s", "", content, language_of(content))
     chunk = Chunk(f"c{place}", document.document_id, "s", 0, 0, len(content), content, "")
     event = Event(make_id("e", place), document.document_id, chunk.chunk_id, 0, content, "")
     assert make_key(key_type, name) is not None, number
-    return Inputs(document.document_id, {"documents": [document], "chunks": [chunk], "events": [replace(event)]})
+    return StepInput(document.document_id, {"documents": [document], "chunks": [chunk], "events": [replace(event)]})
 
 
 def speed(count: int = 500_000) -> dict[str, float]:

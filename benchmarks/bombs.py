@@ -24,13 +24,13 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from sag_pipeline import follow
-from sag_pipeline.bounded import _PATIENCE, BoundedReader
 from sag_pipeline.plan import IngestOptions, step_of
+from sag_pipeline.reading import sync
+from sag_pipeline.reading.bounded import _PATIENCE, BoundedReader
 from sag_pipeline.steps.sources import RawDocument, SourceOptions
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.store import Store
-from sag_retrieval.records import Document, Quarantined
+from sag_retrieval.core.records import Document, Quarantined
 from tests.hostile_files import archive, bombs, good
 
 SMALL = SourceOptions(unpacked_bytes=50_000_000, conversion_seconds=1, conversion_memory=512 << 20)
@@ -191,7 +191,7 @@ def run(
         for _ in range(2):
             reads, before = SEEN.reads.total(), store.ledger.entries("step = 'documents'")
             started = time.perf_counter()
-            follow.follow_source(store, step, str(folder), follow.FollowOptions(source=options), told)
+            sync.follow_source(store, step, str(folder), sync.FollowOptions(source=options), told)
             seconds.append(time.perf_counter() - started)
         entries, wrong = store.ledger.entries("step = 'documents'"), violations(folder, store, names)
     if SEEN.reads.total() != reads:
@@ -230,7 +230,7 @@ def main() -> int:
     options = SMALL if given.small else LONG
     usual = 300 if given.small else 20_000
     count = usual if given.mutations is None else given.mutations
-    follow.BoundedReader = TimedReader  # type: ignore[misc]  the same reader, with a clock
+    sync.BoundedReader = TimedReader  # type: ignore[misc]  the same reader, with a clock
     with TemporaryDirectory() as temporary:
         folder = Path(temporary) / "source"
         folder.mkdir()

@@ -18,15 +18,15 @@ from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.corpora import CORPORA
 from benchmarks.planted import planted
-from sag_retrieval.reports.communities import build_communities
-from sag_retrieval.reports.edges import weigh_edges
-from sag_retrieval.reports.events import EventTable, Rows
-from sag_retrieval.reports.hierarchy import sweep
-from sag_retrieval.reports.leiden import partition
-from sag_retrieval.reports.naming import name_communities
-from sag_retrieval.reports.neighbours import nearest
-from sag_retrieval.reports.options import ClusterOptions
-from sag_retrieval.reports.weights import key_idf, pair_statistics
+from sag_retrieval.communities.build import build_communities
+from sag_retrieval.communities.edges import weigh_edges
+from sag_retrieval.communities.events import EventTable, Rows
+from sag_retrieval.communities.hierarchy import sweep
+from sag_retrieval.communities.leiden import partition
+from sag_retrieval.communities.naming import name_communities
+from sag_retrieval.communities.neighbours import nearest
+from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.communities.weights import key_idf, pair_statistics
 
 Result = TypeVar("Result")
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from sag_retrieval.communities.events import Chunks, Documents, EventLinks, EventTable, Keys
 from sag_retrieval.models.hashing import HashingEmbedder, fit
-from sag_retrieval.reports.events import Chunks, Documents, EventTable, Keys, Links
-from sag_retrieval.text import STOP_WORDS, language_of, tokens, words
+from sag_retrieval.text.words import STOP_WORDS, language_of, tokens, words
 
 SHARED = Path(__file__).parents[1].parent / "shared" / "data"
 _SENTENCE = re.compile(r"[^。！？；.!?\n]+(?:[。！？；.!?]+[”’\"'」』）)]*|\n|$)")
@@ -69,7 +69,7 @@ class _Builder:
                 languages=[document[2] for document in self.documents],
             ),
             keys=Keys(types=[kind for kind, _ in self.keys], values=[value for _, value in self.keys]),
-            links=Links(event=pairs[:, 0], key=pairs[:, 1]),
+            links=EventLinks(event=pairs[:, 0], key=pairs[:, 1]),
             vectors=HashingEmbedder(fit(contents)).embed(contents),
         )
 

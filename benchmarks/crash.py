@@ -102,7 +102,7 @@ def report(home: Path) -> None:
 
 def prune(home: Path) -> None:
     from sag_retrieval.release.prune import prune_releases
-    from sag_retrieval.series import prune_reports
+    from sag_retrieval.reports.series import prune_reports
 
     prune_releases(home, keep=2, grace_hours=0)
     prune_reports(home, keep=2, grace_hours=0)
@@ -146,8 +146,8 @@ def read(home: Path, pipe: int) -> None:
 
 def serve() -> None:
     """The scripted language model in a process of its own; a line on standard input asks for its counts."""
-    from tests.chat_server import ChatServer
-    from tests.scripted_answers import read_well
+    from tests.support.chat_server import ChatServer
+    from tests.support.scripted_answers import read_well
 
     with ChatServer(read_well, delay=0.02) as server:
         print(server.base_url, flush=True)

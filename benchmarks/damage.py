@@ -31,14 +31,14 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.damages import Copy, draw
 from sag_retrieval import open_release
-from sag_retrieval.errors import SagError
+from sag_retrieval.api import Release
+from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.core.errors import SagError
 from sag_retrieval.models.open import open_embedder
-from sag_retrieval.opened import Release
 from sag_retrieval.release.files import Releases
 from sag_retrieval.release.reader import open_reader
-from sag_retrieval.reporting import release_communities
-from sag_retrieval.reports.options import ClusterOptions
-from sag_retrieval.search.methods import METHODS
+from sag_retrieval.reports.build import release_communities
+from sag_retrieval.search.registry import METHODS
 
 DOCUMENTS = Path(__file__).parents[1] / "data" / "documents"
 QUESTIONS = ("Who built the buoy, and where?", "谁制造了浮标？")
@@ -170,7 +170,7 @@ def release_home(given: Path | None) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
-        ingest = [sys.executable, "-m", "sag_retrieval.cli", "ingest", str(DOCUMENTS)]
+        ingest = [sys.executable, "-m", "sag_retrieval.cli.main", "ingest", str(DOCUMENTS)]
         subprocess.run(ingest, env=os.environ | {"SAG_HOME": str(home)}, cwd=folder, check=True, capture_output=True)
         release_communities(open_reader(home, None, open_embedder), ClusterOptions())
         yield home

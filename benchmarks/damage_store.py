@@ -21,14 +21,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.damages import Damage, draw, inflict
-from sag_pipeline.cache import AnswerCache
-from sag_pipeline.repair import repair_home
+from sag_pipeline.integrity.repair import repair_home
+from sag_pipeline.integrity.salvage import ANSWERS
+from sag_pipeline.integrity.verify import verify_home
+from sag_pipeline.llm.answer_cache import AnswerCache
 from sag_pipeline.runs import run_ingest, run_report
-from sag_pipeline.salvage import ANSWERS
-from sag_pipeline.verify import verify_home
-from sag_retrieval.errors import SagError
-from tests.chat_server import ChatServer
-from tests.scripted_answers import read_well
+from sag_retrieval.core.errors import SagError
+from tests.support.chat_server import ChatServer
+from tests.support.scripted_answers import read_well
 
 DOCUMENTS = Path(__file__).parents[1] / "data" / "documents"
 

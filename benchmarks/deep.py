@@ -21,14 +21,14 @@ from typing import Any
 import pandas as pd
 
 from sag_retrieval import open_release
+from sag_retrieval.ask.modes import ask
+from sag_retrieval.ask.options import AskOptions, Mode
+from sag_retrieval.ask.protocols import SearchFunction
 from sag_retrieval.evaluation import AnswersEvaluation, Question, evaluate, evaluate_answers
-from sag_retrieval.models.limits import ChatOptions
 from sag_retrieval.models.openai import OpenAIChat
-from sag_retrieval.query.asking import ask
-from sag_retrieval.query.options import AskOptions, Mode
-from sag_retrieval.query.protocols import Search
-from tests.chat_server import Answer, ChatServer, Script, schema_of
-from tests.simulated_model import Hop, SimulatedModel, failing
+from sag_retrieval.models.rate_limits import ChatOptions
+from tests.support.chat_server import Answer, ChatServer, Script, schema_of
+from tests.support.simulated_model import Hop, SimulatedModel, failing
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 FLOORS = {"recall@5": 0.88, "all_gold@5": 0.76, "accuracy": 0.85}
@@ -67,7 +67,7 @@ def main() -> None:
     raise SystemExit("; ".join(below) or 0)
 
 
-def _asked(mode: Mode, search: Search, questions: list[Question], script: Script | None) -> dict[str, Any]:
+def _asked(mode: Mode, search: SearchFunction, questions: list[Question], script: Script | None) -> dict[str, Any]:
     if script is None:
         return evaluate_answers(lambda text: ask(search, text, mode=mode), questions).to_json()
     with ChatServer(script) as server:
@@ -82,12 +82,12 @@ def _asked(mode: Mode, search: Search, questions: list[Question], script: Script
     }
 
 
-def _side_by_side(search: Search) -> dict[str, Any]:
+def _side_by_side(search: SearchFunction) -> dict[str, Any]:
     """Seconds of a plan of six steps that need nothing from each other, with a model that takes 300 ms."""
     nodes = [{"id": f"q{n}", "question": f"Who is number {n}?", "keys": [], "sql": ""} for n in range(_WIDE)]
     replies = {
         "DraftPlan": {"nodes": nodes, "edges": []},
-        "WrittenAnswer": {"is_found": True, "answer": "somebody", "cited": [1]},
+        "ModelAnswer": {"is_found": True, "answer": "somebody", "cited": [1]},
         "Verdict": {"is_enough": True, "missing": "", "nodes": [], "edges": []},
     }
     with ChatServer(lambda request: Answer(replies[schema_of(request)], delay=_DELAY)) as server:

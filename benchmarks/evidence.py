@@ -21,7 +21,7 @@ from sag_pipeline.steps.chunks import split_chunks
 from sag_pipeline.steps.headers import FULL_HEADER, HeaderOptions, chunk_header
 from sag_pipeline.steps.sections import untitled
 from sag_pipeline.steps.summaries import summarise
-from sag_retrieval.records import Chunk, Document, Section
+from sag_retrieval.core.records import Chunk, Document, Section
 from sag_retrieval.segments import PRESETS, SegmentOptions, extract_segments
 
 RESULTS = Path(__file__).parent / "results"

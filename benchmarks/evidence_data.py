@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from sag_pipeline.offline.sections import offline_sections
-from sag_retrieval.records import Document, Section
+from sag_pipeline.rules.sections import offline_sections
+from sag_retrieval.core.records import Document, Section
 
 SHARED = Path(__file__).parents[1].parent / "shared" / "data"
 BUDGET, NIKE_BUDGET = 2_000, 8_000

@@ -7,9 +7,9 @@ import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array
 
 from sag_retrieval import open_release
-from sag_retrieval.records import Chunk
+from sag_retrieval.core.records import Chunk
 from sag_retrieval.segments import CANDIDATES
-from sag_retrieval.text import tokens
+from sag_retrieval.text.words import tokens
 
 Floats = npt.NDArray[np.float64]
 Hits = list[tuple[str, int, float]]

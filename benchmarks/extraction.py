@@ -20,22 +20,22 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from scripted_server import ROOT, served
 
-from sag_pipeline.cache import AnswerCache
-from sag_pipeline.cached import CachedChat
-from sag_pipeline.costs import estimate
-from sag_pipeline.extract import events_work, keys_work, summaries_work
-from sag_pipeline.offline.sections import offline_sections
+from sag_pipeline.llm.answer_cache import AnswerCache
+from sag_pipeline.llm.cached_chat import CachedChat
+from sag_pipeline.llm.cost_model import estimate
+from sag_pipeline.llm.extract import events_work, keys_work, summaries_work
+from sag_pipeline.rules.sections import offline_sections
+from sag_pipeline.runner import StepInput
 from sag_pipeline.steps.chunks import split_chunks
 from sag_pipeline.steps.known_keys import BatchSource
-from sag_pipeline.work import Inputs
-from sag_retrieval.errors import ModelError
+from sag_retrieval.core.errors import ModelError
+from sag_retrieval.core.records import Document
 from sag_retrieval.models.hashing import HashingEmbedder
-from sag_retrieval.models.limits import ChatOptions
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.protocols import Reply, Request
-from sag_retrieval.records import Document
-from sag_retrieval.text import language_of
-from tests.chat_server import count_tokens
+from sag_retrieval.models.rate_limits import ChatOptions
+from sag_retrieval.text.words import language_of
+from tests.support.chat_server import count_tokens
 
 DATA = ROOT.parent / "shared" / "data"
 BATCH = 128
@@ -140,9 +140,9 @@ def _tokens_of(documents: Sequence[Document]) -> dict[str, Any]:
     }
 
 
-def _inputs(document: Document) -> Inputs:
+def _inputs(document: Document) -> StepInput:
     chunks = split_chunks(document, offline_sections(document))
-    return Inputs(document.document_id, {"documents": [document], "chunks": chunks})
+    return StepInput(document.document_id, {"documents": [document], "chunks": chunks})
 
 
 def _musique(count: int = 600) -> list[Document]:

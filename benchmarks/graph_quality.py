@@ -5,8 +5,8 @@
 Every set is ingested offline by `sag ingest`, its communities are made as the asset `communities` makes them, and each
 row is one way to search, over the same questions. Differences at R@5 are paired, with 95 % bootstrap intervals.
 
-The model is `tests/simulated_judge.py` behind the real HTTP server of the tests, asked through the OpenAI protocol;
-calls and tokens a question are those the client counted, `ms` is the median with an answer at once. It is no language
+The model is `tests/support/simulated_judge.py` behind the real HTTP server of the tests, asked through the OpenAI
+protocol; calls and tokens a question are those the client counted, `ms` is the median with an answer at once. It is no language
 model. `words` matches words of the question with what the prompt shows: less than any real model. `knowing` knows the
 answers of the recorded sub-questions (MuSiQue) or the titles of the gold documents (others), but chooses among what the
 prompt shows: an upper bound of what judging can add, not a forecast. `half broken`: every second reply is a server
@@ -36,24 +36,24 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 from judging import CUTS, DEPTH, Outcome, cached, gain, ingested, spoken  # noqa: E402
 from sets import SETS, Question, QuestionSet, read  # noqa: E402
 
+from sag_retrieval.communities.options import ClusterOptions  # noqa: E402
 from sag_retrieval.hybrid import SEARCH as HYBRID  # noqa: E402
 from sag_retrieval.hybrid import hybrid_method  # noqa: E402
-from sag_retrieval.models.limits import ChatOptions  # noqa: E402
 from sag_retrieval.models.open import open_embedder  # noqa: E402
 from sag_retrieval.models.openai import OpenAIChat  # noqa: E402
 from sag_retrieval.models.protocols import ChatModel  # noqa: E402
+from sag_retrieval.models.rate_limits import ChatOptions  # noqa: E402
 from sag_retrieval.release.reader import Reader, open_reader  # noqa: E402
-from sag_retrieval.reporting import release_communities  # noqa: E402
-from sag_retrieval.reports.options import ClusterOptions  # noqa: E402
+from sag_retrieval.reports.build import release_communities  # noqa: E402
 from sag_retrieval.search.method import Method, Query  # noqa: E402
-from sag_retrieval.search.methods import method_named  # noqa: E402
+from sag_retrieval.search.registry import method_named  # noqa: E402
 from sag_retrieval.think_on_graph.method import SEARCH as GRAPH  # noqa: E402
 from sag_retrieval.think_on_graph.method import think_on_graph_method  # noqa: E402
 from sag_retrieval.tiers.method import SEARCH as TIERS  # noqa: E402
 from sag_retrieval.tiers.method import tiers_method  # noqa: E402
-from tests.chat_server import ChatServer, Script  # noqa: E402
-from tests.simulated_judge import Landmark, SimulatedJudge, unusable  # noqa: E402
-from tests.simulated_model import failing  # noqa: E402
+from tests.support.chat_server import ChatServer, Script  # noqa: E402
+from tests.support.simulated_judge import Landmark, SimulatedJudge, unusable  # noqa: E402
+from tests.support.simulated_model import failing  # noqa: E402
 
 QUICK = ChatOptions(first_pause_seconds=0.002, longest_pause_seconds=0.01, tries=3, failures_until_down=1_000_000)
 BROKEN = 0.5

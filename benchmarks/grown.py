@@ -16,8 +16,8 @@ from sag_retrieval.release.index import Index
 from sag_retrieval.release.mentions import write_mentions
 from sag_retrieval.release.postings import Vocabulary, build_postings
 from sag_retrieval.release.vectors import write_vectors
-from sag_retrieval.sentences import sentences
-from sag_retrieval.text import normal_name
+from sag_retrieval.text.sentences import sentences
+from sag_retrieval.text.words import normal_name
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 PER_CHUNK = 3

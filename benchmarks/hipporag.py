@@ -24,7 +24,7 @@ from sets import SETS, Question
 from sag_retrieval import Release
 from sag_retrieval.release.index import Index
 from sag_retrieval.search.method import Query
-from sag_retrieval.search.methods import method_named
+from sag_retrieval.search.registry import method_named
 from sag_retrieval.search.weights import min_max
 
 FACTS = 5
@@ -53,7 +53,7 @@ def walk_of(index: Index) -> csr_array:
 
 def _within_facts(index: Index) -> np.ndarray:
     lists = index.arrays.event_keys
-    pairs = [pair for event in range(len(lists)) for pair in combinations(lists.of(event).tolist(), 2)]
+    pairs = [pair for event in range(len(lists)) for pair in combinations(lists.row(event).tolist(), 2)]
     return np.array(pairs, int).reshape(-1, 2)
 
 
@@ -76,7 +76,7 @@ def rank(index: Index, walk: csr_array, text: str) -> np.ndarray:
     phrases, count = np.zeros(arrays.key_count), np.zeros(arrays.key_count)
     passages = arrays.key_chunks.sizes()
     for fact, score in zip(facts.tolist(), alike.tolist(), strict=True):
-        own = arrays.event_keys.of(fact)
+        own = arrays.event_keys.row(fact)
         phrases[own] += score / np.maximum(1, passages[own])
         count[own] += 1
     if not count.any():

@@ -18,9 +18,9 @@ from sag_retrieval.release.index import Index
 from sag_retrieval.search.context import read_texts
 from sag_retrieval.search.method import Query, Ranking
 from sag_retrieval.search.options import SAG
+from sag_retrieval.search.parsed_query import parse_query
 from sag_retrieval.search.ranking import rank_by
-from sag_retrieval.search.reading import read_query
-from sag_retrieval.search.result import Hit, hydrate
+from sag_retrieval.search.result import Hit, build_result
 
 CUTS = (2, 5, 10)
 DEPTH = 60
@@ -88,7 +88,7 @@ def ingested(name: str, questions: QuestionSet, cache: Path) -> Release:
     if not (home / "releases").is_dir():
         source = cache / "sources" / f"{name}.jsonl"
         write_source(questions.lines, source)
-        command = [sys.executable, "-m", "sag_retrieval.cli", "ingest", str(source)]
+        command = [sys.executable, "-m", "sag_retrieval.cli.main", "ingest", str(source)]
         environment = os.environ | {
             "SAG_HOME": str(home),
             "SAG_CHAT_MODEL": "offline",
@@ -105,14 +105,14 @@ def asking(release: Release, method: str) -> Ask:
 
     def ask(text: str) -> Sequence[Hit]:
         query = Query(text, top_k=DEPTH)
-        return hydrate(release.index, query, both_texts(release.index, query), release="", method=BOTH).hits
+        return build_result(release.index, query, both_texts(release.index, query), release="", method=BOTH).hits
 
     return ask
 
 
 def both_texts(index: Index, query: Query) -> Ranking:
     """Chunks by BM25 and cosine together."""
-    return rank_by(read_texts(index, read_query(index, query), SAG).similarity, query.top_k)
+    return rank_by(read_texts(index, parse_query(index, query), SAG).similarity, query.top_k)
 
 
 def gold_chunks(release: Release, question: Question) -> set[str]:

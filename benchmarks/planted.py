@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sag_retrieval.reports.events import Chunks, Documents, EventTable, Floats, Keys, Links, Rows
+from sag_retrieval.communities.events import Chunks, Documents, EventLinks, EventTable, Floats, Keys, Rows
 
 TOPIC_SIZE = 50
 
@@ -19,7 +19,7 @@ def planted(size: int, *, noise: float = 0.3, seed: int = 0, dimension: int = 64
     narrow = own * 15 + random.integers(0, 15, (size, 6))
     wide = topics * 15 + np.minimum(random.zipf(1.5, (size, 2)), 100) - 1
     pairs = np.unique(np.repeat(np.arange(size), 8) * np.int64(2**32) + np.column_stack([narrow, wide]).ravel())
-    links = Links(event=(pairs >> 32).astype(np.int32), key=(pairs & (2**32 - 1)).astype(np.int32))
+    links = EventLinks(event=(pairs >> 32).astype(np.int32), key=(pairs & (2**32 - 1)).astype(np.int32))
     return table(size, links, topics * 15 + 100, _vectors(random, topic, dimension)), topic.astype(np.int32)
 
 
@@ -33,7 +33,7 @@ def _unit(rows: Floats) -> Floats:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def table(size: int, links: Links, key_count: int, vectors: Floats) -> EventTable:
+def table(size: int, links: EventLinks, key_count: int, vectors: Floats) -> EventTable:
     """A table of events without text, all in one chunk of one document."""
     return EventTable(
         event_ids=[f"e{row:07}" for row in range(size)],

@@ -22,9 +22,9 @@ import numpy as np
 
 from sag_pipeline.publish.links import make_links, weigh_keys
 from sag_pipeline.publish.publish import Embedding, publish
-from sag_pipeline.store.store import Outcome, Pending, Step, Store
+from sag_pipeline.store.store import DocumentResult, Pending, StepSpec, Store
 from sag_pipeline.store.vectors import VectorStore, vector_ids
-from sag_retrieval.records import Chunk, Document, Event, EventKey, Key, Section, make_id
+from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key, Section, make_id
 
 EVENTS_A_CHUNK, CHUNKS_A_DOCUMENT, DOCUMENTS_A_PART = 10, 10, 500
 WORDS = [f"word{n}" for n in range(20_000)]
@@ -80,16 +80,16 @@ def records(number: int, pool: np.ndarray, edition: int) -> Iterator[tuple[str, 
 def fill(store: Store, numbers: range, pool: np.ndarray, edition: int, embedding: Embedding) -> None:
     """Commit documents, a part at a time, with their vectors."""
     for start in range(0, len(numbers), DOCUMENTS_A_PART):
-        outcomes: dict[str, list[Outcome]] = {}
+        outcomes: dict[str, list[DocumentResult]] = {}
         for number in numbers[start : start + DOCUMENTS_A_PART]:
             made: dict[str, list[object]] = {}
             for table, record in records(number, pool, edition):
                 made.setdefault(table, []).append(record)
             for table, rows in made.items():
                 pending = Pending(f"document-{number:07d}", f"{edition}")
-                outcomes.setdefault(table, []).append(Outcome(pending, rows))
+                outcomes.setdefault(table, []).append(DocumentResult(pending, rows))
         for table, results in outcomes.items():
-            store.commit(Step(table), results)
+            store.commit(StepSpec(table), results)
         for texts in (
             [r.indexed_text for o in outcomes["chunks"] for r in o.records],
             [r.indexed_text for o in outcomes["events"] for r in o.records],

@@ -23,7 +23,7 @@ class Served:
 
 @contextmanager
 def served(*, delay: float = 0.0, faulty: float = 0.0) -> Iterator[Served]:
-    """A server that reads well (`tests/scripted_answers.py`), `delay` seconds a reply, a share of them faulty."""
+    """A server that reads well (`tests/support/scripted_answers.py`): `delay` seconds per reply, some faulty."""
     command = [sys.executable, str(Path(__file__)), str(delay), str(faulty)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
@@ -37,8 +37,8 @@ def served(*, delay: float = 0.0, faulty: float = 0.0) -> Iterator[Served]:
 
 
 def _main() -> None:
-    from tests import chat_server as fake  # noqa: PLC0415  after the path is set
-    from tests.scripted_answers import read_well  # noqa: PLC0415
+    from tests.support import chat_server as fake  # noqa: PLC0415  after the path is set
+    from tests.support.scripted_answers import read_well  # noqa: PLC0415
 
     delay, faulty = float(sys.argv[1]), float(sys.argv[2])
     faults = [

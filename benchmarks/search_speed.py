@@ -30,12 +30,12 @@ from grown import describe, grow, open_grown, questions  # noqa: E402
 from sag_retrieval.release.index import Index  # noqa: E402
 from sag_retrieval.release.vectors import DenseVectors  # noqa: E402
 from sag_retrieval.search.expand import expand  # noqa: E402
-from sag_retrieval.search.hops import hop_on  # noqa: E402
 from sag_retrieval.search.method import Query  # noqa: E402
 from sag_retrieval.search.options import SAG  # noqa: E402
+from sag_retrieval.search.parsed_query import parse_query  # noqa: E402
+from sag_retrieval.search.propagate import propagate  # noqa: E402
 from sag_retrieval.search.rank import key_trust, rank  # noqa: E402
 from sag_retrieval.search.ranking import best_rows  # noqa: E402
-from sag_retrieval.search.reading import read_query  # noqa: E402
 
 ROUNDS = 3
 Milliseconds = list[float]
@@ -61,9 +61,9 @@ def worked(work: Callable[[], object]) -> float:
 
 def one_search(index: Index, question: str) -> np.ndarray:
     """The whole search without hydrating."""
-    reading = read_query(index, Query(question))
+    reading = parse_query(index, Query(question))
     expansion = expand(index, reading, SAG)
-    keys, trust = hop_on(index, reading, expansion.keys, SAG)[-1], key_trust(expansion.seeds, SAG.key_trust)
+    keys, trust = propagate(index, reading, expansion.keys, SAG)[-1], key_trust(expansion.seeds, SAG.key_trust)
     return best_rows(rank(index, reading, keys, trust, SAG).final, 10)
 
 
@@ -71,8 +71,8 @@ def steps(index: Index) -> dict[str, dict[str, float]]:
     """Processor time of each step over all questions, several rounds."""
     times: dict[str, Milliseconds] = {name: [] for name in ("read", "expand", "rank", "search", "events", "plain")}
     for question in questions() * ROUNDS:
-        reading = read_query(index, Query(question))
-        times["read"].append(worked(lambda q=question: read_query(index, Query(q))))
+        reading = parse_query(index, Query(question))
+        times["read"].append(worked(lambda q=question: parse_query(index, Query(q))))
         expansion = expand(index, reading, SAG)
         keys, trust = expansion.keys, key_trust(expansion.seeds, SAG.key_trust)
         times["expand"].append(worked(lambda r=reading: expand(index, r, SAG)))

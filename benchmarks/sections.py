@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sag_pipeline.offline.cohesion import depths
-from sag_pipeline.offline.headings import headings_of
-from sag_pipeline.offline.sections import offline_sections
+from sag_pipeline.rules.cohesion import depths
+from sag_pipeline.rules.headings import headings_of
+from sag_pipeline.rules.sections import offline_sections
 from sag_pipeline.steps.sections import SectionOptions
-from sag_retrieval.records import Document
-from sag_retrieval.sentences import sentence_spans
+from sag_retrieval.core.records import Document
+from sag_retrieval.text.sentences import sentence_spans
 
 LONG = Path(__file__).parents[1].parent / "shared" / "data" / "longdocs"
 RESULTS = Path(__file__).parent / "results"

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from sag_retrieval.sentences import sentences
-from sag_retrieval.text import normal_name
+from sag_retrieval.text.sentences import sentences
+from sag_retrieval.text.words import normal_name
 
 DATA: Final = Path(__file__).parents[2] / "shared" / "data"
 

@@ -29,7 +29,7 @@ from sag_retrieval.release.index import Index  # noqa: E402
 from sag_retrieval.release.schema import TABLES  # noqa: E402
 from sag_retrieval.release.vectors import write_vectors  # noqa: E402
 from sag_retrieval.search.method import Query  # noqa: E402
-from sag_retrieval.search.reading import read_query  # noqa: E402
+from sag_retrieval.search.parsed_query import parse_query  # noqa: E402
 from sag_retrieval.tiers.method import tiers_method  # noqa: E402
 
 EVENTS_PER_CHUNK = 5
@@ -128,7 +128,7 @@ def main() -> None:
         asked = [f"word{n * 7 % 5000} of word{n * 13 % 300} in word{n}" for n in range(given.questions)]
 
         def plain(text: str) -> None:
-            events.top(read_query(index, Query(text)).vector, 10)
+            events.top(parse_query(index, Query(text)).vector, 10)
 
         for warm in asked[:3]:
             plain(warm)

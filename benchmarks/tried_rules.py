@@ -12,11 +12,10 @@ from benchmarks.attacks import modules
 from sag_pipeline.importers.event_records import event_documents
 from sag_pipeline.importers.graphrag import spelling_in
 from sag_pipeline.importers.openie import openie_documents
-from sag_pipeline.offline.aliases import aliases
-from sag_pipeline.offline.events import offline_events
-from sag_pipeline.offline.keys import offline_keys, read_mentions
-from sag_pipeline.offline.sections import offline_sections
-from sag_pipeline.steps.alike import bare_name, may_be_same
+from sag_pipeline.rules.aliases import aliases
+from sag_pipeline.rules.events import offline_events
+from sag_pipeline.rules.keys import offline_keys, read_mentions
+from sag_pipeline.rules.sections import offline_sections
 from sag_pipeline.steps.chunks import split_chunks
 from sag_pipeline.steps.decoding import decode
 from sag_pipeline.steps.events import given_events
@@ -25,34 +24,35 @@ from sag_pipeline.steps.extract_keys import ExtractedKey, ExtractedKeys, KeysOfE
 from sag_pipeline.steps.headers import HeaderOptions, chunk_header
 from sag_pipeline.steps.keys import count_in_text, make_key
 from sag_pipeline.steps.kg_output import events_of_graph, merge_graphs
+from sag_pipeline.steps.name_matching import bare_name, may_be_same
 from sag_pipeline.steps.sections import section_requests, sections_from_replies
 from sag_pipeline.steps.summaries import summarise
 from sag_pipeline.steps.triples import derive_triples, read_triples
 from sag_pipeline.steps.typed_values import DEFAULT_TYPES, key_type_of, typed_keys
-from sag_retrieval.errors import ModelError, SagError
+from sag_retrieval.ask.answer import Citation
+from sag_retrieval.ask.cite import Cited, cite, support
+from sag_retrieval.ask.drafts import DraftPlan
+from sag_retrieval.ask.evidence import best_sentences, sentence_for
+from sag_retrieval.ask.extractive import extractive_answer
+from sag_retrieval.ask.merging import merge_answers
+from sag_retrieval.ask.plan import check_plan, fill, rename_marks
+from sag_retrieval.ask.split import split_question
+from sag_retrieval.core.errors import ModelError, SagError
+from sag_retrieval.core.records import Chunk, Document, Event
 from sag_retrieval.evaluation.metrics import accuracy, context_recall, f1, rouge_l
 from sag_retrieval.evaluation.ranking import evidence_coverage
-from sag_retrieval.layout import logical_lines, marker_length
 from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.structured import read_answer
-from sag_retrieval.query.answer import Citation
-from sag_retrieval.query.cite import Cited, cite, support
-from sag_retrieval.query.drafts import DraftPlan
-from sag_retrieval.query.evidence import best_sentences, sentence_for
-from sag_retrieval.query.extract import extractive_answer
-from sag_retrieval.query.parts import join_parts
-from sag_retrieval.query.plan import check_plan, fill, rename_marks
-from sag_retrieval.query.split import split_question
 from sag_retrieval.rag.sumy_sentences import important_sentences
-from sag_retrieval.records import Chunk, Document, Event
-from sag_retrieval.release.filters.where import compile_where
+from sag_retrieval.release.sandbox.where import compile_where
 from sag_retrieval.reports.citations import cut
 from sag_retrieval.search.result import Hit
+from sag_retrieval.text.layout import logical_lines, marker_length
 
 Rule = Callable[[str], object]
 _TEXTS = frozenset("text question query line content name title value word sql relation written".split())
 _NO_RULES = frozenset(
-    {"sag_retrieval.models.open", "sag_retrieval.search.methods", "sag_retrieval.release.filters.parse"}
+    {"sag_retrieval.models.open", "sag_retrieval.search.registry", "sag_retrieval.release.sandbox.parse"}
 )
 """Modules whose names stand for a model or a method; SQL is refused over 4,000 characters."""
 
@@ -247,7 +247,7 @@ def _joined(text: str) -> object:
     parts = [
         Cited(f"{part} [1]", (Citation(1, "c", "d", "t", n, n + 1, part),), (0,)) for n, part in enumerate(_parts(text))
     ]
-    return join_parts("who", parts)
+    return merge_answers("who", parts)
 
 
 def _cut(text: str) -> object:

@@ -21,7 +21,7 @@ from sag_pipeline.assets.sections import sections
 from sag_pipeline.assets.summaries import summaries
 from sag_pipeline.assets.triples import triples
 from sag_pipeline.assets.vectors import vectors
-from sag_pipeline.resources import Workshop
+from sag_pipeline.resources import PipelineResource
 from sag_pipeline.schedules import ingest, nightly_ingest, report_job
 from sag_pipeline.sensors import inbox
 
@@ -35,6 +35,6 @@ defs = dg.Definitions(
     jobs=[ingest, report_job],
     schedules=[nightly_ingest],
     sensors=[inbox],
-    resources={"workshop": Workshop()},
+    resources={"sag": PipelineResource()},
     executor=dg.in_process_executor,  # steps are short and share one store: a process each costs 2 s a step
 )

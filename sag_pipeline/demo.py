@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from sag_pipeline.runs import run_ingest, run_report
-from sag_retrieval import show
-from sag_retrieval.errors import SourceError
-from sag_retrieval.opened import open_release
-from sag_retrieval.settings import load_settings
+from sag_retrieval.api import open_release
+from sag_retrieval.cli import show
+from sag_retrieval.core.errors import SourceError
+from sag_retrieval.core.settings import load_settings
 
 CORPUS = Path(__file__).parents[1] / "data" / "documents"
 QUESTIONS = CORPUS.parent / "questions.jsonl"

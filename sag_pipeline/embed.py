@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from sag_pipeline.fitted import load_fit, save_fit
 from sag_pipeline.publish.publish import Embedding
+from sag_pipeline.runner import ProgressCallback, RunStats, ignore_progress
 from sag_pipeline.store.parts import of_documents
 from sag_pipeline.store.rows import from_table
-from sag_pipeline.store.store import Outcome, Step, Store, in_batches
+from sag_pipeline.store.store import DocumentResult, StepSpec, Store, in_batches
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
-from sag_pipeline.work import Progress, Tally, silent
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit, fit
 from sag_retrieval.models.open import open_dense
 
@@ -59,9 +59,11 @@ def _chunk_texts(store: Store) -> Iterable[str]:
             yield f"{header}\n{text}" if header else text
 
 
-def embed_pending(store: Store, step: Step, embedding: Embedding, progress: Progress = silent) -> Tally:
+def embed_pending(
+    store: Store, step: StepSpec, embedding: Embedding, progress: ProgressCallback = ignore_progress
+) -> RunStats:
     """Embed the texts of documents that changed; texts that have a vector already are not sent again."""
-    tally, started = Tally(), time.perf_counter()
+    tally, started = RunStats(), time.perf_counter()
     tally.counts["removed"] = store.drop_stale(step)
     pending = store.pending(step)
     known = embedding.vectors.known()
@@ -74,7 +76,7 @@ def embed_pending(store: Store, step: Step, embedding: Embedding, progress: Prog
                 embedding.vectors.append(ids[fresh], embedding.embedder.embed([texts[n] for n in first[fresh]]))
                 known = _merged(known, ids[fresh])
             tally.counts["rows"] += int(fresh.sum())
-        store.commit(step, [Outcome(p) for p in batch])
+        store.commit(step, [DocumentResult(p) for p in batch])
         tally.counts.update("new" if p.is_new else "changed" for p in batch)
         done += len(batch)
         progress(step.name, done, len(pending))

@@ -3,8 +3,8 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from sag_retrieval import durable
-from sag_retrieval.errors import ModelError, StoreError
+from sag_retrieval.core import durable
+from sag_retrieval.core.errors import ModelError, StoreError
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit
 from sag_retrieval.release.files import Releases
 from sag_retrieval.release.leftovers import DRAFT

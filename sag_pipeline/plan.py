@@ -8,7 +8,7 @@ from sag_pipeline.steps.headers import HeaderOptions
 from sag_pipeline.steps.sections import SectionOptions
 from sag_pipeline.steps.sources import SourceOptions
 from sag_pipeline.steps.summaries import SummaryOptions
-from sag_pipeline.store.store import Step
+from sag_pipeline.store.store import StepSpec
 
 VERSIONS = {
     "documents": 1,
@@ -52,8 +52,8 @@ class IngestOptions:
         }.get(table, ())
 
 
-def step_of(table: str, options: IngestOptions, model: str = "") -> Step:
+def step_of(table: str, options: IngestOptions, model: str = "") -> StepSpec:
     """The step that makes a table; `model` is what else decides its rows: a model's id and prompt versions."""
     parts = (table, VERSIONS.get(table, 0), options.of(table), model)
     digest = blake2b(repr(parts).encode(), digest_size=8).hexdigest()
-    return Step(table, INPUTS[table], digest, retries=bool(model) and model != "offline" and table != "vectors")
+    return StepSpec(table, INPUTS[table], digest, retries=bool(model) and model != "offline" and table != "vectors")

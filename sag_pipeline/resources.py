@@ -9,33 +9,33 @@ from typing import Literal
 
 import dagster as dg
 
-from sag_pipeline.cached import Call
-from sag_pipeline.extraction import Extraction, open_extraction
+from sag_pipeline.llm.cached_chat import Call
+from sag_pipeline.llm.extraction import ExtractionModel, open_extraction
+from sag_pipeline.metadata import table
 from sag_pipeline.plan import IngestOptions, step_of
-from sag_pipeline.plots import table
+from sag_pipeline.progress import listener
+from sag_pipeline.runner import ProgressCallback, RunStats, Work, run_step
 from sag_pipeline.steps.chunks import ChunkOptions
 from sag_pipeline.steps.headers import FULL_HEADER, NO_HEADER, HeaderOptions
 from sag_pipeline.steps.sources import SourceOptions
 from sag_pipeline.store.rows import to_table
-from sag_pipeline.store.store import Step, Store
+from sag_pipeline.store.store import StepSpec, Store
 from sag_pipeline.upkeep import Keep
-from sag_pipeline.watch import watcher
-from sag_pipeline.work import Progress, Tally, Work, do_step
-from sag_retrieval.errors import SagError
-from sag_retrieval.models.limits import ChatOptions
+from sag_retrieval.core.errors import SagError
+from sag_retrieval.core.settings import Settings, load_settings
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.models.prices import Prices
+from sag_retrieval.models.rate_limits import ChatOptions
 from sag_retrieval.release.files import Releases
 from sag_retrieval.release.index import Index
 from sag_retrieval.release.reader import open_reader
-from sag_retrieval.settings import Settings, load_settings
 
 _EXAMPLES = 5
 _BOUNDS = SourceOptions()
 _log = logging.getLogger(__name__)
 
 
-class Workshop(dg.ConfigurableResource):  # type: ignore[type-arg]
+class PipelineResource(dg.ConfigurableResource):  # type: ignore[type-arg]
     """Everything an asset needs; empty fields are read from the settings (`sag settings`)."""
 
     home: str = ""
@@ -104,7 +104,7 @@ class Workshop(dg.ConfigurableResource):  # type: ignore[type-arg]
         context: dg.AssetExecutionContext,
         table: str,
         offline: Work,
-        asked: Callable[[Extraction, Store], Work],
+        asked: Callable[[ExtractionModel, Store], Work],
     ) -> dg.MaterializeResult:  # type: ignore[type-arg]
         """Bring a table up to date by the language model, or by rules where the settings name none."""
         with open_extraction(self.settings(), self.chat_options()) as extraction:
@@ -113,7 +113,7 @@ class Workshop(dg.ConfigurableResource):  # type: ignore[type-arg]
             step = step_of(table, self.options(), extraction.model(table))
             with self.store() as store:
                 try:
-                    tally = do_step(store, step, asked(extraction, store), progress_of(context))
+                    tally = run_step(store, step, asked(extraction, store), progress_of(context))
                 finally:  # what was paid is written down whatever ends the step
                     calls = extraction.take_calls()
                     store.append("calls", to_table("calls", calls))
@@ -123,13 +123,13 @@ class Workshop(dg.ConfigurableResource):  # type: ignore[type-arg]
         """Bring a table by document up to date and report what was done."""
         step = step_of(table, self.options(), model)
         with self.store() as store:
-            tally = do_step(store, step, work, progress_of(context))
+            tally = run_step(store, step, work, progress_of(context))
             return result_of(store, step, tally)
 
 
-def progress_of(context: dg.AssetExecutionContext) -> Progress:
+def progress_of(context: dg.AssetExecutionContext) -> ProgressCallback:
     """Progress into the log of the run and to whoever watches."""
-    outer = watcher()
+    outer = listener()
 
     def progress(step: str, done: int, total: int) -> None:
         context.log.info("%s: %s of %s documents", step, f"{done:,}", f"{total:,}")
@@ -138,7 +138,9 @@ def progress_of(context: dg.AssetExecutionContext) -> Progress:
     return progress
 
 
-def result_of(store: Store, step: Step, tally: Tally, **more: dg.MetadataValue | float | str) -> dg.MaterializeResult:  # type: ignore[type-arg]
+def result_of(
+    store: Store, step: StepSpec, tally: RunStats, **more: dg.MetadataValue | float | str
+) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """Counts, seconds and the first rows of a table; its data version is its content."""
     first = next((rows for rows in store.scan(step.name) if rows.num_rows), None) if step.name != "vectors" else None
     examples = first.slice(0, _EXAMPLES).to_pylist() if first is not None else []
@@ -165,7 +167,7 @@ def cost_of(calls: Sequence[Call]) -> dict[str, float]:
     }
 
 
-def index_in_force(settings: Settings) -> Index | None:
+def current_index(settings: Settings) -> Index | None:
     """The index of the release in force, whose keys are offered to the model; None where there is none that opens.
 
     An ingest never needs a release: what is known is then taken from the tables, and a new one is published.

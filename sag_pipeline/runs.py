@@ -8,9 +8,9 @@ from typing import Any
 import dagster as dg
 
 from sag_pipeline.definitions import defs
-from sag_pipeline.launch import launched_here
+from sag_pipeline.reading.launch import launched_here
 from sag_pipeline.upkeep import process_tag
-from sag_retrieval.errors import SagError, SettingsError
+from sag_retrieval.core.errors import SagError, SettingsError
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def run_ingest(
 
     Args:
         sources: Folders and files; none: SAG_SOURCE.
-        options: Fields of `Workshop`, such as `{"en_size": 500, "max_cost": 2.0}`.
+        options: Fields of `PipelineResource`, such as `{"en_size": 500, "max_cost": 2.0}`.
         follow: Fields of the asset `documents`, such as `{"allow_removals": True}`.
 
     Raises:
@@ -82,7 +82,7 @@ def run_ingest(
 
     """
     config: dict[str, Any] = {
-        "resources": {"workshop": {"config": dict(options or {})}},
+        "resources": {"sag": {"config": dict(options or {})}},
         "ops": {"documents": {"config": {"sources": list(sources), **(follow or {})}}},
     }
     made = run_job("ingest", config)

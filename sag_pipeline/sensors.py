@@ -6,7 +6,7 @@ from pathlib import Path
 import dagster as dg
 
 from sag_pipeline.schedules import ingest
-from sag_retrieval.settings import load_settings
+from sag_retrieval.core.settings import load_settings
 
 
 def state_of(source: Path) -> str:

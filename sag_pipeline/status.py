@@ -4,8 +4,8 @@ from typing import Any
 
 from sag_pipeline.plan import INPUTS, IngestOptions, step_of
 from sag_pipeline.store.store import Store
+from sag_retrieval.core.settings import Settings
 from sag_retrieval.release.files import Releases
-from sag_retrieval.settings import Settings
 
 
 def status_of(settings: Settings) -> dict[str, Any]:

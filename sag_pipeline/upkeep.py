@@ -12,9 +12,9 @@ from pathlib import Path
 import dagster as dg
 from dagster._core.storage.dagster_run import FINISHED_STATUSES
 
-from sag_retrieval.errors import SagError, SettingsError
+from sag_retrieval.core.errors import SagError, SettingsError
 from sag_retrieval.release.prune import prune_releases
-from sag_retrieval.series import prune_reports
+from sag_retrieval.reports.series import prune_reports
 
 PROCESS = "sag/process"
 """Tag of a run: the machine and process it is in."""

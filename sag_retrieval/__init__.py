@@ -8,12 +8,12 @@ Errors         SagError and what is below it
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sag_retrieval.errors import (
+from sag_retrieval.core.errors import (
     AnswerError,
-    BudgetSpent,
+    BudgetExceeded,
     FilterError,
-    ModelDown,
     ModelError,
+    ModelUnavailable,
     QueryError,
     ReleaseError,
     SagError,
@@ -23,15 +23,15 @@ from sag_retrieval.errors import (
 )
 
 if TYPE_CHECKING:
-    from sag_retrieval.opened import Release, open_release
-    from sag_retrieval.settings import Settings, load_settings
+    from sag_retrieval.api import Release, open_release
+    from sag_retrieval.core.settings import Settings, load_settings
 
 __all__ = [
     "AnswerError",
-    "BudgetSpent",
+    "BudgetExceeded",
     "FilterError",
-    "ModelDown",
     "ModelError",
+    "ModelUnavailable",
     "QueryError",
     "Release",
     "ReleaseError",
@@ -45,10 +45,10 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Release": "sag_retrieval.opened",
-    "open_release": "sag_retrieval.opened",
-    "Settings": "sag_retrieval.settings",
-    "load_settings": "sag_retrieval.settings",
+    "Release": "sag_retrieval.api",
+    "open_release": "sag_retrieval.api",
+    "Settings": "sag_retrieval.core.settings",
+    "load_settings": "sag_retrieval.core.settings",
 }
 
 

@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from sag_retrieval.errors import ReleaseError, SettingsError
+from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.index import Index
 from sag_retrieval.search.method import Flags, Floats, Method, Query, Ranking
+from sag_retrieval.search.parsed_query import ParsedQuery, QuerySimilarity, parse_query
 from sag_retrieval.search.ranking import Stopwatch, best_rows, rank_by
-from sag_retrieval.search.reading import Likeness, Reading, read_query
 from sag_retrieval.search.weights import min_max
-from sag_retrieval.text import STOP_WORDS, is_cjk, words
+from sag_retrieval.text.words import STOP_WORDS, is_cjk, words
 from sag_retrieval.think_on_graph.method import SEARCH as GRAPH_SEARCH
 from sag_retrieval.think_on_graph.method import mean_score, walk_release
 from sag_retrieval.think_on_graph.options import GraphOptions
@@ -82,7 +82,7 @@ class RawScores:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fusion:
+class HybridScores:
     """Shape (chunks,) each: the scaled parts, and their sum; `-inf` where a chunk was cut before."""
 
     bm25: Floats
@@ -132,7 +132,7 @@ def keyword_overlap(found: Sequence[str], texts: Sequence[str]) -> Floats:
     return np.array([sum(word in text for word in found) for text in lowered], np.float64)
 
 
-def fuse(raw: RawScores, options: HybridOptions, *, share: float, top_k: int) -> Fusion:
+def fuse(raw: RawScores, options: HybridOptions, *, share: float, top_k: int) -> HybridScores:
     """All parts and their sum: `(1 − w)·m(bm25) + w·m(cosine) + keyword_boost · overlap + boost`.
 
     m moves scores to [0, 1] by least and greatest, to 0 where all are equal; w is `share`. Only with a
@@ -150,7 +150,7 @@ def fuse(raw: RawScores, options: HybridOptions, *, share: float, top_k: int) ->
     if options.candidate_multiplier is not None:
         count = max(top_k, round(options.candidate_multiplier * top_k))
         final[np.argsort(-(hybrid + boost), kind="stable")[count:]] = -np.inf
-    return Fusion(lexical, likeness, hybrid, keyword, boost, final)
+    return HybridScores(lexical, likeness, hybrid, keyword, boost, final)
 
 
 def hybrid_method(
@@ -167,7 +167,7 @@ def hybrid_method(
 
     def rank(index: Index, query: Query) -> Ranking:
         watch = Stopwatch()
-        reading = watch("read", lambda: read_query(index, query))
+        reading = watch("read", lambda: parse_query(index, query))
         share = options.dense_share(query.text)
         text = watch("text", lambda: _text_scores(index, reading))
         mean = mean_score(text.bm25, text.dense, text.allowed)
@@ -184,7 +184,7 @@ def hybrid_method(
 
 def _graph_boost(
     index: Index,
-    reading: Reading,
+    reading: ParsedQuery,
     options: HybridOptions,
     text: Floats,
     chat: ChatModel | None,
@@ -206,15 +206,15 @@ def _graph_boost(
     return boost, {"graph": debug_record(graph_of(index, home).graph, reading.query.text, found, options.graph)}
 
 
-def _text_scores(index: Index, reading: Reading) -> RawScores:
+def _text_scores(index: Index, reading: ParsedQuery) -> RawScores:
     """BM25 and cosine of all chunks, nothing else yet."""
     allowed = reading.query.allowed.chunks if reading.query.allowed else None
     bm25 = index.arrays.chunk_text.scores(reading.terms)
-    dense = Likeness(index.arrays.vectors["chunks"], reading.vector).all()
+    dense = QuerySimilarity(index.arrays.vectors["chunks"], reading.vector).all()
     return RawScores(bm25, dense, np.zeros(len(bm25)), np.zeros(len(bm25)), allowed)
 
 
-def _with_keywords(index: Index, reading: Reading, raw: RawScores, options: HybridOptions) -> RawScores:
+def _with_keywords(index: Index, reading: ParsedQuery, raw: RawScores, options: HybridOptions) -> RawScores:
     wanted = keywords(reading.query.text, options.keyword_length)
     if not wanted or not options.keyword_boost:
         return raw

@@ -16,10 +16,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sag_pipeline.runs import run_ingest, run_report
-from sag_retrieval.opened import open_release
+from sag_retrieval.api import open_release
 from sag_retrieval.release.prune import prune_releases
-from tests.chat_server import ChatServer
-from tests.scripted_answers import read_well
+from tests.support.chat_server import ChatServer
+from tests.support.scripted_answers import read_well
 
 QUESTIONS = ("Who built the Heron buoy?", "海鹭浮标由谁制造？", "Who founded Quill Instruments?")
 _ENGLISH = """# The Heron buoy

@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 import pyarrow as pa
 
-from sag_retrieval.cli import main as sag
+from sag_retrieval.cli.main import main as sag
+from sag_retrieval.communities.tables import COMMUNITY_SCHEMAS
 from sag_retrieval.release.schema import ORDER, SCHEMA_VERSION, TABLES, VOLATILE
 from sag_retrieval.release.sums import BLOCK
-from sag_retrieval.reports.tables import COMMUNITY_SCHEMAS
 
 DOCS = Path(__file__).parents[1] / "docs"
 

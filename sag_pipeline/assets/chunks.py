@@ -2,8 +2,8 @@
 
 import dagster as dg
 
-from sag_pipeline.divide import chunks_under_headers
-from sag_pipeline.resources import Workshop
+from sag_pipeline.resources import PipelineResource
+from sag_pipeline.sectioning import chunks_under_headers
 
 
 @dg.asset(
@@ -12,6 +12,6 @@ from sag_pipeline.resources import Workshop
     kinds={"parquet", "python"},
     owners=["team:sag"],
 )
-def chunks(context: dg.AssetExecutionContext, workshop: Workshop) -> dg.MaterializeResult:  # type: ignore[type-arg]
+def chunks(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a chunk: whole sentences of one section, with the lines that are embedded before them."""
-    return workshop.make(context, "chunks", chunks_under_headers(workshop.options()))
+    return sag.make(context, "chunks", chunks_under_headers(sag.options()))

@@ -6,13 +6,13 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from sag_pipeline.plots import table
-from sag_pipeline.resources import Workshop
+from sag_pipeline.metadata import table
+from sag_pipeline.resources import PipelineResource
+from sag_retrieval.communities.options import ClusterMethod, ClusterOptions
 from sag_retrieval.models.open import open_chat, open_embedder
 from sag_retrieval.release.files import Releases
 from sag_retrieval.release.reader import open_reader
-from sag_retrieval.reporting import release_communities
-from sag_retrieval.reports.options import ClusterOptions, Method
+from sag_retrieval.reports.build import release_communities
 
 _SHOWN = 10
 
@@ -23,7 +23,7 @@ _DEFAULTS = ClusterOptions()
 class Clustering(dg.Config):
     """How events become communities; the same options and defaults as `ClusterOptions`."""
 
-    method: Method = Field(
+    method: ClusterMethod = Field(
         default=_DEFAULTS.method,
         description="leiden: few strong ties, groups keep their size as the corpus grows; leiden-modularity; "
         "louvain; key-type: by the commonest key of the one type in key_types.",
@@ -53,9 +53,9 @@ class Clustering(dg.Config):
 
 
 @dg.asset(group_name="report", deps=["release"], kinds={"parquet"}, owners=["team:sag"])
-def communities(config: Clustering, workshop: Workshop) -> dg.MaterializeResult:  # type: ignore[type-arg]
+def communities(config: Clustering, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """Which events of the release in force belong together: a row a community, with title, summary and its events."""
-    started, settings = time.perf_counter(), workshop.settings()
+    started, settings = time.perf_counter(), sag.settings()
     reader = open_reader(settings.home, None, open_embedder)
     releases = [each.folder for each in Releases(settings.home).found() if each.folder != reader.folder]
     earlier = releases[-1] if releases else None

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import dagster as dg
 
-from sag_pipeline.follow import FollowOptions, ManyRemoved, follow_source, note_ingest, tell_fault
-from sag_pipeline.launch import refuse_source
+from sag_pipeline.metadata import table
 from sag_pipeline.plan import step_of
-from sag_pipeline.plots import table
-from sag_pipeline.resources import Workshop, now, progress_of, result_of
+from sag_pipeline.reading.launch import refuse_source
+from sag_pipeline.reading.sync import SyncOptions, TooManyRemoved, note_ingest, sync_source, tell_fault
+from sag_pipeline.resources import PipelineResource, now, progress_of, result_of
+from sag_pipeline.runner import RunStats
 from sag_pipeline.steps.sources import SourceOptions
 from sag_pipeline.store.store import PURGE
-from sag_pipeline.work import Tally
-from sag_retrieval.errors import SourceError
+from sag_retrieval.core.errors import SourceError
 
 
 class Sources(dg.Config):
@@ -23,9 +23,9 @@ class Sources(dg.Config):
     allow_removals: bool = False
     max_removed_share: float = 0.3
 
-    def options(self, bounds: SourceOptions) -> FollowOptions:
+    def options(self, bounds: SourceOptions) -> SyncOptions:
         """As following takes them, with the bounds of the run on what is read."""
-        return FollowOptions(
+        return SyncOptions(
             source=replace(bounds, follow_links_outside=self.follow_links_outside),
             allow_removals=self.allow_removals,
             max_removed_share=self.max_removed_share,
@@ -33,18 +33,18 @@ class Sources(dg.Config):
 
 
 @dg.asset(group_name="read", kinds={"parquet"}, owners=["team:sag"])
-def documents(context: dg.AssetExecutionContext, config: Sources, workshop: Workshop) -> dg.MaterializeResult:  # type: ignore[type-arg]
+def documents(context: dg.AssetExecutionContext, config: Sources, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a document: new and changed ones are read, vanished ones removed, broken ones put aside with a reason."""
-    settings, ingest = workshop.settings(), workshop.options()
+    settings, ingest = sag.settings(), sag.options()
     options, step = config.options(ingest.source), step_of("documents", ingest)
     sources = config.sources or [settings.source]
     for source in sources:
         refuse_source(source, settings)
-    tally, faults = Tally(), list[SourceError]()
-    with workshop.store() as store:
+    tally, faults = RunStats(), list[SourceError]()
+    with sag.store() as store:
         for source in sources:
             try:
-                found = follow_source(store, step, source, options, progress_of(context))
+                found = sync_source(store, step, source, options, progress_of(context))
             except SourceError as error:
                 context.log.warning("%s", error)
                 tell_fault(store, source, str(error))
@@ -53,7 +53,7 @@ def documents(context: dg.AssetExecutionContext, config: Sources, workshop: Work
             note_ingest(store, source, now())
             tally.counts.update(found.counts)
             tally.seconds += found.seconds
-        refused = [error for error in faults if isinstance(error, ManyRemoved)]
+        refused = [error for error in faults if isinstance(error, TooManyRemoved)]
         if refused or (len(faults) == len(sources) and store.ledger.whole(PURGE) is None):
             raise SourceError("; ".join(map(str, refused or faults)))
         aside = [

@@ -5,14 +5,14 @@ import time
 import dagster as dg
 
 from sag_pipeline.publish.links import LINK_TABLES, make_links
-from sag_pipeline.resources import Workshop
+from sag_pipeline.resources import PipelineResource
 
 
 @dg.asset(group_name="extract", deps=["keys"], kinds={"parquet", "duckdb"}, owners=["team:sag"])
-def event_keys(workshop: Workshop) -> dg.MaterializeResult:  # type: ignore[type-arg]
+def event_keys(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a link of event and key; names that mean the same are one key, with the evidence kept beside."""
     started = time.perf_counter()
-    with workshop.store() as store:
+    with sag.store() as store:
         state = store.state_hash(["keys"])
         is_new = not all(store.is_current_whole(name, state) for name in LINK_TABLES)
         if is_new:

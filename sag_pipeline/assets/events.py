@@ -2,11 +2,11 @@
 
 import dagster as dg
 
-from sag_pipeline.offline.events import offline_events
-from sag_pipeline.resources import Workshop
+from sag_pipeline.resources import PipelineResource
+from sag_pipeline.rules.events import offline_events
+from sag_pipeline.runner import StepInput, per_document
 from sag_pipeline.steps.events import given_events
-from sag_pipeline.work import Inputs, each
-from sag_retrieval.records import Event
+from sag_retrieval.core.records import Event
 
 
 @dg.asset(
@@ -15,12 +15,12 @@ from sag_retrieval.records import Event
     kinds={"parquet", "python"},
     owners=["team:sag"],
 )
-def events(context: dg.AssetExecutionContext, workshop: Workshop) -> dg.MaterializeResult:  # type: ignore[type-arg]
+def events(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row an event, read from its chunk, or taken as given with the document."""
-    return workshop.extract(context, "events", each(_read), lambda model, _: model.events())
+    return sag.extract(context, "events", per_document(_read), lambda model, _: model.events())
 
 
-def _read(inputs: Inputs) -> list[Event]:
+def _read(inputs: StepInput) -> list[Event]:
     document, chunks = inputs.one("documents"), inputs.tables["chunks"]
     if document.extraction is not None:
         return [event for found in given_events(document, chunks) for event in found.events]

@@ -6,14 +6,14 @@ import dagster as dg
 import numpy as np
 
 from sag_pipeline.publish.links import weigh_keys
-from sag_pipeline.resources import Workshop
+from sag_pipeline.resources import PipelineResource
 
 
 @dg.asset(group_name="extract", deps=["events", "event_keys"], kinds={"parquet", "duckdb"}, owners=["team:sag"])
-def idf(workshop: Workshop) -> dg.MaterializeResult:  # type: ignore[type-arg]
+def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a key: the events that carry it, and ln(events / those events)."""
     started = time.perf_counter()
-    with workshop.store() as store:
+    with sag.store() as store:
         state = store.state_hash(["events", "event_keys"])
         if not store.is_current_whole("idf", state):
             store.commit_whole("idf", weigh_keys(store, store.ledger.row_count("events")), state)

@@ -2,12 +2,12 @@
 
 import dagster as dg
 
-from sag_pipeline.offline.keys import offline_keys
-from sag_pipeline.resources import Workshop, index_in_force
+from sag_pipeline.resources import PipelineResource, current_index
+from sag_pipeline.rules.keys import offline_keys
+from sag_pipeline.runner import StepInput, per_document
 from sag_pipeline.steps.events import given_events
 from sag_pipeline.steps.keys import main_keys
-from sag_pipeline.work import Inputs, each
-from sag_retrieval.records import EventKey
+from sag_retrieval.core.records import EventKey
 
 
 @dg.asset(
@@ -16,13 +16,13 @@ from sag_retrieval.records import EventKey
     kinds={"parquet", "python"},
     owners=["team:sag"],
 )
-def keys(context: dg.AssetExecutionContext, workshop: Workshop) -> dg.MaterializeResult:  # type: ignore[type-arg]
+def keys(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a key of an event, as its document spells it, and one for what each chunk is mainly about."""
-    index = index_in_force(workshop.settings())
-    return workshop.extract(context, "keys", each(_read), lambda model, store: model.keys(store, index))
+    index = current_index(sag.settings())
+    return sag.extract(context, "keys", per_document(_read), lambda model, store: model.keys(store, index))
 
 
-def _read(inputs: Inputs) -> list[EventKey]:
+def _read(inputs: StepInput) -> list[EventKey]:
     document, chunks = inputs.one("documents"), inputs.tables["chunks"]
     if document.extraction is not None:
         found = [key for extraction in given_events(document, chunks) for key in extraction.keys]

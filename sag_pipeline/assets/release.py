@@ -6,12 +6,12 @@ from collections.abc import Iterator
 import dagster as dg
 
 from sag_pipeline.embed import open_embedding
-from sag_pipeline.plots import bars
+from sag_pipeline.metadata import bars
 from sag_pipeline.publish.checks import NAMES
 from sag_pipeline.publish.publish import publish
-from sag_pipeline.resources import Workshop, now
-from sag_pipeline.tidy import tidy
+from sag_pipeline.resources import PipelineResource, now
 from sag_pipeline.upkeep import keep_in_size
+from sag_pipeline.vacuum import vacuum
 
 
 @dg.asset(
@@ -32,15 +32,15 @@ from sag_pipeline.upkeep import keep_in_size
     check_specs=[dg.AssetCheckSpec(name, asset="release", blocking=True) for name in NAMES],
 )
 def release(
-    context: dg.AssetExecutionContext, workshop: Workshop
+    context: dg.AssetExecutionContext, sag: PipelineResource
 ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:  # type: ignore[type-arg]
     """Tables, graph and vectors as one immutable release, checked, then put in force by one rename."""
     started = time.perf_counter()
-    with workshop.store() as store:
-        embedding = open_embedding(store, workshop.settings().embedding_model)
+    with sag.store() as store:
+        embedding = open_embedding(store, sag.settings().embedding_model)
         done = publish(store, embedding, now())
-        tidy(store, embedding.vectors)
-    gone = keep_in_size(workshop.settings().home, context.instance, workshop.keep())
+        vacuum(store, embedding.vectors)
+    gone = keep_in_size(sag.settings().home, context.instance, sag.keep())
     manifest = done.manifest
     yield dg.MaterializeResult(
         metadata={

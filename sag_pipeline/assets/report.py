@@ -7,9 +7,9 @@ import dagster as dg
 from pydantic import Field
 
 from sag_pipeline.assets.communities import Clustering
-from sag_pipeline.plots import table
-from sag_pipeline.resources import Workshop
-from sag_retrieval.opened import open_release
+from sag_pipeline.metadata import table
+from sag_pipeline.resources import PipelineResource
+from sag_retrieval.api import open_release
 from sag_retrieval.reports.options import Language, ReportOptions
 
 
@@ -49,10 +49,10 @@ class Reporting(Clustering):
         )
     ],
 )
-def report(config: Reporting, workshop: Workshop) -> dg.MaterializeResult:  # type: ignore[type-arg]
+def report(config: Reporting, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One page about the events of the release in force, each statement cited; what is new since the last one."""
     started = time.perf_counter()
-    with open_release(workshop.settings().home) as release:
+    with open_release(sag.settings().home) as release:
         made = release.report(
             config.sql or None,
             where=config.where or None,

@@ -2,15 +2,15 @@
 
 import dagster as dg
 
-from sag_pipeline.divide import sections_by_model, sections_by_rules
-from sag_pipeline.resources import Workshop
+from sag_pipeline.resources import PipelineResource
+from sag_pipeline.sectioning import sections_by_model, sections_by_rules
 
 
 @dg.asset(group_name="read", deps=["documents"], kinds={"parquet", "python"}, owners=["team:sag"])
-def sections(context: dg.AssetExecutionContext, workshop: Workshop) -> dg.MaterializeResult:  # type: ignore[type-arg]
+def sections(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a section; the sections of a document partition its text."""
-    options = workshop.options()
+    options = sag.options()
     rules = sections_by_rules(options)
-    if not workshop.sections_by_model:
-        return workshop.make(context, "sections", rules)
-    return workshop.extract(context, "sections", rules, lambda model, _: sections_by_model(model.chat, options))
+    if not sag.sections_by_model:
+        return sag.make(context, "sections", rules)
+    return sag.extract(context, "sections", rules, lambda model, _: sections_by_model(model.chat, options))

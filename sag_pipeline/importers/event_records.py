@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sag_pipeline.importers import records
 from sag_pipeline.steps.places import Places
-from sag_retrieval.text import fold
+from sag_retrieval.text.words import fold
 
 _TEXT = ("text", "original_text", "passage", "content")
 _RELATIONS = ("entity_relations", "entity_relation_dict", "triples")

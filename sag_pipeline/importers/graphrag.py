@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sag_pipeline.importers.records import UNTYPED, GivenDocument, GivenEvent, Row, listed, read_rows
-from sag_retrieval.errors import SourceError
-from sag_retrieval.sentences import sentences
-from sag_retrieval.text import fold
+from sag_retrieval.core.errors import SourceError
+from sag_retrieval.text.sentences import sentences
+from sag_retrieval.text.words import fold
 
 TABLES = ("documents", "text_units", "entities", "relationships")
 _TYPES = {

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from sag_pipeline.importers import records
 from sag_pipeline.steps.places import Places
-from sag_retrieval.sentences import sentences
-from sag_retrieval.text import fold, normal_name
+from sag_retrieval.text.sentences import sentences
+from sag_retrieval.text.words import fold, normal_name
 
 _ID = ("doc_id", "document_id", "idx", "id")
 _TEXT = ("text", "passage", "content")

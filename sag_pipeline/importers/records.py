@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 from sag_pipeline.steps.dates import dates
 from sag_pipeline.steps.decoding import without_surrogates
 from sag_pipeline.steps.triples import is_entity, relation_name
-from sag_retrieval.errors import SourceError
-from sag_retrieval.text import is_cjk
+from sag_retrieval.core.errors import SourceError
+from sag_retrieval.text.words import is_cjk
 
 UNTYPED = "entity"
 _LONGEST_FIELD = 1 << 28

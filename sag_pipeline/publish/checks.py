@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_retrieval.errors import SchemaMismatch
+from sag_retrieval.core.errors import SchemaMismatch
 from sag_retrieval.release.arrays import open_arrays
 from sag_retrieval.release.files import Manifest
 from sag_retrieval.release.schema import TABLES

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_pipeline.publish.names import normal_names
-from sag_pipeline.steps.align import Aligned, KeyColumns, align_keys
+from sag_pipeline.steps.entity_resolution import Aligned, KeyColumns, align_keys
 from sag_pipeline.steps.idf import idf
 from sag_pipeline.store.store import Store
-from sag_retrieval.errors import SourceError
+from sag_retrieval.core.errors import SourceError
 from sag_retrieval.release.schema import TABLES
 
 LINK_TABLES = ("event_keys", "carriers", "distinct_keys", "canonical", "key_aliases", "event_dates")

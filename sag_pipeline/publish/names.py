@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_retrieval.text import normal_name
+from sag_retrieval.text.words import normal_name
 
 _PLAIN = r"^(?:[0-9A-Za-z]+(?: [0-9A-Za-z]+)*|[\x{4e00}-\x{9fff}]+)$"
 """ASCII letters and digits with single spaces between, or Chinese characters alone: folding lowers the case."""

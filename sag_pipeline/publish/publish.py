@@ -24,14 +24,14 @@ from sag_pipeline.publish.sound import MAPPED, fault_of
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.store import PURGE, Store
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
-from sag_retrieval import durable
+from sag_retrieval.core import durable
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import write_arrays
+from sag_retrieval.release.binary_index import describe_binary_index
 from sag_retrieval.release.files import Found, Manifest, Releases
 from sag_retrieval.release.leftovers import DRAFT, erase, set_aside
 from sag_retrieval.release.prune import sweep_releases
 from sag_retrieval.release.schema import SCHEMA_VERSION, VOLATILE
-from sag_retrieval.release.signs import describe_signs
 from sag_retrieval.release.vectors import open_vectors, write_vectors
 from sag_retrieval.release.verify import verify_release
 from sag_retrieval.think_on_graph.release_graph import FOLDER, write_graph
@@ -213,7 +213,7 @@ def _write_vectors(
     write_vectors(own, name, embedding.vectors.blocks(hashes, max(1, _BLOCK_BYTES // (4 * shape[1]))), shape)
     source = LanceSource(name, rows[f"{name[:-1]}_id"], texts, hashes, lambda: open_vectors(own)[name])
     write_lance(draft / LANCE, source, previous / LANCE if previous else None)
-    index = {"kind": "none", "rows": len(rows)} | describe_signs(own, name)
+    index = {"kind": "none", "rows": len(rows)} | describe_binary_index(own, name)
     folder = draft / "arrays" / "vectors"
     folder.mkdir(parents=True, exist_ok=True)
     for path in own.iterdir():  # readers open the whole folder, so that others may not see it half written

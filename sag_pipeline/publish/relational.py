@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sag_pipeline.publish.keyed import Keyed, by_id, key_rows, key_table
+from sag_pipeline.publish.key_owners import KeyOwners, by_id, key_rows, key_table
 from sag_pipeline.publish.links import LINK_TABLES, whole_table
 from sag_pipeline.store.store import Store
 from sag_retrieval.release.arrays import GraphParts
@@ -144,7 +144,7 @@ def _taken(ids: pa.ChunkedArray, rows: Rows) -> pa.ChunkedArray:
     return ids.take(pa.array(rows, mask=rows < 0))
 
 
-def _counts(store: Store, keyed: Keyed, chunks: pa.Table, keys: pa.Table) -> npt.NDArray[np.int32]:
+def _counts(store: Store, keyed: KeyOwners, chunks: pa.Table, keys: pa.Table) -> npt.NDArray[np.int32]:
     """How often each key of a chunk stands in its text, at least 1."""
     chunk, key = keyed.chunk_key.T
     pairs = pa.table({"place": np.arange(len(chunk)), "chunk": chunk, "key": key})
@@ -152,13 +152,13 @@ def _counts(store: Store, keyed: Keyed, chunks: pa.Table, keys: pa.Table) -> npt
     return np.asarray(found["count"].to_numpy(), np.int32)
 
 
-def _event_keys(keyed: Keyed, events: pa.Table, keys: pa.Table) -> pa.Table:
+def _event_keys(keyed: KeyOwners, events: pa.Table, keys: pa.Table) -> pa.Table:
     event, key = keyed.event_key[by_id(keyed.event_key, events["event_id"])].T
     columns = {"event_id": _taken(events["event_id"], event), "key_id": _taken(keys["key_id"], key)}
     return _shaped("event_keys", pa.table(columns))
 
 
-def _chunk_keys(keyed: Keyed, chunks: pa.Table, keys: pa.Table, counts: npt.NDArray[np.int32]) -> pa.Table:
+def _chunk_keys(keyed: KeyOwners, chunks: pa.Table, keys: pa.Table, counts: npt.NDArray[np.int32]) -> pa.Table:
     order = by_id(keyed.chunk_key, chunks["chunk_id"])
     chunk, key = keyed.chunk_key[order].T
     ids = {"chunk_id": _taken(chunks["chunk_id"], chunk), "key_id": _taken(keys["key_id"], key)}
@@ -166,7 +166,7 @@ def _chunk_keys(keyed: Keyed, chunks: pa.Table, keys: pa.Table, counts: npt.NDAr
 
 
 def _parts(
-    keyed: Keyed, keys: pa.Table, counts: npt.NDArray[np.int32], owners: tuple[Rows, Rows], document_count: int
+    keyed: KeyOwners, keys: pa.Table, counts: npt.NDArray[np.int32], owners: tuple[Rows, Rows], document_count: int
 ) -> GraphParts:
     return GraphParts(
         event_key=keyed.event_key.astype(np.int32),

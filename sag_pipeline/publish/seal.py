@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from sag_retrieval import durable
+from sag_retrieval.core import durable
 from sag_retrieval.release.contents import CHECKSUMS, summed
 from sag_retrieval.release.files import Manifest
 from sag_retrieval.release.sums import Measure, measure

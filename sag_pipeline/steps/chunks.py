@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sag_pipeline.steps.passages import Sizes, clip, pack, text_units
-from sag_retrieval.errors import SettingsError
-from sag_retrieval.records import Chunk, Document, Section, make_id
+from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.records import Chunk, Document, Section, make_id
 
 _LEAST_SIZE = 40
 

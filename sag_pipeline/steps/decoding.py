@@ -4,8 +4,8 @@ import codecs
 import re
 import unicodedata
 
-from sag_retrieval.characters import ORDER_MARKS
-from sag_retrieval.text import mark_runs
+from sag_retrieval.text.characters import ORDER_MARKS
+from sag_retrieval.text.words import mark_runs
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),

@@ -10,9 +10,9 @@ from sag_pipeline.steps.conversion import CONVERTED, convert
 from sag_pipeline.steps.decoding import clean, decode
 from sag_pipeline.steps.json_items import parse_json
 from sag_pipeline.steps.sources import STEP, RawDocument, SourceOptions
-from sag_retrieval.layout import Kind, Line, bare_heading, logical_lines
-from sag_retrieval.records import Document, Quarantined
-from sag_retrieval.text import language_of
+from sag_retrieval.core.records import Document, Quarantined
+from sag_retrieval.text.layout import Line, LineKind, bare_heading, logical_lines
+from sag_retrieval.text.words import language_of
 
 _TITLE_LENGTH = 120
 _SENTENCE_ENDS = tuple(".!?;,:。！？；，：…")
@@ -118,7 +118,7 @@ def first_heading(text: str) -> str:
     if lines and _stands_alone(head, lines):
         lines = [lines[0]]
     elif lines:
-        lines = [line for line in lines if line.kind is Kind.HEADING]
+        lines = [line for line in lines if line.kind is LineKind.HEADING]
     return " ".join(bare_heading(head[lines[0].start : lines[0].end]).split())[:_TITLE_LENGTH] if lines else ""
 
 
@@ -127,7 +127,10 @@ def _stands_alone(text: str, lines: Sequence[Line]) -> bool:
     gap = text[lines[0].end : lines[1].start] if len(lines) > 1 else ""
     is_short = len(first) <= _TITLE_LENGTH // 2 and "\n" not in first and not first.endswith(_SENTENCE_ENDS)
     return (
-        lines[0].kind in (Kind.PROSE, Kind.LABEL) and is_short and gap.count("\n") > 1 and any(map(str.isalpha, first))
+        lines[0].kind in (LineKind.PROSE, LineKind.LABEL)
+        and is_short
+        and gap.count("\n") > 1
+        and any(map(str.isalpha, first))
     )
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from sag_pipeline.steps.keys import make_key, title_key
 from sag_pipeline.steps.places import first_places
 from sag_pipeline.steps.triples import read_triples
-from sag_retrieval.records import Chunk, Document, Event, EventKey, Extraction, Key, make_id
-from sag_retrieval.text import tokens
+from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Extraction, Key, make_id
+from sag_retrieval.text.words import tokens
 
 _UNTYPED = "entity"
 _MOST_ROWS = 10_000

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict
 
 from sag_pipeline.steps.extract_summaries import heading_of, prompt_language
+from sag_retrieval.core.records import Chunk, Document, Event, make_id
 from sag_retrieval.models.protocols import Request
 from sag_retrieval.prompts import load_prompt
-from sag_retrieval.records import Chunk, Document, Event, make_id
-from sag_retrieval.text import normal_name
+from sag_retrieval.text.words import normal_name
 
 LONGEST_EVENT = 1_000
 _BULLET = re.compile(r"^(?:[-*•·]|\(?\d{1,3}[.)、）])\s+")
@@ -35,7 +35,7 @@ class ExtractedEvents(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class EventPrompt:
     """A passage to ask about (a `Part`): several share one question."""
 
     document_id: str
@@ -53,9 +53,9 @@ class Passage:
         """Characters of the passage."""
         return len(self.text)
 
-    def merge(self, parts: Sequence["Passage"]) -> Request[ExtractedEvents]:
+    def merge(self, parts: Sequence["EventPrompt"]) -> Request[ExtractedEvents]:
         """One question about all passages; a heading is written once for passages in a row."""
-        prompt = load_prompt("events", self.language, "sag_pipeline.prompts")
+        prompt = load_prompt("events", self.language, "sag_pipeline.llm.prompts")
         mark = "段落" if prompt.language == "zh" else "passage"
         lines: list[str] = []
         for number, part in enumerate(parts, 1):
@@ -79,7 +79,7 @@ class Passage:
         """The first line of the heading."""
         return self.heading.split("\n", 1)[0]
 
-    def split(self, parts: Sequence["Passage"], answer: ExtractedEvents) -> list[ExtractedEvents | None]:
+    def split(self, parts: Sequence["EventPrompt"], answer: ExtractedEvents) -> list[ExtractedEvents | None]:
         """The events of each passage; None for one that the answer does not name."""
         by_number: dict[int, list[str]] = {}
         for one in answer.passages:
@@ -106,7 +106,7 @@ def event_requests(
     """
     heading = heading_of(document, summary if len(chunks) > 1 else "")
     spoken = prompt_language(document, language)
-    passages = [Passage(document.document_id, heading, chunk.text, spoken) for chunk in chunks]
+    passages = [EventPrompt(document.document_id, heading, chunk.text, spoken) for chunk in chunks]
     return [passage.merge([passage]) for passage in passages]
 
 

@@ -8,12 +8,12 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from sag_pipeline.steps.extract_summaries import heading_of, prompt_language
 from sag_pipeline.steps.keys import title_key
-from sag_pipeline.steps.known_keys import NO_KNOWN, Known, KnownKey
+from sag_pipeline.steps.known_keys import NO_KNOWN, KnownKey, KnownKeys
 from sag_pipeline.steps.typed_values import DEFAULT_TYPES, key_type_of, typed_keys
-from sag_retrieval.errors import SettingsError
+from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.records import Document, Event, EventKey, Key
 from sag_retrieval.models.protocols import Request
 from sag_retrieval.prompts import load_prompt
-from sag_retrieval.records import Document, Event, EventKey, Key
 
 MOST_KEYS = 16
 """Of one event; what a model lists beyond is noise."""
@@ -70,7 +70,7 @@ class EventGroup:
     document_id: str
     heading: str
     events: tuple[Event, ...]
-    known: tuple[Known, ...]
+    known: tuple[KnownKeys, ...]
     language: str
     options: KeyOptions
 
@@ -91,7 +91,7 @@ class EventGroup:
 
     def merge(self, parts: Sequence["EventGroup"]) -> Request[ExtractedKeys]:
         """One question about the events of all groups, numbered through, with all their known keys."""
-        prompt = load_prompt("keys", self.language, "sag_pipeline.prompts")
+        prompt = load_prompt("keys", self.language, "sag_pipeline.llm.prompts")
         lines: list[str] = []
         number = 0
         for place, part in enumerate(parts):
@@ -146,7 +146,7 @@ def key_questions(
     events: Sequence[Event],
     summary: str,
     *,
-    known: Sequence[Known] | None = None,
+    known: Sequence[KnownKeys] | None = None,
     options: KeyOptions | None = None,
     language: str = "auto",
 ) -> list[KeyQuestion]:
@@ -222,7 +222,7 @@ def _groups(events: Sequence[Event], *, by_event: bool) -> list[list[int]]:
     return list(groups.values())
 
 
-def _known_lines(known: Sequence[Known], most: int) -> str:
+def _known_lines(known: Sequence[KnownKeys], most: int) -> str:
     """Known keys of several events, the nearest of each first, one line a type."""
     ranked: dict[KnownKey, None] = {}
     for tier in ([one.direct for one in known], [one.from_events for one in known]):

@@ -3,9 +3,9 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 from sag_pipeline.steps.summaries import SummaryOptions, important_sentences
+from sag_retrieval.core.records import Document, Summary
 from sag_retrieval.models.protocols import Request
 from sag_retrieval.prompts import load_prompt
-from sag_retrieval.records import Document, Summary
 
 SENTENCES = 12
 """What the model sees of a document."""
@@ -35,7 +35,7 @@ def summary_request(
     chosen = important_sentences(document, options, count=SENTENCES)
     if not chosen:
         return None
-    prompt = load_prompt("summaries", prompt_language(document, language), "sag_pipeline.prompts")
+    prompt = load_prompt("summaries", prompt_language(document, language), "sag_pipeline.llm.prompts")
     text = prompt.fill(title=document.title, sentences="\n".join(chosen))
     return Request(text, ExtractedSummary, "summaries", prompt.system, document.document_id)
 

@@ -7,9 +7,9 @@ from pydantic import BaseModel, ConfigDict
 
 from sag_pipeline.steps.extract_summaries import prompt_language
 from sag_pipeline.steps.triples import read_triples
+from sag_retrieval.core.records import TITLE, Document, Event, EventKey, Key, Triple
 from sag_retrieval.models.protocols import Request
 from sag_retrieval.prompts import load_prompt
-from sag_retrieval.records import TITLE, Document, Event, EventKey, Key, Triple
 
 
 class TriplesOfEvent(BaseModel):
@@ -46,7 +46,7 @@ def triple_questions(
         docs/algorithm.md §extraction.28.
 
     """
-    prompt = load_prompt("triples", prompt_language(document, language), "sag_pipeline.prompts")
+    prompt = load_prompt("triples", prompt_language(document, language), "sag_pipeline.llm.prompts")
     names = names_by_event(keys)
     groups: dict[str, list[Event]] = {}
     for event in events:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sag_retrieval.errors import SettingsError
-from sag_retrieval.sentences import sentence_spans
+from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.text.sentences import sentence_spans
 
 _LEAST_CUT = 24
 """A summary that would be left with fewer characters goes away whole."""

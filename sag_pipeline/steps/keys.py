@@ -5,8 +5,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from sag_retrieval.records import TITLE, Chunk, Document, EventKey, Key, make_id
-from sag_retrieval.text import fold, normal_form, normal_name
+from sag_retrieval.core.records import TITLE, Chunk, Document, EventKey, Key, make_id
+from sag_retrieval.text.words import fold, normal_form, normal_name
 
 LONGEST_VALUE = 120
 """A longer text is no key."""

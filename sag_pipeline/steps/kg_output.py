@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sag_pipeline.steps.triples import ENTITY, is_entity, relation_name
-from sag_retrieval.errors import SourceError
-from sag_retrieval.records import Triple, make_id
-from sag_retrieval.text import fold, is_cjk
+from sag_retrieval.core.errors import SourceError
+from sag_retrieval.core.records import Triple, make_id
+from sag_retrieval.text.words import fold, is_cjk
 
 UNKNOWN: Final = "Unknown"
 """Type of an end that has none."""

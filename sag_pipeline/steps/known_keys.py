@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
+from sag_retrieval.core.records import TITLE, Event, EventKey
 from sag_retrieval.models.protocols import Embedder, Vectors
-from sag_retrieval.records import TITLE, Event, EventKey
 
 _BLOCK = 256
-Shown = TypeVar("Shown")
+Prompted = TypeVar("Prompted")
 
 
 class KnownKey(NamedTuple):
@@ -27,14 +27,14 @@ class KnownKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownKeys:
     """What is known about one event: the keys nearest to it, and the keys of the events nearest to it."""
 
     direct: tuple[KnownKey, ...] = ()
     from_events: tuple[KnownKey, ...] = ()
 
 
-NO_KNOWN = Known()
+NO_KNOWN = KnownKeys()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ def known_about(
     embedder: Embedder,
     sources: Sequence[KnownSource],
     options: KnownOptions | None = None,
-) -> list[Known]:
+) -> list[KnownKeys]:
     """What the sources know about each event, in order; ties go to the earlier source.
 
     Source:
@@ -78,7 +78,7 @@ def known_about(
     keys = [source.nearest_keys(vectors, options.direct_keys) for source in sources]
     similar = [source.nearest_events(vectors, options.similar_events) for source in sources]
     return [
-        Known(
+        KnownKeys(
             tuple(_best((found[row] for found in keys), options.direct_keys, options.least_similarity)),
             tuple(
                 key
@@ -90,7 +90,7 @@ def known_about(
     ]
 
 
-def _best(lists: Iterable[list[tuple[float, Shown]]], count: int, least: float) -> list[Shown]:
+def _best(lists: Iterable[list[tuple[float, Prompted]]], count: int, least: float) -> list[Prompted]:
     merged = sorted((one for found in lists for one in found if one[0] >= least), key=lambda one: -one[0])
     return list({value: None for _, value in merged})[:count]
 
@@ -129,8 +129,8 @@ class BatchSource:
 
 
 def _nearest(
-    vectors: Vectors, blocks: list[Vectors], values: Sequence[Shown], count: int
-) -> list[list[tuple[float, Shown]]]:
+    vectors: Vectors, blocks: list[Vectors], values: Sequence[Prompted], count: int
+) -> list[list[tuple[float, Prompted]]]:
     """The `count` values of the largest cosines for each vector, best first, ties by place."""
     rows = vectors.shape[0]
     if not blocks or not count:

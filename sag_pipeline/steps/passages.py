@@ -4,11 +4,11 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from sag_retrieval.layout import Kind, bare_heading, logical_lines
-from sag_retrieval.sentences import spans_within
+from sag_retrieval.text.layout import LineKind, bare_heading, logical_lines
+from sag_retrieval.text.sentences import spans_within
 
-_TITLES = (Kind.HEADING, Kind.LABEL)
-_BLOCKS = (Kind.ROW, Kind.RULE, Kind.CODE)
+_TITLES = (LineKind.HEADING, LineKind.LABEL)
+_BLOCKS = (LineKind.ROW, LineKind.RULE, LineKind.CODE)
 _LONG_SENTENCE = 2
 """A sentence longer than this many sizes is cut."""
 
@@ -40,7 +40,7 @@ class Sizes:
 class Unit:
     """What is never cut while packing: a heading, a sentence, a table or a fenced block."""
 
-    kind: Kind
+    kind: LineKind
     start: int
     end: int
 
@@ -51,8 +51,8 @@ def text_units(text: str) -> list[Unit]:
     for line in logical_lines(text):
         if line.kind in _BLOCKS:
             last = units[-1] if units else None
-            is_code = line.kind is Kind.CODE
-            if last and last.kind in _BLOCKS and (last.kind is Kind.CODE) == is_code:
+            is_code = line.kind is LineKind.CODE
+            if last and last.kind in _BLOCKS and (last.kind is LineKind.CODE) == is_code:
                 units[-1] = Unit(last.kind, last.start, line.end)
             else:
                 units.append(Unit(line.kind, line.start, line.end))
@@ -130,7 +130,7 @@ class _Packing:
         else:
             self.done.append(Passage(start, end, heading))
 
-    def _joins_last(self, start: int, end: int, kind: Kind) -> bool:
+    def _joins_last(self, start: int, end: int, kind: LineKind) -> bool:
         if not self.done or kind in _TITLES or end - start >= self.sizes.tail:
             return False
         return end - self.done[-1].start <= self.sizes.passage + self.sizes.tail

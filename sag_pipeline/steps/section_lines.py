@@ -13,7 +13,7 @@ _SENTENCE_MARK = re.compile(r"[。！？；…]+[”’」』）》]*")
 _CLAUSE_MARK = re.compile(r"[，、：,;:.!?)\]}>/&|=-]+")
 
 
-class Line(NamedTuple):
+class NumberedLine(NamedTuple):
     """`text[start:end]`, its line break included; lines tile the text, so none is empty."""
 
     start: int
@@ -27,7 +27,7 @@ class Window(NamedTuple):
     last: int
 
 
-def lines_of(text: str, limit: int = LINE_LENGTH) -> list[Line]:
+def lines_of(text: str, limit: int = LINE_LENGTH) -> list[NumberedLine]:
     """Lines of at most `limit` characters, white space at their ends not counted.
 
     A longer line is cut behind its last space or Chinese sentence mark within the limit, else behind its last
@@ -40,7 +40,7 @@ def lines_of(text: str, limit: int = LINE_LENGTH) -> list[Line]:
     return [piece for start, end in _physical_lines(text) for piece in _cut(text, start, end, limit)]
 
 
-def line_text(text: str, line: Line) -> str:
+def line_text(text: str, line: NumberedLine) -> str:
     """The line without the white space at its end."""
     return text[line.start : line.end].rstrip()
 
@@ -62,7 +62,7 @@ def windows_of(lengths: Sequence[int], max_characters: int) -> list[Window]:
     return windows
 
 
-def numbered(text: str, lines: Sequence[Line], window: Window) -> str:
+def numbered(text: str, lines: Sequence[NumberedLine], window: Window) -> str:
     """What a model reads: `[number] line` for every line of the window."""
     chosen = range(window.first, window.last + 1)
     return "\n".join(f"[{number}] {line_text(text, lines[number])}" for number in chosen)
@@ -75,14 +75,14 @@ def _physical_lines(text: str) -> Iterator[tuple[int, int]]:
     yield from ((start, end) for start, end in zip([0, *ends], ends, strict=False) if start < end)
 
 
-def _cut(text: str, start: int, end: int, limit: int) -> Iterator[Line]:
+def _cut(text: str, start: int, end: int, limit: int) -> Iterator[NumberedLine]:
     last = start + len(text[start:end].rstrip())
     reach = limit - 1  # a first piece keeps room for its space, as the method this follows does
     while last - start > limit:
         stop = _break(text, start, limit, reach)
-        yield Line(start, stop)
+        yield NumberedLine(start, stop)
         start, reach = stop, limit
-    yield Line(start, end)
+    yield NumberedLine(start, end)
 
 
 def _break(text: str, start: int, limit: int, reach: int) -> int:

@@ -5,12 +5,12 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from sag_pipeline.steps.section_lines import Window
-from sag_retrieval.text import fold
+from sag_retrieval.text.words import fold
 
 Merging = Literal["always", "same_title", "never"]
 
 
-class Run(NamedTuple):
+class LineRun(NamedTuple):
     """Lines `first` to `last`, both included, under a title; an empty title is none."""
 
     title: str
@@ -18,7 +18,7 @@ class Run(NamedTuple):
     last: int
 
 
-def runs_from_starts(starts: Sequence[tuple[str, int]], window: Window) -> list[Run]:
+def runs_from_starts(starts: Sequence[tuple[str, int]], window: Window) -> list[LineRun]:
     """A partition of the window from titles with first lines.
 
     Of equal starts the first stays; starts behind the window are dropped; the first run begins with the
@@ -31,17 +31,17 @@ def runs_from_starts(starts: Sequence[tuple[str, int]], window: Window) -> list[
     """
     kept = {start: title for title, start in reversed(starts) if start <= window.last}
     if not kept:
-        return [Run("", *window)]
+        return [LineRun("", *window)]
     places: list[tuple[str, int]] = []
     for start in sorted(kept):
         place = max(start, places[-1][1] + 1) if places else window.first
         if place <= window.last:
             places.append((kept[start], place))
     ends = [start - 1 for _, start in places[1:]] + [window.last]
-    return [Run(title, start, end) for (title, start), end in zip(places, ends, strict=True)]
+    return [LineRun(title, start, end) for (title, start), end in zip(places, ends, strict=True)]
 
 
-def runs_from_ranges(ranges: Sequence[tuple[str, int, int]], window: Window) -> list[Run]:
+def runs_from_ranges(ranges: Sequence[tuple[str, int, int]], window: Window) -> list[LineRun]:
     """A partition of the window from titles with first and last lines.
 
     Ranges are clipped to the window; reversed and outside ones are dropped, then those inside another. A run
@@ -51,22 +51,22 @@ def runs_from_ranges(ranges: Sequence[tuple[str, int, int]], window: Window) -> 
         docs/algorithm.md §sections.4
 
     """
-    clipped = [Run(title, max(first, window.first), min(last, window.last)) for title, first, last in ranges]
+    clipped = [LineRun(title, max(first, window.first), min(last, window.last)) for title, first, last in ranges]
     ordered = sorted((run for run in clipped if run.first <= run.last), key=lambda run: (run.first, -run.last))
-    outer: list[Run] = []
+    outer: list[LineRun] = []
     for run in ordered:
         if not outer or run.last > outer[-1].last:
             outer.append(run)
-    runs: list[Run] = []
+    runs: list[LineRun] = []
     following = [run.first for run in outer[1:]] + [window.last + 1]
     place = window.first
     for run, limit in zip(outer, following, strict=False):
         if run.first > place:
-            runs.append(Run("", place, run.first - 1))
+            runs.append(LineRun("", place, run.first - 1))
         runs.append(run._replace(last=min(run.last, limit - 1)))
         place = runs[-1].last + 1
     if place <= window.last:
-        runs.append(Run("", place, window.last))
+        runs.append(LineRun("", place, window.last))
     return runs
 
 
@@ -83,8 +83,8 @@ def is_splintered(section_count: int, character_count: int, least_average: float
 
 
 def join_windows(
-    windows: Sequence[Sequence[Run]], merging: Merging = "same_title", continued: Sequence[bool] = ()
-) -> list[Run]:
+    windows: Sequence[Sequence[LineRun]], merging: Merging = "same_title", continued: Sequence[bool] = ()
+) -> list[LineRun]:
     """The runs of all windows; at a border the last and the first run become one if they belong together.
 
     Args:
@@ -103,19 +103,19 @@ def join_windows(
     for number, (ahead, runs) in enumerate(pairwise(windows), start=1):
         rest = list(runs)
         if _belong_together(joined[-1], rest[0], len(ahead), merging, said=goes_on[number]):
-            joined[-1] = Run(_joined_title(joined[-1], rest[0], merging), joined[-1].first, rest[0].last)
+            joined[-1] = LineRun(_joined_title(joined[-1], rest[0], merging), joined[-1].first, rest[0].last)
             rest = rest[1:]
         joined.extend(rest)
     return joined
 
 
-def _belong_together(last: Run, first: Run, runs_ahead: int, merging: Merging, *, said: bool) -> bool:
+def _belong_together(last: LineRun, first: LineRun, runs_ahead: int, merging: Merging, *, said: bool) -> bool:
     if merging == "always":
         return runs_ahead > 1
     return merging == "same_title" and (said or fold(last.title) == fold(first.title) != "")
 
 
-def _joined_title(last: Run, first: Run, merging: Merging) -> str:
+def _joined_title(last: LineRun, first: LineRun, merging: Merging) -> str:
     if merging != "always" or fold(last.title) == fold(first.title):
         return last.title or first.title
     return " / ".join(title for title in (last.title, first.title) if title)

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pydantic import BaseModel, ConfigDict, Field
 
 from sag_pipeline.steps.summaries import SummaryOptions, summarise
-from sag_retrieval.errors import ModelError
+from sag_retrieval.core.errors import ModelError
+from sag_retrieval.core.records import Document, Section
 from sag_retrieval.models.protocols import Reply, Request
 from sag_retrieval.prompts import load_prompt
-from sag_retrieval.records import Document, Section
 
 LONGEST_TEXT = 12_000
 """Characters of a section that a model reads: its first three quarters of them, and its last quarter."""
@@ -28,7 +28,7 @@ def section_summary_requests(document: Document, sections: Sequence[Section]) ->
     """What to ask: one request a section, in order; none where the document is one section."""
     if len(sections) < 2:  # noqa: PLR2004  one section is the document
         return []
-    prompt = load_prompt("section_summaries", document.language, "sag_pipeline.prompts")
+    prompt = load_prompt("section_summaries", document.language, "sag_pipeline.llm.prompts")
     return [
         Request(
             prompt=prompt.fill(

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from sag_pipeline.steps.section_lines import (
     LINE_LENGTH,
-    Line,
+    NumberedLine,
     Window,
     line_text,
     lines_of,
@@ -18,18 +18,18 @@ from sag_pipeline.steps.section_lines import (
     windows_of,
 )
 from sag_pipeline.steps.section_repair import (
+    LineRun,
     Merging,
-    Run,
     is_splintered,
     join_windows,
     runs_from_ranges,
     runs_from_starts,
 )
-from sag_retrieval.errors import ModelError, SettingsError
+from sag_retrieval.core.errors import ModelError, SettingsError
+from sag_retrieval.core.records import Document, Section, make_id
 from sag_retrieval.models.protocols import Reply, Request
 from sag_retrieval.prompts import load_prompt
-from sag_retrieval.records import Document, Section, make_id
-from sag_retrieval.text import normal_form
+from sag_retrieval.text.words import normal_form
 
 _TITLE_LENGTH = 200
 _NUMBER = re.compile(r"[-+]?\d+")
@@ -103,7 +103,7 @@ def section_requests(document: Document, options: SectionOptions | None = None) 
     if len(document.text) < chosen.min_length:
         return []
     lines, windows = _divided(document.text, chosen)
-    prompt = load_prompt("sections", document.language, "sag_pipeline.prompts")
+    prompt = load_prompt("sections", document.language, "sag_pipeline.llm.prompts")
     return [
         Request(
             prompt=prompt.fill(
@@ -179,20 +179,20 @@ def section_records(document: Document, spans: Sequence[tuple[str, int, int]]) -
     return sections
 
 
-def _divided(text: str, options: SectionOptions) -> tuple[list[Line], list[Window]]:
+def _divided(text: str, options: SectionOptions) -> tuple[list[NumberedLine], list[Window]]:
     lines = lines_of(text, options.line_length)
     lengths = [len(line_text(text, line)) for line in lines]
     return lines, windows_of(lengths, options.max_characters)
 
 
 def _runs(
-    text: str, lines: Sequence[Line], window: Window, answer: SectionMarks | None, least_average: int
-) -> list[Run]:
+    text: str, lines: Sequence[NumberedLine], window: Window, answer: SectionMarks | None, least_average: int
+) -> list[LineRun]:
     if answer is None:
-        return [Run("", *window)]
+        return [LineRun("", *window)]
     marks = [mark for mark in answer.sections if mark.start_index is not None]
     if is_splintered(len(marks), len(numbered(text, lines, window)), least_average):
-        return [Run("", *window)]
+        return [LineRun("", *window)]
     if marks and all(mark.end_index is not None for mark in marks):
         return runs_from_ranges([(m.title, m.start_index or 0, m.end_index or 0) for m in marks], window)
     return runs_from_starts([(m.title, m.start_index or 0) for m in marks], window)

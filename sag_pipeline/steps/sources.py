@@ -9,8 +9,8 @@ from typing import Any, BinaryIO
 
 from sag_pipeline.steps.folders import Place, open_regular, printable, walk
 from sag_pipeline.steps.json_items import decode_exactly, parse_json, split_list
-from sag_retrieval.errors import SettingsError
-from sag_retrieval.records import Quarantined
+from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.records import Quarantined
 
 SUFFIXES = frozenset({".md", ".txt", ".html", ".htm", ".pdf", ".docx", ".pptx", ".xlsx", ".csv", ".json", ".jsonl"})
 STEP = "documents"

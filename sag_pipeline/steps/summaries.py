@@ -6,11 +6,11 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
-from sag_retrieval.errors import SettingsError
-from sag_retrieval.layout import Kind, logical_lines, marker_length
-from sag_retrieval.records import Document, Summary
-from sag_retrieval.sentences import one_line, sentences, spans_within
-from sag_retrieval.text import tokens
+from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.records import Document, Summary
+from sag_retrieval.text.layout import LineKind, logical_lines, marker_length
+from sag_retrieval.text.sentences import one_line, sentences, spans_within
+from sag_retrieval.text.words import tokens
 
 _LONGEST_SENTENCE = 600
 _WEIGHED = 60
@@ -83,7 +83,7 @@ def _candidates(text: str, wanted: int) -> list[str]:
 
 def _prose(text: str) -> Iterator[str]:
     for line in logical_lines(text):
-        if line.kind in (Kind.PROSE, Kind.ITEM):
+        if line.kind in (LineKind.PROSE, LineKind.ITEM):
             for start, end in spans_within(text, line.start + marker_length(text, line), line.end):
                 sentence = one_line(text[start:end])[:_LONGEST_SENTENCE]
                 if len(sentence) >= _SHORTEST_SENTENCE:

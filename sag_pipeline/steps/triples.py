@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from sag_retrieval.records import TITLE, Event, EventKey, Key, Triple, make_id
-from sag_retrieval.text import fold, is_cjk, normal_name, words
+from sag_retrieval.core.records import TITLE, Event, EventKey, Key, Triple, make_id
+from sag_retrieval.text.words import fold, is_cjk, normal_name, words
 
 RELATED: Final = "related_to"
 """Relation of two keys whose event names none."""

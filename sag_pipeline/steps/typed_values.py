@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from sag_pipeline.steps.dates import dates
 from sag_pipeline.steps.keys import make_key
 from sag_pipeline.steps.quantities import quantities
-from sag_retrieval.records import Key
-from sag_retrieval.text import fold
+from sag_retrieval.core.records import Key
+from sag_retrieval.text.words import fold
 
 DEFAULT_TYPES = (
     "person", "organisation", "place", "date", "product", "work", "law", "occasion",

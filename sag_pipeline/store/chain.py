@@ -18,8 +18,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from sag_pipeline.store.sealed import damage, discard, is_sealed, read_footer, write_sealed
-from sag_retrieval import durable
-from sag_retrieval.errors import StoreError
+from sag_retrieval.core import durable
+from sag_retrieval.core.errors import StoreError
 
 HEAD = "HEAD"
 SNAPSHOT = "-snapshot"

@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from sag_pipeline.store.chain import append_link, breaks, drop_links, link_files, read_head
-from sag_retrieval.errors import StoreError
+from sag_retrieval.core.errors import StoreError
 
 Kind = Literal["document", "aside", "whole", "appended"]
 """What a unit names: a document by its id; something put aside by where it lies; nothing, for a table or a mark that is

@@ -9,7 +9,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
-from sag_retrieval.records import Chunk, Document, Event, EventKey, Key, Section, Summary, Triple
+from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key, Section, Summary, Triple
 from sag_retrieval.release.schema import TABLES
 
 Record = Document | Section | Summary | Chunk | Event | EventKey | Triple

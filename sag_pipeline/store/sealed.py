@@ -11,8 +11,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sag_retrieval import durable
-from sag_retrieval.errors import StoreError
+from sag_retrieval.core import durable
+from sag_retrieval.core.errors import StoreError
 
 _BLOCK = 1 << 22
 _SEALED = re.compile(r"-[0-9a-f]{24}$")

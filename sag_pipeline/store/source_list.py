@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sag_pipeline.store.parts import of_documents
 from sag_pipeline.store.store import Store
-from sag_retrieval.errors import SourceError
+from sag_retrieval.core.errors import SourceError
 
 FILE = "sources.json"
 

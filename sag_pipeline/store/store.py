@@ -20,7 +20,7 @@ _LIVE_ROWS = "SELECT part, sum(row_count)::BIGINT FROM current"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepSpec:
     """What makes one table: its name, the tables it reads, and a hash of everything else its rows depend on."""
 
     name: str
@@ -41,7 +41,7 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DocumentResult:
     """What a step made of one document. A reason with records: some are missing; without: it failed."""
 
     pending: Pending
@@ -77,7 +77,7 @@ class Store:
 
     # ── what is to do ────────────────────────────────────────────────────────────────────────────────────────
 
-    def pending(self, step: Step) -> list[Pending]:
+    def pending(self, step: StepSpec) -> list[Pending]:
         """Documents whose inputs, or the step itself, changed since the step did them; ordered by where they lie."""
         again = "OR (s.status <> 'done')" if step.retries else ""
         rows = self.ledger.select(
@@ -92,7 +92,7 @@ class Store:
         )
         return [Pending(*row) for row in rows]  # type: ignore[arg-type]
 
-    def _expected(self, step: Step) -> str:
+    def _expected(self, step: StepSpec) -> str:
         joins = " ".join(
             f"JOIN by_document i{n} ON i{n}.unit = d.unit AND i{n}.step = '{name}' AND i{n}.status <> 'failed'"
             for n, name in enumerate(step.inputs)
@@ -104,7 +104,7 @@ class Store:
             f"FROM by_document d {joins} WHERE d.step = 'documents' AND d.status = 'done'"
         )
 
-    def drop_stale(self, step: Step) -> int:
+    def drop_stale(self, step: StepSpec) -> int:
         """Take out of force what a step made of documents that are gone or whose inputs failed; how many."""
         stale = self.ledger.select(
             f"WITH expected AS ({self._expected(step)}) SELECT unit FROM by_document "
@@ -164,7 +164,9 @@ class Store:
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def commit(self, step: Step, outcomes: Sequence[Outcome], sources: Mapping[str, Entry] | None = None) -> None:
+    def commit(
+        self, step: StepSpec, outcomes: Sequence[DocumentResult], sources: Mapping[str, Entry] | None = None
+    ) -> None:
         """Write one part with the rows of all outcomes, then put them in force, all or none.
 
         `sources` gives the documents step's entries their source, path and line.
@@ -225,7 +227,7 @@ class Store:
         return self.parts.bytes_used()
 
 
-def _status(outcome: Outcome) -> str:
+def _status(outcome: DocumentResult) -> str:
     if not outcome.reason:
         return "done"
     return "partial" if outcome.records else "failed"

@@ -15,7 +15,7 @@ from sag_pipeline.store.rows import RECORDS, schema_of
 from sag_pipeline.store.sealed import damage, is_sealed, read_footer, read_rows
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import name_of, raw
-from sag_retrieval.errors import StoreError
+from sag_retrieval.core.errors import StoreError
 
 
 @dataclass(frozen=True, slots=True)

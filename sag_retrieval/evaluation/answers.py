@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from sag_retrieval.errors import QueryError
+from sag_retrieval.ask.answer import Answer
+from sag_retrieval.ask.merging import without_markers
+from sag_retrieval.core.errors import QueryError
 from sag_retrieval.evaluation import metrics
 from sag_retrieval.evaluation.evaluators import ANSWER_SCORES
 from sag_retrieval.evaluation.intervals import Interval, bootstrap
 from sag_retrieval.evaluation.questions import Question
 from sag_retrieval.evaluation.ranking import has_all_at, recall_at
 from sag_retrieval.evaluation.runner import KS
-from sag_retrieval.query.answer import Answer
-from sag_retrieval.query.parts import without_markers
 from sag_retrieval.rag.data import RAGData
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.sparse import issparse
 
-from sag_retrieval.errors import SettingsError
+from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.evaluation import metrics
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.rag.data import RAGData, check_record, docs_of, references_of

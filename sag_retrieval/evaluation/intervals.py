@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sag_retrieval.errors import QueryError
+from sag_retrieval.core.errors import QueryError
 
 SAMPLES = 2000
 SEED = 20251120

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-from sag_retrieval.errors import SettingsError
-from sag_retrieval.text import is_cjk, normal_form
+from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.text.words import is_cjk, normal_form
 
 Tokens = Callable[[str], list[str]]
 Match = Literal["contains", "exact", "overlap"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from sag_retrieval.errors import SourceError
+from sag_retrieval.core.errors import SourceError
 
 _SHOWN_FAULTS = 10
 

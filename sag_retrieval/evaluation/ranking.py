@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from sag_retrieval.text import fold
+from sag_retrieval.text.words import fold
 
 _NOT_LETTERS = re.compile(r"[\W_]+")
 

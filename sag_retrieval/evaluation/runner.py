@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from sag_retrieval.errors import QueryError
+from sag_retrieval.ask.protocols import FoundPassages, SearchFunction
+from sag_retrieval.core.errors import QueryError
 from sag_retrieval.evaluation.intervals import Interval, bootstrap, paired_difference
 from sag_retrieval.evaluation.questions import Question
 from sag_retrieval.evaluation.ranking import distinct, evidence_coverage, has_all_at, recall_at
-from sag_retrieval.query.protocols import Result, Search
 
 KS = (2, 5, 10)
 CHARACTERS = 3000
@@ -106,12 +106,12 @@ class Evaluation:
 
 
 def evaluate(
-    search: Search,
+    search: SearchFunction,
     questions: Iterable[Question],
     *,
     ks: Sequence[int] = KS,
     method: str = "sag",
-    explained: Callable[[Question], Result] | None = None,
+    explained: Callable[[Question], FoundPassages] | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Evaluation:
     """The outcome of a search for every question.
@@ -146,7 +146,7 @@ def compare(left: Evaluation, right: Evaluation) -> dict[int, Interval]:
 
 
 def _outcomes(
-    search: Search, questions: Iterable[Question], ks: tuple[int, ...], clock: Callable[[], float]
+    search: SearchFunction, questions: Iterable[Question], ks: tuple[int, ...], clock: Callable[[], float]
 ) -> Iterator[QuestionOutcome]:
     for question in questions:
         started = clock()
@@ -155,7 +155,9 @@ def _outcomes(
         yield _outcome(question, _with_enough_documents(search, question, ks[-1], result), ks, seconds)
 
 
-def _with_enough_documents(search: Search, question: Question, wanted: int, result: Result) -> Result:
+def _with_enough_documents(
+    search: SearchFunction, question: Question, wanted: int, result: FoundPassages
+) -> FoundPassages:
     """The result, or that of a larger search where many chunks come from few documents."""
     top_k = wanted * _CHUNKS_PER_DOCUMENT
     while len({hit.document_id for hit in result.hits}) < wanted and len(result.hits) >= top_k < _MOST_CHUNKS:
@@ -164,7 +166,7 @@ def _with_enough_documents(search: Search, question: Question, wanted: int, resu
     return result
 
 
-def _outcome(question: Question, result: Result, ks: tuple[int, ...], seconds: float) -> QuestionOutcome:
+def _outcome(question: Question, result: FoundPassages, ks: tuple[int, ...], seconds: float) -> QuestionOutcome:
     documents = tuple(distinct(hit.document_id for hit in result.hits)[: ks[-1]])
     gold, texts = question.gold_documents, [hit.text for hit in result.hits]
     return QuestionOutcome(
@@ -177,7 +179,7 @@ def _outcome(question: Question, result: Result, ks: tuple[int, ...], seconds: f
     )
 
 
-def _with_stages(outcome: QuestionOutcome, result: Result) -> QuestionOutcome:
+def _with_stages(outcome: QuestionOutcome, result: FoundPassages) -> QuestionOutcome:
     gold = outcome.question.gold_documents
     return replace(outcome, stages=_stage_coverage(result.trace, gold)) if gold else outcome
 

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from sag_retrieval.errors import BudgetSpent
-from sag_retrieval.models.limits import ChatOptions
+from sag_retrieval.core.errors import BudgetExceeded
 from sag_retrieval.models.protocols import Usage
+from sag_retrieval.models.rate_limits import ChatOptions
 
 
 @dataclass(slots=True)
@@ -20,7 +20,7 @@ class Budget:
         """Sets an expected cost aside.
 
         Raises:
-            BudgetSpent: If the bound would be passed.
+            BudgetExceeded: If the bound would be passed.
 
         """
         after = self.spent + self._booked + expected
@@ -33,7 +33,7 @@ class Budget:
         for name, value, bound in bounds:
             if self._is_spent or (bound is not None and value > bound):
                 self._is_spent = True
-                raise BudgetSpent(
+                raise BudgetExceeded(
                     f"the next call would bring {name} to {value:g}, the budget is {bound:g}; "
                     "raise it and run the same command again: what was answered is kept"
                 )

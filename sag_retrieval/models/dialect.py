@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from sag_retrieval.models.protocols import Answer, Request
+from sag_retrieval.models.protocols import AnswerT, Request
 from sag_retrieval.models.structured import schema_instruction, strict_schema
 from sag_retrieval.models.tokens import estimate_tokens
 
-Mode = Literal["json_schema", "json_object", "text"]
-_NEXT: dict[str, Mode] = {"json_schema": "json_object", "json_object": "text"}
+StructuredMode = Literal["json_schema", "json_object", "text"]
+_NEXT: dict[str, StructuredMode] = {"json_schema": "json_object", "json_object": "text"}
 _TOO_LONG = ("context_length", "context length", "context window", "too long", "maximum context")
 
 
@@ -20,7 +20,7 @@ _TOO_LONG = ("context_length", "context length", "context window", "too long", "
 class Dialect:
     """One way of asking; the first is what most servers take, each refusal leads to the next."""
 
-    mode: Mode = "json_schema"
+    mode: StructuredMode = "json_schema"
     length_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     left_out: frozenset[str] = frozenset()
 
@@ -62,7 +62,7 @@ class Dialect:
         return None
 
 
-def request_tokens(request: Request[Answer]) -> int:
+def request_tokens(request: Request[AnswerT]) -> int:
     """About how many tokens a request sends: system, prompt and the schema of its answer."""
     return estimate_tokens(request.system) + estimate_tokens(request.prompt) + _schema_tokens(request.answer)
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.errors import AnswerError, ModelError
-from sag_retrieval.models import background
-from sag_retrieval.models.calls import Caller
+from sag_retrieval.core.errors import AnswerError, ModelError
+from sag_retrieval.models import event_loop
 from sag_retrieval.models.faults import Refused
-from sag_retrieval.models.limits import ChatOptions
 from sag_retrieval.models.openai import close_all, make_client
+from sag_retrieval.models.rate_limits import ChatOptions
+from sag_retrieval.models.retry import Caller
 from sag_retrieval.models.tokens import estimate_tokens
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ class OpenAIEmbedder:
         """One row a text, in order (see `Embedder`)."""
         places = [i for i, text in enumerate(texts) if text.strip()]
         batches = [places[i : i + BATCH] for i in range(0, len(places), BATCH)]
-        found = background.in_order(
+        found = event_loop.in_order(
             batches,
-            lambda batch: background.submit(self._embed([texts[i] for i in batch])),
+            lambda batch: event_loop.submit(self._embed([texts[i] for i in batch])),
             self._options.concurrency,
         )
         parts = [_or_raise(part) for part in found]

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from sag_retrieval.errors import AnswerError
-from sag_retrieval.models.limits import retry_after_seconds
+from sag_retrieval.core.errors import AnswerError
 from sag_retrieval.models.protocols import Usage
+from sag_retrieval.models.rate_limits import retry_after_seconds
 
 
-class Kind(Enum):
+class FaultKind(Enum):
     """What to do about a fault."""
 
     BUSY = "the server asks for patience: wait, and hold the other calls back too"
@@ -21,7 +21,7 @@ class Kind(Enum):
 class Fault:
     """A failed try: what kind, in whose words, and how long the server asked to wait."""
 
-    kind: Kind
+    kind: FaultKind
     message: str
     retry_after: float | None = None
 
@@ -48,15 +48,15 @@ def fault_of(error: Exception) -> Fault:
     status = getattr(error, "status_code", None)
     message = f"{status or type(error).__name__}: {_words(error)}"
     if status is None:
-        return Fault(Kind.BROKEN, message)
+        return Fault(FaultKind.BROKEN, message)
     wait = retry_after_seconds(error.response.headers.get("retry-after"))  # type: ignore[attr-defined]
     if status in _BARRED or getattr(error, "code", None) == "insufficient_quota":
-        return Fault(Kind.BARRED, message)
+        return Fault(FaultKind.BARRED, message)
     if status == 429 or (status == 503 and wait is not None):  # noqa: PLR2004  HTTP's own numbers
-        return Fault(Kind.BUSY, message, wait)
+        return Fault(FaultKind.BUSY, message, wait)
     if status >= 500 or status in _BROKEN:  # noqa: PLR2004
-        return Fault(Kind.BROKEN, message, wait)
-    return Fault(Kind.REFUSED, message)
+        return Fault(FaultKind.BROKEN, message, wait)
+    return Fault(FaultKind.REFUSED, message)
 
 
 def _words(error: Exception) -> str:

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from sag_retrieval.errors import ModelError
-from sag_retrieval.text import is_cjk, tokens
+from sag_retrieval.core.errors import ModelError
+from sag_retrieval.text.words import is_cjk, tokens
 
 BUCKETS: Final = 1 << 20
 NGRAM_WEIGHT: Final = 0.35

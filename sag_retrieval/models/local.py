@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.errors import SettingsError
+from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.models.embeddings import unit_rows
 
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from sag_retrieval.errors import SettingsError
-from sag_retrieval.models.limits import ChatOptions
+from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.settings import Settings
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.protocols import Embedder
-from sag_retrieval.settings import Settings
+from sag_retrieval.models.rate_limits import ChatOptions
 
 
 def open_chat(settings: Settings, options: ChatOptions | None = None) -> OpenAIChat | None:

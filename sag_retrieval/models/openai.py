@@ -5,18 +5,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sag_retrieval.errors import ModelError, SettingsError
-from sag_retrieval.models import background
+from sag_retrieval.core.errors import ModelError, SettingsError
+from sag_retrieval.models import event_loop
 from sag_retrieval.models.budget import Budget
-from sag_retrieval.models.calls import Caller
 from sag_retrieval.models.dialect import Dialect
 from sag_retrieval.models.faults import Refused, UnusableAnswer
-from sag_retrieval.models.limits import ChatOptions
-from sag_retrieval.models.protocols import Answer, Reply, Request, Usage
+from sag_retrieval.models.protocols import AnswerT, Reply, Request, Usage
+from sag_retrieval.models.rate_limits import ChatOptions
+from sag_retrieval.models.retry import Caller
 from sag_retrieval.models.server import DEFAULT_ADDRESS, ModelServer, model_server
 from sag_retrieval.models.structured import WrongShape, read_answer
 from sag_retrieval.models.tokens import estimate_tokens
-from sag_retrieval.text import language_of
+from sag_retrieval.text.words import language_of
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -85,19 +85,19 @@ class OpenAIChat:
         """What all calls cost so far, those without a usable answer included."""
         return self._budget.spent
 
-    def ask(self, request: Request[Answer]) -> Reply[Answer]:
+    def ask(self, request: Request[AnswerT]) -> Reply[AnswerT]:
         """The answer to one request (see `ChatModel`)."""
-        return background.submit(self._answer(request)).result()
+        return event_loop.submit(self._answer(request)).result()
 
-    def ask_all(self, requests: Iterable[Request[Answer]]) -> Iterator[Reply[Answer] | ModelError]:
+    def ask_all(self, requests: Iterable[Request[AnswerT]]) -> Iterator[Reply[AnswerT] | ModelError]:
         """Answers in the order of the requests (see `ChatModel`)."""
-        return background.in_order(
+        return event_loop.in_order(
             requests,
-            lambda request: background.submit(self._answer(request)),
+            lambda request: event_loop.submit(self._answer(request)),
             WINDOW * self.options.concurrency,
         )
 
-    async def _answer(self, request: Request[Answer]) -> Reply[Answer]:
+    async def _answer(self, request: Request[AnswerT]) -> Reply[AnswerT]:
         messages = [{"role": "system", "content": request.system}] if request.system else []
         messages.append({"role": "user", "content": request.prompt})
         limit = request.max_tokens or self.options.max_answer_tokens
@@ -126,7 +126,7 @@ class OpenAIChat:
         return Reply(value, usage)
 
     async def _complete(
-        self, messages: list[dict[str, str]], request: Request[Answer], limit: int | None
+        self, messages: list[dict[str, str]], request: Request[AnswerT], limit: int | None
     ) -> _Completion:
         dialect = self._dialect
         while True:
@@ -219,4 +219,4 @@ def _read(response: Any, sent: int, seconds: float) -> _Completion:  # noqa: ANN
 def close_all(clients: "list[AsyncOpenAI]") -> None:
     """Close the connections of clients that nobody uses any more."""
     for client in clients:
-        background.submit(client.close())
+        event_loop.submit(client.close())

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from sag_retrieval.errors import SettingsError
+from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.models.protocols import Usage
 
 

@@ -9,12 +9,12 @@ import numpy.typing as npt
 from pydantic import BaseModel
 from scipy.sparse import csr_array
 
-from sag_retrieval.errors import ModelError
+from sag_retrieval.core.errors import ModelError
 
 Vectors = npt.NDArray[np.float32] | csr_array
 """Shape (texts, dimension), rows of length 1 (or all zero): dense, or sparse for the hashing embedder."""
 
-Answer = TypeVar("Answer", bound=BaseModel)
+AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,11 @@ class Part(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Request(Generic[Answer]):
+class Request(Generic[AnswerT]):
     """One question to a language model and the shape its answer must have."""
 
     prompt: str
-    answer: type[Answer]
+    answer: type[AnswerT]
     step: str
     """Who asks: a pipeline step or a query stage; the unit of the cost ledger."""
     system: str = ""
@@ -78,10 +78,10 @@ class Request(Generic[Answer]):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply(Generic[Answer]):
+class Reply(Generic[AnswerT]):
     """A validated answer and what it cost."""
 
-    value: Answer
+    value: AnswerT
     usage: Usage = field(default_factory=Usage)
 
 
@@ -93,7 +93,7 @@ class ChatModel(Protocol):
         """Name that enters fingerprints and the ledger, such as `openai:gpt-5-mini`."""
         ...
 
-    def ask(self, request: Request[Answer]) -> Reply[Answer]:
+    def ask(self, request: Request[AnswerT]) -> Reply[AnswerT]:
         """The answer to one request.
 
         Raises:
@@ -102,12 +102,12 @@ class ChatModel(Protocol):
         """
         ...
 
-    def ask_all(self, requests: Iterable[Request[Answer]]) -> Iterator[Reply[Answer] | ModelError]:
+    def ask_all(self, requests: Iterable[Request[AnswerT]]) -> Iterator[Reply[AnswerT] | ModelError]:
         """Answers in the order of the requests, many under way at once; a failed one is its error, not raised.
 
         Raises:
-            ModelDown: If the server is gone; what was answered until then has been yielded.
-            BudgetSpent: If the budget is used up.
+            ModelUnavailable: If the server is gone; what was answered until then has been yielded.
+            BudgetExceeded: If the budget is used up.
 
         """
         ...

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from sag_retrieval.errors import SettingsError
-from sag_retrieval.settings import ENV_FILE, read_env_file
+from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.settings import ENV_FILE, read_env_file
 
 ADDRESS, KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
 DEFAULT_ADDRESS = "https://api.openai.com/v1"

@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from sag_retrieval.characters import json_without_controls
-from sag_retrieval.models.protocols import Answer
+from sag_retrieval.models.protocols import AnswerT
 from sag_retrieval.models.repair import repair_json
+from sag_retrieval.text.characters import json_without_controls
 
 _NOT_SENT = ("default", "title")
 _THOUGHT, _THOUGHT_ENDS = "<think>", "</think>"
@@ -39,7 +39,7 @@ def schema_instruction(answer: type[BaseModel]) -> str:
     return f"Answer with one JSON object and no other text. Its JSON schema: {schema}"
 
 
-def read_answer(text: str, answer: type[Answer]) -> tuple[Answer, bool]:
+def read_answer(text: str, answer: type[AnswerT]) -> tuple[AnswerT, bool]:
     """The answer in a text, and whether the text ended early.
 
     Fences, prose, thoughts, stray commas and Chinese punctuation are read over; unknown fields are dropped;
@@ -82,7 +82,7 @@ def _without_thoughts(text: str) -> str:
     return "".join([*pieces, text[start:]])
 
 
-def _validate(value: object, answer: type[Answer], is_truncated: bool) -> Answer:  # noqa: FBT001  internal
+def _validate(value: object, answer: type[AnswerT], is_truncated: bool) -> AnswerT:  # noqa: FBT001  internal
     try:
         return answer.model_validate(value)
     except ValidationError as error:

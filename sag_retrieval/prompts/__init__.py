@@ -6,7 +6,7 @@ from hashlib import blake2b
 from importlib import resources
 from string import Template
 
-from sag_retrieval.errors import SettingsError
+from sag_retrieval.core.errors import SettingsError
 
 LANGUAGES = ("en", "zh")
 

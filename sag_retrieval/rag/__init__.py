@@ -5,7 +5,7 @@ from sag_retrieval.rag.generate import Generator, QAPromptor
 from sag_retrieval.rag.refine import ExtractiveRefiner, ModelRefiner, Refiner, SummaryRefiner
 from sag_retrieval.rag.rerank import CrossEncoderReranker, ModelReranker, PageRankReranker, Reranker
 from sag_retrieval.rag.retrieve import Retriever, SagRetriever
-from sag_retrieval.rag.segments import SegmentReranker, Source
+from sag_retrieval.rag.segments import PassageSource, SegmentReranker
 from sag_retrieval.rag.stages import DocumentStage, Pipeline, Stage
 
 __all__ = [  # noqa: RUF022  in the order of the stages
@@ -16,7 +16,7 @@ __all__ = [  # noqa: RUF022  in the order of the stages
     # retrieval
     "Retriever", "SagRetriever",
     # reranking
-    "CrossEncoderReranker", "ModelReranker", "PageRankReranker", "Reranker", "SegmentReranker", "Source",
+    "CrossEncoderReranker", "ModelReranker", "PageRankReranker", "Reranker", "SegmentReranker", "PassageSource",
     # refining
     "ExtractiveRefiner", "ModelRefiner", "Refiner", "SummaryRefiner",
     # prompt and generation

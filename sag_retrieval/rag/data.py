@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal, TypedDict, cast
 
-from sag_retrieval.errors import RecordError, shown
+from sag_retrieval.core.errors import RecordError, shown
 
 StageName = Literal["retrieval", "reranking", "refining"]
 Item = dict[str, Any]

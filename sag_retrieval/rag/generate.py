@@ -6,15 +6,15 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sag_retrieval.errors import QueryError
+from sag_retrieval.ask.answer import not_found
+from sag_retrieval.ask.evidence import best_sentences
+from sag_retrieval.core.errors import QueryError
 from sag_retrieval.models.protocols import ChatModel, Request
 from sag_retrieval.prompts import load_prompt
 from sag_retrieval.prompts.passages import numbered
-from sag_retrieval.query.answer import not_found
-from sag_retrieval.query.evidence import best_sentences
 from sag_retrieval.rag.data import RAGData, docs_of
 from sag_retrieval.rag.stages import Clock, Stage
-from sag_retrieval.text import language_of
+from sag_retrieval.text.words import language_of
 
 
 class GeneratedAnswer(BaseModel):

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sag_retrieval.errors import ModelError
+from sag_retrieval.ask.evidence import best_sentences
+from sag_retrieval.core.errors import ModelError
 from sag_retrieval.models.protocols import ChatModel, Request
 from sag_retrieval.prompts import load_prompt
 from sag_retrieval.prompts.passages import numbered
-from sag_retrieval.query.evidence import best_sentences
 from sag_retrieval.rag.data import TO_REFINE, Item, RAGData, items_of
 from sag_retrieval.rag.stages import DocumentStage, query_of
 from sag_retrieval.rag.sumy_sentences import important_sentences
-from sag_retrieval.text import language_of
+from sag_retrieval.text.words import language_of
 
 _MANY_SENTENCES = 1000
 

@@ -8,16 +8,16 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sag_retrieval.errors import ModelError, SettingsError
+from sag_retrieval.core.errors import ModelError, SettingsError
 from sag_retrieval.models.protocols import ChatModel, Request
 from sag_retrieval.prompts import load_prompt
 from sag_retrieval.prompts.passages import numbered, shown_numbers
 from sag_retrieval.rag.data import TO_RERANK, Item, RAGData, items_of
 from sag_retrieval.rag.orders import by_pagerank, reordered, with_choice
 from sag_retrieval.rag.stages import DocumentStage, query_of
-from sag_retrieval.text import language_of
+from sag_retrieval.text.words import language_of
 
-Score = Callable[[Sequence[tuple[str, str]]], Sequence[float]]
+Reranked = Callable[[Sequence[tuple[str, str]]], Sequence[float]]
 """Relevance of (question, text) pairs."""
 
 
@@ -91,7 +91,7 @@ class ModelReranker(Reranker):
 class CrossEncoderReranker(Reranker):
     """Items by a cross-encoder's relevance: a model of the extra `local` by name or folder, or a function."""
 
-    model: str | Score
+    model: str | Reranked
 
     def rerank(self, query: str, items: Sequence[Item]) -> list[Item]:
         """Items by relevance; ties keep their order.
@@ -106,7 +106,7 @@ class CrossEncoderReranker(Reranker):
 
 
 @lru_cache(maxsize=4)
-def _cross_encoder(model: str) -> Score:
+def _cross_encoder(model: str) -> Reranked:
     try:
         from sentence_transformers import CrossEncoder  # noqa: PLC0415  heavy, and in an extra
     except ImportError as error:

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any
 
+from sag_retrieval.ask.modes import ask
+from sag_retrieval.ask.options import AskOptions, Mode
+from sag_retrieval.ask.protocols import FoundPassage, SearchFunction
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.query.asking import ask
-from sag_retrieval.query.options import AskOptions, Mode
-from sag_retrieval.query.protocols import Hit, Search
 from sag_retrieval.rag.data import Item, RAGData
 from sag_retrieval.rag.stages import DocumentStage, query_of
 
@@ -20,7 +20,7 @@ class Retriever(DocumentStage):
 
     stage = "retrieval"
 
-    search: Search
+    search: SearchFunction
     top_k: int = 10
     keys: Sequence[str] = ()
     sql: str | None = None
@@ -36,7 +36,7 @@ class SagRetriever(DocumentStage):
 
     stage = "retrieval"
 
-    search: Search
+    search: SearchFunction
     mode: Mode = "fast"
     chat: ChatModel | None = None
     options: AskOptions = field(default_factory=AskOptions)
@@ -47,7 +47,7 @@ class SagRetriever(DocumentStage):
         return [item_of(hit) for hit in answer.hits]
 
 
-def item_of(hit: Hit) -> Item:
+def item_of(hit: FoundPassage) -> Item:
     """A hit as an item: `text`, `score` and `metadata` in plain JSON values."""
     metadata = {name: _plain(getattr(hit, name)) for name in _KNOWN if hasattr(hit, name)}
     return {"text": hit.text, "score": float(hit.score), "metadata": metadata}

@@ -7,11 +7,18 @@ from typing import Any
 
 from sag_retrieval.rag.data import Item
 from sag_retrieval.rag.rerank import Reranker
-from sag_retrieval.segments import Hit, Segment, SegmentOptions, extract_segments, segment_documents, segment_text
+from sag_retrieval.segments import (
+    RankedChunk,
+    Segment,
+    SegmentOptions,
+    extract_segments,
+    segment_documents,
+    segment_text,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PassageSource:
     """A document's text and the spans of its chunks, in order."""
 
     text: str
@@ -25,7 +32,7 @@ class SegmentReranker(Reranker):
     An item needs `document_id` and `start` in its metadata, as the retriever writes them; others drop out.
     """
 
-    source: Callable[[str], Source]
+    source: Callable[[str], PassageSource]
     options: SegmentOptions | Mapping[str, object] | str = "balanced"
 
     def rerank(self, query: str, items: Sequence[Item]) -> list[Item]:  # noqa: ARG002  scores hold the query
@@ -46,13 +53,13 @@ def _place(item: Item) -> tuple[str, int] | None:
     return str(metadata["document_id"]), int(metadata["start"])
 
 
-def _hit(item: Item, sources: Mapping[str, Source]) -> Hit:
+def _hit(item: Item, sources: Mapping[str, PassageSource]) -> RankedChunk:
     document, start = str(item["metadata"]["document_id"]), int(item["metadata"]["start"])
     starts = [span[0] for span in sources[document].spans]
     return document, max(bisect_right(starts, start) - 1, 0), float(item["score"])
 
 
-def _item(segment: Segment, source: Source, items: Sequence[Item]) -> Item:
+def _item(segment: Segment, source: PassageSource, items: Sequence[Item]) -> Item:
     inside = [
         at
         for at, item in enumerate(items, start=1)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
-from sag_retrieval.errors import QueryError, shown
+from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.rag.data import Item, RAGData, StageName, check_record
 
 Clock = Callable[[], float]

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from itertools import islice
 
-from sag_retrieval.errors import SettingsError
-from sag_retrieval.sentences import sentences
-from sag_retrieval.text import tokens
+from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.text.sentences import sentences
+from sag_retrieval.text.words import tokens
 
 _WINDOW, _WEIGHED = 200, 200
 """Sentences compared with one another, and terms of each: all of a long text would take the square of them."""

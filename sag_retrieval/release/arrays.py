@@ -11,12 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_retrieval.errors import ReleaseError
-from sag_retrieval.release.mapped import Lists, Rows, Starts, group, map_array, ranges, save_array
+from sag_retrieval.core.errors import ReleaseError
+from sag_retrieval.release.csr import CsrLists, Rows, Starts, group, map_array, ranges, save_array
 from sag_retrieval.release.mentions import Mentions, write_mentions
 from sag_retrieval.release.postings import Postings, Terms, Texts, open_text, write_text
 from sag_retrieval.release.vectors import VectorSet, open_vectors
-from sag_retrieval.text import normal_name
+from sag_retrieval.text.words import normal_name
 
 Floats = npt.NDArray[np.float32]
 
@@ -43,10 +43,10 @@ class GraphParts:
 class Arrays:
     """Everything a ranking reads besides the rows themselves; lists hold row numbers in ascending order."""
 
-    event_keys: Lists
-    key_events: Lists
-    chunk_keys: Lists
-    key_chunks: Lists
+    event_keys: CsrLists
+    key_events: CsrLists
+    chunk_keys: CsrLists
+    key_chunks: CsrLists
     key_chunk_count: Rows
     """Beside `key_chunks.items`: times the key stands in that chunk."""
     event_chunk: Rows
@@ -163,7 +163,7 @@ def write_graph(folder: Path, parts: GraphParts) -> None:
         save_array(graph / name, array)
 
 
-def _build_lists(parts: GraphParts) -> dict[str, Lists]:
+def _build_lists(parts: GraphParts) -> dict[str, CsrLists]:
     (event, key), (chunk, chunk_key) = parts.event_key.T, parts.chunk_key.T
     events, chunks, keys = len(parts.event_chunk), len(parts.chunk_document), len(parts.key_idf)
     return {
@@ -231,6 +231,6 @@ def open_arrays(folder: Path, vectors: Mapping[str, VectorSet] | None = None) ->
 
 
 def _open_graph(folder: Path) -> dict[str, Any]:
-    lists: dict[str, Any] = {name: Lists.open(folder / name) for name in _LISTS}
+    lists: dict[str, Any] = {name: CsrLists.open(folder / name) for name in _LISTS}
     arrays: dict[str, Any] = {name: map_array(folder / name) for name in _ARRAYS}
     return lists | arrays | {"highest_idf": float(arrays["key_idf"].max(initial=0.0))}

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Final
 
-from sag_retrieval import durable
-from sag_retrieval.errors import ReleaseError
+from sag_retrieval.core import durable
+from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.release.contents import wrong_lengths
 from sag_retrieval.release.sums import digest_of
 

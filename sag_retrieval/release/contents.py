@@ -10,7 +10,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.errors import ReleaseError, SettingsError
+from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.release.files import Manifest
 from sag_retrieval.release.sums import BLOCK, Sums, block_count, digest_of, sums_of
 

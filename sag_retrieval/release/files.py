@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
-from sag_retrieval import durable
-from sag_retrieval.errors import ReleaseError
+from sag_retrieval.core import durable
+from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.release.lock import write_lock
 from sag_retrieval.release.schema import SCHEMA_VERSION
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sag_retrieval import durable
-from sag_retrieval.errors import SourceError
+from sag_retrieval.core import durable
+from sag_retrieval.core.errors import SourceError
 
 _WAIT = 0.05
 

@@ -10,8 +10,8 @@ import marisa_trie
 import numpy as np
 import pyarrow as pa
 
-from sag_retrieval.release.mapped import Lists, Rows, group, map_trie
-from sag_retrieval.text import STOP_WORDS, is_cjk, normal_name
+from sag_retrieval.release.csr import CsrLists, Rows, group, map_trie
+from sag_retrieval.text.words import STOP_WORDS, is_cjk, normal_name
 
 _POSSESSIVE: Final = re.compile(r"['’]s\b")
 _SHORTEST: Final = 2
@@ -23,12 +23,12 @@ class Mentions:
     """Folded names and the keys each of them may mean."""
 
     trie: marisa_trie.Trie
-    keys_of: Lists
+    keys_of: CsrLists
 
     def exact(self, name: str) -> Rows:
         """Keys with exactly this name, however it is spelt; empty for none."""
         number = self.trie.get(normal_name(name))
-        return self.keys_of.of(number) if number is not None else np.zeros(0, np.int32)
+        return self.keys_of.row(number) if number is not None else np.zeros(0, np.int32)
 
     def find(self, text: str) -> list[tuple[str, Rows]]:
         """The longest names in the text from left to right, without overlap, and their keys.
@@ -42,7 +42,7 @@ class Mentions:
         """
         readings = dict.fromkeys((normal_name(text), normal_name(_POSSESSIVE.sub("", text))))
         names = dict.fromkeys(name for reading in readings for name in self._longest(reading))
-        return [(name, self.keys_of.of(self.trie[name])) for name in names]
+        return [(name, self.keys_of.row(self.trie[name])) for name in names]
 
     def _longest(self, text: str) -> Iterator[str]:
         place = 0
@@ -63,7 +63,7 @@ class Mentions:
     @classmethod
     def open(cls, folder: Path) -> "Mentions":
         """Map what `write_mentions` wrote."""
-        return cls(map_trie(folder / "names.marisa"), Lists.open(folder / "keys"))
+        return cls(map_trie(folder / "names.marisa"), CsrLists.open(folder / "keys"))
 
 
 def write_mentions(folder: Path, names: Iterable[tuple[str, int]]) -> None:

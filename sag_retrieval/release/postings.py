@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_retrieval.release.mapped import Lists, Rows, Starts, join, map_array, map_trie, save_array
-from sag_retrieval.text import tokens
+from sag_retrieval.release.csr import CsrLists, Rows, Starts, join, map_array, map_trie, save_array
+from sag_retrieval.text.words import tokens
 
 SATURATION: Final = 1.5
 """BM25's k1."""
@@ -54,7 +54,7 @@ class Postings:
     idf is `ln(1 + (rows − df + ½) / (df + ½))`. Source: docs/algorithm.md §search.2.
     """
 
-    rows_of: Lists
+    rows_of: CsrLists
     weights: Floats
     idf: Floats
     row_count: int
@@ -71,7 +71,7 @@ class Postings:
         """Shape (terms, rows): what each term adds to each of a few rows."""
         found = np.zeros((len(terms), len(rows)))
         for line, (term, count) in enumerate(terms.items()):
-            inside = self.rows_of.of(term)
+            inside = self.rows_of.row(term)
             if len(inside):
                 places = np.minimum(np.searchsorted(inside, rows), len(inside) - 1)
                 hit = inside[places] == rows
@@ -89,7 +89,7 @@ class Postings:
     def open(cls, path: Path) -> "Postings":
         """Map what `save` wrote."""
         weights, idf, rows = (map_array(path.with_name(f"{path.name}.{name}")) for name in ("weights", "idf", "size"))
-        return cls(Lists.open(path), weights, idf, int(rows[0]))
+        return cls(CsrLists.open(path), weights, idf, int(rows[0]))
 
 
 class Vocabulary:
@@ -114,8 +114,8 @@ class Vocabulary:
         number, codes = self.numbers, coded.indices.to_numpy()
         said = [tokens(piece) for piece in coded.dictionary.to_pylist()]
         flat = (number.setdefault(token, len(number)) for token in chain.from_iterable(said))
-        terms = Lists(_ends([len(each) for each in said]), np.fromiter(flat, np.int32))
-        _, places = terms.places(codes)
+        terms = CsrLists(_ends([len(each) for each in said]), np.fromiter(flat, np.int32))
+        _, places = terms.gather(codes)
         return terms.items[places], np.diff(_ends(terms.sizes()[codes])[pieces.offsets.to_numpy()])
 
     def freeze(self, path: Path) -> tuple[Terms, Rows]:
@@ -146,7 +146,7 @@ def postings_of(terms: Rows, row: Starts, row_count: int, term_count: int) -> Po
     first = np.flatnonzero(np.diff(pairs, prepend=-1))
     counts = np.diff(first, append=len(pairs))
     term, row = np.divmod(pairs[first], max(1, row_count))
-    rows_of = Lists(_ends(np.bincount(term, minlength=term_count)), row.astype(np.int32))
+    rows_of = CsrLists(_ends(np.bincount(term, minlength=term_count)), row.astype(np.int32))
     frequency = rows_of.sizes()
     idf = np.log1p((row_count - frequency + 0.5) / (frequency + 0.5))
     mean = lengths.mean() if row_count and lengths.sum() else 1.0

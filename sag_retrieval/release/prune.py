@@ -4,7 +4,7 @@ import fcntl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from sag_retrieval.errors import SettingsError
+from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.release.files import DRAFT_POINTER, Found, Releases
 from sag_retrieval.release.leftovers import erase, set_aside, sweep
 from sag_retrieval.release.lock import write_lock

@@ -10,13 +10,13 @@ from threading import Lock
 
 import numpy as np
 
-from sag_retrieval.errors import ReleaseError
+from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import open_arrays
 from sag_retrieval.release.contents import Contents, Verify
 from sag_retrieval.release.files import MANIFEST, Manifest, Releases
-from sag_retrieval.release.filters.door import Door, open_door
 from sag_retrieval.release.index import Index
+from sag_retrieval.release.sandbox.connection import SqlSandbox, open_sandbox
 from sag_retrieval.release.structure import check_arrays
 from sag_retrieval.release.tables import RowTables, VectorTables
 
@@ -66,7 +66,7 @@ class Reader:
             return Index(RowTables(self.contents, self.manifest), arrays, embedder)
 
     @cached_property
-    def door(self) -> Door:
+    def sandbox(self) -> SqlSandbox:
         """The only way to its SQL tables.
 
         Raises:
@@ -76,7 +76,7 @@ class Reader:
         """
         with self._lock:
             self.contents.check_blocks("sag.duckdb", np.zeros(1, np.int64))
-            return open_door(self.folder / "sag.duckdb")
+            return open_sandbox(self.folder / "sag.duckdb")
 
     def close(self) -> None:
         """Let pruning have the release; tables that were used before stay readable."""

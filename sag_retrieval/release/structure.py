@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.errors import ReleaseError
+from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.release.arrays import Arrays
+from sag_retrieval.release.csr import CsrLists, Rows, Starts
 from sag_retrieval.release.files import Manifest
-from sag_retrieval.release.mapped import Lists, Rows, Starts
 from sag_retrieval.release.vectors import SparseVectors, VectorSet
 
 
@@ -38,7 +38,7 @@ def check_vectors(name: str, vectors: VectorSet, manifest: Manifest, *, is_trust
     if (vectors.row_count, vectors.dimension) != wanted:
         raise _error(manifest, f"vectors of {name} are {vectors.row_count} × {vectors.dimension}, not {wanted}")
     if isinstance(vectors, SparseVectors):
-        ends = Lists(vectors.starts, vectors.rows)
+        ends = CsrLists(vectors.starts, vectors.rows)
         faults = [*_list_faults(f"vectors of {name}", ends, vectors.dimension)]
         if len(vectors.values) != len(vectors.rows):
             faults.append(f"vectors of {name} have {len(vectors.values)} values in {len(vectors.rows)} rows")
@@ -79,7 +79,7 @@ def _shape_faults(arrays: Arrays, manifest: Manifest) -> Iterator[str]:
         yield "the full text is of other chunks or documents"
 
 
-def _lists(arrays: Arrays, manifest: Manifest) -> dict[str, tuple[Lists, int, int]]:
+def _lists(arrays: Arrays, manifest: Manifest) -> dict[str, tuple[CsrLists, int, int]]:
     """By name: the lists, how many there are, and how many rows their items may name."""
     counts = manifest.counts
     return {
@@ -93,7 +93,7 @@ def _lists(arrays: Arrays, manifest: Manifest) -> dict[str, tuple[Lists, int, in
     }
 
 
-def _list_faults(name: str, lists: Lists, count: int) -> Iterator[str]:
+def _list_faults(name: str, lists: CsrLists, count: int) -> Iterator[str]:
     """What is wrong at the ends of lists; nothing of what is between them is read."""
     starts, items = lists.starts, lists.items
     if starts.dtype != np.int64 or items.dtype != np.int32 or starts.ndim != 1 or items.ndim != 1:
@@ -121,7 +121,7 @@ def _row_faults(arrays: Arrays, manifest: Manifest) -> Iterator[str]:
         yield from _falls(name, starts, count)
 
 
-def _bound_faults(name: str, lists: Lists, rows: int) -> Iterator[str]:
+def _bound_faults(name: str, lists: CsrLists, rows: int) -> Iterator[str]:
     """What is wrong between the ends of lists: every number is read."""
     yield from _falls(name, lists.starts, len(lists.items))
     yield from _outside(name, lists.items, 0, rows)

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sag_retrieval.release.contents import Contents
+from sag_retrieval.release.csr import map_rows
 from sag_retrieval.release.files import Manifest
-from sag_retrieval.release.mapped import map_rows
 from sag_retrieval.release.schema import TABLES
 from sag_retrieval.release.structure import check_vectors
 from sag_retrieval.release.sums import BLOCK

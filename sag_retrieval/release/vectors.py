@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csc_array, csr_array
 
-from sag_retrieval.errors import ReleaseError
+from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.models.protocols import Vectors
-from sag_retrieval.release.highest import best
-from sag_retrieval.release.mapped import ReadAnew, Starts, join, map_array, narrow, save_array
-from sag_retrieval.release.signs import SIGNED_ROWS, Signs, read_signs, write_signs
-from sag_retrieval.release.spill import merge, spill
+from sag_retrieval.release.binary_index import INDEXED_ROWS, BinaryIndex, read_binary_index, write_binary_index
+from sag_retrieval.release.csr import RemappedArray, Starts, join, map_array, narrow, save_array
+from sag_retrieval.release.sparse_merge import merge_runs, write_run
+from sag_retrieval.release.topk import top_k
 
 Rows = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]
@@ -71,7 +71,7 @@ class DenseVectors:
     """Rows of float32 in a memory map; in large tables signs propose rows and the exact cosine decides."""
 
     matrix: Floats
-    signs: Signs | None = None
+    signs: BinaryIndex | None = None
     check: Check = _trust
 
     @property
@@ -95,15 +95,15 @@ class DenseVectors:
         rows = self._proposed(_dense(query), k, allowed)
         if rows is None and allowed is not None:
             rows = np.flatnonzero(allowed).astype(np.int32)
-        return best(self.scores(query, rows), k, rows)
+        return top_k(self.scores(query, rows), k, rows)
 
     def _proposed(self, query: Floats, k: int, allowed: Flags | None) -> Rows | None:
         """Rows to look at, ascending; None where that would be too many of them."""
         if self.signs is None:
             return None
         permitted = self.row_count if allowed is None else int(np.count_nonzero(allowed))
-        reach = self.signs.reach_for(k)
-        return self.signs.near(query, reach, allowed) if reach <= _SCANNED * permitted else None
+        reach = self.signs.oversampling_for(k)
+        return self.signs.candidates(query, reach, allowed) if reach <= _SCANNED * permitted else None
 
     def take(self, rows: Rows) -> Vectors:
         """The vectors of some rows."""
@@ -145,7 +145,7 @@ class SparseVectors:
     def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats]:
         """The k best allowed rows."""
         scores = self.scores(query)
-        return best(scores if allowed is None else np.where(allowed, scores, 0), k)
+        return top_k(scores if allowed is None else np.where(allowed, scores, 0), k)
 
     def take(self, rows: Rows) -> Vectors:
         """The vectors of some rows: a few are looked up, many are read in one pass over everything."""
@@ -189,8 +189,8 @@ def write_dense(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[i
         _check_width(name, vectors, shape)
         matrix = np.lib.format.open_memmap(path, "r+")  # anew, or what was written would count as memory in use
         matrix[np.asarray(rows, np.int64)] = vectors
-    if shape[0] > SIGNED_ROWS:
-        write_signs(folder, name, ReadAnew(path.with_suffix("")))
+    if shape[0] > INDEXED_ROWS:
+        write_binary_index(folder, name, RemappedArray(path.with_suffix("")))
 
 
 def write_sparse(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[int, int]) -> None:
@@ -199,12 +199,12 @@ def write_sparse(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[
         parts = []
         for number, (rows, vectors) in enumerate(blocks):
             _check_width(name, vectors, shape)
-            parts.append(spill(Path(scratch) / str(number), np.asarray(rows, np.int32), csc_array(vectors)))
+            parts.append(write_run(Path(scratch) / str(number), np.asarray(rows, np.int32), csc_array(vectors)))
         counts = sum((np.diff(part.starts) for part in parts), np.zeros(shape[1], np.int64))
         starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         save_array(folder / f"{name}.starts", np.append(starts, shape[0]))
-        merge(folder / f"{name}.rows", np.int32, starts, [(part.starts, part.rows) for part in parts])
-        merge(folder / f"{name}.values", np.float32, starts, [(part.starts, part.values) for part in parts])
+        merge_runs(folder / f"{name}.rows", np.int32, starts, [(part.starts, part.rows) for part in parts])
+        merge_runs(folder / f"{name}.values", np.float32, starts, [(part.starts, part.values) for part in parts])
 
 
 def _check_width(name: str, vectors: Vectors, shape: tuple[int, int]) -> None:
@@ -232,7 +232,7 @@ def open_dense(folder: Path, name: str, check: Check = _trust) -> DenseVectors:
         ReleaseError: If a file is missing or damaged.
 
     """
-    return DenseVectors(map_array(folder / f"{name}.dense"), read_signs(folder, name), check)
+    return DenseVectors(map_array(folder / f"{name}.dense"), read_binary_index(folder, name), check)
 
 
 def open_sparse(folder: Path, name: str) -> SparseVectors:

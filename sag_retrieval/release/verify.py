@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from sag_retrieval.errors import ReleaseError
+from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.release.arrays import open_arrays
 from sag_retrieval.release.contents import Contents, wrong_lengths
 from sag_retrieval.release.files import MANIFEST, Manifest

@@ -4,12 +4,12 @@ from collections import defaultdict
 
 import numpy as np
 
+from sag_retrieval.communities.groups import CitedSentence, Community
+from sag_retrieval.communities.titles import clean, names_something, naming_keys
 from sag_retrieval.reports.content import Article, Chips, Related, Statement, Theme
-from sag_retrieval.reports.draft import THEMES, Draft
-from sag_retrieval.reports.groups import Community, Sentence
+from sag_retrieval.reports.context import THEMES, ReportContext
 from sag_retrieval.reports.select import listed_events, period_of, typical_events
-from sag_retrieval.reports.titles import clean, names_something, naming_keys
-from sag_retrieval.text import fold
+from sag_retrieval.text.words import fold
 
 _LISTED_MOST = 40
 _TYPICAL_IN_SHORT = 3
@@ -28,7 +28,7 @@ _TYPE_ORDER = (
 )
 
 
-def heads(draft: Draft) -> list[Article]:
+def article_stubs(draft: ReportContext) -> list[Article]:
     """The communities by number with all that needs no citation."""
     statuses = {change.community_id: change.status for change in draft.changes}
     events = draft.events
@@ -50,7 +50,7 @@ def heads(draft: Draft) -> list[Article]:
     ]
 
 
-def write_themes(draft: Draft, articles: list[Article]) -> tuple[Theme, ...]:
+def write_themes(draft: ReportContext, articles: list[Article]) -> tuple[Theme, ...]:
     """The articles with their text, theme by theme, each cited in the order of reading."""
     by_theme: defaultdict[int, list[Article]] = defaultdict(list)
     for theme in sorted({article.theme for article in articles}):
@@ -61,7 +61,7 @@ def write_themes(draft: Draft, articles: list[Article]) -> tuple[Theme, ...]:
     return tuple(Theme(theme, titles[theme], tuple(each)) for theme, each in by_theme.items())
 
 
-def _write(draft: Draft, article: Article) -> Article:
+def _write(draft: ReportContext, article: Article) -> Article:
     community, place = draft.ranked[article.number - 1], str(article.number)
     summary = tuple(_sentence(draft, community, sentence, place) for sentence in community.summary)
     most = draft.options.typical if article.is_full else _TYPICAL_IN_SHORT
@@ -84,25 +84,25 @@ def _with(article: Article, **parts: object) -> Article:
     return Article(**(values | parts))
 
 
-def _listed(draft: Draft, community: Community) -> "np.typing.NDArray[np.int32]":
+def _listed(draft: ReportContext, community: Community) -> "np.typing.NDArray[np.int32]":
     everything = len(draft.events) <= draft.options.list_all_up_to
     most = len(community.members) if everything else _LISTED_MOST
     return listed_events(draft.events, community, draft.is_new, most)
 
 
-def _sentence(draft: Draft, community: Community, sentence: Sentence, place: str) -> Statement:
+def _sentence(draft: ReportContext, community: Community, sentence: CitedSentence, place: str) -> Statement:
     row_of = {draft.events.event_ids[row]: row for row in community.members.tolist()}
     rows = [row_of[key] for key in sentence.event_ids if key in row_of]
     cites = tuple(draft.cite(row, place) for row in rows)
     return Statement(clean(sentence.text), cites)
 
 
-def _main_keys(draft: Draft, place: int, title: str) -> tuple[str, ...]:
+def _main_keys(draft: ReportContext, place: int, title: str) -> tuple[str, ...]:
     values = [clean(draft.events.keys.values[key.row]) for key in naming_keys(draft.events, draft.telling[place])]
     return tuple(value for value in values if fold(value) not in fold(title))[:3]
 
 
-def _chips(draft: Draft, place: int) -> tuple[Chips, ...]:
+def _chips(draft: ReportContext, place: int) -> tuple[Chips, ...]:
     part = slice(draft.counts.indptr[place], draft.counts.indptr[place + 1])
     keys, counts = draft.counts.indices[part], draft.counts.data[part]
     by_type: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
@@ -120,7 +120,7 @@ def _type_rank(kind: str) -> int:
     return _TYPE_ORDER.index(kind) if kind in _TYPE_ORDER else len(_TYPE_ORDER)
 
 
-def _related(draft: Draft, number: int) -> tuple[Related, ...]:
+def _related(draft: ReportContext, number: int) -> tuple[Related, ...]:
     found = []
     for other, _ in draft.ties.get(number, ())[:_RELATED]:
         both = draft.counts[[number - 1]].minimum(draft.counts[[other - 1]]).tocsr()

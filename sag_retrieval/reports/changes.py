@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sag_retrieval.reports.events import EventTable, Flags
-from sag_retrieval.reports.groups import Communities, Community
+from sag_retrieval.communities.events import EventTable, Flags
+from sag_retrieval.communities.groups import Communities, Community
 
 _PROPER = 3
 _MAJORITY = 0.5

@@ -5,8 +5,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sag_retrieval.reports.events import EventTable
-from sag_retrieval.text import tokens
+from sag_retrieval.communities.events import EventTable
+from sag_retrieval.text.words import tokens
 
 _AROUND = 80
 _SENTENCE = re.compile(r"[^。！？；.!?\n]*(?:[。！？；.!?]+[”’\"'」』）)\]]*|\n|$)")
@@ -41,7 +41,7 @@ class Citing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class CitedSource:
     """A cited passage. `printed` is false where only events cite it that print leaves out."""
 
     number: int
@@ -102,14 +102,14 @@ class Citations:
             self._sentences[chunk] = sentences(self._events.chunks.texts[chunk])
         return most_similar(self._sentences[chunk], content)
 
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[CitedSource]:
         """The cited passages by number."""
         events, found = self._events, []
         for chunk, number in self._numbers.items():
             document = int(events.chunks.document[chunk])
             marks = self._marks[chunk]
             found.append(
-                Source(
+                CitedSource(
                     number=number,
                     title=events.documents.titles[document],
                     document_id=events.documents.document_ids[document],

@@ -2,19 +2,19 @@
 
 import numpy as np
 
-from sag_retrieval.records import make_id
+from sag_retrieval.communities.events import EventTable
+from sag_retrieval.communities.groups import Communities
+from sag_retrieval.communities.titles import clean
+from sag_retrieval.core.records import make_id
 from sag_retrieval.reports import overview
-from sag_retrieval.reports.articles import heads, write_themes
+from sag_retrieval.reports.articles import article_stubs, write_themes
 from sag_retrieval.reports.changes import Previous
 from sag_retrieval.reports.content import Content, Theme
-from sag_retrieval.reports.draft import Draft, make_draft
+from sag_retrieval.reports.context import ReportContext, make_context
 from sag_retrieval.reports.drawing import draw_map, draw_timeline
-from sag_retrieval.reports.events import EventTable
-from sag_retrieval.reports.facts import made_how
-from sag_retrieval.reports.groups import Communities
 from sag_retrieval.reports.options import ReportOptions
+from sag_retrieval.reports.provenance import provenance
 from sag_retrieval.reports.select import period_of
-from sag_retrieval.reports.titles import clean
 
 EVENTS_FILE = "report_events.parquet"
 COMMUNITIES_FILE = "report_communities.parquet"
@@ -23,17 +23,17 @@ CHANGES_FILE = "report_changes.parquet"
 
 def compose(
     events: EventTable, communities: Communities, options: ReportOptions, previous: Previous | None
-) -> tuple[Content, Draft]:
+) -> tuple[Content, ReportContext]:
     """Everything the report says, in the order of reading, and the materials it was made of.
 
     Source:
         docs/algorithm.md §reports.6 to §reports.9.
 
     """
-    draft = make_draft(events, communities, options, previous)
+    draft = make_context(events, communities, options, previous)
     if not len(events):
         return _empty(draft), draft
-    articles = heads(draft)
+    articles = article_stubs(draft)
     stands_out = overview.highlights(draft, articles)
     told = overview.news(draft)
     themes = write_themes(draft, articles)
@@ -57,7 +57,7 @@ def compose(
         singles_left=singles_left,
         further=draft.proper_count - len(draft.ranked),
         sources=tuple(draft.citations.sources()),
-        facts=made_how(draft, communities),
+        facts=provenance(draft, communities),
         counts=_counts(draft),
         citation_count=draft.citations.count,
         has_new=bool(draft.is_new.any()),
@@ -65,7 +65,7 @@ def compose(
     return content, draft
 
 
-def _empty(draft: Draft) -> Content:
+def _empty(draft: ReportContext) -> Content:
     options, labels = draft.options, draft.labels
     counts = labels.empty_counts.format(before=f"{options.events_before:,}", after=f"{options.events_after:,}")
     return Content(
@@ -73,7 +73,7 @@ def _empty(draft: Draft) -> Content:
         report_id=_report_id(draft),
         headline=labels.empty,
         figures=(),
-        facts=made_how(draft, Communities(communities=(), quality=())),
+        facts=provenance(draft, Communities(communities=(), quality=())),
         empty=(counts, "sag report" if options.scope or options.period else "sag ingest"),
         counts=_counts(draft),
     )
@@ -83,17 +83,17 @@ def _listed(themes: tuple[Theme, ...]) -> set[int]:
     return {each.row for theme in themes for article in theme.articles for each in (*article.typical, *article.rest)}
 
 
-def _title(draft: Draft) -> str:
+def _title(draft: ReportContext) -> str:
     return clean(draft.options.title) or draft.labels.kind
 
 
-def _report_id(draft: Draft) -> str:
+def _report_id(draft: ReportContext) -> str:
     options = draft.options
     before = draft.previous.release if draft.previous else ""
     return make_id("r", options.release, options.scope, options.period, options.cluster, options.title, before)
 
 
-def _headline(draft: Draft) -> str:
+def _headline(draft: ReportContext) -> str:
     labels, counts = draft.labels, _counts(draft)
     if not draft.ranked:
         return labels.counted(labels.event_count, len(draft.events)) + labels.stop
@@ -109,7 +109,7 @@ def _headline(draft: Draft) -> str:
     return text + labels.stop
 
 
-def _counts(draft: Draft) -> dict[str, int]:
+def _counts(draft: ReportContext) -> dict[str, int]:
     return {
         "events": len(draft.events),
         "documents": len(set(draft.events.document.tolist())),
@@ -120,7 +120,7 @@ def _counts(draft: Draft) -> dict[str, int]:
     }
 
 
-def _figures(draft: Draft) -> tuple[tuple[str, str], ...]:
+def _figures(draft: ReportContext) -> tuple[tuple[str, str], ...]:
     labels, counts = draft.labels, _counts(draft)
     period = period_of(draft.events, np.arange(len(draft.events), dtype=np.int32))
     return (

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sag_retrieval.reports.changes import Change
-from sag_retrieval.reports.citations import Cite, Source
+from sag_retrieval.reports.citations import Cite, CitedSource
 from sag_retrieval.reports.map import Label
 
 
@@ -125,7 +125,7 @@ class Circle:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MapEdge:
     """A tie on the map between two communities by number."""
 
     one: int
@@ -138,11 +138,11 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Map:
+class MapView:
     """The map: its box, lines under circles, and what is not on it."""
 
     box: str
-    lines: tuple[Line, ...]
+    lines: tuple[MapEdge, ...]
     circles: tuple[Circle, ...]
     events_per_dot: int
     community_count: int
@@ -201,13 +201,13 @@ class Content:
     """Communities that changed without a new event."""
     news_left: int = 0
     themes: tuple[Theme, ...] = ()
-    map: Map | None = None
+    map: MapView | None = None
     timeline: TimelineView | None = None
     top_keys: tuple[TopKey, ...] = ()
     singles: tuple[Statement, ...] = ()
     singles_left: int = 0
     further: int = 0
-    sources: tuple[Source, ...] = ()
+    sources: tuple[CitedSource, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     empty: tuple[str, str] | None = None
     """For a range without events: counts around it and the command that widens it."""

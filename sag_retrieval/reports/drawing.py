@@ -4,20 +4,20 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from sag_retrieval.communities.titles import clean
 from sag_retrieval.reports.content import (
     Article,
     Circle,
     Dot,
-    Line,
-    Map,
+    MapEdge,
+    MapView,
     Mark,
     TimelineRow,
     TimelineView,
 )
-from sag_retrieval.reports.draft import Draft
+from sag_retrieval.reports.context import ReportContext
 from sag_retrieval.reports.map import LABEL_SIZE, Placed, place_circles, place_dots, place_labels, text_width
 from sag_retrieval.reports.timeline import Timeline, make_timeline
-from sag_retrieval.reports.titles import clean
 
 LEAST_EVENTS = 10
 """Fewer events, or one community only, have no map."""
@@ -29,7 +29,7 @@ _TIP = 90
 _LEFT, _RIGHT, _ROW, _BARS = 210.0, 990.0, 26.0, 56.0
 
 
-def draw_map(draft: Draft, articles: Sequence[Article], listed: Collection[int]) -> Map | None:
+def draw_map(draft: ReportContext, articles: Sequence[Article], listed: Collection[int]) -> MapView | None:
     """The largest communities as circles with their events as dots, which link to listed events."""
     shown = articles[: draft.options.on_map]
     if len(shown) <= 1 or len(draft.events) < LEAST_EVENTS:
@@ -51,14 +51,14 @@ def draw_map(draft: Draft, articles: Sequence[Article], listed: Collection[int])
     )
     widest = max((weight for *_, weight in pairs), default=1.0) or 1.0
     lines = tuple(
-        Line(one, two, *_ends(placed, one, two), round(0.8 + 4.2 * float(np.sqrt(weight / widest)), 1))
+        MapEdge(one, two, *_ends(placed, one, two), round(0.8 + 4.2 * float(np.sqrt(weight / widest)), 1))
         for one, two, weight in pairs
     )
     box = " ".join(f"{side:.0f}" for side in placed.box)
-    return Map(box, lines, circles, per_dot, draft.proper_count)
+    return MapView(box, lines, circles, per_dot, draft.proper_count)
 
 
-def _strongest_two(draft: Draft, count: int) -> list[tuple[int, int, float]]:
+def _strongest_two(draft: ReportContext, count: int) -> list[tuple[int, int, float]]:
     pairs = {
         (min(one, other), max(one, other)): weight
         for one in range(1, count + 1)
@@ -73,7 +73,7 @@ def _ends(placed: Placed, one: int, two: int) -> tuple[float, float, float, floa
 
 
 def _dots(
-    draft: Draft, article: Article, placed: Placed, listed: Collection[int], per_dot: int
+    draft: ReportContext, article: Article, placed: Placed, listed: Collection[int], per_dot: int
 ) -> tuple[float, tuple[Dot, ...]]:
     members = draft.ranked[article.number - 1].members[::per_dot]
     (x, y), radius = placed.centre[article.number - 1].tolist(), float(placed.radius[article.number - 1])
@@ -90,7 +90,7 @@ def _dots(
     )
 
 
-def tip(draft: Draft, row: int) -> str:
+def tip(draft: ReportContext, row: int) -> str:
     """Date and beginning of an event."""
     text = clean(draft.events.contents[row])
     text = text if len(text) <= _TIP else text[: _TIP - 1].rstrip() + "…"
@@ -106,7 +106,7 @@ def shortened(title: str, width: float, size: float = LABEL_SIZE) -> str:
     return title.rstrip() + "…"
 
 
-def draw_timeline(draft: Draft, articles: Sequence[Article], listed: Collection[int]) -> TimelineView | None:
+def draw_timeline(draft: ReportContext, articles: Sequence[Article], listed: Collection[int]) -> TimelineView | None:
     """Bars of all events and a row of circles for each of the 15 largest communities."""
     shown = articles[:TIMELINE_ROWS]
     timeline = make_timeline(draft.events, [draft.ranked[each.number - 1].members for each in shown])
@@ -140,7 +140,7 @@ def draw_timeline(draft: Draft, articles: Sequence[Article], listed: Collection[
 
 
 def _marks(
-    draft: Draft, timeline: Timeline, row: int, place: tuple[float, float], listed: Collection[int]
+    draft: ReportContext, timeline: Timeline, row: int, place: tuple[float, float], listed: Collection[int]
 ) -> tuple[Mark, ...]:
     """Bars (row 0, height by count) or circles (area by count) of one row; `place` is column width and y."""
     step, y = place

@@ -7,9 +7,9 @@ import igraph
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.reports.events import Floats
-from sag_retrieval.reports.leiden import seeded
-from sag_retrieval.text import is_cjk
+from sag_retrieval.communities.events import Floats
+from sag_retrieval.communities.leiden import seeded
+from sag_retrieval.text.words import is_cjk
 
 WIDTH, HEIGHT = 1000.0, 620.0
 LABEL_SIZE = 13.0

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from sag_retrieval.reports.citations import Source
+from sag_retrieval.reports.citations import CitedSource
 from sag_retrieval.reports.content import Article, Content, News, Statement
-from sag_retrieval.reports.wording import Labels
+from sag_retrieval.reports.wording import Messages
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~^$])")
 _LEADING = re.compile(r"^(\s*)(?:([-+=])|(\d+)([.)]))")
@@ -20,12 +20,12 @@ def _escape_start(match: re.Match[str]) -> str:
     return f"{match[1]}\\{match[2]}" if match[2] else f"{match[1]}{match[3]}\\{match[4]}"
 
 
-def render_markdown(content: Content, labels: Labels) -> str:
+def render_markdown(content: Content, labels: Messages) -> str:
     """The whole report."""
     return "\n".join(line.rstrip() for line in _lines(content, labels)).rstrip() + "\n"
 
 
-def render_preview(content: Content, labels: Labels) -> str:
+def render_preview(content: Content, labels: Messages) -> str:
     """Facts, highlights and changes in at most 2,000 bytes."""
     lines = [f"**{escaped(content.headline)}**", "", *_figures(content), ""]
     lines += [f"{i}. {_heading(each.article, labels)}" for i, each in enumerate(content.highlights, 1)]
@@ -42,7 +42,7 @@ def render_preview(content: Content, labels: Labels) -> str:
     return text
 
 
-def _lines(content: Content, labels: Labels) -> Iterator[str]:
+def _lines(content: Content, labels: Messages) -> Iterator[str]:
     yield from (f"# {escaped(content.title)}", "", escaped(content.headline), "", *_figures(content), "")
     if content.empty:
         yield from (content.empty[0], "", f"{labels.empty_command} `{content.empty[1]}`", "")
@@ -61,7 +61,7 @@ def _figures(content: Content) -> list[str]:
     return [" · ".join(f"{name} **{escaped(value)}**" for name, value in content.figures)]
 
 
-def _overview(content: Content, labels: Labels) -> Iterator[str]:
+def _overview(content: Content, labels: Messages) -> Iterator[str]:
     if content.highlights:
         yield from (f"## {labels.stands_out}", "")
         for number, each in enumerate(content.highlights, 1):
@@ -80,17 +80,17 @@ def _overview(content: Content, labels: Labels) -> Iterator[str]:
     yield ""
 
 
-def _changed(news: Sequence[News], labels: Labels) -> Iterator[str]:
+def _changed(news: Sequence[News], labels: Messages) -> Iterator[str]:
     for each in news:
         yield f"- **{labels.status[each.change.status]}** {escaped(each.change.title)} ({escaped(each.told)})"
         yield from (f"  - {_dated(said)}" for said in each.statements)
 
 
-def _heading(article: Article, labels: Labels) -> str:
+def _heading(article: Article, labels: Messages) -> str:
     return f"**{escaped(article.title)}** {_meta(article, labels)}"
 
 
-def _meta(article: Article, labels: Labels) -> str:
+def _meta(article: Article, labels: Messages) -> str:
     parts = [
         labels.counted(labels.event_count, article.size),
         labels.counted(labels.document_count, article.document_count),
@@ -110,7 +110,7 @@ def _dated(statement: Statement) -> str:
     return f"{statement.date} {_said(statement)}" if statement.date else _said(statement)
 
 
-def _tables(content: Content, labels: Labels) -> Iterator[str]:
+def _tables(content: Content, labels: Messages) -> Iterator[str]:
     if content.articles:
         yield from (f"## {labels.all_communities}", "")
         yield from _table(
@@ -163,7 +163,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     yield ""
 
 
-def _communities(content: Content, labels: Labels) -> Iterator[str]:
+def _communities(content: Content, labels: Messages) -> Iterator[str]:
     yield from (f"## {labels.communities}", "")
     for theme in content.themes:
         if len(content.themes) > 1:
@@ -176,7 +176,7 @@ def _communities(content: Content, labels: Labels) -> Iterator[str]:
         yield ""
 
 
-def _article(article: Article, labels: Labels) -> Iterator[str]:
+def _article(article: Article, labels: Messages) -> Iterator[str]:
     yield from (f"#### {article.number} {escaped(article.title)}", "", _meta(article, labels), "")
     keys = escaped(labels.comma.join(article.main_keys))
     yield " ".join(_said(each) for each in article.summary) or labels.no_summary.format(keys=keys)
@@ -199,7 +199,7 @@ def _article(article: Article, labels: Labels) -> Iterator[str]:
     yield ""
 
 
-def _footnote(source: Source, labels: Labels) -> str:
+def _footnote(source: CitedSource, labels: Messages) -> str:
     cited = " … ".join(escaped(piece.text) for piece in source.pieces if piece.cited)
     near = f" ({labels.approximate})" if source.approximate else ""
     where = " · ".join(escaped(part) for part in (source.title, source.document_id, source.chunk_id))

@@ -5,12 +5,12 @@ from itertools import islice
 
 import numpy as np
 
+from sag_retrieval.communities.titles import clean, names_something
 from sag_retrieval.reports.changes import Change
 from sag_retrieval.reports.content import Article, Highlight, News, Statement, TopKey
-from sag_retrieval.reports.draft import Draft
+from sag_retrieval.reports.context import ReportContext
 from sag_retrieval.reports.select import in_time_order
-from sag_retrieval.reports.titles import clean, names_something
-from sag_retrieval.reports.wording import Labels
+from sag_retrieval.reports.wording import Messages
 
 _HIGHLIGHTS = 5
 _LOOKED_AT = 10
@@ -25,7 +25,7 @@ _SINGLES = 100
 _KEY_COMMUNITIES = 4
 
 
-def highlights(draft: Draft, articles: Sequence[Article]) -> tuple[Highlight, ...]:
+def highlights(draft: ReportContext, articles: Sequence[Article]) -> tuple[Highlight, ...]:
     """The five heaviest communities, each with a typical event."""
     return tuple(
         Highlight(article, draft.state(_readable(draft, article.number - 1), draft.labels.stands_out))
@@ -33,7 +33,7 @@ def highlights(draft: Draft, articles: Sequence[Article]) -> tuple[Highlight, ..
     )
 
 
-def _readable(draft: Draft, place: int) -> int:
+def _readable(draft: ReportContext, place: int) -> int:
     """Of the most typical events one that is a whole sentence, in the language of the page if there is one."""
     members = draft.ranked[place].members[:_LOOKED_AT].tolist()
     return int(min(members, key=lambda row: (not _is_whole(draft.events.contents[row]), bool(draft.foreign(row)))))
@@ -45,7 +45,7 @@ def _is_whole(text: str) -> bool:
     return "|" not in text and not text[:1].islower() and len(text.encode()) >= _SHORTEST and text[-1] in _ENDS
 
 
-def news_sentence(draft: Draft) -> str:
+def news_sentence(draft: ReportContext) -> str:
     """Why there are no changes to tell; else how many events are new since when, in which documents, and gone."""
     labels, previous = draft.labels, draft.previous
     if previous is None:
@@ -58,7 +58,7 @@ def news_sentence(draft: Draft) -> str:
     return told + (labels.news_gone.format(gone=labels.counted(labels.event_count, gone)) if gone else "") + labels.stop
 
 
-def _news_counted(draft: Draft) -> str:
+def _news_counted(draft: ReportContext) -> str:
     labels = draft.labels
     documents = dict.fromkeys(draft.events.document[draft.is_new].tolist())
     titles = [f"“{clean(draft.events.documents.titles[row])}”" for row in documents]
@@ -70,12 +70,12 @@ def _news_counted(draft: Draft) -> str:
     )
 
 
-def news(draft: Draft) -> tuple[News, ...]:
+def news(draft: ReportContext) -> tuple[News, ...]:
     """The changed communities, those with most new events first, each with its newest events."""
     return tuple(_news(draft, place) for place in range(min(len(draft.changes), _NEWS)))
 
 
-def _news(draft: Draft, place: int) -> News:
+def _news(draft: ReportContext, place: int) -> News:
     change = draft.changes[place]
     number, told = draft.numbers.get(change.community_id), _told(change, draft.labels)
     if number is None or not change.added:
@@ -87,7 +87,7 @@ def _news(draft: Draft, place: int) -> News:
     return News(change, told, number, tuple(draft.state(row, draft.labels.whats_new) for row in reversed(newest)))
 
 
-def _told(change: Change, labels: Labels) -> str:
+def _told(change: Change, labels: Messages) -> str:
     """Events before and now, new ones, those from elsewhere, and where it comes from."""
     was = f"{change.before:,} → " if change.before not in (0, change.size) else ""
     sources = labels.comma.join(f"“{title}”" for title in change.sources)
@@ -100,7 +100,7 @@ def _told(change: Change, labels: Labels) -> str:
     return " · ".join(filter(None, parts))
 
 
-def top_keys(draft: Draft) -> tuple[TopKey, ...]:
+def top_keys(draft: ReportContext) -> tuple[TopKey, ...]:
     """Twenty keys by events × idf; dates and quantities are left to the timeline and the articles."""
     events, without = draft.events, draft.options.cluster.without_key_types
     score = np.round(draft.total * draft.idf, 9)
@@ -127,7 +127,7 @@ def top_keys(draft: Draft) -> tuple[TopKey, ...]:
     return tuple(found)
 
 
-def singles(draft: Draft) -> tuple[tuple[Statement, ...], int]:
+def singles(draft: ReportContext) -> tuple[tuple[Statement, ...], int]:
     """Events of communities too small for an article, in time order, and how many are left out."""
     rows = np.concatenate([np.zeros(0, np.int32), *(each.members for each in draft.singles)])
     ordered = in_time_order(draft.events, rows)

@@ -9,12 +9,12 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from sag_retrieval.reports.content import Content
-from sag_retrieval.reports.wording import Labels
+from sag_retrieval.reports.wording import Messages
 
 _ROOM = "sag_retrieval.reports"
 
 
-def render_page(content: Content, labels: Labels) -> str:
+def render_page(content: Content, labels: Messages) -> str:
     """The page; the same content gives the same text.
 
     Everything that comes from data is escaped. The page's policy allows one style and one script, by their

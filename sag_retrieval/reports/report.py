@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from sag_retrieval.communities.events import EventTable
+from sag_retrieval.communities.groups import Communities
+from sag_retrieval.communities.naming import name_communities
 from sag_retrieval.models.protocols import ChatModel, Usage
 from sag_retrieval.reports.changes import Previous
 from sag_retrieval.reports.compose import compose
-from sag_retrieval.reports.events import EventTable
-from sag_retrieval.reports.groups import Communities
 from sag_retrieval.reports.markdown import render_markdown, render_preview
-from sag_retrieval.reports.naming import name_communities
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.page import render_page
 from sag_retrieval.reports.report_tables import report_tables
@@ -59,8 +59,8 @@ def write_report(
     The same inputs give the same bytes. Communities without a title are named first, by the model if given.
 
     Raises:
-        ModelDown: If communities have to be named and the model's server is gone.
-        BudgetSpent: If the budget is used up meanwhile.
+        ModelUnavailable: If communities have to be named and the model's server is gone.
+        BudgetExceeded: If the budget is used up meanwhile.
 
     """
     usage = Usage()

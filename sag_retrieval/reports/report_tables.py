@@ -6,10 +6,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sag_retrieval.communities.groups import Communities
 from sag_retrieval.reports.changes import Previous
 from sag_retrieval.reports.content import Content
-from sag_retrieval.reports.draft import Draft
-from sag_retrieval.reports.groups import Communities
+from sag_retrieval.reports.context import ReportContext
 
 _STRING, _INT, _FLOAT, _BOOL = pa.string(), pa.int32(), pa.float64(), pa.bool_()
 
@@ -72,7 +72,7 @@ REPORT_SCHEMAS: dict[str, pa.Schema] = {
 """Columns of the tables. Rank, place and theme are null for communities that the page does not show."""
 
 
-def report_tables(content: Content, draft: Draft, communities: Communities) -> dict[str, pa.Table]:
+def report_tables(content: Content, draft: ReportContext, communities: Communities) -> dict[str, pa.Table]:
     """The tables of `REPORT_SCHEMAS`."""
     rows: dict[str, Iterator[Mapping[str, object]]] = {
         "report_communities": _communities(content, draft, communities),
@@ -101,7 +101,7 @@ def read_previous(folder: Path) -> Previous | None:
     )
 
 
-def _communities(content: Content, draft: Draft, communities: Communities) -> Iterator[Mapping[str, object]]:
+def _communities(content: Content, draft: ReportContext, communities: Communities) -> Iterator[Mapping[str, object]]:
     articles = {each.community_id: each for each in content.articles}
     circles = {each.article.community_id: each for each in content.map.circles} if content.map else {}
     statuses = {change.community_id: change.status for change in draft.changes}
@@ -128,7 +128,7 @@ def _communities(content: Content, draft: Draft, communities: Communities) -> It
         }
 
 
-def _events(content: Content, draft: Draft, communities: Communities) -> Iterator[Mapping[str, object]]:
+def _events(content: Content, draft: ReportContext, communities: Communities) -> Iterator[Mapping[str, object]]:
     numbers = {source.chunk_id: source.number for source in content.sources}
     events = draft.events
     for each in communities.at(0):
@@ -150,7 +150,7 @@ def _events(content: Content, draft: Draft, communities: Communities) -> Iterato
             }
 
 
-def _keys(draft: Draft) -> Iterator[Mapping[str, object]]:
+def _keys(draft: ReportContext) -> Iterator[Mapping[str, object]]:
     for each, keys in zip(draft.ranked, draft.telling, strict=True):
         for key in keys:
             yield {
@@ -162,7 +162,7 @@ def _keys(draft: Draft) -> Iterator[Mapping[str, object]]:
             }
 
 
-def _changes(draft: Draft) -> Iterator[Mapping[str, object]]:
+def _changes(draft: ReportContext) -> Iterator[Mapping[str, object]]:
     for change in draft.changes:
         yield {
             "community_id": change.community_id,

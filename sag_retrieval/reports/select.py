@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from sag_retrieval.reports.events import EventTable, Flags, Rows
-from sag_retrieval.reports.groups import Community
-from sag_retrieval.reports.neighbours import cosines
+from sag_retrieval.communities.events import EventTable, Flags, Rows
+from sag_retrieval.communities.groups import Community
+from sag_retrieval.communities.neighbours import cosines
 
 _LOOKED_AT = 60
 _SAME = 0.9

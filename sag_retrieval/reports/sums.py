@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
 
-from sag_retrieval import durable
+from sag_retrieval.core import durable
 
 SUMS = "sums.json"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sag_retrieval.reports.events import EventTable, Rows
+from sag_retrieval.communities.events import EventTable, Rows
 
 MOST_COLUMNS = 32
 _STEPS = (1, 3, 6, 12, 24, 60, 120, 240, 600, 1_200)

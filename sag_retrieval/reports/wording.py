@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Labels:
+class Messages:
     """Every word of the page that does not come from the events; `{…}` are places for `format`."""
 
     lang: str

@@ -2,9 +2,9 @@
 
 from types import MappingProxyType
 
-from sag_retrieval.reports.wording import Labels
+from sag_retrieval.reports.wording import Messages
 
-EN = Labels(
+EN = Messages(
     lang="en",
     kind="Community report",
     contents="Contents",

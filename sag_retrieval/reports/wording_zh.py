@@ -2,9 +2,9 @@
 
 from types import MappingProxyType
 
-from sag_retrieval.reports.wording import Labels
+from sag_retrieval.reports.wording import Messages
 
-ZH = Labels(
+ZH = Messages(
     lang="zh-Hans",
     kind="社区报告",
     contents="目录",

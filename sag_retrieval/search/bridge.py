@@ -77,11 +77,11 @@ class _Pairs:
 
 def _pairs(arrays: Arrays, starts: Rows, options: SearchOptions, allowed: Flags | None) -> _Pairs:
     """Start and end chunks that share a key of few documents, with their best link, each pair once."""
-    start, place = arrays.chunk_keys.places(starts)
+    start, place = arrays.chunk_keys.gather(starts)
     key = arrays.chunk_keys.items[place]
     narrow = arrays.key_document_count[key] <= options.bridge_documents
     start, key = start[narrow], key[narrow]
-    owner, place = arrays.key_chunks.places(key)
+    owner, place = arrays.key_chunks.gather(key)
     start, key, end = start[owner], key[owner], arrays.key_chunks.items[place]
     link = document_rarity(arrays.key_document_count[key], arrays.document_count)
     link = link * np.where(arrays.chunk_main_key[end] == key, 1.0, 0.5)

@@ -10,7 +10,7 @@ from sag_retrieval.release.arrays import Arrays
 from sag_retrieval.release.index import Index
 from sag_retrieval.search.method import Flags, Floats
 from sag_retrieval.search.options import SearchOptions
-from sag_retrieval.search.reading import Reading
+from sag_retrieval.search.parsed_query import ParsedQuery
 from sag_retrieval.search.weights import min_max
 
 _TYPICAL = 20
@@ -29,7 +29,7 @@ class TextRoute:
     """Geometric mean over the documents of the best chunks; 1 where each document is one chunk."""
 
 
-def read_texts(index: Index, reading: Reading, options: SearchOptions) -> TextRoute:
+def read_texts(index: Index, reading: ParsedQuery, options: SearchOptions) -> TextRoute:
     """Similarity of every chunk by itself, then with its document and neighbours where documents are long.
 
     Source:
@@ -71,7 +71,9 @@ def typical_length(arrays: Arrays, similarity: Floats) -> float:
     return float(np.exp(np.log(sizes).mean())) if count else 1.0
 
 
-def _in_context(arrays: Arrays, reading: Reading, similarity: Floats, length: float, options: SearchOptions) -> Floats:
+def _in_context(
+    arrays: Arrays, reading: ParsedQuery, similarity: Floats, length: float, options: SearchOptions
+) -> Floats:
     if arrays.document_count == arrays.chunk_count:
         return similarity
     allowed = reading.query.allowed.chunks if reading.query.allowed else None

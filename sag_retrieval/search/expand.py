@@ -11,7 +11,7 @@ from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.index import Index
 from sag_retrieval.search.method import Flags, Floats, Rows
 from sag_retrieval.search.options import SearchOptions
-from sag_retrieval.search.reading import Reading
+from sag_retrieval.search.parsed_query import ParsedQuery
 from sag_retrieval.search.weights import (
     event_weights,
     key_weights,
@@ -43,7 +43,7 @@ class Expansion:
     keys: WeightedKeys
 
 
-def expand(index: Index, reading: Reading, options: SearchOptions) -> Expansion:
+def expand(index: Index, reading: ParsedQuery, options: SearchOptions) -> Expansion:
     """Keys of the query and, through the events that are both like it and carry them, the keys beside them.
 
     Source:
@@ -65,7 +65,7 @@ def expand(index: Index, reading: Reading, options: SearchOptions) -> Expansion:
     return Expansion(seeds, reasons, events, weight, keys)
 
 
-def seed_keys(index: Index, reading: Reading, options: SearchOptions) -> tuple[WeightedKeys, dict[int, str]]:
+def seed_keys(index: Index, reading: ParsedQuery, options: SearchOptions) -> tuple[WeightedKeys, dict[int, str]]:
     """Step 1: keys named in the query or given (similarity 1), and keys like either; with reasons."""
     allowed = reading.query.allowed.keys if reading.query.allowed else None
     found: dict[int, tuple[float, str]] = {}
@@ -81,7 +81,7 @@ def seed_keys(index: Index, reading: Reading, options: SearchOptions) -> tuple[W
 
 
 def _sources(
-    index: Index, reading: Reading, options: SearchOptions, allowed: Flags | None
+    index: Index, reading: ParsedQuery, options: SearchOptions, allowed: Flags | None
 ) -> Iterator[tuple[Rows, Floats, str]]:
     """Keys, their similarity, and where they come from: the surest source first."""
     for name, rows, vector in reading.given:
@@ -94,7 +94,7 @@ def _sources(
     yield *_similar_keys(index, reading.vector, options.key_count, allowed), "like the query"
 
 
-def similar_events(index: Index, reading: Reading, options: SearchOptions) -> tuple[Rows, Floats]:
+def similar_events(index: Index, reading: ParsedQuery, options: SearchOptions) -> tuple[Rows, Floats]:
     """Step 3: the events most like the query, ascending, and their cosines; merged vectors look further."""
     vectors = index.arrays.vectors["events"]
     allowed = reading.query.allowed.events if reading.query.allowed else None

@@ -7,10 +7,10 @@ from typing import Any, Final, Protocol, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.errors import QueryError, shown
+from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.release.allowed import Allowed, Flags
+from sag_retrieval.release.csr import Rows
 from sag_retrieval.release.index import Index
-from sag_retrieval.release.mapped import Rows
 
 __all__ = ["Allowed", "Flags", "Floats", "Method", "Query", "RankedKey", "Ranking", "Rows"]
 

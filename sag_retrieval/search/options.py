@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from typing import Final, Literal
 
-from sag_retrieval.errors import SettingsError
+from sag_retrieval.core.errors import SettingsError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.release.mapped import Lists
+from sag_retrieval.release.csr import CsrLists
 from sag_retrieval.search.method import Floats, Rows
 
 SMALL_GRAPH: Final = 20_000
@@ -24,7 +24,7 @@ Seeds = tuple[Rows, Floats]
 
 
 def power(
-    key_chunks: Lists, chunk_keys: Lists, key_restart: Seeds, chunk_restart: Seeds, damping: float
+    key_chunks: CsrLists, chunk_keys: CsrLists, key_restart: Seeds, chunk_restart: Seeds, damping: float
 ) -> tuple[Floats, Floats]:
     """PageRank of keys and chunks, to sum 1; a node without links passes nothing on.
 
@@ -49,7 +49,7 @@ def power(
     return _to_one(key, chunk)
 
 
-def _spread_out(seeds: Seeds, lists: Lists) -> Floats:
+def _spread_out(seeds: Seeds, lists: CsrLists) -> Floats:
     whole = np.zeros(len(lists))
     whole[seeds[0]] = seeds[1]
     return whole
@@ -60,7 +60,9 @@ def _rounds(damping: float) -> int:
     return max(1, ceil(log(_TOLERANCE) / (2 * log(damping)))) if damping > 0 else 1
 
 
-def push(key_chunks: Lists, chunk_keys: Lists, key_restart: Seeds, chunk_restart: Seeds, damping: float) -> Floats:
+def push(
+    key_chunks: CsrLists, chunk_keys: CsrLists, key_restart: Seeds, chunk_restart: Seeds, damping: float
+) -> Floats:
     """PageRank of chunks by local push: mass below a precision times a node's degree stays where it is.
 
     Work depends on the restart, not on the graph. Source: docs/algorithm.md §search.12.
@@ -92,7 +94,7 @@ def push(key_chunks: Lists, chunk_keys: Lists, key_restart: Seeds, chunk_restart
     return rank[1] + (1 - damping) * rest[1]
 
 
-def _above(lists: Lists, rest: Floats, rows: npt.NDArray[Any], seen: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+def _above(lists: CsrLists, rest: Floats, rows: npt.NDArray[Any], seen: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     """The rows with mass to move, each once; `seen` is scratch space, which spares a sort."""
     if _SCANNED * len(rows) > len(rest):
         return np.flatnonzero(rest > _PRECISION * lists.degrees)
@@ -109,9 +111,9 @@ def _settle(rank: Floats, rest: Floats, rows: npt.NDArray[Any], damping: float) 
     return damping * mass
 
 
-def _spread(lists: Lists, rows: npt.NDArray[Any], mass: Floats, rest: Floats) -> npt.NDArray[Any]:
+def _spread(lists: CsrLists, rows: npt.NDArray[Any], mass: Floats, rest: Floats) -> npt.NDArray[Any]:
     """Pass mass to neighbours; the neighbours, as often as they were reached."""
-    owner, place = lists.places(rows)
+    owner, place = lists.gather(rows)
     reached = lists.items[place]
     np.add.at(rest, reached, (mass / lists.degrees[rows])[owner])
     return reached

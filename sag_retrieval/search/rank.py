@@ -5,23 +5,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sag_retrieval.release.arrays import Arrays
-from sag_retrieval.release.highest import best
+from sag_retrieval.release.csr import group
 from sag_retrieval.release.index import Index
-from sag_retrieval.release.mapped import group
+from sag_retrieval.release.topk import top_k
 from sag_retrieval.search.bridge import Bridges, build_bridges
 from sag_retrieval.search.context import TextRoute, read_texts
 from sag_retrieval.search.coverage import cover
 from sag_retrieval.search.expand import WeightedKeys
 from sag_retrieval.search.method import Floats, Rows
-from sag_retrieval.search.named import lift_named
 from sag_retrieval.search.options import SearchOptions
 from sag_retrieval.search.pagerank import SMALL_GRAPH, Seeds, power, push
-from sag_retrieval.search.reading import Reading
+from sag_retrieval.search.parsed_query import ParsedQuery
+from sag_retrieval.search.title_boost import boost_mentioned_titles
 from sag_retrieval.search.weights import chunk_weights, key_terms, sum_at
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scores:
+class ChunkScores:
     """Shape (chunks,) each: the final score and its parts; and how much the walk was trusted."""
 
     final: Floats
@@ -36,7 +36,7 @@ class Scores:
     candidates: Rows
 
 
-def rank(index: Index, reading: Reading, keys: WeightedKeys, trust: float, options: SearchOptions) -> Scores:
+def rank(index: Index, reading: ParsedQuery, keys: WeightedKeys, trust: float, options: SearchOptions) -> ChunkScores:
     """Score every chunk; `trust` is how much the walk from the keys counts beside the text, in [0, 1].
 
     Source:
@@ -53,9 +53,9 @@ def rank(index: Index, reading: Reading, keys: WeightedKeys, trust: float, optio
     text = text_weight(arrays, keys, route, options) * route.in_context
     joined = pagerank + text
     joined = joined / (joined.max(initial=0) or 1)
-    final = lift_named(arrays, reading, joined, route.chunks_per_document, options)
+    final = boost_mentioned_titles(arrays, reading, joined, route.chunks_per_document, options)
     none = np.zeros(len(final))
-    scores = Scores(final, pagerank, text, final - joined, none, none, trust, route, None, candidates)
+    scores = ChunkScores(final, pagerank, text, final - joined, none, none, trust, route, None, candidates)
     return _covered(arrays, reading, _bridged(arrays, reading, scores, options), options)
 
 
@@ -69,16 +69,16 @@ def key_trust(seeds: WeightedKeys, power: float) -> float:
 
 
 def weigh_candidates(
-    arrays: Arrays, reading: Reading, route: TextRoute, keys: WeightedKeys, options: SearchOptions
+    arrays: Arrays, reading: ParsedQuery, route: TextRoute, keys: WeightedKeys, options: SearchOptions
 ) -> tuple[Rows, Floats]:
     """Steps 1 to 4: chunks with a final key or like the query, ascending, and their initial weights."""
     allowed = reading.query.allowed.chunks if reading.query.allowed else None
-    owner, place = arrays.key_chunks.places(keys.rows)
+    owner, place = arrays.key_chunks.gather(keys.rows)
     chunk = arrays.key_chunks.items[place]
     count = arrays.key_chunk_count[place]
     if allowed is not None:
         owner, chunk, count = owner[allowed[chunk]], chunk[allowed[chunk]], count[allowed[chunk]]
-    alike = best(route.similarity.astype(np.float32), options.text_count)[0]
+    alike = top_k(route.similarity.astype(np.float32), options.text_count)[0]
     candidates = np.unique(np.concatenate([chunk, alike]))
     added = key_terms(keys.weights[owner], count, keys.hops[owner])
     term = sum_at(np.searchsorted(candidates, chunk), added, len(candidates))
@@ -97,7 +97,7 @@ def _pagerank(arrays: Arrays, keys: WeightedKeys, candidates: Rows, initial: Flo
 
 def _on_candidates(arrays: Arrays, keys: Seeds, chunks: Seeds, damping: float) -> Floats:
     """PageRank on the links between final keys and candidates alone."""
-    owner, place = arrays.key_chunks.places(keys[0])
+    owner, place = arrays.key_chunks.gather(keys[0])
     chunk = arrays.key_chunks.items[place]
     inside = np.isin(chunk, chunks[0])
     position, owner = np.searchsorted(chunks[0], chunk[inside]), owner[inside]
@@ -135,7 +135,7 @@ def breadth(arrays: Arrays, keys: WeightedKeys) -> float:
     return float(np.exp(keys.weights @ np.log(np.maximum(counts, 1)) / total))
 
 
-def _bridged(arrays: Arrays, reading: Reading, scores: Scores, options: SearchOptions) -> Scores:
+def _bridged(arrays: Arrays, reading: ParsedQuery, scores: ChunkScores, options: SearchOptions) -> ChunkScores:
     strength = bridge_strength(arrays, reading, scores.route.chunks_per_document, options)
     if strength <= 0:
         return scores
@@ -147,7 +147,7 @@ def _bridged(arrays: Arrays, reading: Reading, scores: Scores, options: SearchOp
     return replace(scores, final=root + added, bridge=added, bridges=bridges)
 
 
-def _covered(arrays: Arrays, reading: Reading, scores: Scores, options: SearchOptions) -> Scores:
+def _covered(arrays: Arrays, reading: ParsedQuery, scores: ChunkScores, options: SearchOptions) -> ChunkScores:
     weight = options.coverage / scores.route.chunks_per_document
     if weight <= 0:
         return scores
@@ -156,7 +156,7 @@ def _covered(arrays: Arrays, reading: Reading, scores: Scores, options: SearchOp
     return replace(scores, final=final, coverage=final - scores.final / (scores.final.max(initial=0) or 1))
 
 
-def bridge_strength(arrays: Arrays, reading: Reading, length: float, options: SearchOptions) -> float:
+def bridge_strength(arrays: Arrays, reading: ParsedQuery, length: float, options: SearchOptions) -> float:
     """`strength / n + (1 − 1 / n) · g`: g = 1 if the query names some chunk's main key, else the doubt."""
     if options.bridge_strength <= 0:
         return 0.0

@@ -7,10 +7,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from sag_retrieval.release.highest import least_of
+from sag_retrieval.release.topk import kth_largest
 from sag_retrieval.search.method import Flags, Floats, Ranking, Rows
 
-Result = TypeVar("Result")
+RankingT = TypeVar("RankingT")
 
 
 @dataclass(slots=True)
@@ -19,7 +19,7 @@ class Stopwatch:
 
     seconds: dict[str, float] = field(default_factory=dict)
 
-    def __call__(self, step: str, work: Callable[[], Result]) -> Result:
+    def __call__(self, step: str, work: Callable[[], RankingT]) -> RankingT:
         """Do the work and note its time under the step's name."""
         start = perf_counter()
         result = work()
@@ -33,7 +33,7 @@ def best_rows(scores: Floats, k: int, allowed: Flags | None = None) -> Rows:
     Rows with score 0 are found only under a restriction: three that fit among a million are three results.
     """
     rows = np.flatnonzero(scores > 0 if allowed is None else allowed)
-    rows = rows[scores[rows] >= least_of(scores[rows], k)]
+    rows = rows[scores[rows] >= kth_largest(scores[rows], k)]
     return rows[np.argsort(-scores[rows], kind="stable")][: max(k, 0)].astype(np.int32)
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sag_retrieval.release.csr import join
 from sag_retrieval.release.index import Index
-from sag_retrieval.release.mapped import join
 from sag_retrieval.search.method import Query, Ranking, Rows
 
-Value = str | float | bool | None
+KeyValue = str | float | bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class HitKey:
 
     key_id: str
     type: str
-    value: Value
+    value: KeyValue
     unit: str | None = None
 
 
@@ -40,7 +40,7 @@ class ResultKey:
 
     key_id: str
     type: str
-    value: Value
+    value: KeyValue
     weight: float
     hop: int
     reason: str = ""
@@ -105,7 +105,7 @@ class SearchResult:
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
 
 
-def hydrate(index: Index, query: Query, ranking: Ranking, *, release: str, method: str) -> SearchResult:
+def build_result(index: Index, query: Query, ranking: Ranking, *, release: str, method: str) -> SearchResult:
     """A ranking with its texts, events and keys, read from memory maps without a database.
 
     Args:
@@ -148,7 +148,7 @@ def _hits(index: Index, ranking: Ranking) -> Iterator[Hit]:
     arrays, chunks = index.arrays, ranking.chunks
     titles = _taken(index, "documents", ("title",), arrays.chunk_document[chunks])
     sizes, events = _events(index, chunks)
-    owner, place = arrays.chunk_keys.places(chunks)
+    owner, place = arrays.chunk_keys.gather(chunks)
     keys = (HitKey(**key) for key in keys_of(index, arrays.chunk_keys.items[place]))
     key_counts = np.bincount(owner, minlength=len(chunks)).tolist()
     for rank, chunk in enumerate(_taken(index, "chunks", _OF_CHUNK, chunks)):

@@ -2,13 +2,13 @@
 
 from sag_retrieval.release.index import Index
 from sag_retrieval.search.expand import expand
-from sag_retrieval.search.hops import hop_on
 from sag_retrieval.search.method import Method, Query, Ranking
 from sag_retrieval.search.options import SearchOptions
+from sag_retrieval.search.parsed_query import parse_query
+from sag_retrieval.search.propagate import propagate
 from sag_retrieval.search.rank import key_trust, rank
 from sag_retrieval.search.ranking import Stopwatch
-from sag_retrieval.search.reading import read_query
-from sag_retrieval.search.trace import Search, make_ranking
+from sag_retrieval.search.trace import SearchState, make_ranking
 
 
 def search_method(options: SearchOptions) -> Method:
@@ -31,9 +31,9 @@ def search(index: Index, query: Query, options: SearchOptions) -> Ranking:
 
     """
     watch = Stopwatch()
-    reading = watch("read", lambda: read_query(index, query))
+    reading = watch("read", lambda: parse_query(index, query))
     expansion = watch("expand", lambda: expand(index, reading, options))
-    hops = watch("hop", lambda: hop_on(index, reading, expansion.keys, options))
+    hops = watch("hop", lambda: propagate(index, reading, expansion.keys, options))
     trust = key_trust(expansion.seeds, options.key_trust)
     scores = watch("rank", lambda: rank(index, reading, hops[-1], trust, options))
-    return make_ranking(Search(index, reading, expansion, hops, scores), watch.seconds)
+    return make_ranking(SearchState(index, reading, expansion, hops, scores), watch.seconds)

@@ -9,25 +9,25 @@ import numpy as np
 from sag_retrieval.release.index import Index
 from sag_retrieval.search.expand import Expansion, WeightedKeys
 from sag_retrieval.search.method import RankedKey, Ranking, Rows
-from sag_retrieval.search.rank import Scores
+from sag_retrieval.search.parsed_query import ParsedQuery
+from sag_retrieval.search.rank import ChunkScores
 from sag_retrieval.search.ranking import rank_by
-from sag_retrieval.search.reading import Reading
 from sag_retrieval.search.result import key_of
 from sag_retrieval.search.weights import links_from, look_up
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Search:
+class SearchState:
     """Everything one search found on its way."""
 
     index: Index
-    reading: Reading
+    reading: ParsedQuery
     expansion: Expansion
     hops: Sequence[WeightedKeys]
-    scores: Scores
+    scores: ChunkScores
 
 
-def make_ranking(search: Search, seconds: Mapping[str, float]) -> Ranking:
+def make_ranking(search: SearchState, seconds: Mapping[str, float]) -> Ranking:
     """The ranking, its keys heaviest first, and with `explain` its trace."""
     query, scores = search.reading.query, search.scores
     parts = {
@@ -45,7 +45,7 @@ def make_ranking(search: Search, seconds: Mapping[str, float]) -> Ranking:
     return replace(ranking, keys=ranked_keys(search), trace=trace)
 
 
-def ranked_keys(search: Search) -> tuple[RankedKey, ...]:
+def ranked_keys(search: SearchState) -> tuple[RankedKey, ...]:
     """Seed keys (hop 0) and final keys, each once: by hop, then heaviest first, ties by row."""
     seeds, final = search.expansion.seeds, search.hops[-1]
     reasons = search.expansion.reasons
@@ -63,7 +63,7 @@ def ranked_keys(search: Search) -> tuple[RankedKey, ...]:
 _BESIDE = "in an event with a seed key"
 
 
-def explain(search: Search, hits: Rows) -> dict[str, Any]:
+def explain(search: SearchState, hits: Rows) -> dict[str, Any]:
     """Seed keys with reasons, keys per hop, candidates per stage and the way to each hit, as plain values."""
     seeds = [key for key in ranked_keys(search) if key.hop == 0]
     return {
@@ -76,7 +76,7 @@ def explain(search: Search, hits: Rows) -> dict[str, Any]:
     }
 
 
-def _hop(search: Search, number: int) -> dict[str, Any]:
+def _hop(search: SearchState, number: int) -> dict[str, Any]:
     keys = search.hops[number]
     gained = np.flatnonzero(keys.hops == number + 1)
     order = gained[np.lexsort((keys.rows[gained], -keys.weights[gained]))]
@@ -85,12 +85,12 @@ def _hop(search: Search, number: int) -> dict[str, Any]:
     return {"hop": number + 1, "events": len(events), "keys_gained": found}
 
 
-def _events_of(search: Search, keys: Rows) -> Rows:
+def _events_of(search: SearchState, keys: Rows) -> Rows:
     allowed = search.reading.query.allowed
     return links_from(search.index.arrays.key_events, keys, allowed.events if allowed else None)[1]
 
 
-def _stages(search: Search, hits: Rows) -> list[dict[str, Any]]:
+def _stages(search: SearchState, hits: Rows) -> list[dict[str, Any]]:
     arrays, expansion = search.index.arrays, search.expansion
     chunks_of_keys = links_from(arrays.key_chunks, search.hops[-1].rows, None)[1]
     bridges = search.scores.bridges
@@ -113,7 +113,7 @@ def _stages(search: Search, hits: Rows) -> list[dict[str, Any]]:
     return found
 
 
-def way_to(search: Search, chunk: int) -> dict[str, Any]:
+def way_to(search: SearchState, chunk: int) -> dict[str, Any]:
     """Query → seed key → event → key → chunk, or over a bridge from another hit; empty steps are left out."""
     rows = search.index.rows
     way: dict[str, Any] = {"chunk_id": rows["chunks"]["chunk_id"][chunk].as_py()}
@@ -125,7 +125,7 @@ def way_to(search: Search, chunk: int) -> dict[str, Any]:
             "over": key_of(search.index, int(bridges.keys[place])),
         }
     final = search.hops[-1]
-    own = search.index.arrays.chunk_keys.of(chunk)
+    own = search.index.arrays.chunk_keys.row(chunk)
     weights = look_up(final.rows, final.weights, own)
     if weights.any():
         key = int(own[int(np.argmax(weights))])
@@ -134,15 +134,15 @@ def way_to(search: Search, chunk: int) -> dict[str, Any]:
     return way
 
 
-def _event_towards(search: Search, key: int) -> dict[str, Any]:
+def _event_towards(search: SearchState, key: int) -> dict[str, Any]:
     """The heaviest event of stage 1 that carries the key, and the heaviest seed key in it."""
     arrays, expansion = search.index.arrays, search.expansion
-    carrying = np.flatnonzero(np.isin(expansion.events, arrays.key_events.of(key)))
+    carrying = np.flatnonzero(np.isin(expansion.events, arrays.key_events.row(key)))
     if not len(carrying):
         return {}
     place = carrying[int(np.argmax(expansion.event_weights[carrying]))]
     event = int(expansion.events[place])
-    beside = arrays.event_keys.of(event)
+    beside = arrays.event_keys.row(event)
     weights = look_up(expansion.seeds.rows, expansion.seeds.weights, beside)
     found: dict[str, Any] = {"event_id": search.index.rows["events"]["event_id"][event].as_py()}
     if weights.any():

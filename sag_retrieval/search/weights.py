@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.release.mapped import Lists
+from sag_retrieval.release.csr import CsrLists
 from sag_retrieval.search.method import Flags, Floats, Rows
 
 
@@ -89,9 +89,9 @@ def look_up(rows: Rows, values: Floats, wanted: npt.NDArray[Any]) -> Floats:
     return np.where(rows[place] == wanted, values[place], 0.0)
 
 
-def links_from(lists: Lists, rows: Rows, allowed: Flags | None) -> tuple[Links, Rows]:
+def links_from(lists: CsrLists, rows: Rows, allowed: Flags | None) -> tuple[Links, Rows]:
     """Links of some rows to the allowed items of their lists, and those items, ascending, each once."""
-    owner, place = lists.places(rows)
+    owner, place = lists.gather(rows)
     items = lists.items[place]
     if allowed is not None:
         owner, items = owner[allowed[items]], items[allowed[items]]

@@ -2,16 +2,16 @@
 
 from sag_retrieval.segments.extract import extract_segments, segment_documents
 from sag_retrieval.segments.options import CANDIDATES, PRESETS, SegmentOptions, segment_options
-from sag_retrieval.segments.segment import Hit, Segment, Spans, segment_text
-from sag_retrieval.segments.selection import Run, best_segments
+from sag_retrieval.segments.segment import RankedChunk, Segment, Spans, segment_text
+from sag_retrieval.segments.selection import ChunkRun, best_segments
 from sag_retrieval.segments.values import calibrated_relevance, chunk_values, relevance_of, scale_by_length
 from sag_retrieval.segments.whole import complete_sections
 
 __all__ = [
     "CANDIDATES",
     "PRESETS",
-    "Hit",
-    "Run",
+    "ChunkRun",
+    "RankedChunk",
     "Segment",
     "SegmentOptions",
     "Spans",

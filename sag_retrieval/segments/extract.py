@@ -5,19 +5,19 @@ from itertools import accumulate, islice, zip_longest
 
 import numpy as np
 
-from sag_retrieval.errors import QueryError
+from sag_retrieval.core.errors import QueryError
 from sag_retrieval.segments.options import Floats, SegmentOptions, segment_options
-from sag_retrieval.segments.segment import Hit, Segment, Spans
-from sag_retrieval.segments.selection import Run, best_segments
+from sag_retrieval.segments.segment import RankedChunk, Segment, Spans
+from sag_retrieval.segments.selection import ChunkRun, best_segments
 from sag_retrieval.segments.values import NOT_RETRIEVED, chunk_values, relevance_of, scale_by_length
-from sag_retrieval.segments.whole import Labels, complete_sections
+from sag_retrieval.segments.whole import SectionNumbers, complete_sections
 
 
 def extract_segments(
-    results: Sequence[Sequence[Hit]],
+    results: Sequence[Sequence[RankedChunk]],
     spans: Mapping[str, Spans],
     options: SegmentOptions | Mapping[str, object] | str = "balanced",
-    sections: Mapping[str, Labels] | None = None,
+    sections: Mapping[str, SectionNumbers] | None = None,
 ) -> list[Segment]:
     """Join hits that lie near each other into segments, best first for each query in turn.
 
@@ -57,7 +57,7 @@ def extract_segments(
 
 
 def segment_documents(
-    results: Sequence[Sequence[Hit]], options: SegmentOptions | Mapping[str, object] | str = "balanced"
+    results: Sequence[Sequence[RankedChunk]], options: SegmentOptions | Mapping[str, object] | str = "balanced"
 ) -> list[str]:
     """Documents of the first `top_k_for_document_selection` hits of any query, in order of appearance."""
     top = segment_options(options).top_k_for_document_selection
@@ -65,7 +65,7 @@ def segment_documents(
 
 
 def _values(
-    hits: Sequence[Hit],
+    hits: Sequence[RankedChunk],
     offsets: Mapping[str, int],
     spans: Mapping[str, Spans],
     lengths: Floats,
@@ -90,18 +90,18 @@ def _values(
 
 
 def _fallback(
-    results: Sequence[Sequence[Hit]], offsets: Mapping[str, int], values: Sequence[Floats], count: int
-) -> list[Run]:
-    found: dict[int, Run] = {}
+    results: Sequence[Sequence[RankedChunk]], offsets: Mapping[str, int], values: Sequence[Floats], count: int
+) -> list[ChunkRun]:
+    found: dict[int, ChunkRun] = {}
     for tier in zip_longest(*results):
         for query, hit in enumerate(tier):
             if hit is not None and hit[0] in offsets:
                 place = offsets[hit[0]] + hit[1]
-                found.setdefault(place, Run(place, place + 1, float(values[query][place]), query))
+                found.setdefault(place, ChunkRun(place, place + 1, float(values[query][place]), query))
     return list(islice(found.values(), count))
 
 
-def _segment(run: Run, documents: Sequence[str], ends: Sequence[int], spans: Mapping[str, Spans]) -> Segment:
+def _segment(run: ChunkRun, documents: Sequence[str], ends: Sequence[int], spans: Mapping[str, Spans]) -> Segment:
     number = int(np.searchsorted(ends, run.start, side="right"))
     document = documents[number]
     offset = ends[number] - len(spans[document])

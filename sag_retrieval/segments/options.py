@@ -8,10 +8,10 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.errors import SettingsError
+from sag_retrieval.core.errors import SettingsError
 
 Floats = npt.NDArray[np.float64]
-Relevance = Literal["constant", "raw", "minmax", "calibrated"]
+RelevanceScale = Literal["constant", "raw", "minmax", "calibrated"]
 Scaling = Literal["floor", "linear"]
 
 CANDIDATES = 200
@@ -73,7 +73,7 @@ class SegmentOptions:
     """`floor`: chunks up to `reference_length` count alike; `linear`: in proportion to their characters."""
     reference_length: int = 700
     """Characters of a chunk that counts once."""
-    relevance: Relevance | Callable[[Floats], Floats] = "calibrated"
+    relevance: RelevanceScale | Callable[[Floats], Floats] = "calibrated"
     """How a query's scores, best first, become relevance in 0 to 1."""
     constant_relevance: float = 0.8
     """The relevance of every hit under `constant`."""
@@ -86,9 +86,9 @@ class SegmentOptions:
             _check_number(name, getattr(self, name), least)
         if self.length_scaling not in get_args(Scaling):
             raise SettingsError(f"length_scaling is {self.length_scaling!r}; give one of {get_args(Scaling)}")
-        if not callable(self.relevance) and self.relevance not in get_args(Relevance):
+        if not callable(self.relevance) and self.relevance not in get_args(RelevanceScale):
             raise SettingsError(
-                f"relevance is {self.relevance!r}; give one of {get_args(Relevance)} or a function of scores"
+                f"relevance is {self.relevance!r}; give one of {get_args(RelevanceScale)} or a function of scores"
             )
 
     def within(self, characters: int, chunk_length: float) -> "SegmentOptions":

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-Hit = tuple[str, int, float]
+RankedChunk = tuple[str, int, float]
 """Document, number of the chunk in it, score."""
 Spans = Sequence[tuple[int, int]]
 """Start and end of a document's chunks, in order."""

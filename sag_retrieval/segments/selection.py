@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.errors import QueryError
+from sag_retrieval.core.errors import QueryError
 from sag_retrieval.segments.options import Floats
 
 _EXACT_BITS = 40
 _SAFE_BITS = 61
 
 
-class Run(NamedTuple):
+class ChunkRun(NamedTuple):
     """Chunks `start` to before `end`, what they are worth together, and the query that chose them."""
 
     start: int
@@ -82,7 +82,7 @@ def best_segments(
     max_length: int,
     overall_max_length: int,
     minimum_value: float,
-) -> list[Run]:
+) -> list[ChunkRun]:
     """Choose runs of chunks, the queries in turn, each taking its best remaining run until none is worth it.
 
     A run lies inside one document, has at most `max_length` chunks, overlaps no chosen run, keeps the total
@@ -108,7 +108,7 @@ def best_segments(
     """
     rows = [_Row(_checked(row, document_ends)) for row in values]
     gaps = list(zip([0, *document_ends[:-1]], document_ends, strict=True)) if document_ends else []
-    chosen: list[Run] = []
+    chosen: list[ChunkRun] = []
     waiting = deque(range(len(rows)))
     left = overall_max_length
     while waiting and left > 0:
@@ -119,7 +119,7 @@ def best_segments(
         score = math.fsum(rows[query].values[best.start : best.end])
         if score < minimum_value:
             continue
-        chosen.append(Run(best.start, best.end, score, query))
+        chosen.append(ChunkRun(best.start, best.end, score, query))
         waiting.append(query)
         left -= best.end - best.start
         place = gaps.index(gap)

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.errors import SettingsError
+from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.segments.options import Floats, Scaling, SegmentOptions
 
 NOT_RETRIEVED = 1000

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 from sag_retrieval.segments.segment import Segment, Spans
 
-Labels = Sequence[object]
+SectionNumbers = Sequence[object]
 """For every chunk of a document its section, by any name; the chunks of a section stand together."""
 
 
 def complete_sections(
     segments: Sequence[Segment],
-    sections: Mapping[str, Labels],
+    sections: Mapping[str, SectionNumbers],
     spans: Mapping[str, Spans],
     max_length: int,
     overall_max_length: int,
@@ -41,7 +41,7 @@ def complete_sections(
     return grown
 
 
-def _rests(labels: Labels, first: int, last: int) -> list[range]:
+def _rests(labels: SectionNumbers, first: int, last: int) -> list[range]:
     """What is missing ahead and behind of sections that chunks `first` to before `last` hold half of."""
     if not labels:
         return []

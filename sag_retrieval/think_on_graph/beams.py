@@ -7,14 +7,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.release.mapped import Rows, join
+from sag_retrieval.release.csr import Rows, join
 from sag_retrieval.think_on_graph.graph import Floats, KnowledgeGraph, Overlap
 
 DECAY: Final = 0.75
 SHOWN: Final = 20
 """Paths that a judge is shown at once."""
 
-Edges = npt.NDArray[np.int64]
+EdgeRows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Beam:
         return self.entities[-1]
 
 
-Relevance = Callable[[Beam, Edges], Floats]
+EdgeRelevance = Callable[[Beam, EdgeRows], Floats]
 """Edges that would continue a path → how relevant each is to the question, at least 0."""
 
 
@@ -47,7 +47,7 @@ class WordRelevance:
     entities: Overlap
     relations: Overlap
 
-    def __call__(self, _path: Beam, edges: Edges) -> Floats:
+    def __call__(self, _path: Beam, edges: EdgeRows) -> Floats:
         """Shape (edges,), in [0, 1]; whatever the path."""
         graph = self.graph
         likeness: Floats = (
@@ -61,7 +61,7 @@ class WordRelevance:
 def expand(
     graph: KnowledgeGraph,
     beams: Sequence[Beam],
-    relevance: Relevance,
+    relevance: EdgeRelevance,
     hop: int,
     allowed: npt.NDArray[np.bool_] | None = None,
 ) -> "Grown":
@@ -73,9 +73,9 @@ def expand(
         docs/algorithm.md §think-on-graph.5
 
     """
-    parts: list[tuple[Rows, Edges, Floats, Floats]] = []
+    parts: list[tuple[Rows, EdgeRows, Floats, Floats]] = []
     for number, beam in enumerate(beams):
-        edges = graph.edges_of.of(beam.last).astype(np.int64)
+        edges = graph.edges_of.row(beam.last).astype(np.int64)
         edges = edges[~np.isin(graph.target(edges), beam.entities)]
         if allowed is not None:
             edges = edges[allowed[edges >> 1]]
@@ -98,7 +98,7 @@ class Grown:
 
     parents: tuple[Beam, ...]
     owner: Rows
-    edges: Edges
+    edges: EdgeRows
     relevance: Floats
     scores: Floats
 

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sag_retrieval.release.mapped import Lists, Rows, group, map_array, map_rows, map_trie, save_array
+from sag_retrieval.release.csr import CsrLists, Rows, group, map_array, map_rows, map_trie, save_array
 from sag_retrieval.release.mentions import cuts_word, names_at
-from sag_retrieval.text import normal_name, words
+from sag_retrieval.text.words import normal_name, words
 
 Floats = npt.NDArray[np.float64]
 
@@ -49,7 +49,7 @@ class Names:
 
     texts: Sequence[str]
     words: marisa_trie.Trie
-    rows_of: Lists
+    rows_of: CsrLists
     sizes: Rows
 
     def jaccard(self, query: frozenset[str]) -> "Overlap":
@@ -58,7 +58,7 @@ class Names:
         for word in sorted(query):
             number = self.words.get(word)
             if number is not None:
-                shared[self.rows_of.of(number)] += 1
+                shared[self.rows_of.row(number)] += 1
         return Overlap(shared, self.sizes, len(query))
 
     def save(self, path: Path) -> None:
@@ -75,7 +75,7 @@ class Names:
         """Map what `save` wrote."""
         trie = map_trie(path.with_name(f"{path.name}.words.marisa"))
         texts = MappedTexts(path.with_name(f"{path.name}.texts.arrow"))
-        return cls(texts, trie, Lists.open(path), map_array(path.with_name(f"{path.name}.sizes")))
+        return cls(texts, trie, CsrLists.open(path), map_array(path.with_name(f"{path.name}.sizes")))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,9 +108,9 @@ class KnowledgeGraph:
     relation: Rows
     tail: Rows
     document: Rows
-    edges_of: Lists
+    edges_of: CsrLists
     trie: marisa_trie.Trie
-    entities_named: Lists
+    entities_named: CsrLists
 
     def target(self, edges: npt.NDArray[np.integer]) -> Rows:
         """The entities that edges lead to."""
@@ -144,15 +144,15 @@ class KnowledgeGraph:
             relation=relation,
             tail=tail,
             document=document,
-            edges_of=Lists.open(folder / "edges"),
+            edges_of=CsrLists.open(folder / "edges"),
             trie=map_trie(folder / "names.marisa"),
-            entities_named=Lists.open(folder / "named"),
+            entities_named=CsrLists.open(folder / "named"),
         )
 
     def named(self, name: str) -> Rows:
         """Entities of exactly this folded name."""
         number = self.trie.get(name)
-        return self.entities_named.of(number) if number is not None else np.zeros(0, np.int32)
+        return self.entities_named.row(number) if number is not None else np.zeros(0, np.int32)
 
     def mentioned(self, text: str) -> Rows:
         """Entities whose name stands in the text, longest names first, ties by row.
@@ -165,7 +165,7 @@ class KnowledgeGraph:
             if not cuts_word(read, place):
                 fitting = names_at(self.trie, read, place)
                 found.update(name for name in fitting if not cuts_word(read, place + len(name)))
-        rows = [int(row) for name in found if len(name) >= _SHORTEST for row in self.entities_named.of(self.trie[name])]
+        rows = [int(row) for name in found if len(name) >= _SHORTEST for row in self.entities_named.row(self.trie[name])]
         return np.array(sorted(rows, key=lambda row: (-len(self.entities.texts[row]), row)), np.int32)
 
 

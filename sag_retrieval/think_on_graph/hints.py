@@ -7,14 +7,14 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from sag_retrieval.release.binary_index import INDEXED_ROWS
 from sag_retrieval.release.index import Index
-from sag_retrieval.release.signs import SIGNED_ROWS
 from sag_retrieval.release.vectors import SparseVectors
 from sag_retrieval.search.method import Floats
+from sag_retrieval.search.parsed_query import ParsedQuery, QuerySimilarity
 from sag_retrieval.search.ranking import best_rows
-from sag_retrieval.search.reading import Likeness, Reading
-from sag_retrieval.text import normal_name
-from sag_retrieval.think_on_graph.beams import Beam, Edges
+from sag_retrieval.text.words import normal_name
+from sag_retrieval.think_on_graph.beams import Beam, EdgeRows
 from sag_retrieval.think_on_graph.options import GraphOptions
 from sag_retrieval.think_on_graph.release_graph import ReleaseGraph
 from sag_retrieval.think_on_graph.retriever import Hints
@@ -27,7 +27,7 @@ _BY_TEXT: Final = 0.8
 _NEWS: Final = 3.0
 
 
-def hints_of(index: Index, known: ReleaseGraph, reading: Reading, options: GraphOptions, text: Floats) -> Hints:
+def hints_of(index: Index, known: ReleaseGraph, reading: ParsedQuery, options: GraphOptions, text: Floats) -> Hints:
     """The hints that the options ask for; `text` are scores of all chunks in [0, 1]."""
     titles = index.rows["documents"]["title"]
     hints = Hints(title=lambda document: str(titles[document].as_py() or ""))
@@ -38,11 +38,11 @@ def hints_of(index: Index, known: ReleaseGraph, reading: Reading, options: Graph
     likeness = _event_likeness(index, known, reading)
     if options.relevance == "events":
         return replace(hints, refine=lambda _, edges, by_words: np.maximum(by_words, likeness(edges)))
-    return replace(hints, refine=News(index, known, reading, likeness))
+    return replace(hints, refine=Novelty(index, known, reading, likeness))
 
 
 def linked_seeds(
-    index: Index, known: ReleaseGraph, reading: Reading, text: Floats, options: GraphOptions
+    index: Index, known: ReleaseGraph, reading: ParsedQuery, text: Floats, options: GraphOptions
 ) -> tuple[Seed, ...]:
     """Entities that the question names, by alias too, and those that its best passages are about, rare ones first.
 
@@ -69,13 +69,13 @@ def linked_seeds(
 def rarity(known: ReleaseGraph, index: Index, row: int) -> float:
     """`1 − ln(documents that name the entity) / ln(documents)`: 1 for an entity of one document, 0 for one of all."""
     count = index.arrays.document_count
-    documents = known.graph.document[known.graph.edges_of.of(row) >> 1]
+    documents = known.graph.document[known.graph.edges_of.row(row) >> 1]
     distinct = 1 + np.count_nonzero(np.diff(documents))  # triples stand in the order of their documents
     return float(1 - np.log(distinct) / np.log(count)) if count > 1 else 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class News:
+class Novelty:
     """`(max(words, likeness of the event) + 3 · news) · rarity of the entity it leaves`.
 
     News is the share, by idf, of the question's words that the edge's chunk says and no chunk of the path does; 0 for
@@ -88,11 +88,11 @@ class News:
 
     index: Index
     known: ReleaseGraph
-    reading: Reading
-    likeness: Callable[[Edges], Floats]
+    reading: ParsedQuery
+    likeness: Callable[[EdgeRows], Floats]
     _rarity: dict[int, float] = field(default_factory=dict)
 
-    def __call__(self, path: Beam, edges: Edges, by_words: Floats) -> Floats:
+    def __call__(self, path: Beam, edges: EdgeRows, by_words: Floats) -> Floats:
         """Shape (edges,)."""
         if path.last not in self._rarity:
             self._rarity[path.last] = rarity(self.known, self.index, path.last)
@@ -101,7 +101,7 @@ class News:
             relevance = relevance + _NEWS * self._news(path, edges)
         return relevance * self._rarity[path.last]
 
-    def _news(self, path: Beam, edges: Edges) -> Floats:
+    def _news(self, path: Beam, edges: EdgeRows) -> Floats:
         text, terms = self.index.arrays.chunk_text, self.reading.terms
         total = sum(count * float(text.idf[term]) for term, count in terms.items())
         said = self.known.chunk[np.array(path.edges) >> 1]
@@ -113,11 +113,11 @@ class News:
         return news[place]
 
 
-def _event_likeness(index: Index, known: ReleaseGraph, reading: Reading) -> Callable[[Edges], Floats]:
+def _event_likeness(index: Index, known: ReleaseGraph, reading: ParsedQuery) -> Callable[[EdgeRows], Floats]:
     """An edge is as relevant as the event that says it is like the question."""
     vectors = index.arrays.vectors["events"]
-    events = Likeness(vectors, reading.vector)
-    if isinstance(vectors, SparseVectors) or vectors.row_count <= SIGNED_ROWS:
+    events = QuerySimilarity(vectors, reading.vector)
+    if isinstance(vectors, SparseVectors) or vectors.row_count <= INDEXED_ROWS:
         events.all()
     return lambda edges: np.maximum(events.of(known.event[edges >> 1]), 0.0)
 

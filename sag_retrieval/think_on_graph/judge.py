@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sag_retrieval.errors import ModelError
+from sag_retrieval.core.errors import ModelError
 from sag_retrieval.models.protocols import ChatModel, Request
 from sag_retrieval.prompts import load_prompt
 
@@ -15,7 +15,7 @@ MOST_DOCUMENTS = 20
 MOST_BEAMS = 30
 
 _log = logging.getLogger(__name__)
-Asked = TypeVar("Asked", bound=BaseModel)
+JudgeReply = TypeVar("JudgeReply", bound=BaseModel)
 
 
 class ChosenPaths(BaseModel):
@@ -52,7 +52,7 @@ class Enough(BaseModel):
 
 
 @dataclass(slots=True)
-class Judge:
+class PathJudge:
     """Asks a language model in the question's language; `failures` says what went wrong so far."""
 
     chat: ChatModel
@@ -100,7 +100,7 @@ class Judge:
         answer = self._ask("graph_enough", Enough, paths="\n".join(paths))
         return answer is not None and answer.is_enough
 
-    def _ask(self, step: str, answer: type[Asked], **values: object) -> Asked | None:
+    def _ask(self, step: str, answer: type[JudgeReply], **values: object) -> JudgeReply | None:
         prompt = load_prompt(step, self.language)
         request = Request(
             prompt=prompt.fill(question=self.question, **values),

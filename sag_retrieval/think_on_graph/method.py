@@ -9,8 +9,8 @@ import numpy as np
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.index import Index
 from sag_retrieval.search.method import Flags, Floats, Method, Query, Ranking
+from sag_retrieval.search.parsed_query import ParsedQuery, QuerySimilarity, parse_query
 from sag_retrieval.search.ranking import Stopwatch, rank_by
-from sag_retrieval.search.reading import Likeness, Reading, read_query
 from sag_retrieval.search.weights import min_max
 from sag_retrieval.think_on_graph.hints import hints_of
 from sag_retrieval.think_on_graph.options import GraphOptions
@@ -52,7 +52,7 @@ def think_on_graph_method(
 
     def rank(index: Index, query: Query) -> Ranking:
         watch = Stopwatch()
-        reading = watch("read", lambda: read_query(index, query))
+        reading = watch("read", lambda: parse_query(index, query))
         text = watch("text", lambda: text_scores(index, reading))
         found = watch("walk", lambda: walk_release(index, reading, options, text, chat=chat, home=home))
         known = graph_of(index, home)
@@ -68,7 +68,7 @@ def think_on_graph_method(
 
 def walk_release(
     index: Index,
-    reading: Reading,
+    reading: ParsedQuery,
     options: GraphOptions,
     text: Floats,
     *,
@@ -83,10 +83,10 @@ def walk_release(
     return walk(known.graph, " ".join([query.text, *query.keys]), options, chat=chat, hints=hints, allowed=allowed)
 
 
-def text_scores(index: Index, reading: Reading) -> Floats:
+def text_scores(index: Index, reading: ParsedQuery) -> Floats:
     """Shape (chunks,): `mean_score` of BM25 and cosine."""
     allowed = reading.query.allowed.chunks if reading.query.allowed else None
-    cosine = Likeness(index.arrays.vectors["chunks"], reading.vector).all()
+    cosine = QuerySimilarity(index.arrays.vectors["chunks"], reading.vector).all()
     return mean_score(index.arrays.chunk_text.scores(reading.terms), cosine, allowed)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from sag_retrieval.think_on_graph.beams import Beam, path_text
 from sag_retrieval.think_on_graph.graph import KnowledgeGraph
 
-Scores = Mapping[int, float]
+DocumentScoreMap = Mapping[int, float]
 """Document → score."""
 
 _FILLED = 0.7
@@ -28,7 +28,7 @@ def score_by_paths(graph: KnowledgeGraph, beams: Sequence[Beam]) -> dict[int, fl
     return scores
 
 
-def combine(candidates: Sequence[int], judged: Scores, by_paths: Scores) -> dict[int, float]:
+def combine(candidates: Sequence[int], judged: DocumentScoreMap, by_paths: DocumentScoreMap) -> dict[int, float]:
     """The judge's scores; if fewer than half are there, the others are `0.7 ·` their scaled path score.
 
     Source:
@@ -42,7 +42,7 @@ def combine(candidates: Sequence[int], judged: Scores, by_paths: Scores) -> dict
     return {d: scores[d] if d in scores else _FILLED * scaled.get(d, 0.0) for d in candidates}
 
 
-def mix(judged: Scores, scaled: Scores) -> dict[int, float]:
+def mix(judged: DocumentScoreMap, scaled: DocumentScoreMap) -> dict[int, float]:
     """Half the judge's score, 0 without one, and half the scaled path score of every document.
 
     Source:
@@ -52,7 +52,7 @@ def mix(judged: Scores, scaled: Scores) -> dict[int, float]:
     return {document: 0.5 * judged.get(document, 0.0) + 0.5 * score for document, score in scaled.items()}
 
 
-def scale(scores: Scores) -> dict[int, float]:
+def scale(scores: DocumentScoreMap) -> dict[int, float]:
     """Scores above 0, moved to [0, 1] by least and greatest; all 1 where they are equal.
 
     Source:
@@ -68,7 +68,7 @@ def scale(scores: Scores) -> dict[int, float]:
     return {d: float(np.clip((score - low) / (high - low), 0.0, 1.0)) for d, score in above.items()}
 
 
-def scale_by_rank(scores: Scores) -> dict[int, float]:
+def scale_by_rank(scores: DocumentScoreMap) -> dict[int, float]:
     """Scores above 0 as `1 − p / 2n`: the p-th best of n, from 0; ties in order.
 
     Path scores have no upper bound, and one document of many paths leaves all others near 0.

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sag_retrieval.release.csr import Rows, map_array, save_array
 from sag_retrieval.release.index import Index
-from sag_retrieval.release.mapped import Rows, map_array, save_array
 from sag_retrieval.release.schema import TABLES
-from sag_retrieval.text import normal_name
+from sag_retrieval.text.words import normal_name
 from sag_retrieval.think_on_graph.graph import KnowledgeGraph, build_graph
 
 

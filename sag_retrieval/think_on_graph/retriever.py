@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.text import language_of, words
+from sag_retrieval.text.words import language_of, words
 from sag_retrieval.think_on_graph import reasoning
 from sag_retrieval.think_on_graph.beams import (
     SHOWN,
     Beam,
-    Edges,
+    EdgeRelevance,
+    EdgeRows,
     Grown,
-    Relevance,
     WordRelevance,
     expand,
     keep_best,
@@ -23,11 +23,11 @@ from sag_retrieval.think_on_graph.beams import (
     path_text,
 )
 from sag_retrieval.think_on_graph.graph import Floats, KnowledgeGraph
-from sag_retrieval.think_on_graph.judge import MOST_BEAMS, MOST_DOCUMENTS, Judge
+from sag_retrieval.think_on_graph.judge import MOST_BEAMS, MOST_DOCUMENTS, PathJudge
 from sag_retrieval.think_on_graph.options import GraphOptions
 from sag_retrieval.think_on_graph.seeds import Seed, asks_many_hops, find_seeds
 
-Mode = Literal["llm", "heuristic"]
+WalkMode = Literal["llm", "heuristic"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class GraphDocument:
     score: float
     evidence_triples: tuple[int, ...]
     paths: tuple[str, ...]
-    mode: Mode
+    mode: WalkMode
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +47,7 @@ class Hints:
 
     seeds: tuple[Seed, ...] = ()
     """In place of those that words give, unless empty."""
-    refine: Callable[[Beam, Edges, Floats], Floats] | None = None
+    refine: Callable[[Beam, EdgeRows, Floats], Floats] | None = None
     """From a path, edges that would continue it and their relevance by words to their relevance."""
     title: Callable[[int], str] | None = None
     """Title of a document, for a judge to read before its paths."""
@@ -61,7 +61,7 @@ class Walk:
     seeds: tuple[Seed, ...]
     beams: tuple[Beam, ...]
     raw: dict[int, float]
-    mode: Mode
+    mode: WalkMode
     calls: int = 0
     failures: tuple[str, ...] = ()
 
@@ -109,17 +109,17 @@ def walk(
     return replace(found, calls=judge.calls, failures=tuple(judge.failures))
 
 
-def _judge(chat: ChatModel | None, query: str, options: GraphOptions) -> Judge | None:
+def _judge(chat: ChatModel | None, query: str, options: GraphOptions) -> PathJudge | None:
     if chat is None or not options.use_llm:
         return None
-    return Judge(chat, query, options.language or language_of(query))
+    return PathJudge(chat, query, options.language or language_of(query))
 
 
 def _goes_on(options: GraphOptions, query: str) -> bool:
     return asks_many_hops(query) if options.use_multi_hop is None else options.use_multi_hop
 
 
-def _refined(by_words: Relevance, hints: Hints) -> Relevance:
+def _refined(by_words: EdgeRelevance, hints: Hints) -> EdgeRelevance:
     refine = hints.refine
     return (lambda path, edges: refine(path, edges, by_words(path, edges))) if refine else by_words
 
@@ -128,8 +128,8 @@ def _refined(by_words: Relevance, hints: Hints) -> Relevance:
 class _Search:
     graph: KnowledgeGraph
     options: GraphOptions
-    relevance: Relevance
-    judge: Judge | None
+    relevance: EdgeRelevance
+    judge: PathJudge | None
     allowed: npt.NDArray[np.bool_] | None
     title: Callable[[int], str] | None = None
 
@@ -162,7 +162,7 @@ class _Search:
                 return chosen
         return keep_seeds(seeds, width)
 
-    def _chosen(self, judge: Judge, shown: list[Beam]) -> list[Beam]:
+    def _chosen(self, judge: PathJudge, shown: list[Beam]) -> list[Beam]:
         places = judge.choose([path_text(self.graph, beam) for beam in shown], self.options.beam_width)
         return [shown[place] for place in places]
 
@@ -186,7 +186,7 @@ class _Search:
         best = sorted((beam for beam in beams if beam.edges), key=lambda beam: -beam.score)[:SHOWN]
         return self.judge.is_enough([path_text(self.graph, beam) for beam in best])
 
-    def judged(self, beams: Sequence[Beam]) -> tuple[dict[int, float], Mode]:
+    def judged(self, beams: Sequence[Beam]) -> tuple[dict[int, float], WalkMode]:
         """Raw score of each document, and who gave it."""
         by_paths = reasoning.score_by_paths(self.graph, beams)
         if self.judge is None or not by_paths:
@@ -211,7 +211,7 @@ class _Search:
     def _scaled(self, by_paths: dict[int, float]) -> dict[int, float]:
         return (reasoning.scale_by_rank if self.options.scale == "rank" else reasoning.scale)(by_paths)
 
-    def documents(self, beams: list[Beam], raw: dict[int, float], mode: Mode) -> tuple[GraphDocument, ...]:
+    def documents(self, beams: list[Beam], raw: dict[int, float], mode: WalkMode) -> tuple[GraphDocument, ...]:
         scores = self._scaled(raw) if mode == "heuristic" else reasoning.scale(raw)
         best = sorted(scores, key=lambda document: -scores[document])[: self.options.top_docs]
         by_score = sorted(beams, key=lambda beam: -beam.score)

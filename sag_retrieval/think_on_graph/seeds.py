@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from sag_retrieval.text import fold
+from sag_retrieval.text.words import fold
 from sag_retrieval.think_on_graph.graph import KnowledgeGraph, Overlap
 
 Seed = tuple[int, float]

@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from scipy.sparse import csr_array
 
-from sag_retrieval.errors import SettingsError
+from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.beside import MADE, check_made
+from sag_retrieval.release.csr import CsrLists, group
 from sag_retrieval.release.index import Index
-from sag_retrieval.release.mapped import Lists, group
 from sag_retrieval.search.method import Flags, Floats
 
 COMMUNITIES: Final = "communities"
@@ -30,7 +30,7 @@ class Categories:
     ids: tuple[str, ...]
     titles: tuple[str, ...]
     summaries: tuple[str, ...]
-    events: Lists
+    events: CsrLists
     vectors: Vectors
 
     def passing(self, allowed: Flags | None) -> Flags:
@@ -47,7 +47,7 @@ class Categories:
             "category_id": self.ids[number],
             "title": self.titles[number],
             "summary": self.summaries[number],
-            "size": len(self.events.of(number)),
+            "size": len(self.events.row(number)),
         }
 
 
@@ -74,7 +74,7 @@ def load_categories(index: Index, home: Path | None, source: str = COMMUNITIES) 
     folder = _folder(home)
     if folder is not None:
         return _communities(index, *(pq.read_table(folder / f"{name}.parquet") for name in _TABLES))
-    return Categories((), (), (), Lists(np.zeros(1, np.int64), np.zeros(0, np.int32)), np.zeros((0, 1), np.float32))
+    return Categories((), (), (), CsrLists(np.zeros(1, np.int64), np.zeros(0, np.int32)), np.zeros((0, 1), np.float32))
 
 
 def made_at(home: Path | None) -> int:
@@ -112,7 +112,7 @@ def _key_groups(index: Index, key_type: str) -> Categories:
         pc.greater_equal(keys["event_count"], _LEAST_EVENTS),
     )
     rows = np.flatnonzero(is_group.to_numpy(zero_copy_only=False)).astype(np.int32)
-    owner, place = index.arrays.key_events.places(rows)
+    owner, place = index.arrays.key_events.gather(rows)
     events = group(owner, index.arrays.key_events.items[place], len(rows))[0]
     chosen = keys.take(rows)
     titles = tuple(chosen["value_string"].to_pylist())

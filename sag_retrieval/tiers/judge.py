@@ -7,12 +7,12 @@ from typing import Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from sag_retrieval.errors import ModelError
+from sag_retrieval.core.errors import ModelError
 from sag_retrieval.models.protocols import ChatModel, Request
 from sag_retrieval.prompts import load_prompt
 
 Decided = Literal["RETRIEVE", "NO_RETRIEVE"]
-Asked = TypeVar("Asked", bound=BaseModel)
+TierReply = TypeVar("TierReply", bound=BaseModel)
 
 _DECISION: Final = re.compile("<(/?)decision>", re.IGNORECASE)
 _REWRITTEN: Final = re.compile("<(/?)rewritten_query>", re.IGNORECASE)
@@ -73,7 +73,7 @@ class Chosen(BaseModel):
 
 
 @dataclass(slots=True)
-class Judge:
+class TierJudge:
     """Asks a language model; an answer that never came is None and stands in `failure`."""
 
     chat: ChatModel
@@ -98,7 +98,7 @@ class Judge:
             return None
         return [n - 1 for n in dict.fromkeys(answer.entries) if 1 <= n <= len(texts)][:count]
 
-    def _ask(self, step: str, answer: type[Asked], **values: object) -> Asked | None:
+    def _ask(self, step: str, answer: type[TierReply], **values: object) -> TierReply | None:
         prompt = load_prompt(step, self.language)
         request = Request(prompt=prompt.fill(**values), answer=answer, step=step, system=prompt.system)
         self.calls += 1

@@ -11,13 +11,13 @@ import numpy.typing as npt
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.index import Index
 from sag_retrieval.search.method import Floats, Method, Query, Ranking
+from sag_retrieval.search.parsed_query import ParsedQuery, parse_query
 from sag_retrieval.search.ranking import Stopwatch, rank_by
-from sag_retrieval.search.reading import Reading, read_query
 from sag_retrieval.search.weights import min_max
 from sag_retrieval.tiers.categories import COMMUNITIES, Categories, load_categories, made_at
 from sag_retrieval.tiers.options import TierOptions, TiersOptions
-from sag_retrieval.tiers.release_source import ReleaseSource
-from sag_retrieval.tiers.workflow import Step, TiersFound, search_tiers
+from sag_retrieval.tiers.release_source import ReleaseTiers
+from sag_retrieval.tiers.workflow import TiersFound, TierStep, search_tiers
 
 SEARCH: Final = TiersOptions(item=TierOptions(top_k=50), resource=TierOptions(top_k=20))
 """As a way to search of its own: more rows a tier than an answer needs."""
@@ -51,8 +51,8 @@ def tiers_method(
 
     def rank(index: Index, query: Query) -> Ranking:
         watch = Stopwatch()
-        reading = watch("read", lambda: read_query(index, query))
-        source = ReleaseSource(index, categories_of(index, home, categories), query.allowed)
+        reading = watch("read", lambda: parse_query(index, query))
+        source = ReleaseTiers(index, categories_of(index, home, categories), query.allowed)
         source.vectors[query.text] = reading.vector
         asked = " ".join([query.text, *query.keys]).strip()
         response = watch("tiers", lambda: search_tiers([asked], source, options, chat))
@@ -77,11 +77,11 @@ def categories_of(index: Index, home: Path | None, source: str) -> Categories:
         return _kept[name][1]
 
 
-def _plain(step: Step) -> dict[str, Any]:
+def _plain(step: TierStep) -> dict[str, Any]:
     return {field.name: getattr(step, field.name) for field in fields(step)}
 
 
-def _parts(source: ReleaseSource, reading: Reading, response: TiersFound) -> dict[str, Floats]:
+def _parts(source: ReleaseTiers, reading: ParsedQuery, response: TiersFound) -> dict[str, Floats]:
     arrays = source.index.arrays
     names = ("item", "document", "category", "text")
     parts = {name: np.zeros(arrays.chunk_count) for name in names}
@@ -99,7 +99,7 @@ def _parts(source: ReleaseSource, reading: Reading, response: TiersFound) -> dic
     return parts
 
 
-def _beside_hits(source: ReleaseSource, events: npt.NDArray[np.int64], by_item: Floats) -> Floats:
+def _beside_hits(source: ReleaseTiers, events: npt.NDArray[np.int64], by_item: Floats) -> Floats:
     """Shape (chunks,): 0.3 of the best hit event that shares a category with an event of the chunk."""
     arrays, categories = source.index.arrays, source.categories
     best = np.zeros(len(categories.ids))
@@ -113,18 +113,18 @@ def _beside_hits(source: ReleaseSource, events: npt.NDArray[np.int64], by_item: 
     return _BESIDE * found
 
 
-def _by_category(source: ReleaseSource, response: TiersFound) -> Floats:
+def _by_category(source: ReleaseTiers, response: TiersFound) -> Floats:
     """Shape (chunks,): a tenth of the score of the best hit category with one of its events."""
     found = np.zeros(source.index.arrays.chunk_count)
     hits = response.hits["category"]
     number = {row: n for n, row in enumerate(source.categories.ids)}
     for (row, _), score in zip(hits, _scores([score for _, score in hits]), strict=True):
-        chunks = source.index.arrays.event_chunk[source.categories.events.of(number[row])]
+        chunks = source.index.arrays.event_chunk[source.categories.events.row(number[row])]
         np.maximum.at(found, chunks, max(float(score), 0.0))
     return _CATEGORY * found
 
 
-def _text(source: ReleaseSource, reading: Reading) -> Floats:
+def _text(source: ReleaseTiers, reading: ParsedQuery) -> Floats:
     allowed = reading.query.allowed.chunks if reading.query.allowed else None
     cosine = source.chunk_scores(reading.vector)
     bm25 = source.index.arrays.chunk_text.scores(reading.terms)

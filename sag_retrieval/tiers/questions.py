@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from sag_retrieval.errors import QueryError, RecordError
+from sag_retrieval.core.errors import QueryError, RecordError
 
 
 def question_text(query: object) -> str:

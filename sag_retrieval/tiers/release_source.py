@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.index import Index
 from sag_retrieval.search.method import Allowed, Flags, Floats
-from sag_retrieval.search.reading import Likeness
+from sag_retrieval.search.parsed_query import QuerySimilarity
 from sag_retrieval.tiers.categories import Categories, best_of, cosines
 from sag_retrieval.tiers.source import Tier
 
@@ -21,7 +21,7 @@ _CAPTION: Final = ("document_id", "title", "summary", "source", "language", "met
 
 
 @dataclass(slots=True, eq=False)
-class ReleaseSource:
+class ReleaseTiers:
     """A release as a `TierSource`.
 
     A document is as like a query as its best chunk, whose header holds the document's caption.
@@ -31,7 +31,7 @@ class ReleaseSource:
     categories: Categories
     allowed: Allowed | None = None
     vectors: dict[str, Vectors] = field(default_factory=dict)
-    likeness: dict[int, Likeness] = field(default_factory=dict)
+    likeness: dict[int, QuerySimilarity] = field(default_factory=dict)
     row_of: dict[str, int] = field(default_factory=dict)
 
     def embed(self, text: str) -> Vectors:
@@ -70,7 +70,7 @@ class ReleaseSource:
 
     def chunk_scores(self, vector: Vectors) -> Floats:
         """Shape (chunks,): cosines, computed once a vector."""
-        kept = self.likeness.setdefault(id(vector), Likeness(self.index.arrays.vectors["chunks"], vector))
+        kept = self.likeness.setdefault(id(vector), QuerySimilarity(self.index.arrays.vectors["chunks"], vector))
         return kept.all()
 
     def members(self, tier: Tier, parents: Sequence[str] | None) -> list[str]:
@@ -89,7 +89,7 @@ class ReleaseSource:
         if tier == "item":
             number = {row: n for n, row in enumerate(self.categories.ids)}
             known = np.array([number[row] for row in parents if row in number], np.int64)
-            return self.categories.events.items[self.categories.events.places(known)[1]]
+            return self.categories.events.items[self.categories.events.gather(known)[1]]
         arrays = self.index.arrays
         return arrays.chunk_document[arrays.event_chunk[self.rows_of("item", parents)]]
 
@@ -116,7 +116,7 @@ class ReleaseSource:
         return found
 
     def _keys(self, events: npt.NDArray[np.int64]) -> list[list[dict[str, Any]]]:
-        owner, place = self.index.arrays.event_keys.places(events)
+        owner, place = self.index.arrays.event_keys.gather(events)
         keys = self.index.rows["keys"].take(pa.array(self.index.arrays.event_keys.items[place]))
         names = ("value_string", "value_number", "value_bool")
         found: list[list[dict[str, Any]]] = [[] for _ in events]

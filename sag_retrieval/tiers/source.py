@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol
 Tier = Literal["category", "item", "resource"]
 """Categories hold items, items come from resources: communities, events, documents."""
 
-Hit = tuple[str, float | None]
+RowHit = tuple[str, float | None]
 """Row id and score; None where a language model chose it."""
 
 

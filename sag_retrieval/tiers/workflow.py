@@ -6,23 +6,23 @@ from time import perf_counter
 from typing import Any, Final
 
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.text import language_of
-from sag_retrieval.tiers.judge import Decision, Judge
+from sag_retrieval.text.words import language_of
+from sag_retrieval.tiers.judge import Decision, TierJudge
 from sag_retrieval.tiers.options import TierOptions, TiersOptions
 from sag_retrieval.tiers.questions import question_and_context
-from sag_retrieval.tiers.source import Hit, Tier, TierSource
+from sag_retrieval.tiers.source import RowHit, Tier, TierSource
 
 TIERS: Final[tuple[Tier, ...]] = ("category", "item", "resource")
 _ABOVE: Final[dict[Tier, Tier]] = {"item": "category", "resource": "item"}
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TierStep:
     """One step as it went: the query it used, what it found or decided, and its cost."""
 
     step: str
     query: str
-    hits: tuple[Hit, ...] = ()
+    hits: tuple[RowHit, ...] = ()
     decision: str = ""
     mode: str = ""
     note: str = ""
@@ -40,8 +40,8 @@ class TiersFound:
     next_step_query: str | None
     method: str
     stopped_at: str
-    trace: tuple[Step, ...]
-    hits: dict[Tier, list[Hit]]
+    trace: tuple[TierStep, ...]
+    hits: dict[Tier, list[RowHit]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class TiersResponse:
     resources: list[dict[str, Any]]
     method: str
     stopped_at: str
-    trace: tuple[Step, ...]
+    trace: tuple[TierStep, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -99,7 +99,7 @@ def search_tiers(
 ) -> TiersFound:
     """What `retrieve` finds, as ids and scores."""
     question, context = question_and_context(queries)
-    judge = Judge(chat, options.language or language_of(question)) if chat is not None else None
+    judge = TierJudge(chat, options.language or language_of(question)) if chat is not None else None
     run = _Run(source, options, judge, question, context)
     stopped_at = run.go()
     return TiersFound(
@@ -114,7 +114,7 @@ def search_tiers(
     )
 
 
-def _rows(source: TierSource, tier: Tier, hits: list[Hit]) -> list[dict[str, Any]]:
+def _rows(source: TierSource, tier: Tier, hits: list[RowHit]) -> list[dict[str, Any]]:
     """Whole rows of the hits, with scores where vectors chose them."""
     rows = source.rows(tier, [row for row, _ in hits])
     return [row if score is None else {**row, "score": score} for row, (_, score) in zip(rows, hits, strict=True)]
@@ -124,13 +124,13 @@ def _rows(source: TierSource, tier: Tier, hits: list[Hit]) -> list[dict[str, Any
 class _Run:
     source: TierSource
     options: TiersOptions
-    judge: Judge | None
+    judge: TierJudge | None
     active: str
     context: tuple[str, ...]
     rewritten: str = ""
     next_query: str | None = None
-    hits: dict[Tier, list[Hit]] = field(default_factory=lambda: {tier: [] for tier in TIERS})
-    trace: list[Step] = field(default_factory=list)
+    hits: dict[Tier, list[RowHit]] = field(default_factory=lambda: {tier: [] for tier in TIERS})
+    trace: list[TierStep] = field(default_factory=list)
     vectors: dict[str, Any] = field(default_factory=dict)
 
     def go(self) -> str:
@@ -170,14 +170,14 @@ class _Run:
         answer = ask()
         decision = answer or Decision(decision="RETRIEVE")
         self._note(
-            Step(step, asked, decision=decision.decision, mode="llm" if answer else "no answer", calls=1),
+            TierStep(step, asked, decision=decision.decision, mode="llm" if answer else "no answer", calls=1),
             start,
         )
         return decision
 
     def _search(self, tier: Tier, k: int) -> None:
         start, judge = perf_counter(), self.judge
-        step = Step(f"recall_{tier}", self.active, mode="rag")
+        step = TierStep(f"recall_{tier}", self.active, mode="rag")
         if self.options.method == "llm" and judge is not None:
             calls = judge.calls
             found = self._choose(judge, tier, k)
@@ -187,7 +187,7 @@ class _Run:
         self.hits[tier] = [*self.source.nearest(tier, self._vector(), k)] if found is None else found
         self._note(replace(step, hits=tuple(self.hits[tier])), start)
 
-    def _choose(self, judge: Judge, tier: Tier, k: int) -> list[Hit] | None:
+    def _choose(self, judge: TierJudge, tier: Tier, k: int) -> list[RowHit] | None:
         """Rows that the language model chose; None if it gave no answer."""
         ids = self._candidates(tier)
         if not ids:
@@ -221,6 +221,6 @@ class _Run:
             self.vectors[self.active] = self.source.embed(self.active)
         return self.vectors[self.active]
 
-    def _note(self, step: Step, start: float) -> None:
+    def _note(self, step: TierStep, start: float) -> None:
         failure = self.judge.failure if self.judge and step.calls else ""
         self.trace.append(replace(step, note=failure, milliseconds=1_000 * (perf_counter() - start)))

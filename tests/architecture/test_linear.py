@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from benchmarks.attacks import attacks_on, grown, patterns, quick_attacks, used, written_in_functions
 from benchmarks.tried_rules import document, rules
-from sag_pipeline.offline.keys import read_mentions
+from sag_pipeline.rules.keys import read_mentions
 from sag_pipeline.steps.decoding import clean
 from sag_pipeline.steps.places import Places, first_places
-from sag_retrieval.layout import Kind, logical_lines
 from sag_retrieval.models.structured import _without_thoughts
-from sag_retrieval.sentences import sentences
-from sag_retrieval.text import normal_form
+from sag_retrieval.text.layout import LineKind, logical_lines
+from sag_retrieval.text.sentences import sentences
+from sag_retrieval.text.words import normal_form
 
 BUILT_FROM_A_NAME = {"sag_pipeline.steps.keys"}
 """Modules that make an expression of one escaped name, which has no repetition."""
@@ -32,8 +32,8 @@ def test_every_expression_stands_where_it_is_found():
 def test_the_packages_expressions_are_found(found):
     names = {each.name for each in found}
 
-    assert {"sag_retrieval.layout._RULE", "sag_pipeline.offline.names_zh._MEASURE"} <= names
-    assert any(name.startswith("sag_pipeline.offline.headings._LEVELS[") for name in names)
+    assert {"sag_retrieval.text.layout._RULE", "sag_pipeline.rules.names_zh._MEASURE"} <= names
+    assert any(name.startswith("sag_pipeline.rules.headings._LEVELS[") for name in names)
 
 
 def test_a_slow_expression_would_be_found(found):
@@ -116,7 +116,7 @@ def test_thoughts_are_left_out_as_an_expression_would(text):
 def test_a_rule_of_a_table_stays_a_rule():
     kinds = [line.kind for line in logical_lines("| a | b |\n|---|:-:|\n| 1 | 2 |\n\n---\n\n|x|-|y|")]
 
-    assert kinds == [Kind.ROW, Kind.RULE, Kind.ROW, Kind.RULE, Kind.ROW]
+    assert kinds == [LineKind.ROW, LineKind.RULE, LineKind.ROW, LineKind.RULE, LineKind.ROW]
 
 
 def test_many_names_with_one_beginning_are_found_in_linear_time():

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 import pytest
 
-from sag_retrieval.cli import main
+from sag_retrieval.cli.main import main
+from sag_retrieval.core.settings import Settings
 from sag_retrieval.release.schema import ORDER, TABLES
-from sag_retrieval.settings import Settings
 from scripts.write_docs import LAYOUT, PAGES, walk
 
 ROOT = Path(__file__).parents[2]

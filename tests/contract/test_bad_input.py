@@ -8,7 +8,7 @@ import pytest
 from sag_pipeline.runs import run_ingest
 from sag_pipeline.status import status_of
 from sag_retrieval import SagError, open_release
-from sag_retrieval.settings import load_settings
+from sag_retrieval.core.settings import load_settings
 
 GOOD = "Lumen Optics sold 120 buoys in 2021."
 
@@ -130,7 +130,7 @@ def test_a_mended_document_leaves_the_faults(home, inbox):
 def test_a_document_that_vanishes_while_it_is_read_is_put_aside(home, inbox, monkeypatch):
     gone = inbox / "gone.md"
     gone.write_text("Here for a moment.", encoding="utf-8")
-    from sag_pipeline import bounded
+    from sag_pipeline.reading import bounded
 
     parse = bounded.parse_document
 

@@ -12,17 +12,17 @@ import openpyxl
 import psutil
 import pytest
 
-from sag_pipeline.bounded import BoundedReader
-from sag_pipeline.follow import FollowOptions, follow_source
 from sag_pipeline.plan import IngestOptions, step_of
+from sag_pipeline.reading.bounded import BoundedReader
+from sag_pipeline.reading.sync import SyncOptions, sync_source
 from sag_pipeline.runs import run_ingest
 from sag_pipeline.status import status_of
 from sag_pipeline.steps.conversion import convert
 from sag_pipeline.steps.decoding import clean
 from sag_pipeline.steps.sources import RawDocument, SourceOptions, list_source
 from sag_pipeline.store.store import Store
-from sag_retrieval.records import Document
-from sag_retrieval.settings import load_settings
+from sag_retrieval.core.records import Document
+from sag_retrieval.core.settings import load_settings
 from tests.hostile_files import bombs, good, row, xlsx
 
 BOUNDS = SourceOptions(unpacked_bytes=50_000_000, conversion_seconds=1, conversion_memory=512 << 20)
@@ -59,9 +59,7 @@ def inbox(tmp_path: Path) -> Path:
 def follow(home: Path, inbox: Path, options: SourceOptions = BOUNDS) -> tuple[dict[str, str], list[str]]:
     """Follow the inbox once: reasons by file, and the documents that are there."""
     with Store.locked(home) as store:
-        follow_source(
-            store, step_of("documents", IngestOptions(source=options)), str(inbox), FollowOptions(source=options)
-        )
+        sync_source(store, step_of("documents", IngestOptions(source=options)), str(inbox), SyncOptions(source=options))
         entries = store.ledger.entries("step = 'documents'")
     assert len({(entry.path, entry.status) for entry in entries}) == len(entries)
     reasons = {entry.path: entry.reason for entry in entries if entry.status == "failed"}
@@ -73,7 +71,7 @@ def converters() -> set[int]:
     return {
         child.pid
         for child in psutil.Process().children()
-        if "sag_pipeline.bounded_process" in " ".join(child.cmdline())
+        if "sag_pipeline.reading.bounded_process" in " ".join(child.cmdline())
     }
 
 
@@ -100,11 +98,11 @@ def test_a_file_put_aside_is_not_converted_again_until_a_bound_is_raised(home, i
     narrow = SourceOptions(unpacked_bytes=100)
     with Store.locked(home) as store:
         step, steps = step_of("documents", IngestOptions()), []
-        first = follow_source(store, step, str(inbox), FollowOptions(source=narrow), lambda *told: steps.append(told))
-        second = follow_source(store, step, str(inbox), FollowOptions(source=narrow), lambda *told: steps.append(told))
+        first = sync_source(store, step, str(inbox), SyncOptions(source=narrow), lambda *told: steps.append(told))
+        second = sync_source(store, step, str(inbox), SyncOptions(source=narrow), lambda *told: steps.append(told))
         reasons = [e.reason for e in store.ledger.entries("status = 'failed'")]
-        third = follow_source(
-            store, step, str(inbox), FollowOptions(source=SourceOptions()), lambda *told: steps.append(told)
+        third = sync_source(
+            store, step, str(inbox), SyncOptions(source=SourceOptions()), lambda *told: steps.append(told)
         )
 
     assert (first.counts["failed"], second.counts["failed"], third.counts["failed"]) == (1, 1, 0)

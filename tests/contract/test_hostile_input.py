@@ -10,15 +10,15 @@ from pydantic import BaseModel
 
 from sag_pipeline.importers.command import given_documents
 from sag_retrieval import SagError
-from sag_retrieval.errors import FilterError, QueryError, RecordError, SourceError, shown
+from sag_retrieval.ask.modes import ask
+from sag_retrieval.core.errors import FilterError, QueryError, RecordError, SourceError, shown
 from sag_retrieval.evaluation.questions import read_questions
 from sag_retrieval.models.structured import WrongShape, read_answer
-from sag_retrieval.query.asking import ask
 from sag_retrieval.rag.data import check_record, docs_of, items_of
-from sag_retrieval.release.filters.parse import check_sql
-from sag_retrieval.release.filters.where import MOST_FIELDS, compile_where
+from sag_retrieval.release.sandbox.parse import check_sql
+from sag_retrieval.release.sandbox.where import MOST_FIELDS, compile_where
 from sag_retrieval.search.method import LONGEST_QUERY, Query
-from sag_retrieval.search.methods import method_named
+from sag_retrieval.search.registry import method_named
 
 DEEP: list[object] = []
 for _ in range(5_000):

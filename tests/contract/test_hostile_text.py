@@ -15,8 +15,8 @@ from click.testing import CliRunner
 from markdown_it import MarkdownIt
 
 from sag_pipeline.definitions import defs
-from sag_retrieval.cli import main
-from tests.chat_server import ChatServer
+from sag_retrieval.cli.main import main
+from tests.support.chat_server import ChatServer
 
 ATTACK = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe\u2066\u200f"
 MARKUP = "![x](http://127.0.0.1:9/a.png) [y](http://127.0.0.1:9) <img src=http://127.0.0.1:9> | *z* [/b]"
@@ -98,7 +98,7 @@ def test_no_command_prints_what_a_terminal_obeys(hostile, monkeypatch):
 def test_a_real_terminal_gets_colours_alone(hostile):
     assert CliRunner().invoke(main, ["ingest", str(hostile)]).exit_code == 0
     here, there = pty.openpty()
-    command = [sys.executable, "-m", "sag_retrieval.cli", "search", "Heron", "--explain"]
+    command = [sys.executable, "-m", "sag_retrieval.cli.main", "search", "Heron", "--explain"]
 
     with subprocess.Popen(command, stdout=there, stderr=there) as process:
         os.close(there)

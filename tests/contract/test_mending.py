@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from sag_pipeline.publish.relational import build_tables
 from sag_pipeline.store.store import Store
 from sag_retrieval import SagError, open_release
-from sag_retrieval.cli import main
+from sag_retrieval.cli.main import main
 from sag_retrieval.release.files import Releases
 from tests.kept_home import edit_manifest
 

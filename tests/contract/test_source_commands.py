@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from sag_pipeline.definitions import defs
 from sag_pipeline.runs import run_ingest
 from sag_retrieval import SagError, open_release
-from sag_retrieval.cli import main
+from sag_retrieval.cli.main import main
 from sag_retrieval.release.files import Releases
 
 SECRET = "Zanzibar Quorum Holdings"

@@ -9,13 +9,13 @@ from click.testing import CliRunner
 from sag_pipeline.runs import run_ingest, run_report
 from sag_pipeline.status import status_of
 from sag_retrieval import ReleaseError, open_release
-from sag_retrieval.cli import main
+from sag_retrieval.cli.main import main
+from sag_retrieval.core.settings import load_settings
 from sag_retrieval.release.files import Releases
 from sag_retrieval.release.schema import SCHEMA_VERSION
-from sag_retrieval.settings import load_settings
-from tests.chat_server import ChatServer
 from tests.kept_home import edit_manifest, unpack
-from tests.scripted_answers import read_well
+from tests.support.chat_server import ChatServer
+from tests.support.scripted_answers import read_well
 
 READ = ("documents", "sections", "summaries", "chunks", "events", "keys", "triples")
 

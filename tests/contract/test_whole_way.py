@@ -12,8 +12,8 @@ import pytest
 from sag_pipeline.runs import run_ingest
 from sag_pipeline.status import status_of
 from sag_retrieval import open_release
+from sag_retrieval.core.settings import load_settings
 from sag_retrieval.release.verify import verify_release
-from sag_retrieval.settings import load_settings
 
 HERON = """# The Heron buoy
 
@@ -196,7 +196,7 @@ def test_the_same_input_gives_the_same_release_in_any_process(tmp_path, source):
             "OMP_NUM_THREADS": threads,
             "SAG_HOME": f"home{seed}",
         }
-        command = [sys.executable, "-m", "sag_retrieval.cli", "ingest", "inbox", "--json"]
+        command = [sys.executable, "-m", "sag_retrieval.cli.main", "ingest", "inbox", "--json"]
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True, text=True)
         found.append(json.loads(done.stdout)["release"])
 

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sag_pipeline.runs import run_ingest
-from sag_retrieval.cli import main
+from sag_retrieval.cli.main import main
 from scripts.write_docs import walk
 
 COMMANDS = {path: command for path, command in walk("sag", main) if not isinstance(command, click.Group)}
@@ -178,7 +178,7 @@ def test_a_bug_is_one_line_and_its_traceback_a_variable_away(here, monkeypatch):
     ],
 )
 def test_a_process_prints_what_its_terminal_can(here, arguments, code):
-    command = [os.fsencode(sys.executable), b"-m", b"sag_retrieval.cli", *arguments]
+    command = [os.fsencode(sys.executable), b"-m", b"sag_retrieval.cli.main", *arguments]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
 
     done = subprocess.run(command, capture_output=True, env=environment, check=False, cwd=here)

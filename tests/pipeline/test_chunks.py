@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_pipeline.steps.chunks import ChunkOptions, split_chunks
-from sag_retrieval.errors import SettingsError
-from sag_retrieval.records import Document, Section
+from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.records import Document, Section
 
 SENTENCES = st.sampled_from(
     [

@@ -13,7 +13,7 @@ import pytest
 from sag_pipeline.steps.documents import parse_document
 from sag_pipeline.steps.folders import open_regular, walk
 from sag_pipeline.steps.sources import RawDocument, SourceOptions, list_source
-from sag_retrieval.errors import SourceError
+from sag_retrieval.core.errors import SourceError
 
 
 @pytest.fixture

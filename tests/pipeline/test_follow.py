@@ -7,13 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sag_pipeline.follow import FollowOptions, ManyRemoved, follow_source, tell_fault
+from sag_pipeline.reading.sync import SyncOptions, TooManyRemoved, sync_source, tell_fault
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.source_list import Source, SourceList
-from sag_pipeline.store.store import PURGE, Step, Store
-from sag_retrieval.errors import SettingsError, SourceError
+from sag_pipeline.store.store import PURGE, StepSpec, Store
+from sag_retrieval.core.errors import SettingsError, SourceError
 
-DOCUMENTS = Step("documents")
+DOCUMENTS = StepSpec("documents")
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def write(folder: Path, count: int) -> Path:
 
 
 def follow(store: Store, source: str | Path = "inbox", **options: object) -> dict[str, int]:
-    return dict(follow_source(store, DOCUMENTS, str(source), FollowOptions(**options)).counts)
+    return dict(sync_source(store, DOCUMENTS, str(source), SyncOptions(**options)).counts)
 
 
 def ids(store: Store) -> list[str]:
@@ -121,7 +121,7 @@ def test_much_of_a_source_is_removed_only_on_a_word(store, inbox, left, is_refus
     options = {"least_removed": 7}
 
     if is_refused:
-        with pytest.raises(ManyRemoved, match=rf"{20 - left} of its 20 documents .*--allow-removals"):
+        with pytest.raises(TooManyRemoved, match=rf"{20 - left} of its 20 documents .*--allow-removals"):
             follow(store, **options)
         assert len(ids(store)) == 20
         assert store.ledger.whole(PURGE) is None
@@ -139,14 +139,14 @@ def test_an_empty_source_is_never_followed_in_silence_and_one_file_of_two_may_go
 
     assert follow(store, folder)["removed"] == count - 1
     files[0].unlink()
-    with pytest.raises(ManyRemoved):
+    with pytest.raises(TooManyRemoved):
         follow(store, folder)
     assert ids(store) == ["00.md"]
 
 
 def test_a_share_that_is_none_is_refused():
     with pytest.raises(SettingsError, match="max_removed_share=30"):
-        FollowOptions(max_removed_share=30)
+        SyncOptions(max_removed_share=30)
 
 
 def test_spellings_of_one_place_are_one_source(store, inbox):

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from sag_pipeline.steps.chunks import ChunkOptions, split_chunks
 from sag_pipeline.steps.events import given_events
-from sag_retrieval.records import TITLE, Document, Section
+from sag_retrieval.core.records import TITLE, Document, Section
 
 TEXT = (
     "Shen Ruoxi founded Hailan in 2014. The firm builds turbines for the strait.\n\n"

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from sag_pipeline.steps.chunks import split_chunks
 from sag_pipeline.steps.headers import FULL_HEADER, HeaderOptions, chunk_header, lead_of
 from sag_pipeline.steps.sections import untitled
-from sag_retrieval.errors import SettingsError
+from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.records import Chunk, Document
 from sag_retrieval.models.hashing import HashingEmbedder, fit
-from sag_retrieval.records import Chunk, Document
 
 GOLDEN = Path(__file__).parents[2].parent / "shared" / "golden" / "auto_context_header_golden.json"
 TEXTS = st.text(alphabet="ab c。，中文 ", max_size=80)

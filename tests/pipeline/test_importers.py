@@ -13,7 +13,7 @@ from sag_pipeline.importers.event_records import event_documents
 from sag_pipeline.importers.graphrag import graphrag_documents
 from sag_pipeline.importers.openie import openie_documents
 from sag_pipeline.importers.records import as_triple, listed, read_rows, statement
-from sag_retrieval.errors import SourceError
+from sag_retrieval.core.errors import SourceError
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data is not beside the project")

@@ -7,7 +7,7 @@ import dagster as dg
 import pytest
 
 from sag_pipeline.definitions import defs
-from sag_pipeline.launch import launched_here
+from sag_pipeline.reading.launch import launched_here
 
 ROOT = Path(__file__).parents[2]
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}

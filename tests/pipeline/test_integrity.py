@@ -10,20 +10,20 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.damages import Damage, draw, inflict
-from sag_pipeline.cache import AnswerCache, Answered, CacheError
-from sag_pipeline.repair import price_of, repair_home
+from sag_pipeline.integrity.repair import price_of, repair_home
+from sag_pipeline.integrity.salvage import ANSWERS, salvage_answers, wrong_answers
+from sag_pipeline.integrity.verify import verify_home
+from sag_pipeline.llm.answer_cache import AnswerCache, Answered, CacheError
 from sag_pipeline.runs import run_ingest, run_report
-from sag_pipeline.salvage import ANSWERS, salvage_answers, wrong_answers
 from sag_pipeline.store.chain import HEAD, breaks
 from sag_pipeline.store.ledger import Entry, Ledger
 from sag_pipeline.store.sealed import is_sealed
 from sag_pipeline.store.store import Store
-from sag_pipeline.verify import verify_home
-from sag_retrieval.cli import main
-from sag_retrieval.errors import SagError, StoreError
-from sag_retrieval.settings import load_settings
-from tests.chat_server import ChatServer
-from tests.scripted_answers import read_well
+from sag_retrieval.cli.main import main
+from sag_retrieval.core.errors import SagError, StoreError
+from sag_retrieval.core.settings import load_settings
+from tests.support.chat_server import ChatServer
+from tests.support.scripted_answers import read_well
 
 FILES = {
     "heron.md": "# The Heron buoy\n\nThe Heron buoy is built by Lumen Optics in Port Ansel. It was sold in 2021.\n",

@@ -11,7 +11,7 @@ from sag_pipeline.steps import json_items
 from sag_pipeline.steps.documents import parse_document
 from sag_pipeline.steps.json_items import decode_exactly, parse_json, split_list
 from sag_pipeline.steps.sources import RawDocument, list_source
-from sag_retrieval.records import Document, Quarantined
+from sag_retrieval.core.records import Document, Quarantined
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

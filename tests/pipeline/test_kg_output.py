@@ -7,8 +7,8 @@ import pytest
 
 from sag_pipeline.steps.kg_output import clean_graph, events_of_graph, export_graph, merge_graphs, outermost_json
 from sag_pipeline.steps.triples import read_triples
-from sag_retrieval.errors import SourceError
-from sag_retrieval.records import Event, Key
+from sag_retrieval.core.errors import SourceError
+from sag_retrieval.core.records import Event, Key
 
 GOLDEN = Path(__file__).parents[2].parent / "shared" / "golden"
 needs_golden = pytest.mark.skipif(not GOLDEN.exists(), reason="needs the shared golden data")

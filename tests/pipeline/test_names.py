@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.offline import names as module
-from sag_pipeline.offline.matching import NameIndex, longest_only, outside
-from sag_pipeline.offline.names_en import name_type
+from sag_pipeline.rules import names as module
+from sag_pipeline.rules.matching import NameIndex, longest_only, outside
+from sag_pipeline.rules.names_en import name_type
 from sag_pipeline.steps.mentions import Mention
-from sag_retrieval.layout import logical_lines
+from sag_retrieval.text.layout import logical_lines
 
 MENTIONS = st.lists(
     st.tuples(st.integers(0, 30), st.integers(1, 9)).map(lambda p: Mention(p[0], p[0] + p[1], "entity", "x")),

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.offline.events import offline_events
-from sag_pipeline.offline.keys import MOST_KEYS, offline_keys, read_mentions
+from sag_pipeline.rules.events import offline_events
+from sag_pipeline.rules.keys import MOST_KEYS, offline_keys, read_mentions
 from sag_pipeline.steps.chunks import split_chunks
-from sag_retrieval.records import TITLE, Document, Event, Section
+from sag_retrieval.core.records import TITLE, Document, Event, Section
 
 SHARED = Path(__file__).parents[2].parent / "shared"
 TEXTS = st.lists(

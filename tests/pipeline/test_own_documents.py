@@ -7,7 +7,7 @@ import pytest
 
 from sag_pipeline.steps.documents import parse_document
 from sag_pipeline.steps.sources import RawDocument, list_source
-from sag_retrieval.records import Document
+from sag_retrieval.core.records import Document
 
 DATA = Path(__file__).parents[2] / "data"
 

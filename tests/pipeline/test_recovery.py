@@ -17,18 +17,18 @@ from sag_pipeline.embed import open_embedding
 from sag_pipeline.publish.publish import publish
 from sag_pipeline.runs import run_ingest
 from sag_pipeline.store.store import Store
-from sag_pipeline.tidy import tidy
 from sag_pipeline.upkeep import PROCESS, Keep, end_lost_runs, keep_in_size, prune_runs
+from sag_pipeline.vacuum import vacuum
 from sag_retrieval import ReleaseError, SettingsError, SourceError, open_release
-from sag_retrieval.cli import main
+from sag_retrieval.cli.main import main
+from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.release.files import Releases
 from sag_retrieval.release.lock import write_lock
 from sag_retrieval.release.prune import prune_releases
 from sag_retrieval.release.reader import open_reader
-from sag_retrieval.reporting import release_communities
-from sag_retrieval.reports.options import ClusterOptions
-from sag_retrieval.series import prune_reports
+from sag_retrieval.reports.build import release_communities
+from sag_retrieval.reports.series import prune_reports
 from tests.kept_home import unpack
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +46,7 @@ def again(home: Path):
     with Store.locked(home) as store:
         embedding = open_embedding(store, "hashing")
         made = publish(store, embedding, "2026-01-01T00:00:00+00:00")
-        tidy(store, embedding.vectors)
+        vacuum(store, embedding.vectors)
         return made
 
 
@@ -159,7 +159,17 @@ def test_whoever_prunes_or_promotes_waits_for_the_writer(home, kept):
         with pytest.raises(SourceError, match="for 0 s"):
             with write_lock(home, patience=0):
                 pass
-        command = [sys.executable, "-m", "sag_retrieval.cli", "releases", "prune", "--keep", "1", "--grace-hours", "0"]
+        command = [
+            sys.executable,
+            "-m",
+            "sag_retrieval.cli.main",
+            "releases",
+            "prune",
+            "--keep",
+            "1",
+            "--grace-hours",
+            "0",
+        ]
         with subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ | {"SAG_HOME": str(home)}) as pruning:
             time.sleep(1.5)
             waited = pruning.poll() is None and len(names(home / "releases")) == 2

@@ -15,7 +15,8 @@ from starlette.testclient import TestClient
 from sag_pipeline.assets.communities import Clustering
 from sag_pipeline.assets.report import Reporting
 from sag_pipeline.runs import run_ingest, run_report
-from sag_retrieval.reports.options import ClusterOptions, ReportOptions
+from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.reports.options import ReportOptions
 
 ROOT = Path(__file__).parents[2]
 LAUNCH = """

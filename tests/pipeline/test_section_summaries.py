@@ -10,9 +10,9 @@ from sag_pipeline.steps.section_summaries import (
     with_summaries,
 )
 from sag_pipeline.steps.sections import section_records, untitled
-from sag_retrieval.errors import AnswerError
+from sag_retrieval.core.errors import AnswerError
+from sag_retrieval.core.records import Document
 from sag_retrieval.models.protocols import Reply
-from sag_retrieval.records import Document
 
 TEXT = "公司成立于2001年，总部在上海。\n公司去年收入增长一成，利润增长两成。\n"
 DOCUMENT = Document("d", "s", "年报", TEXT, "zh")

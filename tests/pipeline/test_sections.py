@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from sag_pipeline.steps.chunks import split_chunks
 from sag_pipeline.steps.section_lines import line_text, lines_of
-from sag_pipeline.steps.section_repair import Run, join_windows
+from sag_pipeline.steps.section_repair import LineRun, join_windows
 from sag_pipeline.steps.sections import (
     SectionMarks,
     SectionOptions,
@@ -15,9 +15,9 @@ from sag_pipeline.steps.sections import (
     sections_from_replies,
     untitled,
 )
-from sag_retrieval.errors import AnswerError, ModelDown, SettingsError
+from sag_retrieval.core.errors import AnswerError, ModelUnavailable, SettingsError
+from sag_retrieval.core.records import Document
 from sag_retrieval.models.protocols import Reply
-from sag_retrieval.records import Document
 
 TEXTS = st.text(alphabet="ab 。，.\n\t中文\u3000", max_size=400)
 NUMBERS = st.one_of(
@@ -145,7 +145,7 @@ def test_a_model_that_is_down_leaves_one_section_a_window():
     options = SectionOptions(max_characters=1_000, min_length=0)
     requests = section_requests(source, options)
 
-    sections = sections_from_replies(source, [ModelDown("gone")] * len(requests), options)
+    sections = sections_from_replies(source, [ModelUnavailable("gone")] * len(requests), options)
 
     assert [s.title for s in sections] == [""] * len(requests)
     assert split_chunks(source, sections)
@@ -170,10 +170,10 @@ def test_splinters_become_one_section():
 )
 def test_borders_of_windows_are_judged_one_by_one(merging, expected):
     windows = [
-        [Run("A", 0, 1), Run("B", 2, 3)],
-        [Run("b", 4, 5), Run("C", 6, 7)],
-        [Run("D", 8, 8)],
-        [Run("E", 9, 9)],
+        [LineRun("A", 0, 1), LineRun("B", 2, 3)],
+        [LineRun("b", 4, 5), LineRun("C", 6, 7)],
+        [LineRun("D", 8, 8)],
+        [LineRun("E", 9, 9)],
     ]
 
     joined = join_windows(windows, merging)
@@ -183,11 +183,11 @@ def test_borders_of_windows_are_judged_one_by_one(merging, expected):
 
 
 def test_a_window_that_goes_on_joins_the_one_ahead():
-    windows = [[Run("A", 0, 3)], [Run("went on", 4, 5), Run("B", 6, 7)]]
+    windows = [[LineRun("A", 0, 3)], [LineRun("went on", 4, 5), LineRun("B", 6, 7)]]
 
     joined = join_windows(windows, "same_title", [False, True])
 
-    assert joined == [Run("A", 0, 5), Run("B", 6, 7)]
+    assert joined == [LineRun("A", 0, 5), LineRun("B", 6, 7)]
 
 
 def test_an_id_stays_when_another_section_changes():

@@ -10,7 +10,7 @@ import pytest
 
 from sag_pipeline.steps.section_lines import Window, line_text, lines_of, windows_of
 from sag_pipeline.steps.section_repair import (
-    Run,
+    LineRun,
     is_splintered,
     join_windows,
     runs_from_ranges,
@@ -88,7 +88,7 @@ def test_two_windows_are_joined_as_recorded():
             continue  # with more windows every second border is left out there
         starts = [start for window in case["windows"] for _, start in window]
         ends = dict(pairwise([*starts, case["document_length"]]))
-        windows = [[Run(title, s, ends[s] - 1) for title, s in window] for window in case["windows"]]
+        windows = [[LineRun(title, s, ends[s] - 1) for title, s in window] for window in case["windows"]]
 
         joined = join_windows(windows, "always")
 
@@ -107,7 +107,7 @@ def test_whole_documents_are_divided_as_recorded():
             reply = replies[str(window.first)] or []
             size = len("\n".join(f"[{n}] {lines[n]}" for n in range(window.first, window.last + 1)))
             is_one = is_splintered(len(reply), size, case["min_avg_chars_per_section"])
-            found.append([Run("", *window)] if is_one else runs_from_starts(reply, window))
+            found.append([LineRun("", *window)] if is_one else runs_from_starts(reply, window))
 
         joined = join_windows(found, "always")
 

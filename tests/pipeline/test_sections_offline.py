@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.offline.cohesion import depths
-from sag_pipeline.offline.headings import headings_of
-from sag_pipeline.offline.sections import offline_sections
+from sag_pipeline.rules.cohesion import depths
+from sag_pipeline.rules.headings import headings_of
+from sag_pipeline.rules.sections import offline_sections
 from sag_pipeline.steps.sections import SectionOptions
-from sag_retrieval.records import Document
+from sag_retrieval.core.records import Document
 
 LONG = Path(__file__).parents[2].parent / "shared" / "data" / "longdocs"
 EVERY = SectionOptions(min_length=0, min_section=0)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from sag_pipeline.steps.documents import document_version, parse_document
 from sag_pipeline.steps.sources import RawDocument, SourceOptions, list_source
-from sag_retrieval.errors import SettingsError, SourceError
-from sag_retrieval.records import Document, Quarantined
+from sag_retrieval.core.errors import SettingsError, SourceError
+from sag_retrieval.core.records import Document, Quarantined
 
 SHARED = Path(__file__).parents[2].parent / "shared"
 

@@ -3,8 +3,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sag_pipeline.steps.summaries import SummaryOptions, important_sentences, summarise
-from sag_retrieval.errors import SettingsError
-from sag_retrieval.records import Document
+from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.records import Document
 
 SENTENCES = {
     "zh": [

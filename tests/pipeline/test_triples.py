@@ -11,8 +11,8 @@ from sag_pipeline.steps.triples import (
     read_triples,
     relation_name,
 )
-from sag_retrieval.records import Event, EventKey, Key, make_id
-from sag_retrieval.text import normal_name
+from sag_retrieval.core.records import Event, EventKey, Key, make_id
+from sag_retrieval.text.words import normal_name
 
 
 def an_event(content, event_id="e1", document_id="d1"):

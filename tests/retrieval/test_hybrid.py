@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_retrieval.errors import SettingsError
+from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.hybrid import HybridOptions, RawScores, boosts, fuse, keyword_overlap, keywords
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "golden"

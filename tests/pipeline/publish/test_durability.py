@@ -17,7 +17,7 @@ FILES = {
 KEEP = """
 import os, sys
 from pathlib import Path
-from sag_pipeline.cache import AnswerCache, Answered
+from sag_pipeline.llm.answer_cache import AnswerCache, Answered
 AnswerCache(Path(sys.argv[1])).keep(Answered("c1", "yes", "d1", "events", "m", 1, 1, 0.5))
 os._exit(0)
 """
@@ -43,7 +43,7 @@ def ingested(tmp_path_factory) -> tuple[list[Call], Path]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SAG_")}
     home = folder / "home"
     home.mkdir()
-    command = [sys.executable, "-m", "sag_retrieval.cli", "ingest", "inbox"]
+    command = [sys.executable, "-m", "sag_retrieval.cli.main", "ingest", "inbox"]
     return trace(command, folder, environment | {"SAG_HOME": str(home)}), home
 
 

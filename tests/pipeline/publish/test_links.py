@@ -11,10 +11,10 @@ from sag_pipeline.publish.links import make_links, weigh_keys
 from sag_pipeline.publish.names import normal_names
 from sag_pipeline.publish.relational import _shaped, build_tables
 from sag_pipeline.steps.keys import make_key
-from sag_pipeline.store.store import Outcome, Pending, Step, Store
-from sag_retrieval.records import Chunk, Document, Event, EventKey, Section
+from sag_pipeline.store.store import DocumentResult, Pending, StepSpec, Store
+from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section
 from sag_retrieval.release.arrays import graph_parts
-from sag_retrieval.text import normal_name
+from sag_retrieval.text.words import normal_name
 
 VALUES = ["Lumen Optics", "lumen  optics", "Port Ansel", "苹果公司", "2021"]
 
@@ -31,7 +31,7 @@ def filled(folder, links: list[tuple[int, int]]) -> Store:
     """Two documents with two chunks each of two events; a link is an event's number and a value's."""
     store = Store(folder)
     keys = [make_key("entity", value) for value in VALUES]
-    made: dict[str, list[Outcome]] = {}
+    made: dict[str, list[DocumentResult]] = {}
     for d, name in enumerate(("a", "b")):
         pending = Pending(name, "1")
         chunks = [
@@ -54,9 +54,9 @@ def filled(folder, links: list[tuple[int, int]]) -> Store:
             "triples": [],
         }
         for table, records in rows.items():
-            made.setdefault(table, []).append(Outcome(pending, records))
+            made.setdefault(table, []).append(DocumentResult(pending, records))
     for table, outcomes in made.items():
-        store.commit(Step(table), outcomes)
+        store.commit(StepSpec(table), outcomes)
     for name, rows in make_links(store).items():
         store.commit_whole(name, rows, "1")
     store.commit_whole("idf", weigh_keys(store, 8), "1")

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sag_pipeline.follow import FollowOptions, follow_source
+from sag_pipeline.reading.sync import SyncOptions, sync_source
 from sag_pipeline.runs import run_ingest
 from sag_pipeline.store.compact import compact
 from sag_pipeline.store.ledger import SCHEMA, Entry, Ledger
-from sag_pipeline.store.store import Outcome, Pending, Step, Store
+from sag_pipeline.store.store import DocumentResult, Pending, StepSpec, Store
 from sag_retrieval import open_release
-from sag_retrieval.characters import one_line
-from sag_retrieval.records import Document
+from sag_retrieval.core.records import Document
+from sag_retrieval.text.characters import one_line
 
-DOCUMENTS = Step("documents")
-FREELY = FollowOptions(allow_removals=True)
+DOCUMENTS = StepSpec("documents")
+FREELY = SyncOptions(allow_removals=True)
 ODD = (
     "+",
     "+x",
@@ -68,7 +68,7 @@ def test_documents_of_any_id_are_added_changed_and_removed(tmp_path_factory, cha
     for batch in changes:
         wanted = dict(batch)
         put = {name: text for name, text in wanted.items() if text}
-        store.commit(DOCUMENTS, [Outcome(Pending(n, t), (document(n, t),)) for n, t in put.items()])
+        store.commit(DOCUMENTS, [DocumentResult(Pending(n, t), (document(n, t),)) for n, t in put.items()])
         store.ledger.commit([Entry(name, "documents", "removed") for name in wanted if name not in put])
         newest |= wanted
         compact(store, "documents", purge=purge)
@@ -93,7 +93,7 @@ def test_files_of_any_name_give_the_rows_of_the_current_files(tmp_path_factory, 
         for name, text in state.items():
             (inbox / name).write_text(text, encoding="utf-8")
 
-        follow_source(store, DOCUMENTS, str(inbox), FREELY)
+        sync_source(store, DOCUMENTS, str(inbox), FREELY)
 
         assert texts(store) == {one_line(name): text for name, text in state.items()}
 

@@ -11,12 +11,12 @@ from sag_pipeline.store.compact import compact, wasteful
 from sag_pipeline.store.ledger import Entry, Ledger
 from sag_pipeline.store.parts import Parts
 from sag_pipeline.store.rows import content_hash, from_table, schema_of, to_table
-from sag_pipeline.store.store import Outcome, Pending, Step, Store
-from sag_retrieval.errors import SourceError
-from sag_retrieval.records import Document, EventKey, Key, Summary
+from sag_pipeline.store.store import DocumentResult, Pending, StepSpec, Store
+from sag_retrieval.core.errors import SourceError
+from sag_retrieval.core.records import Document, EventKey, Key, Summary
 
-DOCUMENTS = Step("documents")
-SUMMARIES = Step("summaries", ("documents",), "v1")
+DOCUMENTS = StepSpec("documents")
+SUMMARIES = StepSpec("summaries", ("documents",), "v1")
 
 
 def document(name: str, text: str = "text") -> Document:
@@ -24,17 +24,17 @@ def document(name: str, text: str = "text") -> Document:
 
 
 def put(store: Store, *documents: Document) -> None:
-    outcomes = [Outcome(Pending(d.document_id, d.version), (d,)) for d in documents]
+    outcomes = [DocumentResult(Pending(d.document_id, d.version), (d,)) for d in documents]
     store.commit(DOCUMENTS, outcomes, {d.document_id: Entry("", "", "", "inbox") for d in documents})
 
 
-def summarise(store: Store, step: Step = SUMMARIES) -> list[str]:
+def summarise(store: Store, step: StepSpec = SUMMARIES) -> list[str]:
     store.drop_stale(step)
     pending = store.pending(step)
     texts = store.read("documents", [p.document_id for p in pending])
     store.commit(
         step,
-        [Outcome(p, (Summary(p.document_id, texts[p.document_id][0].text.upper()),)) for p in pending],
+        [DocumentResult(p, (Summary(p.document_id, texts[p.document_id][0].text.upper()),)) for p in pending],
     )
     return [p.document_id for p in pending]
 
@@ -69,10 +69,10 @@ def test_a_changed_fingerprint_makes_every_document_pending(tmp_path):
 
 def test_an_unchanged_output_stops_the_work_downstream(tmp_path):
     store = Store(tmp_path)
-    chunks = Step("sections", ("summaries",))
+    chunks = StepSpec("sections", ("summaries",))
     put(store, document("a"))
     summarise(store)
-    store.commit(chunks, [Outcome(p) for p in store.pending(chunks)])
+    store.commit(chunks, [DocumentResult(p) for p in store.pending(chunks)])
 
     summarise(store, replace(SUMMARIES, fingerprint="v2"))
 
@@ -94,12 +94,12 @@ def test_a_removed_document_leaves_no_row_in_any_part(tmp_path):
 
 def test_what_a_step_made_goes_when_its_input_fails(tmp_path):
     store = Store(tmp_path)
-    chunks = Step("sections", ("summaries",))
+    chunks = StepSpec("sections", ("summaries",))
     put(store, document("a"))
     summarise(store)
-    store.commit(chunks, [Outcome(p) for p in store.pending(chunks)])
+    store.commit(chunks, [DocumentResult(p) for p in store.pending(chunks)])
 
-    store.commit(SUMMARIES, [Outcome(Pending("a", "x"), reason="the model is down")])
+    store.commit(SUMMARIES, [DocumentResult(Pending("a", "x"), reason="the model is down")])
 
     assert store.drop_stale(chunks) == 1
     assert store.pending(chunks) == []
@@ -112,7 +112,7 @@ def test_a_failure_is_tried_again_only_where_chance_plays_a_part(tmp_path, retri
     put(store, document("a"))
     (pending,) = store.pending(step)
 
-    store.commit(step, [Outcome(pending, reason="no answer")])
+    store.commit(step, [DocumentResult(pending, reason="no answer")])
 
     assert [p.document_id for p in store.pending(step)] == expected
     assert [p.attempts for p in store.pending(step)] == [1] * len(expected)

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array, random_array
 
 from sag_pipeline.store.vectors import VectorStore, vector_ids
-from sag_retrieval.errors import ModelError
+from sag_retrieval.core.errors import ModelError
 
 TEXTS = [f"text {n}" for n in range(40)]
 

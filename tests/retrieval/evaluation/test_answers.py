@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from sag_retrieval.errors import QueryError
+from sag_retrieval.ask.modes import ask
+from sag_retrieval.core.errors import QueryError
 from sag_retrieval.evaluation.answers import evaluate_answers
 from sag_retrieval.evaluation.questions import Question
-from sag_retrieval.query.asking import ask
-from tests.overlap_search import OverlapSearch
+from tests.support.overlap_search import OverlapSearch
 
 SEARCH = OverlapSearch(
     [

@@ -17,7 +17,7 @@ from sag_retrieval.evaluation.evaluators import (
     latency_score,
     token_count_score,
 )
-from sag_retrieval.text import is_cjk, words
+from sag_retrieval.text.words import is_cjk, words
 
 GOLDEN = Path(__file__).parents[3].parent / "shared" / "golden" / "sage_metrics_golden.json"
 RECORD = {

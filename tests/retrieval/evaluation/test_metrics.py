@@ -21,7 +21,7 @@ from sag_retrieval.evaluation.metrics import (
     recall,
     rouge_l,
 )
-from sag_retrieval.text import is_cjk
+from sag_retrieval.text.words import is_cjk
 
 GOLDEN = Path(__file__).parents[3].parent / "shared" / "golden" / "sage_metrics_golden.json"
 TEXTS = st.text("ab cＡ，the.'苹果公司", max_size=30)

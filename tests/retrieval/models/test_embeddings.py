@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from sag_retrieval.errors import AnswerError, SettingsError
+from sag_retrieval.core.errors import AnswerError, SettingsError
+from sag_retrieval.core.settings import load_settings
 from sag_retrieval.models.embeddings import BATCH, OpenAIEmbedder, unit_rows
 from sag_retrieval.models.open import open_chat, open_dense, open_embedder
-from sag_retrieval.settings import load_settings
-from tests.chat_server import ChatServer, vector_of
+from tests.support.chat_server import ChatServer, vector_of
 
 
 def test_texts_are_embedded_in_batches_and_in_order():

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sag_retrieval.errors import ModelError
+from sag_retrieval.core.errors import ModelError
 from sag_retrieval.models.hashing import BUCKETS, HashingEmbedder, HashingFit, fit
 
 TEXTS = ["green tea grows in Zhejiang", "black tea", "绿茶产自浙江", "红茶", ""]

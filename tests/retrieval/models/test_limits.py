@@ -4,10 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_retrieval.errors import ModelDown, SettingsError
-from sag_retrieval.models.limits import Breaker, ChatOptions, Pace, pause_seconds, retry_after_seconds
+from sag_retrieval.core.errors import ModelUnavailable, SettingsError
 from sag_retrieval.models.prices import Prices
 from sag_retrieval.models.protocols import Usage
+from sag_retrieval.models.rate_limits import (
+    ChatOptions,
+    CircuitBreaker,
+    TokenBucket,
+    pause_seconds,
+    retry_after_seconds,
+)
 
 
 class Clock:
@@ -20,7 +26,7 @@ class Clock:
 
 @given(st.integers(10, 500), st.lists(st.floats(0, 3), min_size=1, max_size=120))
 def test_no_minute_carries_more_than_its_rate(per_minute: int, gaps: list[float]):
-    pace, now, sent = Pace(per_minute), 0.0, []
+    pace, now, sent = TokenBucket(per_minute), 0.0, []
 
     for gap in gaps:
         now += gap
@@ -31,7 +37,7 @@ def test_no_minute_carries_more_than_its_rate(per_minute: int, gaps: list[float]
 
 
 def test_a_used_up_pace_waits_and_a_rested_one_does_not():
-    pace = Pace(60)
+    pace = TokenBucket(60)
 
     waits = [pace.wait_seconds(1, 0.0) for _ in range(4)]
     rested = pace.wait_seconds(1, 60.0)
@@ -42,7 +48,7 @@ def test_a_used_up_pace_waits_and_a_rested_one_does_not():
 
 
 def test_tokens_used_beyond_what_was_said_delay_the_next_call():
-    one, other = Pace(6_000), Pace(6_000)
+    one, other = TokenBucket(6_000), TokenBucket(6_000)
     for pace in (one, other):
         pace.wait_seconds(100, 0.0)
 
@@ -80,7 +86,7 @@ def test_retry_after_is_read_as_seconds_or_as_a_date(header: str | None, seconds
 
 def test_the_breaker_opens_after_failures_in_a_row_that_last():
     clock = Clock()
-    breaker = Breaker(ChatOptions(failures_until_down=3, patience_seconds=10, down_seconds=30), clock)
+    breaker = CircuitBreaker(ChatOptions(failures_until_down=3, patience_seconds=10, down_seconds=30), clock)
     for _ in range(5):
         breaker.failed("500")
     breaker.check()
@@ -88,19 +94,19 @@ def test_the_breaker_opens_after_failures_in_a_row_that_last():
     clock.now += 11
     breaker.failed("500")
 
-    with pytest.raises(ModelDown, match="6 tries failed in a row"):
+    with pytest.raises(ModelUnavailable, match="6 tries failed in a row"):
         breaker.check()
 
 
 def test_an_open_breaker_lets_one_call_try_after_a_while():
     clock = Clock()
-    breaker = Breaker(ChatOptions(failures_until_down=1, patience_seconds=0, down_seconds=30), clock)
+    breaker = CircuitBreaker(ChatOptions(failures_until_down=1, patience_seconds=0, down_seconds=30), clock)
     breaker.failed("refused")
     clock.now += 31
 
     breaker.check()
 
-    with pytest.raises(ModelDown):
+    with pytest.raises(ModelUnavailable):
         breaker.check()
     breaker.succeeded()
     breaker.check()

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from sag_retrieval.errors import AnswerError, BudgetSpent, ModelDown, ModelError
-from sag_retrieval.models.limits import ChatOptions
+from sag_retrieval.core.errors import AnswerError, BudgetExceeded, ModelError, ModelUnavailable
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.prices import Prices
 from sag_retrieval.models.protocols import Reply, Request
-from tests.chat_server import (
+from sag_retrieval.models.rate_limits import ChatOptions
+from tests.support.chat_server import (
     Answer,
     ChatServer,
     broken,
@@ -188,7 +188,7 @@ def test_a_server_that_is_gone_stops_the_run_after_what_was_answered():
         chat = chat_of(server, concurrency=1, tries=3, failures_until_down=3, patience_seconds=0)
         first = chat.ask(ask())
 
-    with pytest.raises(ModelDown, match="run the same command again"):
+    with pytest.raises(ModelUnavailable, match="run the same command again"):
         list(chat.ask_all([ask("a"), ask("b"), ask("c")]))
 
     assert first.value.facts == FACTS
@@ -212,7 +212,7 @@ def test_a_server_that_comes_back_is_used_again():
 def test_a_wrong_key_or_model_stops_the_run_and_says_what_to_check(status: int):
     with (
         ChatServer(lambda _: Answer("no", status=status)) as server,
-        pytest.raises(ModelDown, match="OPENAI_API_KEY"),
+        pytest.raises(ModelUnavailable, match="OPENAI_API_KEY"),
     ):
         chat_of(server).ask(ask())
 
@@ -228,7 +228,7 @@ def test_a_budget_stops_the_run_after_what_was_answered_and_is_never_passed(boun
     with ChatServer(lambda _: GOOD) as server:
         chat = chat_of(server, concurrency=3, **bound)
         answered = []
-        with pytest.raises(BudgetSpent, match="raise it"):
+        with pytest.raises(BudgetExceeded, match="raise it"):
             answered.extend(chat.ask_all(ask(str(n)) for n in range(500)))
 
     assert 0 < len(server.calls) < 100

@@ -3,16 +3,16 @@
 import pytest
 
 from sag_pipeline.runs import run_ingest
-from sag_retrieval.cli import main
-from sag_retrieval.errors import ModelError, SagError, SettingsError
-from sag_retrieval.models.background import submit
-from sag_retrieval.models.limits import ChatOptions
+from sag_retrieval.cli.main import main
+from sag_retrieval.core.errors import ModelError, SagError, SettingsError
+from sag_retrieval.core.settings import load_settings
+from sag_retrieval.models.event_loop import submit
 from sag_retrieval.models.open import open_chat
 from sag_retrieval.models.openai import make_client
 from sag_retrieval.models.protocols import Request
+from sag_retrieval.models.rate_limits import ChatOptions
 from sag_retrieval.models.server import DEFAULT_ADDRESS, find_server, model_server
-from sag_retrieval.settings import load_settings
-from tests.chat_server import ChatServer
+from tests.support.chat_server import ChatServer
 
 NAMES = ("BASE_URL", "API_KEY", "ORG_ID", "PROJECT_ID", "ADMIN_KEY", "CUSTOM_HEADERS")
 HERE, THERE = "http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_retrieval.errors import SettingsError
+from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.prompts import LANGUAGES, Prompt, load_prompt, prompt_names
 from sag_retrieval.prompts.passages import numbered, shown_numbers
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from sag_retrieval.errors import ModelError
+from sag_retrieval.core.errors import ModelError
 from sag_retrieval.evaluation.evaluators import latency_score
 from sag_retrieval.rag import (
     CrossEncoderReranker,
@@ -19,17 +19,17 @@ from sag_retrieval.rag import (
     ModelRefiner,
     ModelReranker,
     PageRankReranker,
+    PassageSource,
     Pipeline,
     QAPromptor,
     Retriever,
     SagRetriever,
     SegmentReranker,
-    Source,
     SummaryRefiner,
 )
 from sag_retrieval.rag.orders import by_pagerank, pagerank
-from tests.overlap_search import OverlapSearch
-from tests.recorded_chat import RecordedChat
+from tests.support.overlap_search import OverlapSearch
+from tests.support.recorded_chat import RecordedChat
 
 CHUNKS = [
     (
@@ -224,7 +224,9 @@ def test_neighbouring_hits_come_back_as_one_segment():
         for a, b in (spans[2], spans[4])
     ]
 
-    record = SegmentReranker(source=lambda _: Source(text, spans), options={"minimum_value": 0.1})(_record(items))
+    record = SegmentReranker(source=lambda _: PassageSource(text, spans), options={"minimum_value": 0.1})(
+        _record(items)
+    )
 
     (segment,) = record["reranking_results"]
     assert segment["text"] == text[spans[2][0] : spans[4][1]]

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sag_retrieval.errors import ReleaseError
+from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.release.arrays import graph_parts, open_arrays, write_arrays
-from sag_retrieval.release.mapped import Lists, group, map_array, ranges, save_array
+from sag_retrieval.release.csr import CsrLists, group, map_array, ranges, save_array
 from sag_retrieval.release.mentions import Mentions, write_mentions
 from sag_retrieval.release.postings import LENGTH_SHARE, SATURATION, Postings, Vocabulary, build_postings
-from sag_retrieval.text import normal_name, tokens
+from sag_retrieval.text.words import normal_name, tokens
 
 pairs = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9)), unique=True)
 
@@ -49,10 +49,10 @@ def arrays(tmp_path):
 
 
 def test_links_can_be_followed_in_both_directions(arrays):
-    assert [arrays.event_keys.of(event).tolist() for event in range(3)] == [[0, 1], [0], [2]]
-    assert [arrays.key_events.of(key).tolist() for key in range(3)] == [[0, 1], [0], [2]]
-    assert [arrays.chunk_keys.of(chunk).tolist() for chunk in range(3)] == [[0, 1], [0], [2]]
-    assert [arrays.key_chunks.of(key).tolist() for key in range(3)] == [[0, 1], [0], [2]]
+    assert [arrays.event_keys.row(event).tolist() for event in range(3)] == [[0, 1], [0], [2]]
+    assert [arrays.key_events.row(key).tolist() for key in range(3)] == [[0, 1], [0], [2]]
+    assert [arrays.chunk_keys.row(chunk).tolist() for chunk in range(3)] == [[0, 1], [0], [2]]
+    assert [arrays.key_chunks.row(key).tolist() for key in range(3)] == [[0, 1], [0], [2]]
     assert arrays.key_chunk_count.tolist() == [2, 3, 1, 1]
 
 
@@ -129,7 +129,7 @@ def test_grouping_keeps_every_pair_once(listed):
 
     lists, order = group(owners, items, 6)
 
-    back = [(owner, int(item)) for owner in range(6) for item in lists.of(owner)]
+    back = [(owner, int(item)) for owner in range(6) for item in lists.row(owner)]
     assert back == sorted(listed)
     assert items[order].tolist() == lists.items.tolist()
     assert lists.sizes().sum() == len(listed)
@@ -140,14 +140,14 @@ def test_grouping_keeps_every_pair_once(listed):
 def test_places_of_some_lists_are_those_lists_behind_one_another(listed, rows):
     lists, _ = group(*(np.array([pair[side] for pair in listed], np.int64) for side in (0, 1)), 6)
 
-    owner, place = lists.places(np.array(rows, np.int64))
+    owner, place = lists.gather(np.array(rows, np.int64))
 
-    assert lists.items[place].tolist() == [item for row in rows for item in lists.of(row).tolist()]
-    assert owner.tolist() == [at for at, row in enumerate(rows) for _ in lists.of(row)]
+    assert lists.items[place].tolist() == [item for row in rows for item in lists.row(row).tolist()]
+    assert owner.tolist() == [at for at, row in enumerate(rows) for _ in lists.row(row)]
 
 
 def test_lists_and_ranges_of_nothing_are_empty():
-    assert len(Lists(np.zeros(1, np.int64), np.zeros(0, np.int32))) == 0
+    assert len(CsrLists(np.zeros(1, np.int64), np.zeros(0, np.int32))) == 0
     assert ranges(np.array([0, 0, 2]), 4).tolist() == [0, 2, 2, 3, 3]
 
 
@@ -266,8 +266,8 @@ def test_every_mention_stands_in_the_text(tmp_path_factory, text):
 
 
 def test_lists_know_their_degrees_and_their_links():
-    lists = Lists(np.array([0, 2, 2, 3]), np.array([0, 2, 1], np.int32))
+    lists = CsrLists(np.array([0, 2, 2, 3]), np.array([0, 2, 1], np.int32))
 
     assert lists.degrees.tolist() == [2, 1, 1]
     assert lists.links.toarray().tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
-    assert Lists(np.zeros(1, np.int64), np.zeros(0, np.int32)).links.shape == (0, 0)
+    assert CsrLists(np.zeros(1, np.int64), np.zeros(0, np.int32)).links.shape == (0, 0)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from sag_retrieval.errors import ReleaseError
+from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.release.vectors import open_vectors, write_vectors
 
 DIMENSION = 8

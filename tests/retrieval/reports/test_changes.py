@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from sag_retrieval.communities.groups import Community, community_id
 from sag_retrieval.reports.changes import Previous, compare, new_events
-from sag_retrieval.reports.groups import Community, community_id
 
 
 def community(events, rows: list[int], title: str = "now") -> Community:

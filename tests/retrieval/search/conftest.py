@@ -11,7 +11,7 @@ from sag_retrieval.release.arrays import graph_parts, open_arrays, write_arrays
 from sag_retrieval.release.index import Index
 from sag_retrieval.release.schema import TABLES
 from sag_retrieval.release.vectors import write_vectors
-from sag_retrieval.text import normal_name
+from sag_retrieval.text.words import normal_name
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from sag_retrieval.search.context import best_neighbour, read_texts, typical_length
 from sag_retrieval.search.expand import WeightedKeys
 from sag_retrieval.search.method import Query
-from sag_retrieval.search.methods import method_named
 from sag_retrieval.search.options import SAG
+from sag_retrieval.search.parsed_query import parse_query
 from sag_retrieval.search.rank import breadth, bridge_strength, restart, text_weight
-from sag_retrieval.search.reading import read_query
+from sag_retrieval.search.registry import method_named
 from tests.retrieval.search.conftest import Doc
 
 
@@ -21,14 +21,14 @@ def keys_of(index, *names, weights=None):
 
 
 def test_where_each_document_is_one_chunk_context_changes_nothing(corpus):
-    route = read_texts(corpus, read_query(corpus, Query("Where did Hank Snow die?")), SAG)
+    route = read_texts(corpus, parse_query(corpus, Query("Where did Hank Snow die?")), SAG)
 
     assert route.chunks_per_document == 1
     assert route.in_context is route.similarity
 
 
 def test_the_named_document_lifts_all_its_chunks(long_corpus):
-    route = read_texts(long_corpus, read_query(long_corpus, Query("What did Birch Bank do in 2021?")), SAG)
+    route = read_texts(long_corpus, parse_query(long_corpus, Query("What did Birch Bank do in 2021?")), SAG)
 
     documents = long_corpus.arrays.chunk_document
     assert route.chunks_per_document == pytest.approx(4)
@@ -38,7 +38,7 @@ def test_the_named_document_lifts_all_its_chunks(long_corpus):
 def test_context_can_be_switched_off(long_corpus):
     options = replace(SAG, document_context=0.0, neighbour_context=0.0)
 
-    route = read_texts(long_corpus, read_query(long_corpus, Query("Birch Bank")), options)
+    route = read_texts(long_corpus, parse_query(long_corpus, Query("Birch Bank")), options)
 
     assert route.in_context is route.similarity
 
@@ -76,7 +76,7 @@ def test_without_keys_breadth_is_one(corpus):
 
 
 def test_text_counts_more_where_documents_are_long_and_keys_are_wide(long_corpus):
-    reading = read_query(long_corpus, Query("Birch Bank"))
+    reading = parse_query(long_corpus, Query("Birch Bank"))
     route = read_texts(long_corpus, reading, SAG)
 
     narrow = text_weight(long_corpus.arrays, keys_of(long_corpus, "a vault"), route, SAG)
@@ -88,7 +88,7 @@ def test_text_counts_more_where_documents_are_long_and_keys_are_wide(long_corpus
 
 @pytest.mark.parametrize(("question", "trust"), [("What did Birch Bank buy?", 1.0), ("Who was hired?", 0.3)])
 def test_bridges_are_weaker_on_long_documents_and_more_so_when_no_title_is_named(long_corpus, question, trust):
-    reading = read_query(long_corpus, Query(question))
+    reading = parse_query(long_corpus, Query(question))
 
     assert bridge_strength(long_corpus.arrays, reading, 4.0, SAG) == pytest.approx(2 / 4 + 0.75 * trust)
     assert bridge_strength(long_corpus.arrays, reading, 1.0, SAG) == pytest.approx(2)

@@ -7,11 +7,11 @@ import pytest
 
 from sag_retrieval.search.context import read_texts
 from sag_retrieval.search.expand import expand
-from sag_retrieval.search.hops import hop_on
 from sag_retrieval.search.method import Query
 from sag_retrieval.search.options import SAG_LITERAL
+from sag_retrieval.search.parsed_query import parse_query
+from sag_retrieval.search.propagate import propagate
 from sag_retrieval.search.rank import rank, weigh_candidates
-from sag_retrieval.search.reading import read_query
 from sag_retrieval.search.sag import search
 
 KEYS = ("alpha", "beta", "gamma", "delta")
@@ -35,7 +35,7 @@ def index(build, Document):
 
 @pytest.fixture
 def reading(index):
-    return read_query(index, Query("query"))
+    return parse_query(index, Query("query"))
 
 
 def test_stage_one_gives_the_worked_key_weights(index, reading):
@@ -53,7 +53,7 @@ def test_stage_one_gives_the_worked_key_weights(index, reading):
 def test_a_second_hop_lets_weights_grow_and_counts_new_keys_as_hop_two(index, reading):
     options = replace(OPTIONS, hops=2, final_count=4)
 
-    first, second = hop_on(index, reading, expand(index, reading, options).keys, options)
+    first, second = propagate(index, reading, expand(index, reading, options).keys, options)
 
     # e0: (1.02+1.0)·.5, e1: 1.02·.4, e2: (1.0+.3)·.5, e3: .3·.8, e5: .3·.1
     assert second.weights == pytest.approx([1.01 + 0.408, 1.01 + 0.65, 0.65 + 0.24 + 0.03, 0.03])

@@ -7,15 +7,17 @@ from hypothesis import strategies as st
 
 from sag_retrieval.search.expand import WeightedKeys
 from sag_retrieval.search.method import Query
-from sag_retrieval.search.named import chunks_about, lift_named
 from sag_retrieval.search.options import SAG
+from sag_retrieval.search.parsed_query import parse_query
 from sag_retrieval.search.rank import key_trust
-from sag_retrieval.search.reading import read_query
+from sag_retrieval.search.title_boost import boost_mentioned_titles, chunks_about
 from tests.retrieval.search.conftest import Doc
 
 
 def lifted(index, question, scores, length=1.0, **changes):
-    return lift_named(index.arrays, read_query(index, Query(question)), scores, length, replace(SAG, **changes))
+    return boost_mentioned_titles(
+        index.arrays, parse_query(index, Query(question)), scores, length, replace(SAG, **changes)
+    )
 
 
 def row_of(index, title):

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sag_retrieval.errors import QueryError, SettingsError
+from sag_retrieval.core.errors import QueryError, SettingsError
 from sag_retrieval.search.expand import expand, prune, seed_keys
-from sag_retrieval.search.hops import hop_on
 from sag_retrieval.search.method import Allowed, Query
-from sag_retrieval.search.methods import METHODS, method_named
 from sag_retrieval.search.options import SAG, SAG_LITERAL, SearchOptions
-from sag_retrieval.search.reading import read_query
-from sag_retrieval.search.result import hydrate
+from sag_retrieval.search.parsed_query import parse_query
+from sag_retrieval.search.propagate import propagate
+from sag_retrieval.search.registry import METHODS, method_named
+from sag_retrieval.search.result import build_result
 from sag_retrieval.search.sag import search
 
 OURS = ["sag", "sag-literal", "dense", "bm25", "bridge"]
@@ -33,7 +33,7 @@ def allow(index, chunks):
     events = flags[index.arrays.event_chunk]
     keys = np.zeros(index.arrays.key_count, bool)
     for chunk in chunks:
-        keys[index.arrays.chunk_keys.of(chunk)] = True
+        keys[index.arrays.chunk_keys.row(chunk)] = True
     return Allowed(flags, events, keys)
 
 
@@ -95,7 +95,7 @@ def test_given_keys_alone_are_a_query(corpus):
 
 
 def test_a_given_key_is_a_seed_with_similarity_one_however_it_is_spelt(corpus):
-    reading = read_query(corpus, Query("Who?", keys=("TENNESSEE ",)))
+    reading = parse_query(corpus, Query("Who?", keys=("TENNESSEE ",)))
 
     seeds, reasons = seed_keys(corpus, reading, SAG)
 
@@ -106,7 +106,7 @@ def test_a_given_key_is_a_seed_with_similarity_one_however_it_is_spelt(corpus):
 
 
 def test_literally_given_keys_take_the_place_of_the_query_and_by_default_they_join_it(corpus):
-    reading = read_query(corpus, Query("Green Tea", keys=("Tennessee",)))
+    reading = parse_query(corpus, Query("Green Tea", keys=("Tennessee",)))
     tea = corpus.rows["keys"]["name"].to_pylist().index("green tea")
 
     assert tea in seed_keys(corpus, reading, SAG)[1]
@@ -114,12 +114,12 @@ def test_literally_given_keys_take_the_place_of_the_query_and_by_default_they_jo
 
 
 def test_one_hop_is_stage_one_alone_and_more_hops_number_what_they_gain(corpus):
-    reading = read_query(corpus, Query(QUESTION))
+    reading = parse_query(corpus, Query(QUESTION))
     options = replace(SAG, hops=4)
 
-    stages = hop_on(corpus, reading, expand(corpus, reading, options).keys, options)
+    stages = propagate(corpus, reading, expand(corpus, reading, options).keys, options)
 
-    assert len(hop_on(corpus, reading, stages[0], SAG)) == 1
+    assert len(propagate(corpus, reading, stages[0], SAG)) == 1
     assert 1 < len(stages) <= 4
     for number, keys in enumerate(stages, start=1):
         assert keys.weights.max() == pytest.approx(1)
@@ -127,10 +127,10 @@ def test_one_hop_is_stage_one_alone_and_more_hops_number_what_they_gain(corpus):
 
 
 def test_hops_end_when_they_gain_too_little(corpus):
-    reading = read_query(corpus, Query(QUESTION))
+    reading = parse_query(corpus, Query(QUESTION))
     options = replace(SAG, hops=4, least_gain=100)
 
-    assert len(hop_on(corpus, reading, expand(corpus, reading, options).keys, options)) == 2
+    assert len(propagate(corpus, reading, expand(corpus, reading, options).keys, options)) == 2
 
 
 def test_pruning_keeps_the_heaviest_and_those_above_the_threshold():
@@ -142,7 +142,7 @@ def test_pruning_keeps_the_heaviest_and_those_above_the_threshold():
 
 
 def test_merged_event_vectors_may_find_further_events(corpus):
-    reading = read_query(corpus, Query("Hello Love"))
+    reading = parse_query(corpus, Query("Hello Love"))
     plain = expand(corpus, reading, replace(SAG, event_count=1))
     merged = expand(corpus, reading, replace(SAG, event_count=1, event_merges=2))
 
@@ -169,7 +169,7 @@ def test_without_being_asked_a_search_keeps_no_trace(corpus):
 def test_a_result_has_the_names_of_the_contract_and_the_texts_of_its_chunks(corpus):
     query = Query("Hello Love", top_k=2)
 
-    result = hydrate(corpus, query, search(corpus, query, SAG), release="r1", method="sag").to_dict()
+    result = build_result(corpus, query, search(corpus, query, SAG), release="r1", method="sag").to_dict()
 
     assert {"query", "release", "method", "hits", "keys", "seconds"} == set(result)
     first = result["hits"][0]
@@ -185,7 +185,8 @@ def test_json_keeps_chinese_as_it_is(corpus):
     query = Query("张伟", top_k=1)
 
     assert (
-        "张伟毕业于北京大学" in hydrate(corpus, query, search(corpus, query, SAG), release="r", method="sag").to_json()
+        "张伟毕业于北京大学"
+        in build_result(corpus, query, search(corpus, query, SAG), release="r", method="sag").to_json()
     )
 
 

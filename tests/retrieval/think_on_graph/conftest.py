@@ -2,7 +2,7 @@
 
 import pytest
 
-from sag_retrieval.errors import AnswerError
+from sag_retrieval.core.errors import AnswerError
 from sag_retrieval.models.protocols import Reply
 
 

@@ -5,13 +5,13 @@ import gc
 import numpy as np
 import pytest
 
-from sag_retrieval.errors import ModelDown
+from sag_retrieval.core.errors import ModelUnavailable
 from sag_retrieval.hybrid import HybridOptions, hybrid_method
 from sag_retrieval.search.method import Allowed, Query
 from sag_retrieval.think_on_graph import GraphOptions, walk
 from sag_retrieval.think_on_graph.method import think_on_graph_method
 from sag_retrieval.think_on_graph.release_graph import _built, graph_of, open_graph, write_graph
-from tests.small_release import DOCUMENTS, build_index
+from tests.support.small_release import DOCUMENTS, build_index
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ def test_without_boost_neither_graph_nor_model_is_asked(index, scripted):
 
 
 def test_a_model_that_is_down_changes_nothing(index, scripted):
-    down = scripted(graph_prune=[ModelDown("gone")], graph_score=[ModelDown("gone")])
+    down = scripted(graph_prune=[ModelUnavailable("gone")], graph_score=[ModelUnavailable("gone")])
 
     for make in (think_on_graph_method, hybrid_method):
         with_model, without = (make(chat=chat)(index, Query("What does Acme own?")) for chat in (down, None))

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_retrieval.errors import SettingsError
+from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.hybrid import HybridOptions, hybrid_method
 from sag_retrieval.search.method import Query
-from sag_retrieval.search.reading import read_query
+from sag_retrieval.search.parsed_query import parse_query
 from sag_retrieval.think_on_graph import GraphOptions
 from sag_retrieval.think_on_graph.beams import Beam
-from sag_retrieval.think_on_graph.hints import News, linked_seeds, rarity
+from sag_retrieval.think_on_graph.hints import Novelty, linked_seeds, rarity
 from sag_retrieval.think_on_graph.method import think_on_graph_method
 from sag_retrieval.think_on_graph.reasoning import scale_by_rank
 from sag_retrieval.think_on_graph.release_graph import graph_of
-from tests.small_release import build_index
+from tests.support.small_release import build_index
 
 LINKED = GraphOptions(seeds="linked")
 
@@ -37,12 +37,12 @@ def row_of(known, name):
 
 
 def edges_of(known, name):
-    return known.graph.edges_of.of(row_of(known, name)).astype(np.int64)
+    return known.graph.edges_of.row(row_of(known, name)).astype(np.int64)
 
 
 def seeds_for(index, known, question, text=None):
     text = np.zeros(index.arrays.chunk_count) if text is None else text
-    found = linked_seeds(index, known, read_query(index, Query(question)), text, LINKED)
+    found = linked_seeds(index, known, parse_query(index, Query(question)), text, LINKED)
     return {known.graph.entities.texts[row]: score for row, score in found}
 
 
@@ -80,8 +80,8 @@ def test_without_a_linked_entity_shared_words_give_the_seeds(index):
 
 
 def test_news_is_what_the_passage_says_and_the_path_has_not(index, known):
-    reading = read_query(index, Query("Acme: who established Bolt Labs?"))
-    news = News(index, known, reading, lambda edges: np.zeros(len(edges)))
+    reading = parse_query(index, Query("Acme: who established Bolt Labs?"))
+    news = Novelty(index, known, reading, lambda edges: np.zeros(len(edges)))
     onward = edges_of(known, "Bolt Labs")
     first = Beam((row_of(known, "Bolt Labs"),), 1.0)
     second = Beam((row_of(known, "Acme"), row_of(known, "Bolt Labs")), 1.0, tuple(edges_of(known, "Acme")), (1.0,))
@@ -95,8 +95,8 @@ def test_news_is_what_the_passage_says_and_the_path_has_not(index, known):
 
 
 def test_likeness_counts_where_words_do_not_and_passing_a_common_name_costs(index, known):
-    reading = read_query(index, Query("Acme"))
-    news = News(index, known, reading, lambda edges: np.full(len(edges), 0.5))
+    reading = parse_query(index, Query("Acme"))
+    news = Novelty(index, known, reading, lambda edges: np.full(len(edges), 0.5))
     weight = {name: news(Beam((row_of(known, name),), 1.0), edges_of(known, name), np.zeros(len(edges_of(known, name))))
               for name in ("Acme", "Bolt Labs")}  # fmt: skip
 

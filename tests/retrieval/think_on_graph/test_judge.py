@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_retrieval.errors import AnswerError, BudgetSpent, ModelDown
+from sag_retrieval.core.errors import AnswerError, BudgetExceeded, ModelUnavailable
 from sag_retrieval.think_on_graph import GraphOptions, build_graph, debug_record, walk
 from sag_retrieval.think_on_graph.beams import Beam, Grown
-from sag_retrieval.think_on_graph.judge import Judge
+from sag_retrieval.think_on_graph.judge import PathJudge
 from sag_retrieval.think_on_graph.reasoning import combine, scale
 from sag_retrieval.think_on_graph.retriever import _Search
 
@@ -39,8 +39,8 @@ def test_pruning_is_as_recorded_for_usable_replies_and_for_none(scripted):
     for case in usable:
         graph, grown = grown_beams(case["beams"])
         numbers = [int(n) for n in (case["reply"] or "").split(",") if n]
-        chat = scripted(graph_prune=[{"paths": numbers} if numbers else ModelDown("gone")])
-        judge = Judge(chat, "q", "en")
+        chat = scripted(graph_prune=[{"paths": numbers} if numbers else ModelUnavailable("gone")])
+        judge = PathJudge(chat, "q", "en")
         search = _Search(graph, GraphOptions(beam_width=case["beam_width"]), None, judge, None)
 
         if numbers and case["llm_called"]:  # the recorded run shows paths in another order than ours
@@ -73,7 +73,7 @@ def test_document_scores_are_as_recorded_for_complete_replies_and_for_none(scrip
         chat = scripted(graph_score=[{"scores": given} if given else AnswerError("junk")])
         heuristic = {int(d): s for d, s in case["heuristic_scores"].items()}
 
-        judged = Judge(chat, "q", "en").score({d: ["a path"] for d in documents})
+        judged = PathJudge(chat, "q", "en").score({d: ["a path"] for d in documents})
         found = combine(documents, judged, heuristic) if judged else heuristic
 
         assert {str(d): s for d, s in found.items()} == pytest.approx(case["doc_scores"], abs=1e-6)
@@ -108,8 +108,8 @@ def test_scaled_scores_keep_order_lie_in_bounds_and_have_a_best_of_one(scores):
     "script",
     [
         {},
-        {"graph_prune": [ModelDown("gone")], "graph_score": [ModelDown("gone")]},
-        {"graph_prune": [BudgetSpent("spent")], "graph_score": [AnswerError("junk")]},
+        {"graph_prune": [ModelUnavailable("gone")], "graph_score": [ModelUnavailable("gone")]},
+        {"graph_prune": [BudgetExceeded("spent")], "graph_score": [AnswerError("junk")]},
         {"graph_prune": [TimeoutError()], "graph_score": [ValueError("odd")]},
         {"graph_prune": [{"paths": []}], "graph_score": [{"scores": []}]},
         {
@@ -202,7 +202,7 @@ def test_enough_paths_end_the_walk(scripted):
 
 def test_the_debug_record_tells_the_whole_walk(scripted):
     graph, options = a_star(), GraphOptions(beam_width=2, use_multi_hop=False)
-    found = walk(graph, "What does Acme own", options, chat=scripted(graph_prune=[ModelDown("gone")]))
+    found = walk(graph, "What does Acme own", options, chat=scripted(graph_prune=[ModelUnavailable("gone")]))
 
     record = debug_record(graph, "What does Acme own", found, options)
 

@@ -2,16 +2,16 @@
 
 import pytest
 
-from sag_retrieval.models.limits import ChatOptions
 from sag_retrieval.models.openai import OpenAIChat
+from sag_retrieval.models.rate_limits import ChatOptions
 from sag_retrieval.search.method import Query
 from sag_retrieval.think_on_graph import GraphOptions
 from sag_retrieval.think_on_graph.method import think_on_graph_method
 from sag_retrieval.tiers import TiersOptions
 from sag_retrieval.tiers.method import tiers_method
-from tests.chat_server import ChatServer
-from tests.simulated_judge import Landmark, Shown, SimulatedJudge, unusable
-from tests.small_release import build_index
+from tests.support.chat_server import ChatServer
+from tests.support.simulated_judge import Landmark, Shown, SimulatedJudge, unusable
+from tests.support.small_release import build_index
 
 QUESTION = "Where did the founder of what Acme owns grow up, in which port?"
 MARKS = {

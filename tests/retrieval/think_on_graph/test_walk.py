@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_retrieval.errors import SettingsError
-from sag_retrieval.text import words
+from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.text.words import words
 from sag_retrieval.think_on_graph import GraphOptions, Hints, asks_many_hops, build_graph, walk
 from sag_retrieval.think_on_graph.graph import read_names
 

@@ -12,7 +12,7 @@ from sag_retrieval.search.method import Query
 from sag_retrieval.tiers import TierOptions, TiersOptions
 from sag_retrieval.tiers.judge import Chosen
 from sag_retrieval.tiers.method import tiers_method
-from tests.small_release import build_index
+from tests.support.small_release import build_index
 
 ONE = TiersOptions(item=TierOptions(top_k=1), resource=TierOptions(enabled=False))
 QUESTION = Query("Who owns Bolt Labs?", top_k=20)

@@ -5,15 +5,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sag_retrieval.errors import ModelDown, QueryError, SettingsError
+from sag_retrieval.core.errors import ModelUnavailable, QueryError, SettingsError
 from sag_retrieval.models.protocols import Reply
 from sag_retrieval.search.method import Allowed, Query
 from sag_retrieval.tiers import TierOptions, TiersOptions, retrieve
 from sag_retrieval.tiers.categories import load_categories
 from sag_retrieval.tiers.judge import Chosen
 from sag_retrieval.tiers.method import tiers_method
-from sag_retrieval.tiers.release_source import ReleaseSource
-from tests.small_release import build_index
+from sag_retrieval.tiers.release_source import ReleaseTiers
+from tests.support.small_release import build_index
 
 GO_ON = {"decision": "RETRIEVE", "rewritten_query": ""}
 STOP = {"decision": "NO_RETRIEVE", "rewritten_query": ""}
@@ -60,7 +60,7 @@ def index(tmp_path_factory):
 
 @pytest.fixture
 def source(index, home):
-    return ReleaseSource(index, load_categories(index, home))
+    return ReleaseTiers(index, load_categories(index, home))
 
 
 def ids(rows):
@@ -99,9 +99,9 @@ def test_scores_fall_and_rows_are_whole_without_vectors(source):
 
 def test_enough_after_categories_means_two_calls_and_no_search_of_events(source, monkeypatch):
     searched = []
-    nearest = ReleaseSource.nearest
+    nearest = ReleaseTiers.nearest
     monkeypatch.setattr(
-        ReleaseSource, "nearest", lambda self, tier, *a: searched.append(tier) or nearest(self, tier, *a)
+        ReleaseTiers, "nearest", lambda self, tier, *a: searched.append(tier) or nearest(self, tier, *a)
     )
     chat = Chat(GO_ON, STOP)
 
@@ -113,7 +113,7 @@ def test_enough_after_categories_means_two_calls_and_no_search_of_events(source,
 
 
 def test_with_both_questions_off_no_model_is_asked_and_all_tiers_are_filled(source):
-    chat = Chat(ModelDown("never asked"))
+    chat = Chat(ModelUnavailable("never asked"))
 
     found = retrieve(["Acme"], source, TiersOptions(route_intention=False, sufficiency_check=False), chat=chat)
 
@@ -136,7 +136,7 @@ def test_nothing_to_look_up_means_one_call_and_empty_tiers(source):
 @pytest.mark.parametrize("method", ["rag", "llm"])
 @pytest.mark.parametrize("failing", range(6))
 def test_a_model_that_fails_at_any_step_leaves_a_whole_answer(source, method, failing):
-    answers = [GO_ON] * failing + [ModelDown("gone")] + [GO_ON] * 6
+    answers = [GO_ON] * failing + [ModelUnavailable("gone")] + [GO_ON] * 6
 
     found = retrieve(["Who owns Bolt Labs?"], source, TiersOptions(method=method), chat=Chat(*answers))
 
@@ -145,7 +145,7 @@ def test_a_model_that_fails_at_any_step_leaves_a_whole_answer(source, method, fa
     assert found.items
     assert found.resources
     noted = [step.note for step in found.trace if step.note]
-    assert noted == ["ModelDown: gone"] or failing >= sum(step.calls for step in found.trace)
+    assert noted == ["ModelUnavailable: gone"] or failing >= sum(step.calls for step in found.trace)
 
 
 def test_a_model_chooses_rows_without_scores_each_once_and_at_most_as_many_as_asked(source):
@@ -182,7 +182,7 @@ def test_a_rewritten_query_after_categories_searches_the_events(source):
 
 
 def test_a_restriction_is_applied_before_ranking_and_hides_categories_without_allowed_events(index, home):
-    source = ReleaseSource(index, load_categories(index, home), only(index, "d4", "d5"))
+    source = ReleaseTiers(index, load_categories(index, home), only(index, "d4", "d5"))
 
     found = retrieve(["Who owns Bolt Labs?"], source, TiersOptions(resource=TierOptions(top_k=2)))
 
@@ -192,14 +192,14 @@ def test_a_restriction_is_applied_before_ranking_and_hides_categories_without_al
 
 
 def test_before_the_first_clustering_the_way_begins_with_events(index, tmp_path):
-    found = retrieve(["Who owns Bolt Labs?"], ReleaseSource(index, load_categories(index, tmp_path)))
+    found = retrieve(["Who owns Bolt Labs?"], ReleaseTiers(index, load_categories(index, tmp_path)))
 
     assert found.categories == []
     assert ids(found.items)[0] == "d0.0.e"
 
 
 def test_without_categories_a_model_chooses_among_all_events(index, tmp_path):
-    source = ReleaseSource(index, load_categories(index, tmp_path))
+    source = ReleaseTiers(index, load_categories(index, tmp_path))
 
     found = retrieve(["Who owns Bolt Labs?"], source, TiersOptions(method="llm", candidates=3), chat=Chat(GO_ON))
 
@@ -210,7 +210,7 @@ def test_without_categories_a_model_chooses_among_all_events(index, tmp_path):
 def test_keys_of_a_type_can_be_the_categories(index):
     categories = load_categories(index, None, "key:name")
 
-    found = retrieve(["Bolt Labs"], ReleaseSource(index, categories))
+    found = retrieve(["Bolt Labs"], ReleaseTiers(index, categories))
 
     assert found.categories[0]["title"] == "Bolt Labs"
     assert all(row["size"] >= 2 for row in found.categories)

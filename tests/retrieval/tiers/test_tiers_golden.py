@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sag_retrieval.errors import QueryError
+from sag_retrieval.core.errors import QueryError
 from sag_retrieval.models.protocols import Reply
 from sag_retrieval.tiers import TierOptions, TiersOptions, retrieve
 from sag_retrieval.tiers.categories import best_of, cosines

@@ -1,0 +1,175 @@
+"""The commands of the pipeline: demo, ingest, status, verify, repair."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from sag_pipeline.cli.integrity import repair, verify
+from sag_pipeline.cli.sources import sources
+from sag_pipeline.importers.command import import_command
+from sag_pipeline.progress import listening
+from sag_retrieval.cli.printing import Terminal, as_json, print_json
+from sag_retrieval.core.errors import SettingsError, SourceError
+from sag_retrieval.core.settings import load_settings
+from sag_retrieval.models.prices import Prices
+
+
+def register(main: click.Group) -> None:
+    """Add the commands to `sag`."""
+    for command in (demo, ingest, status, sources, verify, repair):
+        main.add_command(command)
+    main.add_command(import_command, "import")
+
+
+@click.command()
+@click.argument("sources", nargs=-1, metavar="[SOURCE]…")
+@click.option("--estimate", is_flag=True, help="Only say what a run would cost in calls, tokens and money.")
+@click.option("--allow-removals", is_flag=True, help="Remove what is gone, however much of a source it is.")
+@click.option("--follow-links", is_flag=True, help="Read links that lead out of a source.")
+@click.option("--set", "options", multiple=True, metavar="NAME=VALUE", help="An option of the run; may be repeated.")
+@as_json
+def ingest(
+    *, sources: tuple[str, ...], estimate: bool, options: tuple[str, ...], is_json: bool, **follow: bool
+) -> None:
+    """Bring the release up to date with each SOURCE: a folder, a file, or a .jsonl file of documents.
+
+    Without SOURCE, SAG_SOURCE is read. Only what changed is done. A source that is not there does not stop the
+    others; the exit code is then 1.
+
+    \b
+    sag ingest my-documents
+    sag ingest reports/ notes.jsonl
+    sag ingest my-documents --estimate
+    sag ingest my-documents --set en_size=500 --set header=full
+    sag ingest my-documents --set max_cost=5 --set prices=0.25/2
+
+    \b
+    Options: zh_size, en_size (characters of a chunk), header (titles, full, none), sections_by_model,
+    triples_by_model (true, false), concurrency, requests_per_minute, tokens_per_minute,
+    max_calls, max_tokens, max_cost (budget of a step), prices (input/output for a million tokens),
+    max_bytes (of a file), unpacked_bytes (of an office file), conversion_seconds, conversion_memory
+    (bytes): what one file may take; a file that breaks a bound is put aside;
+    keep_releases, keep_reports (of each series), grace_hours, keep_runs, keep_run_days (what stays afterwards).
+    """
+    from sag_pipeline.runs import run_ingest  # noqa: PLC0415  Dagster takes seconds to import
+
+    chosen = _chosen(options)
+    if estimate:
+        from sag_pipeline.llm.estimate import estimate_run  # noqa: PLC0415
+
+        prices = chosen.get("prices")
+        planned = estimate_run(list(sources), Prices.parse(str(prices)) if prices else None)
+        print_json(planned) if is_json else _show_rows(Terminal(), planned["steps"])
+        return
+    with _bars(is_visible=not is_json):
+        report = run_ingest(list(sources), chosen, {_FOLLOW[name]: value for name, value in follow.items()})
+    print_json(report) if is_json else _show_run(Terminal(), report)
+    if report["unread_sources"]:
+        raise SourceError("; ".join(report["unread_sources"]))
+
+
+_FOLLOW = {"allow_removals": "allow_removals", "follow_links": "follow_links_outside"}
+
+
+def _chosen(options: tuple[str, ...]) -> dict[str, Any]:
+    """Options as values: what reads as JSON is JSON, the rest is text."""
+    found: dict[str, Any] = {}
+    for option in options:
+        name, equals, value = option.partition("=")
+        if not equals:
+            raise SettingsError(f"--set {option!r} is not NAME=VALUE; `sag ingest --help` shows the names")
+        try:
+            found[name.strip()] = json.loads(value)
+        except ValueError:
+            found[name.strip()] = value
+    return found
+
+
+@click.command()
+@as_json
+def status(*, is_json: bool) -> None:
+    """Show what is stored, what was put aside and why, what is pending, and the release in force.
+
+    \b
+    sag status
+    sag status --json
+    """
+    from sag_pipeline.status import status_of  # noqa: PLC0415
+
+    found = status_of(load_settings())
+    print_json(found) if is_json else _show_status(Terminal(), found)
+
+
+@click.command()
+@as_json
+def demo(*, is_json: bool) -> None:
+    """Try everything on the small corpus in data/documents: ingest, search, ask, report; then say where it lies."""
+    from sag_pipeline.demo import run_demo  # noqa: PLC0415
+
+    with _bars(is_visible=not is_json):
+        told = run_demo(Terminal(stderr=is_json))
+    if is_json:
+        print_json(told)
+
+
+@contextmanager
+def _bars(*, is_visible: bool) -> Iterator[None]:
+    """A progress bar for each step that has something to do."""
+    columns = (TextColumn("{task.description:>12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    console = Terminal(stderr=True)
+    with Progress(*columns, console=console, disable=not (is_visible and console.is_terminal)) as bars:
+        tasks: dict[str, Any] = {}
+
+        def progress(step: str, done: int, total: int) -> None:
+            if step not in tasks:
+                tasks[step] = bars.add_task(step, total=total)
+            bars.update(tasks[step], completed=done, total=total)
+
+        with listening(progress):
+            yield
+
+
+def _show_run(console: Console, report: Mapping[str, Any]) -> None:
+    table = Table("step", "new", "changed", "removed", "skipped", "failed", "rows", "seconds", box=None)
+    for step, row in report["steps"].items():
+        table.add_row(step, *(f"{row[name]:,}" if name in row else "" for name in _COUNTS), f"{row['seconds']:.2f}")
+    console.print(table)
+    if report["put_aside"]:
+        console.print(f"[yellow]{report['put_aside']} put aside; `sag status` says why[/yellow]")
+    console.print(f"release {report['release']} is in force ({'new' if report['is_new'] else 'nothing changed'})")
+
+
+_COUNTS = ("new", "changed", "removed", "skipped", "failed", "rows")
+
+
+def _show_rows(console: Console, rows: list[Mapping[str, Any]]) -> None:
+    if not rows:
+        console.print("nothing to pay for: no step asks a model")
+        return
+    table = Table(*rows[0], box=None)
+    for row in rows:
+        table.add_row(*(f"{value:,}" if isinstance(value, int) else escape(str(value)) for value in row.values()))
+    console.print(table)
+
+
+def _show_status(console: Console, found: Mapping[str, Any]) -> None:
+    home, release = escape(found["home"]), escape(found["release"] or "none yet")
+    console.print(f"home {home} · {found['megabytes']:.1f} MB of tables · release {release}")
+    table = Table("table", "documents", "rows", "pending", "failed", box=None)
+    for row in found["tables"]:
+        numbers = (f"{row[name]:,}" for name in ("documents", "rows", "pending", "failed"))
+        table.add_row(row["table"], *numbers)
+    console.print(table)
+    for row in found["put_aside"]:
+        place = row["file"] + (f":{row['line']}" if row["line"] else "")
+        told = " ".join(f"{place}: {row['reason']}".split())
+        console.print(f"[yellow]put aside[/yellow] {row['step']} {escape(told)}", highlight=False)
+    for row in found["calls"]:
+        console.print(f"calls {escape(json.dumps(row))}", highlight=False)

@@ -1,0 +1,1 @@
+"""Verify and repair what lies below a home."""

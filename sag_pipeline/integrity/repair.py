@@ -1,0 +1,272 @@
+"""Mending a home without asking a model: what is damaged goes, and the next ingest makes it again."""
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sag_pipeline.fitted import load_fit, save_fit
+from sag_pipeline.integrity.published_files import (
+    release_folders,
+    report_folders,
+    wrong_latest,
+    wrong_pointer,
+    wrong_release,
+    wrong_report,
+)
+from sag_pipeline.integrity.salvage import ANSWERS, known_calls, salvage_answers, wrong_answers
+from sag_pipeline.integrity.verify import lost_ledger, missing_vectors, paid_calls, wrong_lock
+from sag_pipeline.steps.sources import RawDocument, list_source
+from sag_pipeline.store.chain import breaks, is_doubtful, link_files
+from sag_pipeline.store.ledger import Entry, Ledger
+from sag_pipeline.store.rows import schema_of
+from sag_pipeline.store.sealed import damage, discard, read_footer
+from sag_pipeline.store.store import PURGE, Store
+from sag_pipeline.store.verify import open_anyway, parts_in_use, unused_parts, wrong_parts, wrong_vectors
+from sag_retrieval.core import durable
+from sag_retrieval.core.errors import ModelError, SagError, StoreError
+from sag_retrieval.core.settings import Settings
+from sag_retrieval.models.hashing import HashingEmbedder, HashingFit
+from sag_retrieval.release.beside import wrong_made
+from sag_retrieval.release.files import Releases
+from sag_retrieval.release.lock import write_lock
+
+_PATIENCE_SECONDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What was mended: the file or folder below the home, and what became of it."""
+
+    file: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """What `sag repair` did, and what to run now; nothing if nothing was wrong."""
+
+    done: Sequence[Done]
+    next_command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What making things again will ask of a language model: answers that are lost."""
+
+    lost_answers: int
+    calls: int
+    """Of them, those that documents need which must be done again."""
+    documents: int
+
+
+def price_of(home: Path, settings: Settings) -> Price:
+    """What the ingest after a repair would pay for; nothing is changed or spent."""
+    with write_lock(home, _PATIENCE_SECONDS):
+        store = open_anyway(home)
+        paid = paid_calls(store)
+        kept = _kept_answers(home)
+        lost = {call for call in paid if call[2] not in kept}
+        again = {(entry.unit, entry.step) for each in wrong_parts(store, deep=True) for entry in each.entries}
+        is_all = bool(breaks(home / "ledger"))
+        needed = {call for call in lost if is_all or call[:2] in again}
+    if settings.chat_model == "offline":
+        needed = set()
+    return Price(len(lost), len(needed), len({document for document, _, _ in needed}))
+
+
+def repair_home(home: Path) -> Repaired:
+    """Mend everything below a home; done again after a kill, it goes on, and on a whole home it does nothing."""
+    done = [*_mend_lock(home)]
+    with write_lock(home, _PATIENCE_SECONDS):
+        done += _mend_ledger(home)
+        store = Store(home)
+        sources = sorted({entry.source for entry in store.ledger.entries("step = 'documents'") if entry.source})
+        done += _mend_answers(store)
+        done += _mend_embedder(home)
+        done += _mend_vectors(store)
+        done += _mend_tables(store)
+        done += _mend_releases(home)
+        done += _mend_reports(home)
+    return Repaired(done, " ".join(["sag ingest", *map(_quoted, sources)]) if done else "")
+
+
+def _mend_lock(home: Path) -> Iterator[Done]:
+    if wrong_lock(home):
+        (home / "lock").rename(home / f"lock.aside-{os.getpid()}")
+        yield Done("lock", "moved away")
+
+
+def _mend_ledger(home: Path) -> Iterator[Done]:
+    folder = home / "ledger"
+    found = breaks(folder)
+    if not found and (link_files(folder) or not lost_ledger(Store(home))):
+        return
+    harmed = {each.path for each in found}
+    whole = [path for path in link_files(folder) if path not in harmed]
+    ledger = Ledger(folder, whole)
+    certain = set(Ledger(folder, [path for path in whole if not is_doubtful(found, path)]).entries())
+    doubtful = [entry for entry in ledger.entries("step = 'documents' AND kind = 'document'") if entry not in certain]
+    gone = _gone(doubtful)
+    steps = [str(step) for (step,) in ledger.select("SELECT DISTINCT step FROM by_document")]
+    entries = [Entry(unit, step, "removed") for unit in gone for step in steps]
+    entries += _calls_again(Store(home, ledger))
+    durable.make_folder(folder)
+    ledger.begin_anew([*entries, Entry.of_whole(PURGE)])
+    for path in [each.path for each in found] or [folder]:
+        name = path.relative_to(home).as_posix()
+        yield Done(name, f"the ledger was begun anew from {len(whole)} whole commits; {len(gone)} documents were gone")
+
+
+def _gone(doubtful: Sequence[Entry]) -> list[str]:
+    """Documents that are no longer in their source: a lost commit may have said so.
+
+    A source that cannot be listed now keeps its documents.
+    """
+    gone = []
+    for source in sorted({entry.source for entry in doubtful}):
+        try:
+            there = {raw.document_id for raw in list_source(source) if isinstance(raw, RawDocument)}
+        except SagError:
+            continue
+        gone += [entry.unit for entry in doubtful if entry.source == source and entry.unit not in there]
+    return gone
+
+
+def _calls_again(store: Store) -> list[Entry]:
+    """Entries for rows of paid calls that no entry names any more."""
+    found = []
+    for (table, part), path in unused_parts(store, parts_in_use(store)).items():
+        if (
+            table == "calls"
+            and not damage(path)
+            and read_footer(path).schema.to_arrow_schema().equals(schema_of(table))
+        ):
+            rows = read_footer(path).num_rows
+            found.append(Entry(part, table, "done", part=part, row_count=rows, output_hash=part, kind="appended"))
+    return found
+
+
+def _kept_answers(home: Path) -> set[str]:
+    path = home / ANSWERS
+    if not path.exists() or not wrong_answers(path, deep=True)[1]:
+        return known_calls(path)
+    trial = home / ".answers-trial"
+    try:
+        salvage_answers(path, trial)
+        return known_calls(trial)
+    finally:
+        trial.unlink(missing_ok=True)
+
+
+def _mend_answers(store: Store) -> Iterator[Done]:
+    path = store.home / ANSWERS
+    if path.exists() and not wrong_answers(path, deep=True)[1]:
+        return
+    paid = len({call for _, _, call in paid_calls(store)})
+    if not path.exists() and not paid:
+        return
+    saved = store.home / f".{ANSWERS}.saved"
+    count = salvage_answers(path, saved)
+    if path.is_file():
+        shutil.copyfile(path, path.with_name(f"{ANSWERS}.damaged"))
+    elif path.exists():
+        discard(path)
+    for name in (f"{ANSWERS}-wal", f"{ANSWERS}-shm"):
+        path.with_name(name).unlink(missing_ok=True)
+    durable.rename(saved, path)
+    yield Done(
+        ANSWERS,
+        f"{count} answers saved of {paid or 'an unknown number of'} paid ones; the damaged file is kept beside it",
+    )
+
+
+def _mend_embedder(home: Path) -> Iterator[Done]:
+    try:
+        load_fit(home)
+    except StoreError:
+        for manifest in reversed(Releases(home).manifests()):
+            fitted = _fit_of(home / "releases" / manifest.release_id / "embedder")
+            if fitted is not None and HashingEmbedder(fitted).fingerprint == manifest.embedder_fingerprint:
+                discard(home / "embedder" / "hashing.npy")
+                save_fit(home, fitted)
+                yield Done("embedder/hashing.npy", f"taken from release {manifest.release_id}")
+                return
+        shutil.rmtree(home / "embedder", ignore_errors=True)
+        for folder in (home / "vectors").glob("hashing-*"):
+            shutil.rmtree(folder)
+        yield Done("embedder/hashing.npy", "removed with its vectors; it is counted again, which makes another release")
+
+
+def _fit_of(folder: Path) -> HashingFit | None:
+    try:
+        return HashingFit.load(folder)
+    except (ModelError, OSError, EOFError, ValueError, TypeError):
+        return None
+
+
+def _mend_vectors(store: Store) -> Iterator[Done]:
+    wrong = wrong_vectors(store.home, deep=True)
+    lost = [] if wrong else list(missing_vectors(store, deep=True))
+    if not wrong and not lost:
+        return
+    # First the entries: were the files gone first, a kill between would leave texts that nobody embeds.
+    store.ledger.commit([replace(entry, status="removed") for entry in store.ledger.entries("step = 'vectors'")])
+    for path in wrong:
+        discard(path)
+        yield Done(path.relative_to(store.home).as_posix(), "removed; its texts are embedded again")
+    for fingerprint, count in lost:
+        yield Done(f"vectors/{fingerprint}", f"{count} texts are embedded again")
+
+
+def _mend_tables(store: Store) -> Iterator[Done]:
+    for wrong in wrong_parts(store, deep=True):
+        store.ledger.commit([replace(entry, status="removed") for entry in wrong.entries])
+        discard(wrong.path)
+        kind = wrong.entries[0].kind
+        told = {
+            "document": f"removed; {len(wrong.entries)} documents are done again",
+            "appended": f"removed; {wrong.entries[0].row_count} rows about calls are lost",
+        }.get(kind, "removed; it is made again")
+        yield Done(wrong.path.relative_to(store.home).as_posix(), told)
+
+
+def _mend_releases(home: Path) -> Iterator[Done]:
+    for folder in release_folders(home):
+        if wrong_release(folder, deep=True):
+            discard(folder / "manifest.json")  # from here on it is no release, whatever ends this
+            shutil.rmtree(folder)
+            yield Done(f"releases/{folder.name}", "removed; the next ingest publishes it again")
+        elif wrong_made(folder / "communities"):
+            discard(folder / "communities")
+            yield Done(f"releases/{folder.name}/communities", "removed; the job `report` makes them again")
+    good = [manifest.release_id for manifest in Releases(home).manifests()]
+    pointer = home / "CURRENT"
+    if not wrong_pointer(pointer, good):
+        return
+    discard(pointer)
+    if good:
+        durable.write_text(pointer, f"{good[-1]}\n")
+    yield Done("CURRENT", f"names {good[-1]} until the next ingest" if good else "removed until the next ingest")
+
+
+def _mend_reports(home: Path) -> Iterator[Done]:
+    for folder in report_folders(home):
+        if any(wrong_report(folder)):
+            discard(folder / "report.json")
+            shutil.rmtree(folder)
+            yield Done(folder.relative_to(home).as_posix(), "removed; `sag report` writes the next one")
+    for series in sorted(path for path in (home / "reports").glob("*") if path.is_dir()):
+        left = sorted(series.glob("*/report.json"), key=lambda path: path.stat().st_mtime)
+        latest = series / "LATEST"
+        if not wrong_latest(latest, [path.parent.name for path in left]):
+            continue
+        discard(latest)
+        if left:
+            durable.write_text(latest, left[-1].parent.name)
+        yield Done(latest.relative_to(home).as_posix(), "names the newest report that is left")
+
+
+def _quoted(source: str) -> str:
+    return f"'{source}'" if " " in source else source

@@ -1,0 +1,261 @@
+"""Whether everything below a home is as it was written: `sag verify`."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sag_pipeline.fitted import load_fit
+from sag_pipeline.integrity.published_files import (
+    release_folders,
+    report_folders,
+    wrong_latest,
+    wrong_pointer,
+    wrong_release,
+    wrong_report,
+)
+from sag_pipeline.integrity.salvage import ANSWERS, wrong_answers
+from sag_pipeline.plan import IngestOptions, step_of
+from sag_pipeline.store.chain import breaks, link_files
+from sag_pipeline.store.store import Store
+from sag_pipeline.store.vectors import VectorStore, vector_ids
+from sag_pipeline.store.verify import open_anyway, parts_in_use, unused_parts, vector_files, wrong_parts, wrong_vectors
+from sag_retrieval.core.errors import SourceError, StoreError
+from sag_retrieval.release.beside import wrong_made
+from sag_retrieval.release.files import Releases
+from sag_retrieval.release.lock import write_lock
+
+_PATIENCE_SECONDS = 10
+_COMMUNITIES = "communities"
+_AGAIN = "made again by `sag repair` and `sag ingest`"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something below a home that is not as it was written."""
+
+    file: str
+    """Below the home."""
+    what: str
+    mend: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One kind of file that was looked at."""
+
+    name: str
+    count: int
+    of: str
+    faults: Sequence[Fault] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What `sag verify` found."""
+
+    home: str
+    is_deep: bool
+    checked: Sequence[Checked] = field(default_factory=list)
+
+    @property
+    def faults(self) -> list[Fault]:
+        """All faults, in the order of what was checked."""
+        return [fault for each in self.checked for fault in each.faults]
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return asdict(self) | {"is_whole": not self.faults, "faults": [asdict(fault) for fault in self.faults]}
+
+
+def verify_home(home: Path, *, deep: bool) -> Verified:
+    """Look at everything below a home; nothing is changed, and no run writes meanwhile.
+
+    Args:
+        home: The home.
+        deep: Compare every byte and row; else lengths, counts and structure.
+
+    Raises:
+        SourceError: If there is no such home, or a run keeps writing below it.
+
+    """
+    if not home.is_dir():
+        raise SourceError(f"there is no home at {home}; `sag ingest` makes one, SAG_HOME names another")
+    if wrong := wrong_lock(home):
+        return Verified(str(home), deep, [Checked("lock", 1, "file", [wrong])])
+    try:
+        with write_lock(home, _PATIENCE_SECONDS):
+            return look(home, deep=deep)
+    except PermissionError:  # a home that cannot be written to: nobody else writes either
+        return look(home, deep=deep)
+
+
+def wrong_lock(home: Path) -> Fault | None:
+    """What stands in the way of locking a home."""
+    lock = home / "lock"
+    is_wrong = lock.exists() and not lock.is_file()
+    return (
+        Fault("lock", "it is no file, so that no run can hold it", "moved away by `sag repair`") if is_wrong else None
+    )
+
+
+def look(home: Path, *, deep: bool) -> Verified:
+    """The same for whoever holds the lock."""
+    store = open_anyway(home)
+    checks: tuple[Callable[[Store, bool], Checked], ...] = (
+        _ledger, _tables, _vectors, _embedder, _answers, _releases, _reports,
+    )  # fmt: skip
+    return Verified(str(home), deep, [check(store, deep) for check in checks])
+
+
+def _ledger(store: Store, deep: bool) -> Checked:  # noqa: ARG001, FBT001  always whole: it is small, and all rests on it
+    folder = store.home / "ledger"
+    mend = "`sag repair` keeps the other commits; what this one said is found out again by `sag ingest`"
+    faults = [Fault(_name(store, each.path), each.what, mend) for each in breaks(folder)]
+    files = link_files(folder)
+    if not files and not faults and (made := lost_ledger(store)):
+        faults.append(Fault("ledger", f"it is not there, though {made} is", mend))
+    return Checked("ledger", len(files), "commits", faults)
+
+
+def lost_ledger(store: Store) -> str:
+    """What could not be there before a first commit; empty if nothing is."""
+    made = [*store.home.glob("tables/chunks/*.parquet"), *store.home.glob("releases/*/manifest.json")]
+    return _name(store, made[0]) if made else ""
+
+
+def _tables(store: Store, deep: bool) -> Checked:  # noqa: FBT001
+    faults = [Fault(_name(store, each.path), each.what, _AGAIN) for each in wrong_parts(store, deep=deep)]
+    used = parts_in_use(store)
+    unused = len(unused_parts(store, used))
+    return Checked("tables", len(used), "parts" + (f", {unused} that no entry names" if unused else ""), faults)
+
+
+def _vectors(store: Store, deep: bool) -> Checked:  # noqa: FBT001
+    wrong = wrong_vectors(store.home, deep=deep)
+    faults = [
+        Fault(_name(store, path), what, "embedded again by `sag repair` and `sag ingest`")
+        for path, what in wrong.items()
+    ]
+    if not wrong:
+        faults += [
+            Fault(
+                f"vectors/{fingerprint}",
+                f"{count} texts have no vector in it",
+                "embedded again by `sag repair` and `sag ingest`",
+            )
+            for fingerprint, count in missing_vectors(store, deep=deep)
+        ]
+    return Checked("vectors", len(vector_files(store.home)), "files", faults)
+
+
+def missing_vectors(store: Store, *, deep: bool) -> Iterator[tuple[str, int]]:
+    """By fingerprint of an embedder: texts that the ledger says were embedded, and that have no vector.
+
+    Without `deep` an embedder is looked at only if it has no vector at all.
+    """
+    folders = {path.name for path in (store.home / "vectors").glob("*") if path.is_dir()}
+    folders |= {manifest.embedder_fingerprint for manifest in Releases(store.home).manifests()}
+    for fingerprint in sorted(folders):
+        done = _embedded(store, fingerprint)
+        vectors = VectorStore(store.home, fingerprint, 0)
+        if not done or (not deep and vectors.count()):
+            continue
+        lost = _wanted(store, done) - set(vectors.known().tolist())
+        if lost:
+            yield fingerprint, len(lost)
+
+
+def _embedded(store: Store, fingerprint: str) -> list[str]:
+    """Documents whose texts, as they are now, were embedded with an embedder."""
+    step = step_of("vectors", IngestOptions(), fingerprint)
+    pending = {each.document_id for each in store.pending(step)}
+    return [entry.unit for entry in store.ledger.entries("step = 'vectors'") if entry.unit not in pending]
+
+
+def _wanted(store: Store, documents: Sequence[str]) -> set[bytes]:
+    """Ids of the texts of documents: those of damaged parts are left out, as they are made again anyway."""
+    found: set[bytes] = set()
+    chosen = pa.array(documents, pa.string())
+    for table in ("chunks", "events", "keys"):
+        for part, members in store.places(table, chosen.to_pylist()).items():
+            try:
+                found.update(_texts(store, table, part, members))
+            except StoreError:
+                continue
+    return found
+
+
+def _texts(store: Store, table: str, part: str, members: Sequence[str]) -> list[bytes]:
+    from sag_pipeline.embed import texts_of  # noqa: PLC0415  takes a second to import
+
+    return list(vector_ids(texts_of(table, store.parts.read(table, part), members)).tolist())
+
+
+def _embedder(store: Store, deep: bool) -> Checked:  # noqa: ARG001, FBT001  its hash is always compared
+    name = "embedder/hashing.npy"
+    try:
+        fitted = load_fit(store.home)
+    except StoreError as error:
+        mend = "`sag repair` takes it from a release, else it is counted again by `sag ingest`"
+        return Checked("embedder", 1, "files", [Fault(name, str(error).rpartition("; ")[0], mend)])
+    return Checked("embedder", int(fitted is not None), "files")
+
+
+def _answers(store: Store, deep: bool) -> Checked:  # noqa: FBT001
+    path = store.home / ANSWERS
+    mend = "`sag repair` saves what can be read; the rest is paid again when it is needed"
+    if not path.exists():
+        paid = len(paid_calls(store))
+        what = f"it is not there, though {paid} calls were paid"
+        return Checked("answers", 0, "answers", [Fault(ANSWERS, what, mend)] if paid else [])
+    count, found = wrong_answers(path, deep=deep)
+    return Checked("answers", count, "answers", [Fault(ANSWERS, what, mend) for what in found])
+
+
+def paid_calls(store: Store) -> set[tuple[str, str, str]]:
+    """Document, step and id of every call that was paid for, as far as the table `calls` can be read."""
+    found: set[tuple[str, str, str]] = set()
+    for part in store.places("calls"):
+        try:
+            rows = store.parts.read("calls", part).to_pylist()
+        except StoreError:
+            continue
+        found |= {(row["document_id"], row["step"], row["call_id"]) for row in rows if not row["is_cached"]}
+    return found
+
+
+def _releases(store: Store, deep: bool) -> Checked:  # noqa: FBT001
+    folders = release_folders(store.home)
+    mend = "removed by `sag repair`; published again by `sag ingest`"
+    faults = [
+        Fault(f"releases/{folder.name}/{fault.file}", fault.what, mend)
+        for folder in folders
+        for fault in wrong_release(folder, deep=deep)
+    ]
+    faults += [
+        Fault(_name(store, folder / _COMMUNITIES), what, "removed by `sag repair`; made again by the job `report`")
+        for folder in folders
+        if (what := wrong_made(folder / _COMMUNITIES))
+    ]
+    current = store.home / "CURRENT"
+    if what := wrong_pointer(current, [folder.name for folder in folders]):
+        faults.append(Fault("CURRENT", what, "`sag repair` names the newest good release"))
+    return Checked("releases", len(folders), "releases", faults)
+
+
+def _reports(store: Store, deep: bool) -> Checked:  # noqa: ARG001, FBT001  files are small and have no hashes
+    folders = report_folders(store.home)
+    mend = "removed by `sag repair`; `sag report` writes the next one"
+    faults = [Fault(_name(store, path), what, mend) for folder in folders for path, what in wrong_report(folder)]
+    for series in sorted(path for path in (store.home / "reports").glob("*") if path.is_dir()):
+        left = [folder.name for folder in folders if folder.parent == series]
+        if what := wrong_latest(series / "LATEST", left):
+            faults.append(Fault(_name(store, series / "LATEST"), what, mend))
+    return Checked("reports", len(folders), "reports", faults)
+
+
+def _name(store: Store, path: Path) -> str:
+    return path.relative_to(store.home).as_posix()

@@ -1,0 +1,1 @@
+"""Bring the documents of sources into the store."""

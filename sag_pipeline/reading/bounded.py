@@ -1,0 +1,200 @@
+"""Found documents read under bounds: converters work in a process of their own, which ends when it breaks one."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from importlib.metadata import version
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sag_pipeline.steps.conversion import CONVERTED
+from sag_pipeline.steps.documents import parse_document, put_aside
+from sag_pipeline.steps.sources import RawDocument, SourceOptions
+from sag_retrieval.core.errors import SourceError
+from sag_retrieval.core.records import Document, Quarantined
+
+_PARSERS = ("markitdown", "beautifulsoup4", "lxml", "mammoth", "openpyxl", "pandas", "pdfminer.six", "pdfplumber")
+_PERIOD = 0.05
+"""Seconds between two looks at the memory of the process."""
+_PATIENCE = 10
+"""Seconds of the clock for a second of processor time: what waits, or shares a busy machine, ends too."""
+_START = 300
+_FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+
+
+@dataclass(slots=True)
+class _Process:
+    """A running converter."""
+
+    popen: subprocess.Popen[bytes]
+    connection: Connection
+
+    def end(self) -> int:
+        """End it, whatever it does; its exit code, negative for a signal."""
+        self.connection.close()
+        self.popen.kill()
+        return self.popen.wait()
+
+
+class BoundedReader:
+    """Reads found documents, one at a time; the process that converts starts with the first file that needs it.
+
+    Texts and JSON lines are read in this process: the time of that is linear in their bytes, which are bounded.
+    """
+
+    def __init__(self, options: SourceOptions) -> None:
+        """Take the bounds; nothing starts yet."""
+        self.options = options
+        self._process: _Process | None = None
+
+    def __enter__(self) -> Self:
+        """Itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the process, if one runs."""
+        self._end()
+
+    @property
+    def pid(self) -> int | None:
+        """The id of the process that converts, while one runs."""
+        return self._process.popen.pid if self._process else None
+
+    def read(self, raw: RawDocument) -> Document | Quarantined:
+        """The document, or why it is put aside: its content, a bound it breaks, a converter that crashed.
+
+        Raises:
+            SourceError: If the process that converts cannot be started.
+
+        """
+        try:
+            if Path(raw.file).suffix.lower() in CONVERTED:
+                return self._convert(raw)
+            return parse_document(raw, self.options)
+        except SourceError:
+            raise
+        except Exception as error:  # noqa: BLE001  any fault of one document is its own
+            self._end()  # its answer may still be on the way
+            return put_aside(raw, f"could not be read: {type(error).__name__}: {error}")
+
+    def _convert(self, raw: RawDocument) -> Document | Quarantined:
+        process = self._asked(raw)
+        deadline = time.monotonic() + _PATIENCE * self.options.conversion_seconds
+        while not process.connection.poll(_PERIOD):
+            if _resident(process.popen.pid) > self.options.conversion_memory:
+                self._end()
+                return put_aside(raw, _over_memory(self.options))
+            if time.monotonic() > deadline:
+                self._end()
+                return put_aside(raw, _over_time(self.options))
+        try:
+            answer: tuple[Document | Quarantined | None, int] = process.connection.recv()
+        except (EOFError, OSError):
+            return self._crashed(raw)
+        document, peak = answer
+        if document is None or peak > self.options.conversion_memory:
+            self._end()
+            return put_aside(raw, _over_memory(self.options))
+        if peak > self.options.conversion_memory // 2:  # what it keeps would count against the next file
+            self._end()
+        return document
+
+    def _asked(self, raw: RawDocument) -> _Process:
+        """The process, at work on a file; a new one if the last one ended since."""
+        process = self._process or self._started()
+        try:
+            process.connection.send(raw)
+        except OSError:
+            self._end()
+            process = self._started()
+            process.connection.send(raw)
+        return process
+
+    def _started(self) -> _Process:
+        """A new process: a fresh interpreter, so that threads of this one do no harm, with the modules of this one."""
+        ours, theirs = Pipe()
+        paths = os.pathsep.join(path or os.getcwd() for path in sys.path)  # noqa: PTH109  as the import system does
+        with theirs:
+            popen = subprocess.Popen(  # noqa: S603  this interpreter, a module of ours
+                [sys.executable, "-P", "-m", "sag_pipeline.reading.bounded_process", str(theirs.fileno())],
+                env=os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+            )
+        self._process = _Process(popen, ours)
+        try:
+            ours.send(self.options)
+            if ours.poll(_START):
+                ours.recv()
+                return self._process
+        except (EOFError, OSError):
+            pass
+        raise SourceError(
+            f"the process that converts files cannot be started (exit code {self._end()}); "
+            f"see what `{Path(sys.executable).name} -m sag_pipeline.reading.bounded_process` says"
+        )
+
+    def _crashed(self, raw: RawDocument) -> Quarantined:
+        process = self._process
+        assert process is not None
+        process.connection.close()
+        self._process = None
+        code = process.popen.wait()
+        if code == -signal.SIGXCPU:
+            return put_aside(raw, _over_time(self.options))
+        if code >= 0:
+            return put_aside(raw, f"the converter ended with exit code {code}; repair the file or take it away")
+        name = signal.Signals(-code).name
+        if -code in _FROM_OUTSIDE:
+            return put_aside(raw, f"the converter was killed ({name}); the next run tries again", is_passing=True)
+        return put_aside(raw, f"the converter crashed ({name}); repair the file or take it away")
+
+    def _end(self) -> int:
+        process, self._process = self._process, None
+        return process.end() if process else 0
+
+
+def _over_time(options: SourceOptions) -> str:
+    seconds = options.conversion_seconds
+    return (
+        f"converting it needs more than {seconds} s; split the file, or raise the bound: "
+        f"`sag ingest --set conversion_seconds={2 * seconds}`"
+    )
+
+
+def _over_memory(options: SourceOptions) -> str:
+    most = options.conversion_memory
+    return (
+        f"converting it needs more than {most:,} bytes of memory; split the file, or raise the bound: "
+        f"`sag ingest --set conversion_memory={2 * most}`"
+    )
+
+
+def _resident(pid: int) -> int:
+    """Resident bytes of a process; 0 where the system does not tell (then its peak is looked at when it is done)."""
+    try:
+        pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
+    except (OSError, IndexError):
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def refusal_of(state: str, options: SourceOptions) -> str:
+    """The hash of all that decides that a document is put aside: its version, the bounds, the parsers' versions."""
+    return blake2b(repr((state, options, _parsers())).encode(), digest_size=16).hexdigest()
+
+
+@cache
+def _parsers() -> tuple[str, ...]:
+    return tuple(version(name) for name in _PARSERS)

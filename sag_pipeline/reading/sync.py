@@ -1,0 +1,256 @@
+"""Following sources: what is new, changed, gone or put aside since the last run, exactly."""
+
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from sag_pipeline.reading.bounded import BoundedReader, refusal_of
+from sag_pipeline.runner import ProgressCallback, RunStats, ignore_progress
+from sag_pipeline.steps.sources import RawDocument, SourceOptions, list_source
+from sag_pipeline.store.ledger import Entry
+from sag_pipeline.store.source_list import Source, SourceList, rename_documents, unit_of
+from sag_pipeline.store.store import DocumentResult, Pending, StepSpec, Store
+from sag_retrieval.core.errors import SettingsError, SourceError
+from sag_retrieval.core.records import Quarantined
+
+_DOCUMENTS_A_COMMIT = 256
+
+
+class TooManyRemoved(SourceError):  # noqa: N818  reads better where it is caught
+    """So much of a source is gone that nothing of it is followed without a word."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncOptions:
+    """What of a source is read, and how much of it may go without a word."""
+
+    source: SourceOptions = field(default_factory=SourceOptions)
+    allow_removals: bool = False
+    max_removed_share: float = 0.3
+    """A larger share of a source's documents is removed only if that is allowed."""
+    least_removed: int = 10
+    """Fewer are removed whatever their share, unless nothing would be left."""
+
+    def __post_init__(self) -> None:
+        """Refuse a share that is none."""
+        if not 0 <= self.max_removed_share <= 1:
+            raise SettingsError(f"max_removed_share={self.max_removed_share} must lie between 0 and 1")
+
+
+@dataclass(slots=True)
+class _Found:
+    """What one look at a source brought, beside what was known of it and of others."""
+
+    source: Source
+    known: Mapping[str, Entry]
+    """Of every source, by document."""
+    places: list[tuple[str, int, str]]
+    """Path, line and document of what was known of this one, in order."""
+    refused: dict[tuple[str, int], Entry]
+    """What the last run put aside, by path and line."""
+    seen: set[str] = field(default_factory=set)
+    aside: dict[str, Entry] = field(default_factory=dict)
+    fresh: list[tuple[RawDocument, Pending]] = field(default_factory=list)
+
+    @classmethod
+    def nothing(cls, source: Source, entries: list[Entry], faults: list[Entry]) -> "_Found":
+        """Before the look."""
+        places = sorted((e.path, e.line, e.unit) for e in entries if e.source == source.name)
+        refused = {(entry.path, entry.line): entry for entry in faults}
+        return cls(source, {entry.unit: entry for entry in entries}, places, refused)
+
+    def gone(self) -> list[str]:
+        """Documents of this source that are no longer there."""
+        return [unit for _, _, unit in self.places if unit not in self.seen]
+
+    def put_aside(self, put: Quarantined, refusal: str = "") -> None:
+        """Note a reason, and keep what was known where nothing could be seen.
+
+        `refusal` marks what need not be read again as long as its bytes, the bounds and the code stay the same.
+        """
+        line = _line(put)
+        kept = set(self._known_at(put)) if put.document_id is not None else set()
+        self.seen |= kept
+        reason = put.reason + ("; its last good version is kept" if kept else "")
+        unit = unit_of(self.source.name, put.path, line)
+        self.aside[unit] = Entry(
+            unit,
+            "documents",
+            "failed",
+            self.source.name,
+            refusal,
+            path=put.path,
+            line=line,
+            reason=reason,
+            kind="aside",
+        )
+
+    def _known_at(self, put: Quarantined) -> Iterator[str]:
+        owner = self.known.get(put.document_id or "")
+        if owner is not None and owner.source == self.source.name:
+            yield owner.unit
+        own: tuple[str, ...] | tuple[str, int] = (put.path,) if put.line is None else (put.path, put.line)
+        yield from self._from(own, lambda place: place[: len(own)] == own)
+        if put.line is None:
+            below = f"{put.path}/"
+            yield from self._from((below,), lambda place: place[0].startswith(below))
+
+    def _from(self, start: tuple[object, ...], belongs: Callable[[tuple[str, int, str]], bool]) -> Iterator[str]:
+        for n in range(bisect_left(self.places, start), len(self.places)):
+            if not belongs(self.places[n]):
+                break
+            yield self.places[n][2]
+
+
+def sync_source(
+    store: Store,
+    step: StepSpec,
+    given: str,
+    options: SyncOptions | None = None,
+    progress: ProgressCallback = ignore_progress,
+) -> RunStats:
+    """Bring the documents of one source up to date; documents of other sources stay as they are.
+
+    A document that can no longer be read keeps its last good version, and the reason is put aside; one that is no
+    longer there is removed with every row made of it.
+
+    Raises:
+        SourceError: If the source itself is not there.
+        ManyRemoved: If too much of it is gone; nothing of it is changed.
+
+    """
+    tally, started, options = RunStats(), time.perf_counter(), options or SyncOptions()
+    source = one_source(store, given)
+    known = store.ledger.entries("step = 'documents' AND kind = 'document'")
+    found = _Found.nothing(source, known, _faults(store, source))
+    _look(step, given, found, options)
+    SourceList(store).put(source)
+    _refuse_many_removed(found, options)
+    tally.counts["skipped"] = len(found.seen) - len(found.fresh)
+    done = 0
+    with BoundedReader(options.source) as reader:
+        for batch in _chunks(found.fresh, _DOCUMENTS_A_COMMIT):
+            _commit(store, step, batch, found, tally, reader)
+            done += len(batch)
+            progress("documents", done, len(found.fresh))
+    gone = found.gone()
+    store.remove(gone)
+    _write_aside(store, source, found.aside)
+    tally.counts["removed"] = len(gone)
+    tally.counts["failed"] = len(found.aside)
+    tally.seconds = time.perf_counter() - started
+    return tally
+
+
+def one_source(store: Store, given: str) -> Source:
+    """The source that a spelling leads to, under one name whatever spellings the ledger has of it."""
+    sources = SourceList(store)
+    source = sources.find(given)
+    others = sources.spellings(source) - {source.name}
+    if others:
+        rename_documents(store, others, source.name)
+        sources.put(source, instead_of=others)
+    return source
+
+
+def note_ingest(store: Store, given: str, now: str) -> None:
+    """Keep when a source was followed."""
+    sources = SourceList(store)
+    sources.put(replace(sources.find(given), last_ingest=now))
+
+
+def tell_fault(store: Store, given: str, reason: str) -> None:
+    """Note of a source that is known why it was not followed, until it is again; its documents stay."""
+    source = SourceList(store).find(given)
+    if store.ledger.entries("step = 'documents' AND source = ?", source.name):
+        fault = Entry(unit_of(source.name, "", -1), "documents", "failed", source.name, reason=reason, kind="aside")
+        if fault not in store.ledger.entries("kind = 'aside' AND source = ?", source.name):
+            store.ledger.commit([fault])
+
+
+def _look(step: StepSpec, given: str, found: _Found, options: SyncOptions) -> None:
+    name = found.source.name
+    for raw in list_source(given, options.source, name):
+        if isinstance(raw, Quarantined):
+            found.put_aside(raw)
+            continue
+        owner = found.known.get(raw.document_id)
+        if owner is not None and owner.source != name:
+            reason = (
+                f"document_id {raw.document_id!r} already belongs to the source {owner.source!r}; rename one of the two"
+            )
+            found.put_aside(Quarantined(name, raw.path, raw.line, "documents", reason))
+            continue
+        found.seen.add(raw.document_id)
+        state = f"{step.fingerprint}|{raw.version}"
+        if owner is None or owner.input_hash != state:
+            pending = Pending(raw.document_id, state, is_new=owner is None)
+            old = found.refused.get((raw.path, _line(raw)))
+            if old is not None and old.input_hash == refusal_of(state, options.source):
+                _leave_aside(found, old, pending)
+            else:
+                found.fresh.append((raw, pending))
+
+
+def _leave_aside(found: _Found, old: Entry, pending: Pending) -> None:
+    """What was put aside is not read again: neither its bytes nor the bounds nor the code changed."""
+    found.aside[old.unit] = old
+    if pending.is_new:
+        found.seen.discard(pending.document_id)
+
+
+def _line(found: RawDocument | Quarantined) -> int:
+    return -1 if found.line is None else found.line
+
+
+def _refuse_many_removed(found: _Found, options: SyncOptions) -> None:
+    gone, total = len(found.gone()), len(found.places)
+    is_much = gone >= options.least_removed and gone > options.max_removed_share * total
+    if options.allow_removals or not (is_much or (gone == total > 0 and not found.seen)):
+        return
+    raise TooManyRemoved(
+        f"source {found.source.name!r}: {gone:,} of its {total:,} documents are gone from {found.source.path}, "
+        f"more than {options.max_removed_share:.0%}; nothing was removed. If they are meant to go, run "
+        f"`sag ingest --allow-removals` with this source (in Dagster: `allow_removals: true` of `documents`)"
+    )
+
+
+def _commit(
+    store: Store,
+    step: StepSpec,
+    batch: list[tuple[RawDocument, Pending]],
+    found: _Found,
+    tally: RunStats,
+    reader: BoundedReader,
+) -> None:
+    outcomes, places = [], {}
+    for raw, pending in batch:
+        document = reader.read(raw)
+        if isinstance(document, Quarantined):
+            if pending.is_new:
+                found.seen.discard(raw.document_id)
+            refusal = "" if document.is_passing else refusal_of(pending.input_hash, reader.options)
+            found.put_aside(document, refusal)
+            continue
+        outcomes.append(DocumentResult(pending, (document,)))
+        places[raw.document_id] = Entry("", "", "", found.source.name, path=raw.path, line=_line(raw))
+        tally.counts["new" if pending.is_new else "changed"] += 1
+        tally.counts["rows"] += 1
+    store.commit(step, outcomes, places)
+
+
+def _faults(store: Store, source: Source) -> list[Entry]:
+    return store.ledger.entries("step = 'documents' AND kind = 'aside' AND source = ?", source.name)
+
+
+def _write_aside(store: Store, source: Source, aside: Mapping[str, Entry]) -> None:
+    old = {entry.unit: entry for entry in _faults(store, source)}
+    fresh = [entry for unit, entry in aside.items() if old.get(unit) != entry]
+    mended = [Entry(unit, "documents", "removed", kind="aside") for unit in old if unit not in aside]
+    store.ledger.commit(fresh + mended)
+
+
+def _chunks(items: list[tuple[RawDocument, Pending]], size: int) -> Iterator[list[tuple[RawDocument, Pending]]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

@@ -1,0 +1,243 @@
+"""One key for one thing: keys that differ only in writing, or that a text calls the same, are aligned."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sag_pipeline.steps.name_matching import (
+    EXACT_TYPES,
+    GENERIC_TYPES,
+    bare_names,
+    compact_names,
+    is_telling,
+    may_be_same,
+    title_name,
+)
+from sag_pipeline.steps.neighbours import near_pairs
+from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.records import TITLE
+from sag_retrieval.models.protocols import Vectors
+
+SAME_NAME, COMPACT_NAME, BARE_NAME = "same name", "compact name", "bare name"
+TITLE_NAME, SAID, EMBEDDING = "title without its addition", "said", "embedding"
+Flags = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.int64]
+_SCORES = {SAME_NAME: 1.0, COMPACT_NAME: 1.0, BARE_NAME: 0.95, TITLE_NAME: 0.9, SAID: 0.9}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlignOptions:
+    """Which keys become one."""
+
+    similarity_bound: float = 0.8
+    """Least cosine of the vectors of two keys of one type (calibrated: docs/algorithm.md §extraction.26)."""
+    agreement: float = 0.6
+    """Least share of the sayings of an alias that name one and the same key."""
+
+    def __post_init__(self) -> None:
+        """Refuse bounds that would align everything or nothing."""
+        for name in ("similarity_bound", "agreement"):
+            if not 0 < getattr(self, name) <= 1:
+                raise SettingsError(f"{name} must be over 0 and at most 1, got {getattr(self, name)}")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumns:
+    """The distinct text keys, by column; `names` are normal names (`sag_retrieval.text.words.normal_name`)."""
+
+    key_ids: Sequence[str]
+    key_types: Sequence[str]
+    values: Sequence[str]
+    names: Sequence[str]
+    event_counts: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.key_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """A key that gave way to another: its id and value, the key that stands for it, why, and how alike."""
+
+    alias_key_id: str
+    alias: str
+    key_id: str
+    reason: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Keys that gave way, in the order of their ids; a key that is not among them stands for itself."""
+
+    rows: tuple[Aligned, ...]
+
+    @property
+    def canonical(self) -> dict[str, str]:
+        """Key id → the id that stands for it, for keys that gave way."""
+        return {row.alias_key_id: row.key_id for row in self.rows}
+
+
+def align_keys(
+    keys: KeyColumns,
+    *,
+    said: Iterable[tuple[str, str]] = (),
+    vectors: Vectors | None = None,
+    options: AlignOptions | None = None,
+) -> Alignment:
+    """Which key stands for which.
+
+    Equal names, then names equal but for spaces, then but for spelling and legal forms; then titles without what
+    stands behind them in brackets; then what documents and models say is the same; then near vectors. Two specific
+    types never become one; a generic type gives way to the specific one, to the most frequent if there are several.
+    Of equals the most frequent stands, then the first by name, then by id. The order of the rows does not matter.
+
+    Args:
+        keys: Text keys, each id once.
+        said: Pairs (id of the alias, id of the key it is another name of), one for each saying.
+        vectors: A row a key, or None: vectors are not compared.
+        options: Bounds.
+
+    Source:
+        docs/algorithm.md §extraction.26.
+
+    """
+    options = options or AlignOptions()
+    if not len(keys):
+        return Alignment(())
+    groups = _Groups(keys)
+    names = pa.array(keys.names, pa.string())
+    is_named = np.asarray(pc.not_equal(names, ""))
+    is_loose = is_named & ~np.fromiter((t in EXACT_TYPES for t in keys.key_types), np.bool_, len(keys))
+    compact = compact_names(names)
+    for reason, folded, allowed in (
+        (SAME_NAME, names, is_named),
+        (COMPACT_NAME, compact, is_loose),
+        (BARE_NAME, bare_names(names, keys.key_types, compact), is_loose),
+    ):
+        groups.join_all(_same(keys, folded, allowed, groups), reason)
+    groups.join_all(_named_by_title(keys, groups), TITLE_NAME)
+    groups.join_all(_agreed(keys, said, groups, options.agreement), SAID)
+    if vectors is not None:
+        rows = np.flatnonzero(is_loose).tolist()
+        for one, other, score in near_pairs(keys.names, keys.key_types, vectors, rows, options.similarity_bound):
+            if may_be_same(keys.names[one], keys.names[other]):
+                groups.join(one, other, EMBEDDING, score)
+    return groups.alignment()
+
+
+class _Groups:
+    """Rows that are one key; the first by rank of each group stands for it."""
+
+    def __init__(self, keys: KeyColumns) -> None:
+        self._keys = keys
+        self._parent = list(range(len(keys)))
+        self._why: dict[int, tuple[str, float]] = {}
+        self.is_generic = np.fromiter((t in GENERIC_TYPES for t in keys.key_types), np.bool_, len(keys))
+        self.rank = _ranks(keys, self.is_generic)
+
+    def root(self, row: int) -> int:
+        """The row that stands for a row."""
+        parent = self._parent
+        while parent[row] != row:
+            parent[row] = parent[parent[row]]
+            row = parent[row]
+        return row
+
+    def join_all(self, pairs: Iterable[tuple[int, int]], reason: str) -> None:
+        """Join pairs for one reason, with its score."""
+        for one, other in pairs:
+            self.join(one, other, reason, _SCORES[reason])
+
+    def join(self, one: int, other: int, reason: str, score: float) -> None:
+        """Make two groups one, unless they have two specific types."""
+        first, second = sorted((self.root(one), self.root(other)), key=lambda row: self.rank[row])
+        types = self._keys.key_types
+        if first == second or (types[first] != types[second] and not self.is_generic[second]):
+            return
+        self._parent[second] = first
+        self._why[second] = (reason, score)
+
+    def alignment(self) -> Alignment:
+        """Every row that does not stand for itself."""
+        keys = self._keys
+        found = [
+            Aligned(keys.key_ids[row], keys.values[row], keys.key_ids[self.root(row)], *why)
+            for row, why in self._why.items()
+        ]
+        return Alignment(tuple(sorted(found, key=lambda row: row.alias_key_id)))
+
+
+def _ranks(keys: KeyColumns, is_generic: Flags) -> Rows:
+    """The place of each row: specific types first, then frequent ones, then by name, type and id."""
+    table = pa.table(
+        {
+            "generic": is_generic,
+            "count": np.asarray(keys.event_counts, np.int64),
+            "name": pa.array(keys.names, pa.string()),
+            "type": pa.array(keys.key_types, pa.string()),
+            "id": pa.array(keys.key_ids, pa.string()),
+        }
+    )
+    order = [(name, "descending" if name == "count" else "ascending") for name in table.column_names]
+    ranks = np.empty(len(keys), np.int64)
+    ranks[pc.sort_indices(table, sort_keys=order).to_numpy()] = np.arange(len(keys))
+    return ranks
+
+
+def _same(keys: KeyColumns, folded: pa.Array, allowed: Flags, groups: _Groups) -> Iterator[tuple[int, int]]:
+    """Pairs to join: rows of one folded name and one type, and generic ones with the best of the name."""
+    rows = np.flatnonzero(allowed)
+    codes = folded.take(pa.array(rows)).dictionary_encode().indices.to_numpy()
+    is_shared = np.bincount(codes, minlength=1)[codes] > 1
+    rows, codes = rows[is_shared], codes[is_shared]
+    order = np.lexsort((groups.rank[rows], codes))
+    rows, codes = rows[order], codes[order]
+    for group in np.split(rows, np.flatnonzero(np.diff(codes)) + 1):
+        yield from _pairs(keys, group.tolist(), groups.is_generic)
+
+
+def _pairs(keys: KeyColumns, rows: list[int], is_generic: Flags) -> Iterator[tuple[int, int]]:
+    first_of: dict[str, int] = {}
+    for row in rows:
+        target = rows[0] if is_generic[row] else first_of.setdefault(keys.key_types[row], row)
+        if target != row:
+            yield target, row
+
+
+def _named_by_title(keys: KeyColumns, groups: _Groups) -> Iterator[tuple[int, int]]:
+    """Titles such as `Ann Lee (chemist)`, each with the key `Ann Lee`, where no other title could mean that name."""
+    rows = [row for row, key_type in enumerate(keys.key_types) if key_type == TITLE]
+    titles = [title_name(keys.values[row]) for row in rows]
+    times = Counter(titles)
+    only = {
+        title: row
+        for title, row in zip(titles, rows, strict=True)
+        if times[title] == 1 and title != keys.names[row] and is_telling(title)
+    }
+    best: dict[str, int] = {}
+    for row, name in enumerate(keys.names if only else ()):
+        if name in only and (name not in best or groups.rank[row] < groups.rank[best[name]]):
+            best[name] = row
+    yield from ((best[name], row) for name, row in only.items() if name in best)
+
+
+def _agreed(
+    keys: KeyColumns, said: Iterable[tuple[str, str]], groups: _Groups, agreement: float
+) -> Iterator[tuple[int, int]]:
+    """Aliases whose sayings mostly name one key, each with that key; an alias of many keys stays itself."""
+    row_of = {key_id: row for row, key_id in enumerate(keys.key_ids)}
+    votes: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    for alias_id, key_id in said:
+        if alias_id in row_of and key_id in row_of:
+            votes[groups.root(row_of[alias_id])][groups.root(row_of[key_id])] += 1
+    for alias in sorted(votes, key=lambda row: keys.key_ids[row]):
+        counted = votes[alias]
+        best = min(counted, key=lambda row: (-counted[row], keys.key_ids[row]))
+        if counted[best] >= agreement * sum(counted.values()):
+            yield alias, best

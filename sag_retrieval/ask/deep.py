@@ -1,0 +1,120 @@
+"""The deep mode: a plan of sub-questions, worked off side by side, looked at again, then the answer."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from sag_retrieval.ask.background import Background, find_background
+from sag_retrieval.ask.cite import Cited
+from sag_retrieval.ask.drafts import DraftPlan, Edge, Node
+from sag_retrieval.ask.execute import execute_plan
+from sag_retrieval.ask.generated import extract_answer, write_answer
+from sag_retrieval.ask.merging import merge_answers
+from sag_retrieval.ask.mode_result import ModeResult, merge_hits
+from sag_retrieval.ask.plan import Plan, check_plan, single_step
+from sag_retrieval.ask.protocols import FoundPassage
+from sag_retrieval.ask.session import Session
+from sag_retrieval.ask.split import split_question
+from sag_retrieval.ask.steps import StepOutcome, asked_question
+from sag_retrieval.core.errors import ModelError
+from sag_retrieval.prompts.passages import as_lines
+
+KnownAnswers = Mapping[str, StepOutcome]
+
+
+class Verdict(BaseModel):
+    """The model's answer to "is it enough?", with a further plan if it is not."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    thinking: str = Field(default="", description="what follows from the answers, in a few words; written first")
+    is_enough: bool = Field(description="whether what is known answers the question")
+    missing: str = Field(default="", description="what is still missing")
+    nodes: list[Node] = Field(default_factory=list)
+    edges: list[Edge] = Field(default_factory=list)
+
+
+def ask_deep(session: Session) -> ModeResult:
+    """The outcome of up to `rounds` plans.
+
+    Source:
+        docs/algorithm.md §rag.6
+
+    """
+    background = find_background(session)
+    known: dict[str, StepOutcome] = {}
+    rounds: list[dict[str, Any]] = []
+    plan: Plan | None = _first_plan(session, background)
+    while plan is not None:
+        _tell_plan(session, plan, len(rounds) + 1)
+        outcomes = execute_plan(session, plan, known)
+        known |= outcomes
+        rounds.append({"steps": [o.to_trace() for o in outcomes.values()], "notes": list(plan.notes)})
+        is_last = len(rounds) == session.options.rounds or session.chat is None
+        plan = None if is_last else _next_plan(session, known, rounds[-1])
+    hits = evidence(tuple(known.values()), background.hits)
+    cited = write_answer(session, hits, _known_lines(known), lambda: _without_model(session, known, hits))
+    return ModeResult(cited, hits, {"background": background.trace, "rounds": rounds})
+
+
+def evidence(outcomes: Sequence[StepOutcome], background: Sequence[FoundPassage]) -> tuple[FoundPassage, ...]:
+    """Hits that a model cites for steps, in their order; then background and all steps in turn by rank."""
+    written = [outcome for outcome in outcomes if outcome.cited and outcome.cited.is_generated]
+    cited = [hit for outcome in written for hit in outcome.cited_hits]
+    return merge_hits(cited, background, *(outcome.hits for outcome in outcomes))
+
+
+def _first_plan(session: Session, background: Background) -> Plan:
+    if session.chat is None:
+        return split_question(session.question, session.options.nodes)
+    values = {
+        "passages": background.passages,
+        "keys": background.keys,
+        "question": session.question,
+        "limit": session.options.nodes,
+    }
+    try:
+        draft = session.ask("plan", DraftPlan, values)
+    except ModelError as error:
+        return single_step(session.question, f"there is no plan, the question is asked whole: {error}")
+    return check_plan(draft, question=session.question, limit=session.options.nodes)
+
+
+def _next_plan(session: Session, known: KnownAnswers, told: dict[str, Any]) -> Plan | None:
+    """A plan for what is missing; None if it is enough, or nothing new would be asked."""
+    values = {"known": _known_lines(known), "question": session.question, "limit": session.options.nodes}
+    try:
+        verdict = session.ask("enough", Verdict, values)
+    except ModelError as error:
+        session.note(f"whether it is enough could not be asked: {error}")
+        return None
+    told |= {"is_enough": verdict.is_enough, "missing": verdict.missing}
+    session.tell("enough", is_enough=verdict.is_enough, missing=verdict.missing)
+    if verdict.is_enough or not any(node.question.strip() for node in verdict.nodes):
+        return None
+    draft = DraftPlan(nodes=verdict.nodes, edges=verdict.edges)
+    plan = check_plan(draft, question=session.question, limit=session.options.nodes, known=known)
+    asked = {outcome.asked for outcome in known.values() if not outcome.fault}
+    if all(asked_question(step.question, known) in asked for step in plan.steps):
+        session.note("the further plan asks nothing new: stopped")
+        return None
+    return plan
+
+
+def _without_model(session: Session, known: KnownAnswers, hits: Sequence[FoundPassage]) -> Cited | None:
+    """Answers of the steps that no other step needs; else the best sentences for the whole question."""
+    needed = {need for outcome in known.values() for need in outcome.step.needs}
+    last = [o for node_id, o in known.items() if node_id not in needed and o.cited is not None]
+    return merge_answers(session.question, [o.cited for o in last if o.cited]) or extract_answer(session, hits)
+
+
+def _known_lines(known: KnownAnswers) -> str:
+    return as_lines(outcome.to_line() for outcome in known.values()) or "-"
+
+
+def _tell_plan(session: Session, plan: Plan, number: int) -> None:
+    for text in plan.notes:
+        session.note(text)
+    steps = [{"id": s.node_id, "question": s.question, "needs": list(s.needs)} for s in plan.steps]
+    session.tell("plan", round=number, steps=steps)

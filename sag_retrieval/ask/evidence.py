@@ -1,0 +1,148 @@
+"""Which sentences of what was found speak to a question: fast answers, and a first compression."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from sag_retrieval.text.sentences import sentence_spans
+from sag_retrieval.text.words import STOP_WORDS, is_cjk, stem, tokens
+
+_ASKING = frozenset("谁何什哪几么吗呢的了是在和与及或请问于被把为个这那此其之中有")
+_ASKING_PAIRS = frozenset({"多少", "怎样", "如下"})
+_ASKING_STEMS = frozenset(stem(word) for word in ("many", "much", "name", "tell", "give", "list")) | STOP_WORDS
+
+Floats = npt.NDArray[np.float64]
+
+_TITLE_SHARE = 0.5
+_REPEATED_SHARE = 0.3
+_RANK_DECAY = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredSentence:
+    """A sentence `start:end` of text number `place`; `score` is its gain when it was chosen."""
+
+    place: int
+    start: int
+    end: int
+    text: str
+    terms: frozenset[str]
+    score: float = 0.0
+
+
+@lru_cache(maxsize=4096)
+def question_terms(question: str) -> frozenset[str]:
+    """Index terms of a question without the words that only ask.
+
+    Example:
+        >>> sorted(question_terms("How many people live in Paris?"))
+        ['live', 'pari', 'peopl']
+        >>> sorted(question_terms("谁创建了苹果？"))
+        ['创', '创建', '建', '果', '苹', '苹果']
+
+    """
+    return frozenset(term for term in tokens(question) if not _only_asks(term))
+
+
+def best_sentences(
+    question: str, texts: Sequence[str], *, titles: Sequence[str] = (), limit: int = 3, budget: int = 600
+) -> list[ScoredSentence]:
+    """Sentences that cover the question's terms; each choice counts what the earlier ones left open.
+
+    Args:
+        question: What is asked.
+        texts: What was found, best first.
+        titles: Titles of the texts; their terms count half, for a text seldom repeats its title.
+        limit: Most sentences.
+        budget: Most characters in all; the first sentence is taken whatever its length.
+
+    Returns:
+        Fewer than `limit` where nothing more shares a term with the question.
+
+    Source:
+        docs/algorithm.md §rag.1
+
+    """
+    pool = [sentence for place, text in enumerate(texts) for sentence in _sentences(place, text)]
+    weight = _weights(question_terms(question), pool)
+    if not pool or not weight:
+        return []
+    shares, decay = _shares(pool, weight, titles), _decay(pool)
+    worth = np.array(list(weight.values())) / sum(weight.values())
+    repeated = np.ones(len(worth))
+    is_usable = shares.max(axis=1) == 1
+    chosen: list[ScoredSentence] = []
+    while len(chosen) < limit and is_usable.any():
+        gains = np.where(is_usable, (shares * worth * repeated).sum(axis=1) * decay, -1.0)
+        at = int(gains.argmax())
+        is_usable[at] = False
+        if not chosen or sum(len(s.text) for s in chosen) + len(pool[at].text) <= budget:
+            chosen.append(replace(pool[at], score=float(gains[at])))
+            repeated[shares[at] == 1] = _REPEATED_SHARE
+    return chosen
+
+
+def sentence_for(claim: str, question: str, text: str) -> tuple[int, int]:
+    """Start and end of the sentence of a text that speaks most for a claim made about a question.
+
+    Terms of the claim count double, for the question's stand in many sentences; the whole text where none fits.
+
+    Source:
+        docs/algorithm.md §rag.4
+
+    """
+    wanted = [(2, question_terms(claim)), (1, question_terms(question))]
+    best, place = 0.0, (0, len(text))
+    for sentence in _sentences(0, text):
+        score = sum(factor * len(terms & sentence.terms) / max(len(terms), 1) for factor, terms in wanted)
+        if score > best:
+            best, place = score, (sentence.start, sentence.end)
+    return place
+
+
+def coverage(question: str, sentences: Sequence[ScoredSentence], titles: Sequence[str] = ()) -> float:
+    """Share of the question's distinct terms in some sentences and titles of their texts; 0 for none."""
+    terms = question_terms(question)
+    held = set().union(*(s.terms for s in sentences), *(tokens(title) for title in titles))
+    return len(terms & held) / len(terms) if terms and sentences else 0.0
+
+
+def _only_asks(term: str) -> bool:
+    if not is_cjk(term):
+        return term in _ASKING_STEMS
+    return term in _ASKING_PAIRS or any(character in _ASKING for character in term)
+
+
+@lru_cache(maxsize=4096)
+def _spans(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
+    return tuple((start, end, frozenset(tokens(text[start:end]))) for start, end in sentence_spans(text))
+
+
+def _sentences(place: int, text: str) -> list[ScoredSentence]:
+    """Sentences that may be quoted: headings name what follows and say nothing themselves."""
+    spans = (span for span in _spans(text) if not text.startswith("#", span[0]))
+    return [ScoredSentence(place, start, end, text[start:end], terms) for start, end, terms in spans]
+
+
+def _weights(terms: frozenset[str], pool: Sequence[ScoredSentence]) -> dict[str, float]:
+    counts = Counter(term for sentence in pool for term in sentence.terms & terms)
+    return {term: math.log(1 + len(pool) / (1 + counts[term])) for term in sorted(terms)}
+
+
+def _shares(pool: Sequence[ScoredSentence], weight: Mapping[str, float], titles: Sequence[str]) -> Floats:
+    """Shape (sentences, terms): 1 where the sentence holds the term, a half where only its title does."""
+    named = [frozenset(tokens(title)) for title in titles]
+    rows = [
+        [1.0 if term in s.terms else _TITLE_SHARE if named and term in named[s.place] else 0.0 for term in weight]
+        for s in pool
+    ]
+    return np.array(rows).reshape(len(pool), len(weight))
+
+
+def _decay(pool: Sequence[ScoredSentence]) -> Floats:
+    return np.array([1 / (1 + _RANK_DECAY * sentence.place) for sentence in pool])

@@ -1,0 +1,49 @@
+"""The normal mode: the question rewritten with what a first search found, its keys named, one more search."""
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from sag_retrieval.ask.background import Background, find_background
+from sag_retrieval.ask.drafts import LONGEST_QUESTION, NamedKey, keys_from_texts, usable_keys
+from sag_retrieval.ask.generated import write_answer
+from sag_retrieval.ask.mode_result import ModeResult, merge_hits
+from sag_retrieval.ask.session import Session, documents_of
+from sag_retrieval.core.errors import ModelError
+
+
+class Rewrite(BaseModel):
+    """The model's form of the question, and where a search for it should start."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    question: str = Field(description="the question, complete on its own")
+    keys: list[NamedKey] = Field(default_factory=list, description="what the search starts from")
+    sql: str = Field(default="", description="a condition that the question itself states, or empty")
+
+    _texts = field_validator("keys", mode="before")(keys_from_texts)
+
+
+def ask_normal(session: Session) -> ModeResult:
+    """The outcome of a search with the rewritten question."""
+    background = find_background(session)
+    rewrite = _rewritten(session, background)
+    if rewrite is None:
+        return ModeResult(write_answer(session, background.hits), background.hits, {"background": background.trace})
+    asked = rewrite.question.strip()[:LONGEST_QUESTION] or session.question
+    result = session.find(asked, usable_keys(rewrite.keys), rewrite.sql.strip())
+    hits = merge_hits(result.hits, background.hits)
+    told = rewrite.model_dump() | {"documents": documents_of(result.hits)}
+    return ModeResult(write_answer(session, hits), hits, {"background": background.trace, "rewrite": told})
+
+
+def _rewritten(session: Session, background: Background) -> Rewrite | None:
+    if session.chat is None:
+        session.note("there is no language model: the question was searched as it stands")
+        return None
+    values = {"passages": background.passages, "keys": background.keys, "question": session.question}
+    try:
+        rewrite = session.ask("rewrite", Rewrite, values)
+    except ModelError as error:
+        session.note(f"the question was not rewritten: {error}")
+        return None
+    session.tell("rewrite", **rewrite.model_dump())
+    return rewrite

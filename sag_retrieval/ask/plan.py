@@ -1,0 +1,196 @@
+"""A model's plan as a graph that can be worked off: ids unique, edges known, no cycle, not too many nodes."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sag_retrieval.ask.drafts import LONGEST_QUESTION, DraftPlan, Node, usable_keys
+
+_MARK = re.compile(r"[#＃]\s*\{?([A-Za-z]*\d+(?:[_.]\d+)*)\}?|\{([A-Za-z]+\d+)\}")
+
+MOST_NODES, MOST_EDGES = 100, 400
+"""What is looked at of a plan; checking an edge for a cycle walks over all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubQuestion:
+    """A checked sub-question and the ids of those whose answers it needs, earlier rounds included."""
+
+    node_id: str
+    question: str
+    needs: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    sql: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Steps in an order in which each comes after what it needs; `notes` say what was mended."""
+
+    steps: tuple[SubQuestion, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class _Repair:
+    """The draft while it is mended."""
+
+    nodes: dict[str, Node] = field(default_factory=dict)
+    needs: dict[str, list[str]] = field(default_factory=dict)
+    renamed: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def check_plan(draft: DraftPlan, *, question: str, limit: int, known: Iterable[str] = ()) -> Plan:
+    """A plan that can be worked off, whatever the model wrote.
+
+    Args:
+        draft: The model's nodes and edges.
+        question: The whole question: the single step where no node can be used.
+        limit: Most steps; those that come later are left out.
+        known: Ids answered in earlier rounds. They may be needed, and a node that takes one gets a new id.
+
+    Returns:
+        Steps in working order. Blank nodes, edges to unknown ids or to themselves, and edges that close a
+        cycle are left out; a `#id` inside a question counts as an edge.
+
+    Source:
+        docs/algorithm.md §rag.3
+
+    """
+    answered = dict.fromkeys(known)
+    repair = _Repair()
+    if len(draft.nodes) > MOST_NODES or len(draft.edges) > MOST_EDGES:
+        repair.notes.append(f"{len(draft.nodes)} nodes and {len(draft.edges)} edges: the rest is left out")
+    _take_nodes(repair, draft.nodes[:MOST_NODES], answered)
+    if not repair.nodes:
+        return single_step(question, "the plan has no usable node", answered)
+    edges = [(edge.source, edge.target) for edge in draft.edges[:MOST_EDGES]]
+    marked = [(mark, node_id) for node_id, node in repair.nodes.items() for mark in marks(node.question)]
+    for source, target in edges:
+        _take_edge(repair, _id(repair, source), _id(repair, target), answered)
+    for mark, target in marked:
+        _take_edge(repair, _id(repair, _known_form(mark, repair, answered)), target, answered)
+    order = _order(repair.nodes, repair.needs)
+    if len(order) > limit:
+        repair.notes.append(f"{len(order)} nodes, over the limit of {limit}: the first {limit} are kept")
+    kept = order[:limit]
+    return Plan(tuple(_step(repair, node_id, answered) for node_id in kept), tuple(repair.notes))
+
+
+def single_step(question: str, note: str, known: Iterable[str] = ()) -> Plan:
+    """The whole question as the only step, with the reason."""
+    return Plan((SubQuestion(_free("q1", set(known)), question),), (note,))
+
+
+def marks(question: str) -> list[str]:
+    """Ids written as `#q1` or `{q1}` in a question, each once."""
+    return list(dict.fromkeys(found[1] or found[2] for found in _MARK.finditer(question)))
+
+
+def fill(question: str, values: Mapping[str, str]) -> str:
+    """The question with every mark replaced by its value; a mark without one is dropped.
+
+    Example:
+        >>> fill("When was #q1 founded by {q2}?", {"q1": "Apple"})
+        'When was Apple founded by ?'
+
+    """
+    lowered = {name.lower(): value for name, value in values.items()}
+
+    def value(found: re.Match[str]) -> str:
+        mark = (found[1] or found[2]).lower()
+        return lowered.get(mark, lowered.get(f"q{mark}", ""))
+
+    return " ".join(_MARK.sub(value, question).split())
+
+
+def rename_marks(question: str, rename: Callable[[str], str]) -> str:
+    """The question with the id of every mark renamed."""
+    return _MARK.sub(lambda found: f"#{rename(found[1] or found[2])}", question)
+
+
+def _take_nodes(repair: _Repair, nodes: Sequence[Node], known: Mapping[str, None]) -> None:
+    taken = set(known)
+    for number, node in enumerate(nodes, start=1):
+        if not node.question.strip():
+            repair.notes.append(f"node {node.id or number} has no question: left out")
+            continue
+        wanted = node.id.strip().lstrip("#") or f"q{number}"
+        if wanted in repair.nodes and repair.nodes[wanted].question == node.question:
+            repair.notes.append(f"node {wanted} is there twice: once is enough")
+            continue
+        node_id = _free(wanted, taken)
+        if node_id != wanted:
+            repair.notes.append(f"id {wanted} is taken: {node_id} instead")
+        repair.renamed.setdefault(wanted, node_id)
+        taken.add(node_id)
+        repair.nodes[node_id] = node
+        repair.needs[node_id] = []
+
+
+def _take_edge(repair: _Repair, source: str, target: str, known: Mapping[str, None]) -> None:
+    fault = ""
+    if target not in repair.nodes or (source not in repair.nodes and source not in known):
+        fault = "an end is unknown"
+    elif source == target:
+        fault = "it points to itself"
+    elif source in repair.needs[target]:
+        return
+    elif source in repair.nodes and _reaches(repair.needs, source, target):
+        fault = "it closes a cycle"
+    if fault:
+        repair.notes.append(f"edge {source} → {target} left out: {fault}")
+    else:
+        repair.needs[target].append(source)
+
+
+def _reaches(needs: Mapping[str, Sequence[str]], start: str, wanted: str) -> bool:
+    """Whether `start` needs `wanted`, directly or through others."""
+    seen, waiting = set[str](), [start]
+    while waiting:
+        node_id = waiting.pop()
+        if node_id == wanted:
+            return True
+        if node_id not in seen:
+            seen.add(node_id)
+            waiting.extend(needs.get(node_id, ()))
+    return False
+
+
+def _order(nodes: Mapping[str, Node], needs: Mapping[str, Sequence[str]]) -> list[str]:
+    """Ids so that each comes after those it needs; otherwise as the model listed them."""
+    inside = {node_id: [n for n in needs[node_id] if n in nodes] for node_id in nodes}
+    order: dict[str, None] = {}
+    while len(order) < len(nodes):
+        ready = next(n for n in nodes if n not in order and all(need in order for need in inside[n]))
+        order[ready] = None
+    return list(order)
+
+
+def _step(repair: _Repair, node_id: str, known: Mapping[str, None]) -> SubQuestion:
+    node = repair.nodes[node_id]
+    question = rename_marks(node.question, lambda mark: _id(repair, _known_form(mark, repair, known)))
+    keys = usable_keys(key for key in node.keys if not marks(key.value))
+    needs = tuple(repair.needs[node_id])
+    return SubQuestion(node_id, question.strip()[:LONGEST_QUESTION], needs, keys, node.sql.strip())
+
+
+def _id(repair: _Repair, written: str) -> str:
+    bare = written.strip().lstrip("#")
+    return repair.renamed.get(bare, bare)
+
+
+def _known_form(mark: str, repair: _Repair, known: Mapping[str, None]) -> str:
+    """The mark, or with a `q` before it where only that is an id: models write `#1` for `#q1`."""
+    is_there = mark in repair.renamed or mark in known
+    return mark if is_there or (f"q{mark}" not in repair.renamed and f"q{mark}" not in known) else f"q{mark}"
+
+
+def _free(wanted: str, taken: set[str]) -> str:
+    if wanted not in taken:
+        return wanted
+    number = 1
+    while f"q{number}" in taken:
+        number += 1
+    return f"q{number}"

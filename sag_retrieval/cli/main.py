@@ -1,0 +1,112 @@
+"""The command `sag`: searching and asking here; the pipeline's commands join through entry points."""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import entry_points
+from typing import Any
+
+import click
+
+from sag_retrieval.cli.printing import complain, print_anything
+from sag_retrieval.core.errors import SagError
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    # One thread a query: two fight over caches and lose (docs/algorithm.md §search). Must be set before numpy loads.
+    os.environ.setdefault(_name, "1")
+
+
+class _Group(click.Group):
+    """Shows the commands in the order of work, and turns our errors into one line and exit code 1."""
+
+    _ORDER = (
+        "demo",
+        "ingest",
+        "status",
+        "sources",
+        "settings",
+        "search",
+        "ask",
+        "report",
+        "evaluate",
+        "releases",
+        "verify",
+        "repair",
+        "import",
+    )
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        found = super().list_commands(ctx)
+        return sorted(found, key=lambda n: (self._ORDER.index(n) if n in self._ORDER else len(self._ORDER), n))
+
+    def main(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401  click's own signature
+        is_last, options["standalone_mode"] = options.get("standalone_mode", True), False
+        if not is_last:
+            return super().main(*args, **options)
+        print_anything()
+        try:
+            _check_encodable(args[0] if args and args[0] is not None else options.get("args") or sys.argv[1:])
+            done = super().main(*args, **options)
+        except Exception as error:
+            if os.environ.get("SAG_DEBUG") and not isinstance(error, click.ClickException):
+                raise
+            done = _told(error)
+        sys.exit(done if isinstance(done, int) else 0)
+
+
+def _check_encodable(arguments: Sequence[str]) -> None:
+    """Refuse what cannot even be a file name."""
+    for argument in arguments:
+        try:
+            os.fsencode(argument)
+        except ValueError:
+            raise click.UsageError(f"argument {argument!r} is no text") from None
+
+
+def _told(error: Exception) -> int:
+    """Say an error in one line; the exit code: 2 for a wrong call, 1 for work that failed."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        error.show()
+    elif isinstance(error, click.UsageError):
+        path = error.ctx.command_path if error.ctx else "sag"
+        complain(f"{error.format_message().rstrip('.')}; `{path} --help` shows what there is")
+    elif isinstance(error, click.ClickException):
+        complain(error.format_message())
+    elif isinstance(error, click.Abort):
+        complain("stopped")
+    elif isinstance(error, SagError | OSError):
+        complain(str(error))
+    else:
+        complain(f"{type(error).__name__}: {error} (a fault of sag itself; SAG_DEBUG=1 shows where it is)")
+    return error.exit_code if isinstance(error, click.ClickException) else 1
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="sag", prog_name="sag")
+def main() -> None:
+    """Answers and reports over large, growing piles of documents.
+
+    \b
+    sag demo                                   try everything on a small corpus
+    sag ingest my-documents                    follow a folder (or a .jsonl file) of documents
+    sag search "Who founded Lumen Optics?"     find passages
+    sag ask "…" --mode deep                    answer with citations
+    """
+
+
+def _join_commands() -> None:
+    from sag_retrieval.cli import commands  # noqa: PLC0415  the environment above must be set first
+
+    commands.register(main)
+    for point in sorted(entry_points(group="sag.commands"), key=lambda p: p.name):
+        try:
+            point.load()(main)
+        except ImportError as error:
+            if not (error.name or "").startswith(("dagster", "sumy", "markitdown")):
+                raise  # only a missing extra is no fault
+
+
+_join_commands()
+
+if __name__ == "__main__":
+    main()

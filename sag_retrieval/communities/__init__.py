@@ -1,0 +1,1 @@
+"""Communities: events grouped by the keys they share and by meaning."""

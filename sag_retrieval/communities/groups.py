@@ -1,0 +1,157 @@
+"""Communities of events as values: who belongs where, how typical each is, how well it holds."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sag_retrieval.communities.edges import Edges
+from sag_retrieval.communities.events import Floats, Rows
+from sag_retrieval.core.records import make_id
+
+_NOTHING = 1e-12
+"""Less weight than this is the rounding of sums."""
+
+
+@dataclass(frozen=True, slots=True)
+class CitedSentence:
+    """One sentence of a summary and the events that say it."""
+
+    text: str
+    event_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Community:
+    """A group of events. The id depends on its level and members alone: same members, same id.
+
+    `members` are event rows, the most typical first; `centrality` is in [0, 1], 1 for the most typical.
+    """
+
+    community_id: str
+    parent_id: str | None
+    level: int
+    members: Rows
+    centrality: Floats
+    weight: float
+    """Sum of the ties inside."""
+    conductance: float
+    """Share of its ties that leave it: 0 is closed, 1 has no tie inside."""
+    title: str = ""
+    summary: tuple[CitedSentence, ...] = ()
+
+    @property
+    def summary_text(self) -> str:
+        """The summary as one text."""
+        return " ".join(sentence.text for sentence in self.summary)
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """How well one level's communities hold together."""
+
+    level: int
+    communities: int
+    modularity: float
+    coverage: float
+    """Share of the weight of all ties that stays inside communities."""
+    conductance: float
+    """Mean over communities of three or more events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """Summed weight between two communities."""
+
+    one: str
+    other: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Communities:
+    """Every level's communities; within a level larger ones first. Level 0 is the finest."""
+
+    communities: tuple[Community, ...]
+    quality: tuple[Quality, ...]
+    ties: tuple[Tie, ...] = ()
+    """The strongest ties between communities of level 0."""
+    edge_count: int = 0
+    candidate_count: int = 0
+    common_keys: int = 0
+    """Keys too common to propose pairs."""
+
+    def __iter__(self) -> Iterator[Community]:
+        """All communities, level by level."""
+        return iter(self.communities)
+
+    def __len__(self) -> int:
+        """Count of communities of all levels."""
+        return len(self.communities)
+
+    def at(self, level: int) -> tuple[Community, ...]:
+        """The communities of one level."""
+        return tuple(each for each in self.communities if each.level == level)
+
+    @property
+    def levels(self) -> int:
+        """Count of levels."""
+        return 1 + max((each.level for each in self.communities), default=-1)
+
+
+def measure(edges: Edges, group: Rows, level: int) -> tuple[Quality, Floats, Floats]:
+    """Quality of a grouping, and the inner weight and conductance of each group.
+
+    Source:
+        docs/algorithm.md §reports.4.
+
+    """
+    count = int(group.max()) + 1 if len(group) else 0
+    strength = edges.strength
+    inside = group[edges.left] == group[edges.right]
+    inner = sum_by(group[edges.left[inside]], strength[inside], count)
+    volume = sum_by(group, degrees(edges, strength), count)
+    total = float(strength.sum())
+    smaller = np.minimum(volume, 2 * total - volume)
+    cut = np.maximum(volume - 2 * inner, 0)
+    conductance = np.divide(cut, smaller, out=np.zeros(count), where=smaller > _NOTHING)
+    proper = np.bincount(group, minlength=count) >= 3  # noqa: PLR2004  smaller ones are listed as single events
+    quality = Quality(
+        level=level,
+        communities=count,
+        modularity=float(inner.sum() / total - ((volume / (2 * total)) ** 2).sum()) if total else 0.0,
+        coverage=float(inner.sum() / total) if total else 0.0,
+        conductance=float(conductance[proper].mean()) if proper.any() else 0.0,
+    )
+    return quality, inner, conductance
+
+
+def sum_by(group: Rows, weight: Floats, count: int) -> Floats:
+    """Sum of the weights in each of `count` groups."""
+    return np.bincount(group, weights=weight, minlength=count).astype(np.float64)
+
+
+def degrees(edges: Edges, weight: Floats) -> Floats:
+    """Sum of the weights of each node's ties."""
+    return sum_by(edges.left, weight, edges.node_count) + sum_by(edges.right, weight, edges.node_count)
+
+
+def centralities(edges: Edges, group: Rows) -> Floats:
+    """Ties of each node inside its group, relative to the group's best; 1 where the group has no ties."""
+    inside = group[edges.left] == group[edges.right]
+    degree = degrees(edges, np.where(inside, edges.strength, 0.0))
+    best = np.zeros(int(group.max()) + 1 if len(group) else 0)
+    np.maximum.at(best, group, degree)
+    return np.divide(degree, best[group], out=np.ones(len(group)), where=best[group] > 0)
+
+
+def members_of(group: Rows, centrality: Floats) -> list[Rows]:
+    """Rows of each group, the most central first, ties by row."""
+    order = np.lexsort((np.arange(len(group)), -centrality, group)).astype(np.int32)
+    count = int(group.max()) + 1 if len(group) else 0
+    return np.split(order, np.searchsorted(group[order], np.arange(1, count))) if count else []
+
+
+def community_id(level: int, event_ids: Sequence[str]) -> str:
+    """The same for the same members in any order; of its own for every level."""
+    return make_id("g", level, *sorted(event_ids))

@@ -1,0 +1,149 @@
+"""Every community gets a title and a summary: kept, asked of a model, or made offline."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from sag_retrieval.communities.distinctive_keys import distinctive_keys
+from sag_retrieval.communities.events import EventTable
+from sag_retrieval.communities.groups import CitedSentence, Communities, Community
+from sag_retrieval.communities.titles import TitledGroup, clean, fits, make_summary, make_title
+from sag_retrieval.core.errors import ModelError
+from sag_retrieval.models.protocols import ChatModel, Request, Usage
+from sag_retrieval.prompts import load_prompt
+from sag_retrieval.text.words import fold
+
+KnownNames = Mapping[str, tuple[str, tuple[CitedSentence, ...]]]
+"""Title and summary by community id: ids depend on members, so what is known still fits."""
+
+SHOWN_EVENTS = 30
+"""Events of a community that a model is shown, the most typical."""
+MOST_ASKED = 200
+"""Communities that are described by the model, the largest; the others are named offline."""
+
+
+class DescribedSentence(BaseModel):
+    """One sentence of a description and the numbers of the events that state it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    text: str = Field(description="one short sentence")
+    events: list[int] = Field(description="numbers of the listed events that state it")
+
+
+class Described(BaseModel):
+    """The model's title and summary of one community."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str = Field(description="what the events have in common, at most 6 words or 12 Chinese characters")
+    summary: list[DescribedSentence] = Field(description="2 to 4 sentences")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCommunities:
+    """The communities with titles and summaries, what the model cost, and how often it failed."""
+
+    communities: Communities
+    usage: Usage = field(default_factory=Usage)
+    failures: int = 0
+
+
+def name_communities(
+    events: EventTable, communities: Communities, chat: ChatModel | None = None, known: KnownNames | None = None
+) -> NamedCommunities:
+    """Give every community a summary and a title that no other of its level has.
+
+    What is known by id is kept. With a model the largest `MOST_ASKED` of the others are asked for; a failed
+    answer, a title that is taken or too long, and sentences that no event states give way to offline ones.
+
+    Raises:
+        ModelUnavailable: If the model's server is gone.
+        BudgetExceeded: If the budget is used up.
+
+    Source:
+        docs/algorithm.md §reports.5.
+
+    """
+    groups = _groups(events, communities)
+    known = known or {}
+    unknown = [
+        (each, group)
+        for each, group in zip(communities, groups, strict=True)
+        if each.community_id not in known and len(each.members) > 1
+    ]
+    told, usage, failures = _ask(events, unknown[:MOST_ASKED], chat, known)
+    taken = [
+        {fold(known[each.community_id][0]) for each in communities.at(level) if each.community_id in known}
+        for level in range(communities.levels)
+    ]
+    named = []
+    for each, group in zip(communities, groups, strict=True):
+        title, summary = known.get(each.community_id) or told.get(each.community_id) or ("", ())
+        if each.community_id not in known and (not title or fold(title) in taken[each.level]):
+            title = make_title(events, group, taken[each.level])
+        taken[each.level].add(fold(title))
+        named.append(replace(each, title=title, summary=summary or make_summary(events, group)))
+    return NamedCommunities(replace(communities, communities=tuple(named)), usage, failures)
+
+
+def known_names(communities: Communities) -> KnownNames:
+    """What is to be kept when communities are found again."""
+    return {each.community_id: (each.title, each.summary) for each in communities if each.title}
+
+
+def _groups(events: EventTable, communities: Communities) -> list[TitledGroup]:
+    documents, languages, incidence = events.document, events.documents.languages, events.incidence()
+    found: list[TitledGroup] = []
+    for level in range(communities.levels):  # a key is telling beside the groups of its own level
+        members = [each.members for each in communities.at(level)]
+        for rows, keys in zip(members, distinctive_keys(events, members), strict=True):
+            language = Counter(languages[row] for row in documents[rows].tolist()).most_common(1)[0][0]
+            found.append(TitledGroup(rows, keys, language, incidence[rows]))
+    return found
+
+
+def _ask(
+    events: EventTable, asked: Sequence[tuple[Community, TitledGroup]], chat: ChatModel | None, known: KnownNames
+) -> tuple[dict[str, tuple[str, tuple[CitedSentence, ...]]], Usage, int]:
+    told: dict[str, tuple[str, tuple[CitedSentence, ...]]] = {}
+    usage, failures = Usage(), 0
+    if chat is None or not asked:
+        return told, usage, failures
+    taken = [title for title, _ in known.values()][:50]
+    requests = (_request(events, group, taken) for _, group in asked)
+    for (each, group), reply in zip(asked, chat.ask_all(requests), strict=True):
+        if isinstance(reply, ModelError):
+            failures += 1
+            continue
+        usage += reply.usage
+        title, summary = clean(reply.value.title), tuple(_checked(events, group, reply.value))
+        failures += not summary
+        told[each.community_id] = (title if fits(title) else "", summary)
+    return told, usage, failures
+
+
+def _request(events: EventTable, group: TitledGroup, taken: Sequence[str]) -> Request[Described]:
+    prompt = load_prompt("community", group.language)
+    lines = []
+    for number, row in enumerate(group.members[:SHOWN_EVENTS].tolist(), 1):
+        line = {"n": number, "date": events.dates[row], "text": events.contents[row]}
+        lines.append(json.dumps({k: v for k, v in line.items() if v}, ensure_ascii=False))
+    keys = [f"{events.keys.values[key.row]} ({key.count})" for key in group.keys]
+    filled = prompt.fill(
+        keys=json.dumps(keys, ensure_ascii=False),
+        taken=json.dumps(list(taken), ensure_ascii=False),
+        events="\n".join(lines),
+    )
+    return Request(prompt=filled, answer=Described, step="communities", system=prompt.system)
+
+
+def _checked(events: EventTable, group: TitledGroup, described: Described) -> Iterator[CitedSentence]:
+    shown = min(len(group.members), SHOWN_EVENTS)
+    for sentence in described.summary[:4]:
+        rows = [int(group.members[n - 1]) for n in dict.fromkeys(sentence.events) if 1 <= n <= shown]
+        if rows and clean(sentence.text):
+            yield CitedSentence(clean(sentence.text), tuple(events.event_ids[row] for row in rows))

@@ -1,0 +1,154 @@
+"""Communities as Arrow tables, and back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+import numpy as np
+import pyarrow as pa
+
+from sag_retrieval.communities.groups import CitedSentence, Communities, Community, Quality, Tie
+from sag_retrieval.core.errors import SchemaMismatch
+
+_STRING, _INT, _FLOAT = pa.string(), pa.int32(), pa.float64()
+_SENTENCE = pa.struct([("text", _STRING), ("event_ids", pa.list_(_STRING))])
+
+COMMUNITY_SCHEMAS: dict[str, pa.Schema] = {
+    "communities": pa.schema(
+        [
+            pa.field("community_id", _STRING, nullable=False),
+            pa.field("parent_id", _STRING),
+            pa.field("level", _INT, nullable=False),
+            pa.field("size", _INT, nullable=False),
+            pa.field("title", _STRING, nullable=False),
+            pa.field("summary", _STRING, nullable=False),
+            pa.field("sentences", pa.list_(_SENTENCE), nullable=False),
+            pa.field("weight", _FLOAT, nullable=False),
+            pa.field("conductance", _FLOAT, nullable=False),
+        ]
+    ),
+    "community_events": pa.schema(
+        [
+            pa.field("community_id", _STRING, nullable=False),
+            pa.field("event_id", _STRING, nullable=False),
+            pa.field("centrality", _FLOAT, nullable=False),
+        ]
+    ),
+    "community_ties": pa.schema(
+        [
+            pa.field("one", _STRING, nullable=False),
+            pa.field("other", _STRING, nullable=False),
+            pa.field("weight", _FLOAT, nullable=False),
+        ]
+    ),
+    "community_levels": pa.schema(
+        [
+            pa.field("level", _INT, nullable=False),
+            pa.field("communities", _INT, nullable=False),
+            pa.field("modularity", _FLOAT, nullable=False),
+            pa.field("coverage", _FLOAT, nullable=False),
+            pa.field("conductance", _FLOAT, nullable=False),
+            pa.field("edge_count", _INT, nullable=False),
+            pa.field("candidate_count", pa.int64(), nullable=False),
+            pa.field("common_keys", _INT, nullable=False),
+        ]
+    ),
+}
+"""Communities, their events (most typical first), strongest ties, and one row of figures a level."""
+
+
+def communities_tables(communities: Communities, event_ids: Sequence[str]) -> dict[str, pa.Table]:
+    """The tables of `COMMUNITY_SCHEMAS`, in the order of the communities."""
+    rows = [
+        {
+            "community_id": each.community_id,
+            "parent_id": each.parent_id,
+            "level": each.level,
+            "size": len(each.members),
+            "title": each.title,
+            "summary": each.summary_text,
+            "sentences": [{"text": s.text, "event_ids": list(s.event_ids)} for s in each.summary],
+            "weight": each.weight,
+            "conductance": each.conductance,
+        }
+        for each in communities
+    ]
+    figures = [
+        {
+            "level": each.level,
+            "communities": each.communities,
+            "modularity": each.modularity,
+            "coverage": each.coverage,
+            "conductance": each.conductance,
+            "edge_count": communities.edge_count,
+            "candidate_count": communities.candidate_count,
+            "common_keys": communities.common_keys,
+        }
+        for each in communities.quality
+    ]
+    return {
+        "communities": pa.Table.from_pylist(rows, COMMUNITY_SCHEMAS["communities"]),
+        "community_events": _members_table(communities, event_ids),
+        "community_ties": pa.Table.from_pylist(
+            [asdict(each) for each in communities.ties], COMMUNITY_SCHEMAS["community_ties"]
+        ),
+        "community_levels": pa.Table.from_pylist(figures, COMMUNITY_SCHEMAS["community_levels"]),
+    }
+
+
+def _members_table(communities: Communities, event_ids: Sequence[str]) -> pa.Table:
+    sizes = [len(each.members) for each in communities]
+    member = np.concatenate([np.zeros(0, np.int32), *(each.members for each in communities)])
+    centrality = np.concatenate([np.zeros(0), *(each.centrality for each in communities)])
+    number = np.repeat(np.arange(len(sizes)), sizes)
+    ids = pa.array([each.community_id for each in communities], _STRING)
+    columns = [ids.take(pa.array(number)), pa.array(event_ids, _STRING).take(pa.array(member)), centrality]
+    return pa.Table.from_arrays([pa.array(column) for column in columns], schema=COMMUNITY_SCHEMAS["community_events"])
+
+
+def read_communities(tables: Mapping[str, pa.Table], event_ids: Sequence[str]) -> Communities:
+    """The communities of tables written by `communities_tables`, over the same events in any order.
+
+    Events that are not among `event_ids` are left out.
+
+    Raises:
+        SchemaMismatch: If a table lacks a column or has one too many.
+
+    """
+    for name, schema in COMMUNITY_SCHEMAS.items():
+        given, promised = set(tables[name].column_names), set(schema.names)
+        if given != promised:
+            raise SchemaMismatch(name, promised - given, given - promised)
+    row_of = {event_id: row for row, event_id in enumerate(event_ids)}
+    members: dict[str, list[tuple[int, float]]] = {}
+    for each in tables["community_events"].to_pylist():
+        if each["event_id"] in row_of:
+            members.setdefault(each["community_id"], []).append((row_of[each["event_id"]], each["centrality"]))
+    figures = tables["community_levels"].to_pylist()
+    first = figures[0] if figures else {"edge_count": 0, "candidate_count": 0, "common_keys": 0}
+    return Communities(
+        communities=tuple(
+            _community(row, members[row["community_id"]])
+            for row in tables["communities"].to_pylist()
+            if row["community_id"] in members
+        ),
+        quality=tuple(Quality(**{name: each[name] for name in Quality.__slots__}) for each in figures),
+        ties=tuple(
+            Tie(**each)
+            for each in tables["community_ties"].to_pylist()
+            if each["one"] in members and each["other"] in members
+        ),
+        edge_count=first["edge_count"],
+        candidate_count=first["candidate_count"],
+        common_keys=first["common_keys"],
+    )
+
+
+def _community(row: Mapping[str, object], members: list[tuple[int, float]]) -> Community:
+    values = {name: row[name] for name in ("community_id", "parent_id", "level", "weight", "conductance", "title")}
+    sentences: Sequence[Mapping[str, Sequence[str] | str]] = row["sentences"]  # type: ignore[assignment]
+    return Community(
+        **values,  # type: ignore[arg-type]
+        members=np.array([member for member, _ in members], dtype=np.int32),
+        centrality=np.array([centrality for _, centrality in members]),
+        summary=tuple(CitedSentence(str(each["text"]), tuple(each["event_ids"])) for each in sentences),
+    )

@@ -1,0 +1,177 @@
+"""Titles and summaries of communities without a language model: from their telling keys and their dates."""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from sag_retrieval.communities.distinctive_keys import DistinctiveKey
+from sag_retrieval.communities.events import EventTable, Rows
+from sag_retrieval.communities.groups import CitedSentence
+from sag_retrieval.text.words import fold, is_cjk
+
+MOST_CHARACTERS = 12
+"""Of a Chinese title."""
+MOST_WORDS = 6
+"""Of an English title."""
+
+_NOT_A_NAME = frozenset(
+    ["date", "time", "day", "month", "year", "number", "quantity", "amount", "money", "percentage", "percent"]
+)
+_OF_A_DOCUMENT = "title"
+"""Type of the keys that are titles of documents: they name a community only where nothing else does."""
+_ADDED = re.compile(r"(?<!\s)\s*+[(（:：].*", re.DOTALL)
+_GAP = re.compile(r"\s+")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_FIGURES_ONLY = re.compile(r"^[\W\d_年月日时分秒]*$")
+_SECOND_KEY = 0.35
+"""A second key enters the title from this share of the first one's score."""
+
+
+@dataclass(frozen=True, slots=True)
+class TitledGroup:
+    """What a title is made from: members by falling centrality, telling keys, the language to write in.
+
+    `carried` has shape (members, keys), 1 where the member carries the key.
+    """
+
+    members: Rows
+    keys: Sequence[DistinctiveKey]
+    language: str
+    carried: csr_array
+
+
+def make_title(events: EventTable, group: TitledGroup, taken: Collection[str]) -> str:
+    """A short title that is not among the folded titles `taken`.
+
+    One or two telling keys; a later key where the title is taken; the words of the most typical event where
+    no key can name the group; at last a number.
+
+    Source:
+        docs/algorithm.md §reports.5.
+
+    """
+    tried = ""
+    for title in _proposals(events, group):
+        tried = tried or title
+        if fold(title) not in taken:
+            return title
+    number = 2
+    while fold(f"{tried} {number}") in taken:
+        number += 1
+    return f"{tried} {number}"
+
+
+def _proposals(events: EventTable, group: TitledGroup) -> Iterator[str]:
+    names = _names(events, group.keys)
+    joined = [(f"{one} · {two}", share) for one, two, share in sorted(_pairs(names), key=lambda pair: -pair[2])]
+    yield from (title for title, share in joined[:1] if share >= _SECOND_KEY)
+    if names:
+        yield shorten(names[0][0])
+    yield from (title for title, _ in joined)
+    yield shorten(events.contents[int(group.members[0])])
+
+
+def _names(events: EventTable, keys: Sequence[DistinctiveKey]) -> list[tuple[str, float, int]]:
+    """Values that can name a group, with score and rivals, best first; too long ones count half."""
+    usable = [
+        (value, key.score if fits(value) else key.score / 2, key.rivals)
+        for key in naming_keys(events, keys)
+        if (value := clean(events.keys.values[key.row]))
+    ]
+    return sorted(usable, key=lambda each: -each[1])
+
+
+def naming_keys(events: EventTable, keys: Sequence[DistinctiveKey]) -> list[DistinctiveKey]:
+    """The keys that name something; titles of documents only where nothing else is telling."""
+    names = [key for key in keys if names_something(events, key.row)]
+    own = [key for key in names if fold(events.keys.types[key.row]) != _OF_A_DOCUMENT]
+    return own if any(key.score > 0 for key in own) else names
+
+
+def names_something(events: EventTable, row: int) -> bool:
+    """Whether a key is a name: a text, neither a date nor a quantity."""
+    kind, value = events.keys.types[row], events.keys.values[row]
+    return events.keys.can_name(row) and fold(kind) not in _NOT_A_NAME and not _FIGURES_ONLY.match(value)
+
+
+def _pairs(names: list[tuple[str, float, int]]) -> Iterator[tuple[str, str, float]]:
+    """The best name with each other one that adds to it; one that many groups share counts little."""
+    if not names:
+        return
+    first, best, _ = names[0]
+    for second, score, rivals in names[1:]:
+        apart = fold(second) not in fold(first) and fold(first) not in fold(second)
+        if apart and fits(f"{first} · {second}"):
+            yield first, second, score / best / (1 + rivals) if best > 0 else 0.0
+
+
+def fits(title: str) -> bool:
+    """Whether a title is short enough: 12 characters in Chinese, else 6 words; separators do not count."""
+    bare = title.replace(" · ", " ")
+    return len(bare.replace(" ", "")) <= MOST_CHARACTERS if is_cjk(bare) else len(bare.split()) <= MOST_WORDS
+
+
+def shorten(text: str) -> str:
+    """The beginning of a text that fits: up to a bracket or colon, else with `…` where it was cut."""
+    text = clean(text)
+    for whole in (text, _ADDED.sub("", text)):
+        if whole and fits(whole):
+            return whole
+    if is_cjk(text):
+        return text[: MOST_CHARACTERS - 1] + "…"
+    return " ".join(text.split()[:MOST_WORDS]) + "…"
+
+
+def clean(text: str) -> str:
+    """One line without control characters and marks that turn the direction of writing."""
+    return _GAP.sub(" ", _CONTROLS.sub(" ", text)).strip()
+
+
+def make_summary(events: EventTable, group: TitledGroup) -> tuple[CitedSentence, ...]:
+    """Two or three sentences, each with the events that say it: telling keys, period, newest event."""
+    return tuple(sentence for sentence in (_about(events, group), _newest(events, group)) if sentence)
+
+
+def _about(events: EventTable, group: TitledGroup) -> CitedSentence | None:
+    named = naming_keys(events, group.keys)[:3]
+    if not named:
+        return None
+    counted = sorted(named, key=lambda key: (-key.count, key.row))
+    size, zh = len(group.members), group.language == "zh"
+    parts = [
+        f"{clean(events.keys.values[key.row])}（{key.count} 个）"
+        if zh
+        else f"{clean(events.keys.values[key.row])} ({key.count})"
+        for key in counted
+    ]
+    text = (
+        f"{size} 个事件中反复出现的有：{'、'.join(parts)}。"
+        if zh
+        else f"Recurring in its {size} events: {', '.join(parts)}."
+    )
+    return CitedSentence(text, _bearers(events, group, counted))
+
+
+def _bearers(events: EventTable, group: TitledGroup, keys: Sequence[DistinctiveKey]) -> tuple[str, ...]:
+    """For each key, its most typical event in the group; each event once."""
+    member = np.repeat(np.arange(len(group.members)), np.diff(group.carried.indptr))
+    first = [int(member[group.carried.indices == key.row].min()) for key in keys]
+    return tuple(dict.fromkeys(events.event_ids[int(group.members[place])] for place in first))
+
+
+def _newest(events: EventTable, group: TitledGroup) -> CitedSentence | None:
+    dated = sorted((date, -place, int(row)) for place, row in enumerate(group.members) if (date := events.dates[row]))
+    if not dated:
+        return None
+    (first, _, first_row), (last, _, last_row) = dated[0], dated[-1]
+    content = clean(events.contents[last_row])
+    if group.language == "zh":
+        span = f"时间从 {first} 到 {last}，" if first != last else f"时间为 {last}，"
+        text = f"{span}最新的一件是：{content}"
+    else:
+        span = f"They run from {first} to {last}" if first != last else f"All are dated {last}"
+        text = f"{span}; the newest: {content}"
+    return CitedSentence(text, tuple(dict.fromkeys((events.event_ids[last_row], events.event_ids[first_row]))))

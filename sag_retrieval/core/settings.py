@@ -1,0 +1,100 @@
+"""The settings of the contract: environment or `.env`, checked before any work starts."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from dotenv import dotenv_values
+from pydantic import AfterValidator, Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from sag_retrieval.core.errors import SettingsError
+
+ENV_FILE = ".env"
+"""Read in the working directory; the environment wins over it."""
+_OURS = ("SAG_", "OPENAI_")
+
+
+def _chat_model(name: str) -> str:
+    if name != "offline" and not (name.startswith("openai:") and len(name) > len("openai:")):
+        raise ValueError(f"{name!r} is neither 'offline' nor 'openai:<model>'")
+    return name
+
+
+def _embedding_model(name: str) -> str:
+    provider, colon, model = name.partition(":")
+    if name != "hashing" and not (provider in {"openai", "sentence-transformers"} and colon and model):
+        raise ValueError(f"{name!r} is none of 'hashing', 'openai:<model>', 'sentence-transformers:<name or folder>'")
+    return name
+
+
+class Settings(BaseSettings):
+    """Where things lie and which models work; everything else is an option of the operation that uses it."""
+
+    model_config = SettingsConfigDict(env_prefix="SAG_", env_file=ENV_FILE, extra="ignore", frozen=True)
+
+    home: Path = Field(default=Path("data"), description="where tables, cache, releases and reports live")
+    source: str = Field(default="data/documents", description="what `ingest` reads when no source is given")
+    source_roots: str = Field(
+        default="",
+        description="folders below which sources must lie, separated as in PATH; without any, runs started from the "
+        "Dagster page read `SAG_SOURCE` alone",
+    )
+    chat_model: Annotated[str, AfterValidator(_chat_model)] = Field(
+        default="offline", description="`offline` or `openai:<model>`"
+    )
+    embedding_model: Annotated[str, AfterValidator(_embedding_model)] = Field(
+        default="hashing",
+        description="`hashing`, `openai:<model>` or `sentence-transformers:<name or folder>`",
+    )
+    language: Literal["auto", "zh", "en"] = Field(default="auto", description="language of the prompts")
+
+
+def load_settings(**given: object) -> Settings:
+    """The settings in force; `given` wins over the environment, which wins over `.env`.
+
+    Raises:
+        SettingsError: If a value is out of bounds, with its name, value and bound.
+
+    """
+    read_env_file()
+    try:
+        return Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    except ValidationError as error:
+        faults = "; ".join(
+            f"SAG_{str(fault['loc'][0]).upper()}: {fault['msg'].removeprefix('Value error, ')}"
+            for fault in error.errors()
+        )
+        raise SettingsError(f"{faults}. `sag settings` shows every setting with its origin") from error
+
+
+def read_env_file() -> Mapping[str, str]:
+    """The variables of `.env` that are ours, as they are written there.
+
+    Raises:
+        SettingsError: If the file cannot be read, or one of them takes up another variable: a file may not carry what
+            is in the environment into a name or an address that is sent elsewhere.
+
+    """
+    try:
+        values = dotenv_values(ENV_FILE, interpolate=False)
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"`{ENV_FILE}` in the working directory cannot be read: {error}") from error
+    ours = {name.upper(): value or "" for name, value in values.items() if name.upper().startswith(_OURS)}
+    for name, value in ours.items():
+        if "${" in value:
+            raise SettingsError(f"{name} in `{ENV_FILE}` refers to another variable; write the value itself there")
+    return ours
+
+
+def origins() -> list[dict[str, str]]:
+    """Each setting, right or wrong: name, value, where from (environment, `.env` or default) and meaning."""
+    from_file = read_env_file()
+    found = []
+    for name, field in Settings.model_fields.items():
+        variable = f"SAG_{name.upper()}"
+        origin = "environment" if variable in os.environ else ENV_FILE if variable in from_file else "default"
+        value = os.environ.get(variable, from_file.get(variable, str(field.default)))
+        found.append({"name": variable, "value": value, "origin": origin, "meaning": field.description or ""})
+    return found

@@ -1,0 +1,177 @@
+"""Arrays as files that open without being read."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Literal
+
+import marisa_trie
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from scipy.sparse import csr_array
+
+from sag_retrieval.core.errors import ReleaseError
+
+Rows = npt.NDArray[np.int32]
+Starts = npt.NDArray[np.int64]
+_REBUILD: Final = "run `sag repair`, or publish anew with `sag ingest`"
+
+
+def save_array(path: Path, array: npt.NDArray[Any]) -> None:
+    """Write one array as `<path>.npy`."""
+    np.save(path.with_name(f"{path.name}.npy"), np.ascontiguousarray(array))
+
+
+def map_array(path: Path) -> npt.NDArray[Any]:
+    """The array of `<path>.npy`, mapped into memory read-only, as a plain array.
+
+    Raises:
+        ReleaseError: If the file is missing or not an array.
+
+    """
+    whole = path.with_name(f"{path.name}.npy")
+    try:
+        with whole.open("rb") as file:
+            shape, is_fortran, dtype = _header(file)
+            if not math.prod(shape):  # an array without elements cannot be mapped
+                return np.zeros(shape, dtype)
+            order: Literal["C", "F"] = "F" if is_fortran else "C"
+            return np.memmap(file, dtype, "r", file.tell(), shape, order).view(np.ndarray)
+    except FileNotFoundError as error:
+        raise ReleaseError(f"{whole} is missing; {_REBUILD}") from error
+    except (OSError, ValueError, EOFError, TypeError, SyntaxError) as error:
+        raise ReleaseError(f"{whole} is damaged ({error}); {_REBUILD}") from error
+
+
+def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, is_fortran, dtype = read(file)
+    if dtype.hasobject:
+        raise ValueError(f"it holds {dtype}")
+    return shape, is_fortran, dtype
+
+
+def map_trie(path: Path) -> marisa_trie.Trie:
+    """A saved dictionary, mapped into memory.
+
+    Raises:
+        ReleaseError: If the file is missing or no dictionary.
+
+    """
+    try:
+        return marisa_trie.Trie().mmap(str(path))
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ReleaseError(f"{path} is missing or damaged ({error}); {_REBUILD}") from error
+
+
+def map_rows(path: Path) -> pa.Table:
+    """The rows of an Arrow file, mapped into memory.
+
+    Raises:
+        ReleaseError: If the file is missing or no Arrow file.
+
+    """
+    try:
+        with pa.memory_map(str(path)) as source:
+            return pa.ipc.open_file(source).read_all()
+    except (OSError, pa.ArrowException) as error:
+        raise ReleaseError(f"{path} is missing or damaged ({error}); {_REBUILD}") from error
+
+
+class RemappedArray:
+    """Rows of a saved array, mapped anew for each reading: what was read does not count as memory in use."""
+
+    def __init__(self, path: Path) -> None:
+        """Hold the path of `save_array`."""
+        self._path = path
+        self.shape = map_array(path).shape
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return int(self.shape[0])
+
+    def __getitem__(self, rows: Any) -> npt.NDArray[Any]:  # noqa: ANN401  whatever an array takes
+        """The rows of a slice or of row numbers."""
+        return np.asarray(map_array(self._path)[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class CsrLists:
+    """Lists of row numbers behind one another: list i is `items[starts[i] : starts[i + 1]]`, ascending."""
+
+    starts: Starts
+    items: Rows
+
+    def __len__(self) -> int:
+        """How many lists there are."""
+        return len(self.starts) - 1
+
+    def row(self, row: int) -> Rows:
+        """One list."""
+        return self.items[self.starts[row] : self.starts[row + 1]]
+
+    def sizes(self) -> Starts:
+        """Length of every list."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def degrees(self) -> npt.NDArray[np.float64]:
+        """Length of every list, at least 1, kept."""
+        return np.maximum(self.sizes(), 1.0)
+
+    @cached_property
+    def links(self) -> csr_array:
+        """Lists × items: 1 where a list has an item, kept; as wide as the highest item needs."""
+        width = int(self.items.max(initial=-1)) + 1
+        return csr_array((np.ones(len(self.items)), self.items, narrow(self.starts)), shape=(len(self), width))
+
+    def gather(self, rows: npt.NDArray[Any]) -> tuple[Rows, Starts]:
+        """For some lists, behind one another: which of them each place belongs to, and the place in `items`.
+
+        Example:
+            >>> CsrLists(np.array([0, 2, 2, 3]), np.array([5, 7, 6], np.int32)).gather(np.array([2, 0]))
+            (array([0, 1, 1], dtype=int32), array([2, 0, 1]))
+
+        """
+        rows = np.asarray(rows, np.int64)
+        first, sizes = self.starts[rows], self.starts[rows + 1] - self.starts[rows]
+        owner = np.repeat(np.arange(len(rows), dtype=np.int32), sizes)
+        ends = np.cumsum(sizes)
+        return owner, np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - ends + sizes, sizes)
+
+    def save(self, path: Path) -> None:
+        """Write `<path>.starts.npy` and `<path>.items.npy`."""
+        save_array(path.with_name(f"{path.name}.starts"), self.starts.astype(np.int64, copy=False))
+        save_array(path.with_name(f"{path.name}.items"), self.items.astype(np.int32, copy=False))
+
+    @classmethod
+    def open(cls, path: Path) -> "CsrLists":
+        """Map what `save` wrote."""
+        return cls(map_array(path.with_name(f"{path.name}.starts")), map_array(path.with_name(f"{path.name}.items")))
+
+
+def narrow(starts: Starts) -> npt.NDArray[Any]:
+    """Offsets as int32 where they fit: beside wider ones scipy widens all row numbers as well."""
+    return starts.astype(np.int32) if starts[-1] <= np.iinfo(np.int32).max else starts
+
+
+def group(owners: npt.NDArray[Any], items: npt.NDArray[Any], count: int) -> tuple[CsrLists, Starts]:
+    """Lists of the items of each owner 0 … count − 1, ascending, and the order in which pairs were taken."""
+    width = int(items.max(initial=0)) + 1
+    order = np.argsort(owners.astype(np.int64) * width + items, kind="stable")  # half the time of two sorts
+    starts = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=count))]).astype(np.int64)
+    return CsrLists(starts, np.asarray(items, np.int32)[order]), order
+
+
+def ranges(owners: npt.NDArray[Any], count: int) -> Starts:
+    """Where each owner's run starts in rows sorted by owner; shape (count + 1,)."""
+    return np.searchsorted(owners, np.arange(count + 1)).astype(np.int64)
+
+
+def join(parts: Iterable[npt.NDArray[Any]], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Arrays behind one another; empty for none."""
+    return np.concatenate([np.zeros(0, dtype), *parts]).astype(dtype, copy=False)

@@ -1,0 +1,202 @@
+"""The one door for SQL from outside: checked text, a locked read-only connection, bounded time and memory."""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from threading import Lock, Timer
+from typing import Any, Final
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+
+from sag_retrieval.core.errors import FilterError, ReleaseError
+from sag_retrieval.release.allowed import Allowed
+from sag_retrieval.release.csr import Rows
+from sag_retrieval.release.sandbox.allowlist import IDS
+from sag_retrieval.release.sandbox.parse import check_sql, checked_text
+from sag_retrieval.release.sandbox.restrict import IdPairs, NamedIds, RowMaps, restrict
+from sag_retrieval.release.sandbox.where import EVERYTHING, compile_where
+
+_KEPT: Final = 64
+_ANEW: Final = "run `sag repair`, or publish anew with `sag ingest`"
+_TABLES: Final = {"event_id": "events", "chunk_id": "chunks", "document_id": "documents"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxOptions:
+    """Bounds of one query, and the metadata names that `where` takes without their prefix."""
+
+    seconds: float = 5.0
+    memory: str = "1GB"
+    threads: int = 1
+    scope: tuple[str, ...] = ()
+
+
+class SqlSandbox:
+    """A release's tables behind checks; safe to share between threads."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, options: SandboxOptions) -> None:
+        """Stand before a read-only, locked connection."""
+        self._connection = connection
+        self._options = options
+        self._kept: OrderedDict[str, Allowed] = OrderedDict()
+        self._lock = Lock()
+
+    def ids(self, sql: str) -> tuple[str, tuple[str, ...]]:
+        """The kind of id that `sql` names (`event_id`, `chunk_id` or `document_id`) and the ids, sorted.
+
+        Raises:
+            FilterError: If `sql` is refused, wrong, or takes longer or more memory than allowed.
+            ReleaseError: If the database is damaged where this reads it.
+
+        """
+        kind, query = self._checked(sql)
+        named = f'SELECT DISTINCT CAST(t."{kind}" AS VARCHAR) AS id FROM ({query}) AS t WHERE id IS NOT NULL'  # noqa: S608  checked
+        return kind, tuple(self._fetch(f"{named} ORDER BY id", ())["id"].tolist())
+
+    def allowed(self, sql: str | None = None, where: Mapping[str, object] | None = None) -> Allowed | None:
+        """What `sql` and `where` together leave to be found; None without any restriction.
+
+        Raises:
+            FilterError: If either is refused.
+
+        Source:
+            docs/algorithm.md §filters.3
+
+        """
+        condition = compile_where({} if where is None else where, self._options.scope)
+        asked = repr((sql if sql is None else checked_text(sql), condition))
+        with self._lock:
+            if asked in self._kept:
+                self._kept.move_to_end(asked)
+                return self._kept[asked]
+        named = [*self._named_by_sql(sql), *self._named_by_where(where)]
+        if not named:
+            return None
+        left = restrict(self.places, named)
+        with self._lock:
+            self._kept[asked] = left
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return left
+
+    @cached_property
+    def places(self) -> RowMaps:
+        """Where rows belong, read once."""
+        (chunk_document,) = self._rows('SELECT document_row FROM chunks ORDER BY "row"')
+        (event_chunk,) = self._rows('SELECT chunk_row FROM events ORDER BY "row"')
+        (documents,), (keys,) = (
+            self._rows(f"SELECT count(*) FROM {table}")[0]  # noqa: S608  our own names
+            for table in ("documents", "keys")
+        )
+        return RowMaps(
+            chunk_document, event_chunk, self._links("event"), self._links("chunk"), int(documents), int(keys)
+        )
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    def _checked(self, sql: str) -> tuple[str, str]:
+        query = check_sql(sql).sql
+        with self._cursor() as cursor:
+            described = cursor.execute(f"SELECT * FROM ({query}) LIMIT 0")  # noqa: S608  checked
+            columns = [column[0] for column in described.description]
+        if len(columns) != 1 or columns[0].lower() not in IDS:
+            raise FilterError(f"sql must return one column, {' or '.join(IDS)}; it returns {columns}")
+        return columns[0].lower(), query
+
+    def _named_by_sql(self, sql: str | None) -> Iterator[NamedIds]:
+        if sql is None:
+            return
+        kind, query = self._checked(sql)
+        table = _TABLES[kind]
+        named = f'SELECT "{kind}" FROM ({query})'  # noqa: S608  checked
+        found = self._fetch(f'SELECT t."row" AS r FROM {table} AS t WHERE t.{kind} IN ({named})', ())  # noqa: S608
+        yield NamedIds(table, found["r"])
+
+    def _named_by_where(self, where: Mapping[str, object] | None) -> Iterator[NamedIds]:
+        condition = compile_where({} if where is None else where, self._options.scope)
+        if condition.sql == EVERYTHING:
+            return
+        events = "events AS e JOIN documents AS d ON d.document_id = e.document_id"
+        table, source = ("e", events) if condition.needs_event else ("d", "documents AS d")
+        query = f'SELECT {table}."row" AS r FROM {source} WHERE {condition.sql}'  # noqa: S608  compiled
+        found = self._fetch(query, condition.parameters)
+        yield NamedIds("events" if condition.needs_event else "documents", found["r"])
+
+    def _fetch(self, query: str, parameters: tuple[Any, ...]) -> dict[str, npt.NDArray[Any]]:
+        with self._cursor() as cursor:
+            found = cursor.execute(query, list(parameters)).fetchnumpy()
+        return {name: np.ma.getdata(values) for name, values in found.items()}
+
+    @contextmanager
+    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A cursor whose query is broken off when its time is up."""
+        cursor = self._connection.cursor()
+        timer = Timer(self._options.seconds, cursor.interrupt)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield cursor
+        except duckdb.InterruptException as error:
+            raise FilterError(f"filter took longer than {self._options.seconds:g} s; make it narrower") from error
+        except duckdb.OutOfMemoryException as error:
+            raise FilterError(f"filter needs more memory than {self._options.memory}; make it narrower") from error
+        except duckdb.Error as error:
+            reason = str(error).splitlines()[0]
+            if _is_damage(error):
+                raise ReleaseError(f"sag.duckdb is damaged: {reason}; {_ANEW}") from error
+            raise FilterError(f"filter refused: {reason}") from error
+        finally:
+            timer.cancel()
+            cursor.close()
+
+    def _links(self, owner: str) -> IdPairs:
+        """Row numbers of all links between a table and keys."""
+        owners, keys = self._rows(
+            f'SELECT o."row" AS a, k."row" AS b FROM {owner}_keys '  # noqa: S608  our own names
+            f"JOIN {owner}s AS o USING ({owner}_id) JOIN keys AS k USING (key_id)"
+        )
+        return owners, keys
+
+    def _rows(self, query: str) -> list[Rows]:
+        return [values.astype(np.int32) for values in self._fetch(query, ()).values()]
+
+
+def _is_damage(error: duckdb.Error) -> bool:
+    """Whether the database is at fault and not the question: nothing else may be read or written through the door."""
+    return isinstance(error, duckdb.IOException | duckdb.FatalException) or "Corrupt database" in str(error)
+
+
+def open_sandbox(path: Path | str, *, options: SandboxOptions | None = None) -> SqlSandbox:
+    """The door to a release's DuckDB file; nothing else may open that file in the same process meanwhile.
+
+    Raises:
+        ReleaseError: If the file is missing or no DuckDB database of this version.
+
+    """
+    options = options or SandboxOptions()
+    locked: dict[str, str | bool | int | float | list[str]] = {
+        "enable_external_access": "false",
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "allow_community_extensions": "false",
+        "python_enable_replacements": "false",
+        "temp_directory": "",
+        "memory_limit": options.memory,
+        "threads": str(options.threads),
+        "lock_configuration": "true",
+    }
+    if not Path(path).is_file():
+        raise ReleaseError(f"no database {Path(path).name!r}; {_ANEW}")
+    try:
+        connection = duckdb.connect(str(path), read_only=True, config=locked)
+    except duckdb.Error as error:
+        reason = str(error).splitlines()[0]
+        raise ReleaseError(f"{Path(path).name} cannot be opened: {reason}; {_ANEW}") from error
+    return SqlSandbox(connection, options)

@@ -1,0 +1,253 @@
+"""`where`: conditions by field name, compiled to SQL with every value and metadata path as a parameter."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, get_args
+
+from sag_retrieval.core.errors import FilterError, shown
+from sag_retrieval.release.sandbox.values import (
+    LONGEST,
+    ColumnKind,
+    WhereValue,
+    checked_value,
+    checked_value_text,
+    kind_of,
+)
+from sag_retrieval.text.words import normal_name
+
+_OPERATORS = "eq ne in nin gt gte lt lte contains startswith isnull"
+OPERATORS: Final = tuple(_OPERATORS.split())
+COLUMNS: Final[dict[str, tuple[str, ColumnKind]]] = {
+    "document_id": ("d.document_id", "text"),
+    "doc_id": ("d.document_id", "text"),
+    "source": ("d.source", "text"),
+    "title": ("d.title", "text"),
+    "language": ("d.language", "text"),
+    "summary": ("d.summary", "text"),
+    "version": ("d.version", "text"),
+    "char_count": ("d.char_count", "number"),
+    "event_id": ("e.event_id", "text"),
+    "chunk_id": ("e.chunk_id", "text"),
+    "content": ("e.content", "text"),
+    "date": ("e.date", "text"),
+    "event_index": ("e.event_index", "number"),
+}
+
+_KEY_VALUES: Final[dict[ColumnKind, str]] = {
+    "text": "k.value_string",
+    "number": "k.value_number",
+    "flag": "k.value_bool",
+}
+MOST_FIELDS: Final = 100
+EVERYTHING: Final = "TRUE"
+"""The condition of a `where` that asks nothing."""
+_MOST_VALUES: Final = 50_000
+_ORDERS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+_DATE = r"\d{4}(-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?)?)?"
+_IS_DATE = re.compile(_DATE, re.ASCII)
+_METADATA_NAME = re.compile(r"[^\"\\\x00-\x1f]{1,200}")
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A condition over `e` (events) and `d` (documents), its parameters, and whether it needs an event.
+
+    Without an event's condition it holds for a document as a whole, chunks without events included.
+    """
+
+    sql: str
+    parameters: tuple[WhereValue, ...]
+    needs_event: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """How a field's values are read: an expression for each kind; every `?` in it stands for `given`."""
+
+    name: str
+    by_kind: Mapping[ColumnKind, str]
+    given: str = ""
+    is_key: bool = False
+    needs_event: bool = False
+
+    def read(self, kind: ColumnKind) -> tuple[str, list[WhereValue]]:
+        if kind not in self.by_kind:
+            raise FilterError(f"filter field {self.name!r} holds {' or '.join(self.by_kind)}, not {kind}")
+        sql = self.by_kind[kind]
+        return sql, [self.given] * sql.count("?")
+
+
+def compile_where(where: Mapping[str, object], scope: Sequence[str] = ()) -> Where:
+    """All conditions of `where`, joined by AND.
+
+    Fields are `name` or `name__operator`: columns of documents and events, `metadata.<name>`, `key.<type>`,
+    and the names in `scope`, which stand for metadata of that name. The Python type of the value chooses what
+    it is compared with: text, number or flag. A value None leaves its condition out.
+
+    Raises:
+        FilterError: If a field or operator is unknown, or a value does not fit it.
+
+    Source:
+        docs/algorithm.md §filters.2
+
+    """
+    if not isinstance(where, Mapping):
+        raise FilterError(f"where must map fields to values, got {shown(where)}")
+    if len(where) > MOST_FIELDS:
+        raise FilterError(f"where has {len(where):,} conditions, allowed are {MOST_FIELDS}")
+    parts: list[str] = []
+    parameters: list[WhereValue] = []
+    needs_event = False
+    for name, value in where.items():
+        field, operator = _field_and_operator(name, scope)
+        if value is None:
+            continue
+        sql, given = _condition(field, operator, value)
+        if field.is_key:
+            sql, given = _carried(field, operator, sql, given, value)
+        parts.append(f"({sql})")
+        parameters += given
+        needs_event |= field.needs_event
+        if len(parameters) > _MOST_VALUES:
+            raise FilterError(f"where has more than {_MOST_VALUES:,} values in all; make its lists shorter")
+    return Where(" AND ".join(parts) or EVERYTHING, tuple(parameters), needs_event)
+
+
+def _field_and_operator(name: str, scope: Sequence[str]) -> tuple[_Field, str]:
+    if not isinstance(name, str):
+        raise FilterError(f"a filter field must be text, got {shown(name)}")
+    field, mark, operator = name.rpartition("__")
+    if not mark:
+        field, operator = name, "eq"
+    if operator not in OPERATORS:
+        raise FilterError(f"unknown operator {shown(operator)} in filter field {shown(name)}; known: {list(OPERATORS)}")
+    return _field(field, scope), operator
+
+
+def _field(name: str, scope: Sequence[str]) -> _Field:
+    if name in scope:
+        return _metadata_field(name, name)
+    if name in COLUMNS:
+        column, kind = COLUMNS[name]
+        return _Field(name, {kind: column}, needs_event=column.startswith("e."))
+    space, dot, inner = name.partition(".")
+    if dot and space == "metadata" and _METADATA_NAME.fullmatch(inner):
+        return _metadata_field(name, inner)
+    if dot and space == "key" and inner:
+        return _Field(name, _KEY_VALUES, given=checked_value_text(name, inner), is_key=True, needs_event=True)
+    known = [*COLUMNS, *scope, "metadata.<name>", "key.<type>"]
+    raise FilterError(f"unknown filter field {name!r:.80}; known: {known}")
+
+
+def _metadata_field(name: str, inner: str) -> _Field:
+    kinds = {"text": "'VARCHAR'", "number": "'BIGINT', 'UBIGINT', 'HUGEINT', 'DOUBLE'", "flag": "'BOOLEAN'"}
+    casts = {"text": "{}", "number": "TRY_CAST({} AS DOUBLE)", "flag": "TRY_CAST({} AS BOOLEAN)"}
+    read = "json_extract_string(d.metadata, ?)"
+    by_kind: dict[ColumnKind, str] = {
+        kind: f"CASE WHEN json_type(d.metadata, ?) IN ({kinds[kind]}) THEN {casts[kind].format(read)} END"
+        for kind in get_args(ColumnKind)
+    }
+    return _Field(name, by_kind, given=f'$."{checked_value_text(name, inner)}"')
+
+
+def _condition(field: _Field, operator: str, value: object) -> tuple[str, list[WhereValue]]:
+    if operator == "isnull":
+        return _is_null(field, value)
+    if operator in {"in", "nin"} and not isinstance(value, str):
+        return _in_list(field, operator, value)
+    checked = checked_value(field.name, value)
+    if operator in {"eq", "in"}:
+        return _equals(field, checked)
+    if operator in {"ne", "nin"}:
+        sql, given = _equals(field, checked)
+        return f"NOT coalesce({sql}, FALSE)", given
+    if operator in _ORDERS:
+        return _ordered(field, operator, checked)
+    return _within(field, operator, checked)
+
+
+def _equals(field: _Field, value: WhereValue) -> tuple[str, list[WhereValue]]:
+    sql, given = field.read(kind_of(value))
+    folded = normal_name(value) if field.is_key and isinstance(value, str) else ""
+    if folded:
+        return f"{sql} = ? OR k.name = ?", [*given, value, folded]
+    return f"{sql} = ?", [*given, value]
+
+
+def _in_list(field: _Field, operator: str, value: object) -> tuple[str, list[WhereValue]]:
+    if not isinstance(value, list | tuple | set | frozenset) or len(value) > LONGEST:
+        raise FilterError(f"{field.name}__{operator} takes a list of at most {LONGEST} values")
+    listed = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
+    by_kind: dict[ColumnKind, list[WhereValue]] = {}
+    for item in listed:
+        checked = checked_value(field.name, item)
+        by_kind.setdefault(kind_of(checked), []).append(checked)
+    parts = [_one_of(field, kind, values) for kind, values in by_kind.items()]
+    sql = " OR ".join(f"({part})" for part, _ in parts) or "FALSE"
+    given = [item for _, items in parts for item in items]
+    return (sql if operator == "in" else f"NOT coalesce({sql}, FALSE)"), given
+
+
+def _one_of(field: _Field, kind: ColumnKind, values: list[WhereValue]) -> tuple[str, list[WhereValue]]:
+    """Equal to one of the values of a kind: one list, for a chain of thousands of comparisons is never planned."""
+    sql, given = field.read(kind)
+    folded = [normal_name(value) for value in values if isinstance(value, str)] if field.is_key else []
+    names = [name for name in dict.fromkeys(folded) if name]
+    part = f"{sql} IN ({_places_for(values)})"
+    if names:
+        return f"{part} OR k.name IN ({_places_for(names)})", [*given, *values, *names]
+    return part, [*given, *values]
+
+
+def _places_for(values: Sequence[WhereValue]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def _ordered(field: _Field, operator: str, value: WhereValue) -> tuple[str, list[WhereValue]]:
+    """An order of numbers, or of dates as text: up to the shorter one's day, month or year."""
+    sql, given = field.read(kind_of(value))
+    if isinstance(value, bool):
+        raise FilterError(f"{field.name}__{operator} takes a number or an ISO date, not a flag")
+    if not isinstance(value, str):
+        return f"{sql} {_ORDERS[operator]} ?", [*given, value]
+    if not _IS_DATE.fullmatch(value):
+        raise FilterError(f"{field.name}__{operator} takes a number or an ISO date such as 2024-05, got {shown(value)}")
+    prefix = f"left({sql}, {len(value)}) {_ORDERS[operator]} ?"
+    return f"regexp_full_match({sql}, '{_DATE}') AND {prefix}", [*given, *given, value]
+
+
+def _within(field: _Field, operator: str, value: WhereValue) -> tuple[str, list[WhereValue]]:
+    if operator == "contains" and "json_type" in field.by_kind.get("text", ""):
+        listed = "json_contains(json_extract(d.metadata, ?), to_json(?))"
+        text, given = ("FALSE", []) if not isinstance(value, str) else _within_text(field, operator, value)
+        return f"{text} OR {listed}", [*given, field.given, value]
+    if not isinstance(value, str):
+        raise FilterError(f"{field.name}__{operator} takes text, got {value!r}")
+    return _within_text(field, operator, value)
+
+
+def _within_text(field: _Field, operator: str, value: str) -> tuple[str, list[WhereValue]]:
+    sql, given = field.read("text")
+    return f"{'contains' if operator == 'contains' else 'starts_with'}({sql}, ?)", [*given, value]
+
+
+def _is_null(field: _Field, value: object) -> tuple[str, list[WhereValue]]:
+    if not isinstance(value, bool):
+        raise FilterError(f"{field.name}__isnull takes True or False, got {shown(value)}")
+    if field.is_key:
+        return "TRUE", []
+    sql, given = field.read(next(iter(field.by_kind)))
+    if "flag" in field.by_kind:
+        sql, given = "json_extract_string(d.metadata, ?)", [field.given]
+    return f"{sql} IS {'' if value else 'NOT '}NULL", given
+
+
+def _carried(
+    field: _Field, operator: str, sql: str, given: list[WhereValue], value: object
+) -> tuple[str, list[WhereValue]]:
+    """The events that carry a key of the type for which the condition holds."""
+    inverse = "NOT " if operator == "isnull" and value is True else ""
+    carrying = "SELECT l.event_id FROM event_keys AS l JOIN keys AS k ON k.key_id = l.key_id"
+    condition = f"e.event_id {inverse}IN ({carrying} WHERE k.key_type = ? AND ({sql}))"
+    return condition, [field.given, *given]

@@ -1,0 +1,1 @@
+"""Reading text: words, sentences, lines; the same for documents and queries."""

@@ -1,0 +1,152 @@
+"""The lines of a text and what each is: heading, list item, table row, rule, code or prose."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+_WRAPPED_WIDTH = 44
+"""A line at least this wide (a Chinese character counts 2) without an end mark goes on in the next one."""
+_HEADING_LENGTH = 80
+
+_RULE = re.compile(r"[-=_*~\s]{3,}+|[|:+\s]*+-[|:\-+\s]*+")
+_FENCE = re.compile(r"(`{3,}|~{3,})")
+_HASHES = re.compile(r"(#{1,6})\s+\S")
+_ITEM = re.compile(
+    r"(?:[-*+–]\s+|[•▪◦·]\s*|(?:\(?\d{1,3}(?:[)、）]|\.(?!\d))|（[\d一二三四五六七八九十]{1,3}）|\(?[a-zA-Z][.)])\s*)(?=\S)"
+)
+_BULLET = re.compile(r"[-*+–]\s+|[•▪◦·]\s*")
+_CHAPTER = re.compile(
+    r"第[一二三四五六七八九十百零〇\d]{1,5}[章节回部篇卷编条]|[一二三四五六七八九十]{1,3}、"
+    r"|(?:chapter|stave|part|section|appendix|article|item|book)\s+(?:[ivxlc]+|\d+|[a-z]+)\b",
+    re.IGNORECASE,
+)
+_BOLD_LINE = re.compile(r"\*\*[^*]+\*\*[:：]?|__[^_]+__[:：]?")
+_ENDS_SENTENCE = re.compile(r"[.!?。！？；:：…]['\"”’」』)）\]】*_]*$")
+_LABEL = re.compile(r"(?![-*+•·▪◦–a-z\d(（])[^.!?。！？；，,;]{1,24}[:：]")
+_SENTENCE_MARK = re.compile(r"[。！？；，,;]|[.!?](?:\s|$)")
+_CAPITALS = re.compile(r"[A-Z][A-Z0-9\s&,.:'’()/-]+")
+_WIDE = re.compile(r"[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\U00020000-\U0003ffff]")
+
+
+class LineKind(Enum):
+    """What a line is."""
+
+    HEADING = "heading"
+    LABEL = "label"
+    """A short line that names what follows: `Diagnosis:`, a bold line, a line of capitals."""
+    ITEM = "item"
+    ROW = "row"
+    RULE = "rule"
+    """A line of marks alone: `---`, `|---|---|`."""
+    CODE = "code"
+    PROSE = "prose"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A logical line, `text[start:end]`: a physical one, or a wrapped paragraph; no white space at its ends."""
+
+    kind: LineKind
+    start: int
+    end: int
+
+
+def logical_lines(text: str) -> list[Line]:
+    """The lines that hold anything, in order; between them stands white space only. Linear in the text.
+
+    A line break inside wrapped prose does not end a line: the line before is wide and ends without a mark, and the
+    next one is prose too.
+    """
+    lines: list[Line] = []
+    joinable = False
+    for line in _physical_lines(text):
+        last = lines[-1] if lines else None
+        if last and joinable and line.kind is LineKind.PROSE and text.find("\n", last.end, line.start) >= 0:
+            blank = text.count("\n", last.end, line.start) > 1
+            if not blank:
+                lines[-1] = Line(last.kind, last.start, line.end)
+                joinable = _goes_on(text, line)
+                continue
+        lines.append(line)
+        joinable = line.kind in (LineKind.PROSE, LineKind.ITEM) and _goes_on(text, line)
+    return lines
+
+
+def bare_heading(line: str) -> str:
+    """A heading's words, without its marks, its closing colon and emphasis.
+
+    Example:
+        >>> bare_heading("## **Results** ##")
+        'Results'
+
+    """
+    words = line.strip().lstrip("#").strip()
+    head, _, hashes = words.rpartition(" ")
+    words = head if hashes and not hashes.strip("#") else words
+    words = words.rstrip(":： ")
+    words = words.replace("**", "")
+    if words.startswith("__") and words.endswith("__"):
+        words = words.strip("_")
+    return words.rstrip(":： ").strip()
+
+
+def marker_length(text: str, line: Line) -> int:
+    """How many characters at the line's start are its bullet or heading marks; numbers of items are text."""
+    if line.kind is LineKind.ITEM:
+        found = _BULLET.match(text, line.start, line.end)
+        return found.end() - line.start if found else 0
+    words = text[line.start : line.end]
+    return len(words) - len(words.lstrip("# ")) if line.kind is LineKind.HEADING else 0
+
+
+def _physical_lines(text: str) -> Iterator[Line]:
+    fence = ""
+    start = 0
+    while start < len(text):
+        stop = text.find("\n", start)
+        stop = len(text) if stop < 0 else stop
+        line = text[start:stop]
+        bare = line.strip()
+        if bare:
+            first = start + line.index(bare[0])
+            mark = _FENCE.match(bare)
+            is_code = bool(fence or mark)
+            if mark and not fence:
+                fence = mark[1]
+            elif fence and bare.startswith(fence) and not bare.strip(fence[0]):
+                fence = ""
+            kind = LineKind.CODE if is_code else _kind_of(bare)
+            yield Line(kind, first, first + len(bare))
+        start = stop + 1
+
+
+def _kind_of(bare: str) -> LineKind:
+    if _HASHES.match(bare):
+        return LineKind.HEADING
+    if bare[0] == "|" or (bare[-1] == "|" and bare.count("|") > 1):
+        return LineKind.RULE if _RULE.fullmatch(bare) else LineKind.ROW
+    if len(bare) > _HEADING_LENGTH:
+        return LineKind.ITEM if _ITEM.match(bare) else LineKind.PROSE
+    return _kind_of_short(bare)
+
+
+def _kind_of_short(bare: str) -> LineKind:
+    if _RULE.fullmatch(bare):
+        return LineKind.RULE
+    if _CHAPTER.match(bare) and not _SENTENCE_MARK.search(bare):
+        return LineKind.HEADING
+    if _BOLD_LINE.fullmatch(bare) or _LABEL.fullmatch(bare):
+        return LineKind.LABEL
+    if _CAPITALS.fullmatch(bare) and " " in bare and not bare.endswith((".", ",")):
+        return LineKind.LABEL
+    return LineKind.ITEM if _ITEM.match(bare) else LineKind.PROSE
+
+
+def _goes_on(text: str, line: Line) -> bool:
+    """Whether the last physical line of `line` is wide enough to be wrapped and ends without a mark."""
+    start = max(line.start, text.rfind("\n", line.start, line.end) + 1)
+    tail = text[max(start, line.end - 200) : line.end]
+    if _ENDS_SENTENCE.search(tail[-8:]):
+        return False
+    return len(tail) + len(_WIDE.findall(tail)) >= _WRAPPED_WIDTH

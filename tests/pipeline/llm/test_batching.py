@@ -1,0 +1,78 @@
+"""Requests that share a call."""
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from sag_pipeline.llm.batching import BatchLimits, batch_parts, split_shares
+from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.models.protocols import Request, Usage
+
+
+class Facts(BaseModel):
+    facts: list[str]
+
+
+@dataclass(frozen=True)
+class Piece:
+    kind: str
+    size: int
+
+    def merge(self, parts):
+        raise NotImplementedError
+
+    def split(self, parts, answer):
+        raise NotImplementedError
+
+
+PARTS = st.none() | st.builds(Piece, st.sampled_from(["events zh", "events en"]), st.integers(0, 50))
+
+
+@given(st.lists(st.tuples(PARTS, st.booleans()), max_size=30), st.integers(1, 5), st.integers(1, 90))
+def test_groups_keep_places_and_bounds_and_never_mix_kinds(asked, parts: int, characters: int):
+    requests = [Request(str(n), Facts, "events", part=part) for n, (part, _) in enumerate(asked)]
+    kept = {str(n) for n, (_, is_kept) in enumerate(asked) if is_kept}
+
+    groups = list(batch_parts(requests, lambda r: r.prompt in kept, BatchLimits(parts=parts, characters=characters)))
+
+    assert sorted((one for group in groups for one in group), key=lambda one: one[0]) == list(enumerate(requests))
+    for group in ([request for _, request in group] for group in groups if len(group) > 1):
+        assert len(group) <= parts
+        assert len({request.part.kind for request in group if request.part}) == 1
+        assert sum(request.part.size for request in group if request.part) <= characters
+        assert not any(request.prompt in kept for request in group)
+
+
+def test_kinds_that_alternate_share_their_own_calls_and_none_waits_for_ever():
+    asked = (Request("", Facts, "events", part=Piece("events zh" if n % 2 else "events en", 1)) for n in range(1_000))
+
+    groups = batch_parts(asked, lambda _: False, BatchLimits(parts=100))
+
+    assert [len(group) for group in groups] == [100] * 10
+    lone = [Request("", Facts, "events", part=Piece(kind, 1)) for kind in ["a", *"b" * 900]]
+    assert (
+        next(
+            place
+            for place, group in enumerate(batch_parts(lone, lambda _: False, BatchLimits(parts=9)))
+            if group[0][0] == 0
+        )
+        < 30
+    )
+
+
+@given(st.integers(0, 10_000), st.integers(0, 10_000), st.lists(st.integers(0, 500), min_size=1, max_size=9))
+def test_shares_of_a_usage_sum_to_it(sent: int, received: int, weights: list[int]):
+    usage = Usage(2, 0, sent, received, 1.0)
+
+    total = sum(split_shares(usage, weights), Usage())
+
+    assert (total.calls, total.input_tokens, total.output_tokens) == (2, sent, received)
+
+
+@pytest.mark.parametrize("wrong", [{"parts": 0}, {"characters": 0}])
+def test_bounds_that_let_nothing_through_are_refused(wrong: dict[str, int]):
+    with pytest.raises(SettingsError, match=next(iter(wrong))):
+        BatchLimits(**wrong)

@@ -6,12 +6,12 @@ Every set is ingested offline by `sag ingest`, its communities are made as the a
 row is one way to search, over the same questions. Differences at R@5 are paired, with 95 % bootstrap intervals.
 
 The model is `tests/support/simulated_judge.py` behind the real HTTP server of the tests, asked through the OpenAI
-protocol; calls and tokens a question are those the client counted, `ms` is the median with an answer at once. It is no language
-model. `words` matches words of the question with what the prompt shows: less than any real model. `knowing` knows the
-answers of the recorded sub-questions (MuSiQue) or the titles of the gold documents (others), but chooses among what the
-prompt shows: an upper bound of what judging can add, not a forecast. `half broken`: every second reply is a server
-error, prose, cut JSON or another shape; most are mended by asking again. `all broken`: no reply is ever usable; such a
-row must equal the one without a model.
+protocol; calls and tokens a question are those the client counted, `ms` is the median with an answer at once. It is
+no language model. `words` matches words of the question with what the prompt shows: less than any real model.
+`knowing` knows the answers of the recorded sub-questions (MuSiQue) or the titles of the gold documents (others), but
+chooses among what the prompt shows: an upper bound of what judging can add, not a forecast. `half broken`: every
+second reply is a server error, prose, cut JSON or another shape; most are mended by asking again. `all broken`: no
+reply is ever usable; such a row must equal the one without a model.
 
 Fails if `all broken` differs from the heuristic anywhere, if `half broken` is worse than it beyond noise at R@5, or if
 the graph's boost of `hybrid` gains nothing at R@10.

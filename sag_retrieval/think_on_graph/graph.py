@@ -165,7 +165,8 @@ class KnowledgeGraph:
             if not cuts_word(read, place):
                 fitting = names_at(self.trie, read, place)
                 found.update(name for name in fitting if not cuts_word(read, place + len(name)))
-        rows = [int(row) for name in found if len(name) >= _SHORTEST for row in self.entities_named.row(self.trie[name])]
+        named = (self.entities_named.row(self.trie[name]) for name in found if len(name) >= _SHORTEST)
+        rows = [int(row) for some in named for row in some]
         return np.array(sorted(rows, key=lambda row: (-len(self.entities.texts[row]), row)), np.int32)
 
 

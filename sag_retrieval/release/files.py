@@ -17,7 +17,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from sag_retrieval import durable
-from sag_retrieval.errors import ReleaseError
+from sag_retrieval.errors import MEND, ReleaseError
 from sag_retrieval.release.lock import write_lock
 from sag_retrieval.release.schema import SCHEMA_VERSION
 
@@ -84,7 +84,7 @@ class Manifest:
         if (manifest.files or manifest.manifest_hash) and not _is_whole(text, manifest):
             raise ReleaseError(
                 f"{MANIFEST} of release {folder.name} is damaged: its text has another hash than it names; "
-                "run `sag repair`, or publish anew with `sag ingest`"
+                f"{MEND}"
             )
         return manifest
 

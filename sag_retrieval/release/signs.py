@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.errors import ReleaseError
+from sag_retrieval.errors import MEND, ReleaseError
 from sag_retrieval.release.highest import best
 from sag_retrieval.release.mapped import ReadAnew, map_array
 
@@ -103,9 +103,7 @@ def describe_signs(folder: Path, name: str) -> dict[str, Any]:
     try:
         described: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ReleaseError(
-            f"{path} is damaged ({error}); run `sag repair`, or publish anew with `sag ingest`"
-        ) from error
+        raise ReleaseError(f"{path} is damaged ({error}); {MEND}") from error
     return described
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.errors import ReleaseError
+from sag_retrieval.errors import MEND, ReleaseError
 from sag_retrieval.release.arrays import Arrays
 from sag_retrieval.release.files import Manifest
 from sag_retrieval.release.mapped import Lists, Rows, Starts
@@ -50,8 +50,7 @@ def check_vectors(name: str, vectors: VectorSet, manifest: Manifest, *, is_trust
 
 def _error(manifest: Manifest, fault: str) -> ReleaseError:
     return ReleaseError(
-        f"arrays of release {manifest.release_id} are damaged: {fault}; run `sag repair`, or publish anew with "
-        "`sag ingest`"
+        f"arrays of release {manifest.release_id} are damaged: {fault}; {MEND}"
     )
 
 

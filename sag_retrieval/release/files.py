@@ -83,8 +83,7 @@ class Manifest:
             ) from error
         if (manifest.files or manifest.manifest_hash) and not _is_whole(text, manifest):
             raise ReleaseError(
-                f"{MANIFEST} of release {folder.name} is damaged: its text has another hash than it names; "
-                f"{MEND}"
+                f"{MANIFEST} of release {folder.name} is damaged: its text has another hash than it names; {MEND}"
             )
         return manifest
 

@@ -49,9 +49,7 @@ def check_vectors(name: str, vectors: VectorSet, manifest: Manifest, *, is_trust
 
 
 def _error(manifest: Manifest, fault: str) -> ReleaseError:
-    return ReleaseError(
-        f"arrays of release {manifest.release_id} are damaged: {fault}; {MEND}"
-    )
+    return ReleaseError(f"arrays of release {manifest.release_id} are damaged: {fault}; {MEND}")
 
 
 def _shape_faults(arrays: Arrays, manifest: Manifest) -> Iterator[str]:

@@ -107,14 +107,24 @@ def change_answer(home: Home) -> None:
 def spoil_answers(home: Home) -> None:
     with closing(sqlite3.connect(home / ANSWERS)) as connection:
         connection.execute("pragma wal_checkpoint(truncate)")
-    spoil(home / ANSWERS)
+    data = (home / ANSWERS).read_bytes()
+    (home / ANSWERS).write_bytes(data[:4096] + b"\xaa" * (len(data) - 4096))
 
 
 def read_answers(home: Home) -> str:
     try:
-        with Store(home) as store, AnswerCache(home / ANSWERS) as answers:
-            for call_id in store.column("calls", "call_id"):
-                answers.find(call_id)
+        with AnswerCache(home / ANSWERS) as answers:
+            for table in Store(home).scan("calls", ["call_id"]):
+                for call_id in table["call_id"].to_pylist():
+                    answers.find(call_id)
+    except SagError as error:
+        return str(error)
+    return ""
+
+
+def read_keys(home: Home) -> str:
+    try:
+        list(Store(home).scan("keys"))
     except SagError as error:
         return str(error)
     return ""
@@ -186,7 +196,7 @@ BY_SQL = (*SEARCH, "--sql", "language = 'en'")
 VERIFY = ("verify", "--deep")
 DAMAGED_RELEASES = {
     "a file of a release is gone": Fault(
-        MEND, lambda h: (in_force(h) / "arrays/graph/event_chunk.npy").unlink(), says="is damaged: it is missing"
+        MEND, lambda h: (in_force(h) / "arrays/graph/event_chunk.npy").unlink(), says="is damaged: it cannot be read"
     ),
     "a file is cut short": Fault(MEND, lambda h: cut(in_force(h) / "arrays/graph/event_chunk.npy"), says="damaged"),
     "a byte of a file has changed": Fault(
@@ -209,15 +219,10 @@ DAMAGED_RELEASES = {
         MEND, of_0_1(lambda r: shorten(r / "arrays/graph/event_chunk.npy")), says="arrays of release"
     ),
     "a dictionary is garbage, nothing told": Fault(
-        MEND, of_0_1(lambda r: one(r, "**/*.marisa").write_bytes(b"none")), says="missing or damaged"
+        MEND, of_0_1(lambda r: one(r, "arrays/names/*.marisa").write_bytes(b"none")), says="missing or damaged"
     ),
     "rows are garbage, nothing told": Fault(
         MEND, of_0_1(lambda r: (r / "rows/events.arrow").write_bytes(b"none")), says="missing or damaged"
-    ),
-    "signs are garbage, nothing told": Fault(
-        MEND,
-        of_0_1(lambda r: (r / "arrays/vectors/chunks.signs.json").write_bytes(b"none")),
-        says="signs.json is damaged",
     ),
     "the database is gone, nothing told": Fault(
         MEND, of_0_1(lambda r: (r / "sag.duckdb").unlink()), BY_SQL, says="no database"
@@ -267,8 +272,8 @@ SAVES = "`sag repair` saves what can be read of it"
 DAMAGED_STORES = {
     "tables of links not made": Fault("is not made yet; make it with `sag ingest`", no_tables_of_links, build),
     "a commit is damaged": Fault(MENDS, lambda h: flip(one(h, "ledger/*2-*")), ("status",), says="ledger is damaged"),
-    "a part is gone": Fault(MENDS, lambda h: one(h, "tables/keys/*").unlink(), build, says="is missing"),
-    "a part is cut short": Fault(MENDS, lambda h: cut(one(h, "tables/keys/*")), build, says="is damaged ("),
+    "a part is gone": Fault(MENDS, lambda h: one(h, "tables/keys/*").unlink(), read_keys, says="is missing"),
+    "a part is cut short": Fault(MENDS, lambda h: cut(one(h, "tables/keys/*")), read_keys, says="is damaged ("),
     "the fit is gone": Fault(
         MENDS, lambda h: (h / "embedder/hashing.npy").unlink(), ("ingest",), says="hashing.npy is missing"
     ),
@@ -434,6 +439,7 @@ def test_the_commands_that_a_message_names_do_what_it_promises(name, made, home,
     fault = FAULTS[name]
     folder, server = made
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    (home / "sources.json").unlink()  # names the folder of the home that was copied
     settings(monkeypatch, home, server)
     fault.bring(home)
     if name == "a wrong setting":

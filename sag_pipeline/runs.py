@@ -49,13 +49,17 @@ def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any
     return found
 
 
+_OWN = ("sag_pipeline.", "sag_retrieval.")
+"""How the message of an error of our own begins in Dagster's record: it says what to do, its cause need not."""
+
+
 def _reason(result: dg.ExecuteInProcessResult) -> str:
     checks = [c for c in result.get_asset_check_evaluations() if not c.passed]
     if checks:
         return "; ".join(f"check {c.check_name}: {c.description}" for c in checks)
     for event in result.filter_events(lambda e: e.is_step_failure):
         error = event.step_failure_data.error
-        while error is not None and error.cause is not None:
+        while error is not None and error.cause is not None and not error.message.startswith(_OWN):
             error = error.cause
         return f"{event.step_key}: {(error.message if error else '').strip()}"
     return "see the log of the run"

@@ -1,6 +1,5 @@
 """The commands `verify` and `repair`."""
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +8,7 @@ import click
 from rich.table import Table
 
 from sag_retrieval.cli.printing import Terminal, as_json, print_json, say
-from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.errors import SettingsError, StoreError
 from sag_retrieval.core.settings import load_settings
 
 if TYPE_CHECKING:
@@ -31,7 +30,8 @@ def verify(*, deep: bool, is_json: bool) -> None:
 
     found = verify_home(Path(load_settings().home), deep=deep)
     print_json(found.as_json()) if is_json else _show_verified(Terminal(), found)
-    sys.exit(1 if found.faults else 0)
+    if found.faults:
+        raise StoreError(f"{len(found.faults)} faults below {found.home}; `sag repair` mends them")
 
 
 @click.command()
@@ -75,9 +75,7 @@ def _show_verified(console: Terminal, found: "Verified") -> None:
     for fault in found.faults:
         console.print(f"[red]{fault.file}[/red]: {fault.what}", highlight=False, soft_wrap=True)
         console.print(f"    {fault.mend}", highlight=False, soft_wrap=True)
-    if found.faults:
-        console.print(f"{len(found.faults)} faults below {found.home}; `sag repair` mends them", highlight=False)
-    else:
+    if not found.faults:
         console.print(f"nothing is wrong below {found.home}", highlight=False)
 
 

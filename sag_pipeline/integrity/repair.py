@@ -247,7 +247,7 @@ def _mend_releases(home: Path) -> Iterator[Done]:
         return
     discard(pointer)
     if good:
-        durable.write_text(pointer, f"{good[-1]}\n")
+        Releases(home).put_in_force(good[-1])
     yield Done("CURRENT", f"names {good[-1]} until the next ingest" if good else "removed until the next ingest")
 
 

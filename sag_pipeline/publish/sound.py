@@ -37,6 +37,8 @@ def fault_of(folder: Path, embedder: Embedder) -> str:
 
 
 def _fault_of_parts(reader: Reader, embedder: Embedder) -> str:
+    if not reader.manifest.files:
+        return "it names no files, as those of version 0.1, so that damage of it could not be found"
     if reader.index.embedder.fingerprint != embedder.fingerprint:
         return f"it was embedded by {reader.index.embedder.fingerprint}"
     counts = reader.manifest.counts

@@ -7,10 +7,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from sag_pipeline.steps.folders import Place, open_regular, printable, walk
+from sag_pipeline.steps.folders import Place, open_regular, walk
 from sag_pipeline.steps.json_items import decode_exactly, parse_json, split_list
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.records import Quarantined
+from sag_retrieval.text.characters import is_text, one_line
 
 SUFFIXES = frozenset({".md", ".txt", ".html", ".htm", ".pdf", ".docx", ".pptx", ".xlsx", ".csv", ".json", ".jsonl"})
 STEP = "documents"
@@ -228,7 +229,9 @@ def _unread(raw: RawDocument, reason: str) -> Quarantined:
 
 
 def given_id(fields: Mapping[str, Any]) -> str | None:
-    """The id an object gives itself, as text; None without one, or if it is of a wrong type (parsing reports that).
+    """The id an object gives itself, as one line of text without control characters.
+
+    None without one, or if it is of a wrong type (parsing reports that).
 
     Raises:
         ValueError: If it holds half a character, which two different ids might lose alike.
@@ -238,9 +241,9 @@ def given_id(fields: Mapping[str, Any]) -> str | None:
     if isinstance(own, bool) or not isinstance(own, str | int):
         return None
     text = str(own).strip()
-    if printable(text) != text:
+    if not is_text(text):
         raise ValueError(f"the id {text!r} holds half a character (a lone surrogate)")
-    return text or None
+    return one_line(text) or None
 
 
 def _hash(stream: BinaryIO) -> str:

@@ -129,15 +129,11 @@ class Ledger:
     def _load(self, files: Sequence[Path]) -> None:
         if not files:
             return
-        try:
-            self._database.execute(
-                f"INSERT INTO entries SELECT {_COLUMNS} FROM ({_READ}) "
-                "QUALIFY row_number() OVER (PARTITION BY kind, unit, step ORDER BY filename DESC) = 1",
-                [[str(path) for path in files]],
-            )
-        except duckdb.Error as error:
-            told = str(error).splitlines()[0]
-            raise StoreError(f"{self._folder} is damaged ({told}); `sag repair` mends it") from error
+        self._database.execute(
+            f"INSERT INTO entries SELECT {_COLUMNS} FROM ({_READ}) "
+            "QUALIFY row_number() OVER (PARTITION BY kind, unit, step ORDER BY filename DESC) = 1",
+            [[str(path) for path in files]],
+        )
 
     def _insert(self, rows: pa.Table) -> None:
         self._database.register("fresh", rows)

@@ -80,7 +80,7 @@ def damage(path: Path) -> str:
     """What is wrong with the bytes of a file; empty if they are those that were written, or carry no hash."""
     try:
         if not is_sealed(path):
-            pq.read_table(path, partitioning=None)
+            pq.read_table(path, partitioning=None).validate(full=True)
         elif _hash(path) != path.stem[-24:]:
             return "its bytes are not those that were written"
     except FileNotFoundError:

@@ -48,7 +48,7 @@ class SourceList:
 
     def __iter__(self) -> Iterator[Source]:
         """Every source by name, one for each place."""
-        found = {self.find(name).name for name in self._sources}
+        found = {self.find(source.path).name for source in self._sources.values()}
         return iter([self._sources[name] for name in sorted(found)])
 
     def find(self, given: str) -> Source:

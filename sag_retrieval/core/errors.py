@@ -16,6 +16,10 @@ SagError
 """
 
 import reprlib
+from typing import Final
+
+MEND: Final = "run `sag repair`, then `sag ingest`"
+"""What mends a damaged release: the one removes it if it knows what it should be, the other publishes it again."""
 
 
 def shown(value: object) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.core.errors import ReleaseError
+from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.release.csr import RemappedArray, map_array
 from sag_retrieval.release.topk import top_k
 
@@ -103,9 +103,7 @@ def describe_binary_index(folder: Path, name: str) -> dict[str, Any]:
     try:
         described: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ReleaseError(
-            f"{path} is damaged ({error}); run `sag repair`, or publish anew with `sag ingest`"
-        ) from error
+        raise ReleaseError(f"{path} is damaged ({error}); {MEND}") from error
     return described
 
 

@@ -10,7 +10,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.core.errors import ReleaseError, SettingsError
+from sag_retrieval.core.errors import MEND, ReleaseError, SettingsError
 from sag_retrieval.release.files import Manifest
 from sag_retrieval.release.sums import BLOCK, Sums, block_count, digest_of, sums_of
 
@@ -47,7 +47,7 @@ class Contents:
         self.files = manifest.files
         self.is_checked = verify != "off" and bool(self.files)
         if verify == "full" and not self.files:
-            raise ReleaseError(f"release {self.release_id} names no files, so it cannot be verified; {_ANEW}")
+            raise ReleaseError(f"release {self.release_id} names no files, so it cannot be verified; {MEND}")
         for name, what in wrong_lengths(folder, self.files):
             raise self.damaged(name, what)
         if self.is_checked:
@@ -101,7 +101,7 @@ class Contents:
 
     def damaged(self, name: str, what: str) -> ReleaseError:
         """The error to raise about a file."""
-        return ReleaseError(f"{name} of release {self.release_id} is damaged: {what}; {_ANEW}")
+        return ReleaseError(f"{name} of release {self.release_id} is damaged: {what}; {MEND}")
 
     def _open_spans(self, name: str) -> Iterator[tuple[str, int, int]]:
         count, start = block_count(self.files[name][0]), self._first[name]
@@ -131,9 +131,6 @@ class Contents:
             first[name] = total
             total += block_count(self.files[name][0])
         return np.load(self.folder / CHECKSUMS), first
-
-
-_ANEW: Final = "run `sag repair`, or publish anew with `sag ingest`"
 
 
 def summed(files: Iterable[str]) -> list[str]:

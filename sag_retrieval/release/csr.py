@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal
+from typing import Any, BinaryIO, Literal
 
 import marisa_trie
 import numpy as np
@@ -13,11 +13,10 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import csr_array
 
-from sag_retrieval.core.errors import ReleaseError
+from sag_retrieval.core.errors import MEND, ReleaseError
 
 Rows = npt.NDArray[np.int32]
 Starts = npt.NDArray[np.int64]
-_REBUILD: Final = "run `sag repair`, or publish anew with `sag ingest`"
 
 
 def save_array(path: Path, array: npt.NDArray[Any]) -> None:
@@ -41,9 +40,9 @@ def map_array(path: Path) -> npt.NDArray[Any]:
             order: Literal["C", "F"] = "F" if is_fortran else "C"
             return np.memmap(file, dtype, "r", file.tell(), shape, order).view(np.ndarray)
     except FileNotFoundError as error:
-        raise ReleaseError(f"{whole} is missing; {_REBUILD}") from error
+        raise ReleaseError(f"{whole} is missing; {MEND}") from error
     except (OSError, ValueError, EOFError, TypeError, SyntaxError) as error:
-        raise ReleaseError(f"{whole} is damaged ({error}); {_REBUILD}") from error
+        raise ReleaseError(f"{whole} is damaged ({error}); {MEND}") from error
 
 
 def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -65,7 +64,7 @@ def map_trie(path: Path) -> marisa_trie.Trie:
     try:
         return marisa_trie.Trie().mmap(str(path))
     except (OSError, RuntimeError, ValueError) as error:
-        raise ReleaseError(f"{path} is missing or damaged ({error}); {_REBUILD}") from error
+        raise ReleaseError(f"{path} is missing or damaged ({error}); {MEND}") from error
 
 
 def map_rows(path: Path) -> pa.Table:
@@ -79,7 +78,7 @@ def map_rows(path: Path) -> pa.Table:
         with pa.memory_map(str(path)) as source:
             return pa.ipc.open_file(source).read_all()
     except (OSError, pa.ArrowException) as error:
-        raise ReleaseError(f"{path} is missing or damaged ({error}); {_REBUILD}") from error
+        raise ReleaseError(f"{path} is missing or damaged ({error}); {MEND}") from error
 
 
 class RemappedArray:

@@ -17,7 +17,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from sag_retrieval.core import durable
-from sag_retrieval.core.errors import ReleaseError
+from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.release.lock import write_lock
 from sag_retrieval.release.schema import SCHEMA_VERSION
 
@@ -83,8 +83,7 @@ class Manifest:
             ) from error
         if (manifest.files or manifest.manifest_hash) and not _is_whole(text, manifest):
             raise ReleaseError(
-                f"{MANIFEST} of release {folder.name} is damaged: its text has another hash than it names; "
-                "run `sag repair`, or publish anew with `sag ingest`"
+                f"{MANIFEST} of release {folder.name} is damaged: its text has another hash than it names; {MEND}"
             )
         return manifest
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.core.errors import ReleaseError
+from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.release.arrays import Arrays
 from sag_retrieval.release.csr import CsrLists, Rows, Starts
 from sag_retrieval.release.files import Manifest
@@ -49,10 +49,7 @@ def check_vectors(name: str, vectors: VectorSet, manifest: Manifest, *, is_trust
 
 
 def _error(manifest: Manifest, fault: str) -> ReleaseError:
-    return ReleaseError(
-        f"arrays of release {manifest.release_id} are damaged: {fault}; run `sag repair`, or publish anew with "
-        "`sag ingest`"
-    )
+    return ReleaseError(f"arrays of release {manifest.release_id} are damaged: {fault}; {MEND}")
 
 
 def _shape_faults(arrays: Arrays, manifest: Manifest) -> Iterator[str]:

@@ -22,7 +22,7 @@ FILES = {f"{n}.md": f"The Egret left pier {n} at noon." for n in range(12)}
 
 def sag(*arguments: str) -> tuple[int, object, str]:
     """Exit code, JSON of standard output, and standard error of a command."""
-    done = CliRunner().invoke(main, [*arguments, "--json"], standalone_mode=False)
+    done = CliRunner().invoke(main, [*arguments, "--json"])
     return done.exit_code, json.loads(done.stdout) if done.stdout.strip() else None, done.stderr
 
 
@@ -88,6 +88,17 @@ def test_a_source_is_not_moved_onto_another_and_an_unknown_one_not_at_all(home, 
 
     assert "is a source already" in sag("sources", "move", "inbox", "other.jsonl")[2]
     assert "known: inbox, other.jsonl" in sag("sources", "forget", "nowhere")[2]
+
+
+def test_sources_are_listed_from_any_working_directory(home, source, tmp_path, monkeypatch):
+    run_ingest([source({"a.md": "Quill makes sensors."})])
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+
+    code, listed, _ = sag("sources", "list")
+
+    assert code == 0
+    assert [(row["source"], row["path"], row["documents"]) for row in listed] == [("inbox", str(tmp_path / "inbox"), 1)]
 
 
 def test_a_forgotten_source_is_in_no_byte_below_the_home(home, source, tmp_path):

@@ -13,7 +13,7 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.core.errors import FilterError, ReleaseError
+from sag_retrieval.core.errors import MEND, FilterError, ReleaseError
 from sag_retrieval.release.allowed import Allowed
 from sag_retrieval.release.csr import Rows
 from sag_retrieval.release.sandbox.allowlist import IDS
@@ -22,7 +22,6 @@ from sag_retrieval.release.sandbox.restrict import IdPairs, NamedIds, RowMaps, r
 from sag_retrieval.release.sandbox.where import EVERYTHING, compile_where
 
 _KEPT: Final = 64
-_ANEW: Final = "run `sag repair`, or publish anew with `sag ingest`"
 _TABLES: Final = {"event_id": "events", "chunk_id": "chunks", "document_id": "documents"}
 
 
@@ -150,7 +149,7 @@ class SqlSandbox:
         except duckdb.Error as error:
             reason = str(error).splitlines()[0]
             if _is_damage(error):
-                raise ReleaseError(f"sag.duckdb is damaged: {reason}; {_ANEW}") from error
+                raise ReleaseError(f"sag.duckdb is damaged: {reason}; {MEND}") from error
             raise FilterError(f"filter refused: {reason}") from error
         finally:
             timer.cancel()
@@ -193,10 +192,10 @@ def open_sandbox(path: Path | str, *, options: SandboxOptions | None = None) -> 
         "lock_configuration": "true",
     }
     if not Path(path).is_file():
-        raise ReleaseError(f"no database {Path(path).name!r}; {_ANEW}")
+        raise ReleaseError(f"no database {Path(path).name!r}; {MEND}")
     try:
         connection = duckdb.connect(str(path), read_only=True, config=locked)
     except duckdb.Error as error:
         reason = str(error).splitlines()[0]
-        raise ReleaseError(f"{Path(path).name} cannot be opened: {reason}; {_ANEW}") from error
+        raise ReleaseError(f"{Path(path).name} cannot be opened: {reason}; {MEND}") from error
     return SqlSandbox(connection, options)

@@ -166,17 +166,22 @@ def hybrid_method(
     """
 
     def rank(index: Index, query: Query) -> Ranking:
-        watch = Stopwatch()
-        reading = watch("read", lambda: parse_query(index, query))
+        stopwatch = Stopwatch()
+        with stopwatch("read"):
+            reading = parse_query(index, query)
         share = options.dense_share(query.text)
-        text = watch("text", lambda: _text_scores(index, reading))
+        with stopwatch("text"):
+            text = _text_scores(index, reading)
         mean = mean_score(text.bm25, text.dense, text.allowed)
-        boost, trace = watch("graph", lambda: _graph_boost(index, reading, options, mean, chat, home))
+        with stopwatch("graph"):
+            boost, trace = _graph_boost(index, reading, options, mean, chat, home)
         boosted = replace(text, kg=boost[index.arrays.chunk_document])
-        raw = watch("keywords", lambda: _with_keywords(index, reading, boosted, options))
-        fusion = watch("fuse", lambda: fuse(raw, options, share=share, top_k=query.top_k))
+        with stopwatch("keywords"):
+            raw = _with_keywords(index, reading, boosted, options)
+        with stopwatch("fuse"):
+            fusion = fuse(raw, options, share=share, top_k=query.top_k)
         scores = fusion.final if (fusion.final > 0).any() else mean
-        ranking = rank_by(scores, query.top_k, raw.allowed, fusion.parts(), watch.seconds)
+        ranking = rank_by(scores, query.top_k, raw.allowed, fusion.parts(), stopwatch.seconds)
         return replace(ranking, trace=trace)
 
     return rank

@@ -30,10 +30,14 @@ def search(index: Index, query: Query, options: SearchOptions) -> Ranking:
         docs/algorithm.md §search.
 
     """
-    watch = Stopwatch()
-    reading = watch("read", lambda: parse_query(index, query))
-    expansion = watch("expand", lambda: expand(index, reading, options))
-    hops = watch("hop", lambda: propagate(index, reading, expansion.keys, options))
+    stopwatch = Stopwatch()
+    with stopwatch("read"):
+        reading = parse_query(index, query)
+    with stopwatch("expand"):
+        expansion = expand(index, reading, options)
+    with stopwatch("hop"):
+        hops = propagate(index, reading, expansion.keys, options)
     trust = key_trust(expansion.seeds, options.key_trust)
-    scores = watch("rank", lambda: rank(index, reading, hops[-1], trust, options))
-    return make_ranking(SearchState(index, reading, expansion, hops, scores), watch.seconds)
+    with stopwatch("rank"):
+        scores = rank(index, reading, hops[-1], trust, options)
+    return make_ranking(SearchState(index, reading, expansion, hops, scores), stopwatch.seconds)

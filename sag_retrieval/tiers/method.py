@@ -50,16 +50,19 @@ def tiers_method(
     """
 
     def rank(index: Index, query: Query) -> Ranking:
-        watch = Stopwatch()
-        reading = watch("read", lambda: parse_query(index, query))
+        stopwatch = Stopwatch()
+        with stopwatch("read"):
+            reading = parse_query(index, query)
         source = ReleaseTiers(index, categories_of(index, home, categories), query.allowed)
         source.vectors[query.text] = reading.vector
         asked = " ".join([query.text, *query.keys]).strip()
-        response = watch("tiers", lambda: search_tiers([asked], source, options, chat))
-        parts = watch("rank", lambda: _parts(source, reading, response))
+        with stopwatch("tiers"):
+            response = search_tiers([asked], source, options, chat)
+        with stopwatch("rank"):
+            parts = _parts(source, reading, response)
         scores = sum(parts.values(), np.zeros(index.arrays.chunk_count))
         allowed = query.allowed.chunks if query.allowed and response.needs_retrieval else None
-        ranking = rank_by(scores, query.top_k, allowed, parts, watch.seconds)
+        ranking = rank_by(scores, query.top_k, allowed, parts, stopwatch.seconds)
         trace = {"tiers": [_plain(step) for step in response.trace], "stopped_at": response.stopped_at}
         return replace(ranking, trace=trace)
 

@@ -10,9 +10,10 @@ from typing import Any, Final
 import numpy as np
 
 from sag_retrieval.core.errors import ReleaseError, SettingsError
+from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.index import Index
-from sag_retrieval.search.method import Flags, Floats, Method, Query, Ranking
+from sag_retrieval.search.method import Method, Query, Ranking
 from sag_retrieval.search.parsed_query import ParsedQuery, QuerySimilarity, parse_query
 from sag_retrieval.search.ranking import Stopwatch, best_rows, rank_by
 from sag_retrieval.search.weights import min_max

@@ -1,7 +1,7 @@
 """Extraction by a language model as work on batches: questions out, records in, faults by document."""
 
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from itertools import islice
 
 from sag_pipeline.runner import StepInput, StepResult, Work
 from sag_pipeline.steps.events import given_events
@@ -27,9 +27,8 @@ from sag_pipeline.steps.triples import derive_triples
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.records import Document, Event, EventKey, Triple
 from sag_retrieval.models.protocols import ChatModel, Reply
+from sag_retrieval.models.retry import ReplyT
 from sag_retrieval.prompts import load_prompt
-
-ReplyT = TypeVar("ReplyT")
 
 
 def prompt_versions(step: str) -> str:
@@ -203,7 +202,7 @@ def _triples(
 
 
 def _take(replies: Iterator[ReplyT], count: int) -> list[ReplyT]:
-    return [next(replies) for _ in range(count)]
+    return list(islice(replies, count))
 
 
 def _is_given(inputs: StepInput) -> bool:

@@ -5,31 +5,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_pipeline.publish.links import places
+from sag_retrieval.core.types import Rows64
 from sag_retrieval.release.csr import CsrLists
-
-Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyOwners:
     """The links of a release; pairs are of shape (links, 2), sorted, each once."""
 
-    chosen: Rows
+    chosen: Rows64
     """Rows of the distinct keys that are in the release, ascending; a key's row in the release is its place here."""
-    event_key: Rows
-    chunk_key: Rows
+    event_key: Rows64
+    chunk_key: Rows64
     """Keys of a chunk's events, and its main key."""
-    main: Rows
+    main: Rows64
     """The main key of each chunk; -1 for none."""
 
 
 def key_rows(
-    links: Mapping[str, pa.Table], chunk_ids: pa.ChunkedArray, event_ids: pa.ChunkedArray, event_chunk: Rows
+    links: Mapping[str, pa.Table], chunk_ids: pa.ChunkedArray, event_ids: pa.ChunkedArray, event_chunk: Rows64
 ) -> KeyOwners:
     """The links between events, chunks and keys that exist."""
     count = max(1, links["distinct_keys"].num_rows)
@@ -51,7 +49,7 @@ def key_rows(
     return KeyOwners(chosen, np.stack([event, row[key]], axis=1), np.stack([chunk, row[chunk_key]], axis=1), row[main])
 
 
-def key_table(links: Mapping[str, pa.Table], keyed: KeyOwners, chunk_document: Rows, event_count: int) -> pa.Table:
+def key_table(links: Mapping[str, pa.Table], keyed: KeyOwners, chunk_document: Rows64, event_count: int) -> pa.Table:
     """The table `keys`, with how many events, chunks and documents carry each."""
     keys = links["distinct_keys"].take(pa.array(keyed.chosen))
     counted = links["idf"].take(pc.index_in(keys["key_id"], links["idf"]["key_id"].combine_chunks()))
@@ -68,7 +66,7 @@ def key_table(links: Mapping[str, pa.Table], keyed: KeyOwners, chunk_document: R
     return keys
 
 
-def by_id(pairs: Rows, ids: pa.ChunkedArray) -> Rows:
+def by_id(pairs: Rows64, ids: pa.ChunkedArray) -> Rows64:
     """The order in which pairs, sorted by row, are sorted by the id of their first row."""
     starts = np.concatenate([[0], np.cumsum(np.bincount(pairs[:, 0], minlength=len(ids)))])
     return CsrLists(starts, pairs[:, 1].astype(np.int32)).gather(np.asarray(pc.sort_indices(ids)))[1]

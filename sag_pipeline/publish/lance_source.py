@@ -8,9 +8,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sag_pipeline.store.vectors import VectorIds
+from sag_retrieval.core.types import Floats32
 from sag_retrieval.release.vectors import DenseVectors, VectorSet
-
-Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +28,6 @@ class LanceSource:
         opened = self.open_vectors()
         return opened.dimension if isinstance(opened, DenseVectors) else None
 
-    def take(self, rows: npt.NDArray[np.int64]) -> Floats:
+    def take(self, rows: npt.NDArray[np.int64]) -> Floats32:
         """Shape (rows, dimension): some of its dense vectors."""
         return np.asarray(self.open_vectors().take(rows.astype(np.int32)), np.float32)

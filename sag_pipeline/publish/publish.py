@@ -28,7 +28,7 @@ from sag_retrieval.core import durable
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import write_arrays
 from sag_retrieval.release.binary_index import describe_binary_index
-from sag_retrieval.release.files import Found, Manifest, Releases
+from sag_retrieval.release.files import FoundRelease, Manifest, Releases
 from sag_retrieval.release.leftovers import DRAFT, erase, set_aside
 from sag_retrieval.release.prune import sweep_releases
 from sag_retrieval.release.schema import SCHEMA_VERSION, VOLATILE
@@ -177,7 +177,7 @@ def _previous(store: Store, releases: Releases, embedding: Embedding) -> Path | 
     if current is None or store.ledger.whole(PURGE):
         return None
     folder = releases.folder / current
-    said = Found.look(folder).manifest if folder.is_dir() else None
+    said = FoundRelease.look(folder).manifest if folder.is_dir() else None
     if said is None or said.embedder_fingerprint != embedding.embedder.fingerprint:
         return None
     return folder if _is_sound(releases, current, embedding) and not verify_release(folder, below=LANCE) else None

@@ -11,10 +11,10 @@ import pyarrow as pa
 from sag_pipeline.publish.key_owners import KeyOwners, by_id, key_rows, key_table
 from sag_pipeline.publish.links import LINK_TABLES, whole_table
 from sag_pipeline.store.store import Store
+from sag_retrieval.core.types import Rows64
 from sag_retrieval.release.arrays import GraphParts
 from sag_retrieval.release.schema import TABLES
 
-Rows = npt.NDArray[np.int64]
 _DOCUMENTS = """
     SELECT d.document_id, d.source, d.title, d.language, d.text, coalesce(s.summary, '') AS summary, d.metadata,
            d.version, length(d.text)::INTEGER AS char_count
@@ -57,7 +57,7 @@ class Relational:
     """
 
     tables: Mapping[str, pa.Table]
-    numbers: Mapping[str, Mapping[str, Rows]]
+    numbers: Mapping[str, Mapping[str, Rows64]]
     """By numbered table: what its file has besides, such as the row of an event's chunk."""
     parts: GraphParts
 
@@ -124,7 +124,7 @@ def _placed(rows: pa.Table, *columns: str) -> pa.Table:
     return rows.select(columns).append_column("row", pa.array(np.arange(len(rows))))
 
 
-def _numbers(rows: pa.Table, name: str) -> Rows:
+def _numbers(rows: pa.Table, name: str) -> Rows64:
     return np.asarray(rows[name].to_numpy(), np.int64)
 
 
@@ -139,7 +139,7 @@ def _shaped(name: str, rows: pa.Table) -> pa.Table:
     return shaped
 
 
-def _taken(ids: pa.ChunkedArray, rows: Rows) -> pa.ChunkedArray:
+def _taken(ids: pa.ChunkedArray, rows: Rows64) -> pa.ChunkedArray:
     """The id of each row; null for -1."""
     return ids.take(pa.array(rows, mask=rows < 0))
 
@@ -166,7 +166,7 @@ def _chunk_keys(keyed: KeyOwners, chunks: pa.Table, keys: pa.Table, counts: npt.
 
 
 def _parts(
-    keyed: KeyOwners, keys: pa.Table, counts: npt.NDArray[np.int32], owners: tuple[Rows, Rows], document_count: int
+    keyed: KeyOwners, keys: pa.Table, counts: npt.NDArray[np.int32], owners: tuple[Rows64, Rows64], document_count: int
 ) -> GraphParts:
     return GraphParts(
         event_key=keyed.event_key.astype(np.int32),

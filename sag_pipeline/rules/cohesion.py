@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array
 
+from sag_retrieval.core.types import Floats
 from sag_retrieval.text.words import tokens
-
-Floats = npt.NDArray[np.float64]
 
 
 def depths(texts: Sequence[str], width: int) -> Floats:

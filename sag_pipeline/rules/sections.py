@@ -5,16 +5,14 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from sag_pipeline.rules.cohesion import Floats, depths
+from sag_pipeline.rules.cohesion import depths
 from sag_pipeline.rules.headings import headings_of
 from sag_pipeline.steps.sections import SectionOptions, section_records, untitled
 from sag_retrieval.core.records import Document, Section
+from sag_retrieval.core.types import Floats, Rows64
 from sag_retrieval.text.sentences import sentence_spans
 from sag_retrieval.text.words import fold
-
-Integers = npt.NDArray[np.int64]
 
 _WIDTH = 8
 """Sentences compared on each side of a place."""
@@ -118,7 +116,7 @@ def _begins_line(text: str, place: int) -> bool:
     return not place or text[place - 1] == "\n"
 
 
-def _places(starts: Integers, weight: Floats, part: _Part, sizes: tuple[int, int]) -> list[int]:
+def _places(starts: Rows64, weight: Floats, part: _Part, sizes: tuple[int, int]) -> list[int]:
     """Cuts at the heaviest places until all is short enough; none within `least` of another or a border.
 
     Of equally heavy places the one nearest the middle: a text that never changes is cut evenly.
@@ -139,7 +137,7 @@ def _places(starts: Integers, weight: Floats, part: _Part, sizes: tuple[int, int
 class _Heaviest:
     """The heaviest of any neighbouring places, found in a few steps, for a long text is cut thousands of times."""
 
-    def __init__(self, starts: Integers, weight: Floats) -> None:
+    def __init__(self, starts: Rows64, weight: Floats) -> None:
         values, self._rank = np.unique(weight, return_inverse=True)
         order = np.argsort(self._rank, kind="stable")
         self._starts_of = np.split(starts[order], np.searchsorted(self._rank[order], np.arange(1, len(values))))

@@ -7,14 +7,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from sag_retrieval.core.types import Rows64
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.text.words import tokens
 
 LONGEST_LIST = 64
 """Names that share an index term; a term of more names says too little to pair them."""
 _BLOCK = 65_536
-
-NamePairs = npt.NDArray[np.int64]
 
 
 def near_pairs(
@@ -35,7 +34,7 @@ def near_pairs(
         yield int(pairs[i, 0]), int(pairs[i, 1]), float(cosines[i])
 
 
-def _candidates(names: Sequence[str], key_types: Sequence[str], rows: Sequence[int]) -> NamePairs:
+def _candidates(names: Sequence[str], key_types: Sequence[str], rows: Sequence[int]) -> Rows64:
     lists: dict[tuple[str, str], list[int]] = defaultdict(list)
     for row in rows:
         for term in set(tokens(names[row])):
@@ -50,7 +49,7 @@ def _candidates(names: Sequence[str], key_types: Sequence[str], rows: Sequence[i
     return np.array(sorted(found), np.int64).reshape(-1, 2)
 
 
-def _cosines(vectors: Vectors, pairs: NamePairs) -> npt.NDArray[np.float64]:
+def _cosines(vectors: Vectors, pairs: Rows64) -> npt.NDArray[np.float64]:
     if isinstance(vectors, csr_array):
         product = vectors[pairs[:, 0]] * vectors[pairs[:, 1]]
         return np.asarray(product.sum(axis=1), np.float64).ravel()

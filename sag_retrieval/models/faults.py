@@ -18,7 +18,7 @@ class FaultKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class CallFault:
     """A failed try: what kind, in whose words, and how long the server asked to wait."""
 
     kind: FaultKind
@@ -43,20 +43,20 @@ _BARRED = {401, 402, 403, 404}
 _BROKEN = {408, 409, 425}
 
 
-def fault_of(error: Exception) -> Fault:
+def fault_of(error: Exception) -> CallFault:
     """The fault behind an exception of the `openai` package or a timeout."""
     status = getattr(error, "status_code", None)
     message = f"{status or type(error).__name__}: {_words(error)}"
     if status is None:
-        return Fault(FaultKind.BROKEN, message)
+        return CallFault(FaultKind.BROKEN, message)
     wait = retry_after_seconds(error.response.headers.get("retry-after"))  # type: ignore[attr-defined]
     if status in _BARRED or getattr(error, "code", None) == "insufficient_quota":
-        return Fault(FaultKind.BARRED, message)
+        return CallFault(FaultKind.BARRED, message)
     if status == 429 or (status == 503 and wait is not None):  # noqa: PLR2004  HTTP's own numbers
-        return Fault(FaultKind.BUSY, message, wait)
+        return CallFault(FaultKind.BUSY, message, wait)
     if status >= 500 or status in _BROKEN:  # noqa: PLR2004
-        return Fault(FaultKind.BROKEN, message, wait)
-    return Fault(FaultKind.REFUSED, message)
+        return CallFault(FaultKind.BROKEN, message, wait)
+    return CallFault(FaultKind.REFUSED, message)
 
 
 def _words(error: Exception) -> str:

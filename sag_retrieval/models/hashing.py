@@ -13,6 +13,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from sag_retrieval.core.errors import ModelError
+from sag_retrieval.core.types import Words64
 from sag_retrieval.text.words import is_cjk, tokens
 
 BUCKETS: Final = 1 << 20
@@ -20,9 +21,6 @@ NGRAM_WEIGHT: Final = 0.35
 _FILE: Final = "hashing.npy"
 _VERSION: Final = 2
 _BATCH: Final = 4096
-
-Hashes = npt.NDArray[np.uint64]
-"""One stable 64-bit hash a feature: low 20 bits its idf bucket, next 32 its column, highest bit its sign."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +30,7 @@ class HashingFit:
     document_frequency: npt.NDArray[np.uint32]
     text_count: int
 
-    def idf(self, features: Hashes) -> npt.NDArray[np.float64]:
+    def idf(self, features: Words64) -> npt.NDArray[np.float64]:
         """`ln(1 + texts / texts with it)` of a feature, 1 for an empty fit: docs/algorithm.md §search.1."""
         if self.text_count == 0:
             return np.ones(len(features))
@@ -126,7 +124,7 @@ def _batches(texts: Iterable[str]) -> Iterator[Sequence[str]]:
     return iter(lambda: list(islice(rest, _BATCH)), [])
 
 
-def _count_features(texts: Sequence[str]) -> tuple[csr_array, Hashes]:
+def _count_features(texts: Sequence[str]) -> tuple[csr_array, Words64]:
     """Texts × features with the number of times each stands in the text, and the features' hashes."""
     found = [tokens(text) for text in texts]
     vocabulary = {token: number for number, token in enumerate(dict.fromkeys(chain.from_iterable(found)))}
@@ -146,7 +144,7 @@ def _rows_of(numbers: Sequence[Sequence[int]], width: int) -> csr_array:
 
 
 @lru_cache(maxsize=1 << 18)
-def _features(token: str) -> Hashes:
+def _features(token: str) -> Words64:
     """Hashes of a token: itself, and for a Latin stem its character n-grams between word marks."""
     if is_cjk(token):
         return np.array([_hash(token, is_whole=len(token) == 1)], np.uint64)
@@ -166,7 +164,7 @@ def _hash(text: str, *, is_whole: bool) -> int:
     return number | int(_WHOLE) if is_whole else number & ~int(_WHOLE)
 
 
-def _weights(features: Hashes) -> npt.NDArray[np.float64]:
+def _weights(features: Words64) -> npt.NDArray[np.float64]:
     return np.where(features & _WHOLE, 1.0, NGRAM_WEIGHT)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from sag_retrieval.core.errors import ModelError, ModelUnavailable
-from sag_retrieval.models.faults import Fault, FaultKind, Refused, fault_of
+from sag_retrieval.models.faults import CallFault, FaultKind, Refused, fault_of
 from sag_retrieval.models.rate_limits import ChatOptions, CircuitBreaker, RateLimiter, pause_seconds
 
 ReplyT = TypeVar("ReplyT")
@@ -31,10 +31,10 @@ class Caller:
             ModelError: If every try failed while the server was up.
 
         """
-        fault = Fault(FaultKind.BROKEN, "not tried")
+        fault = CallFault(FaultKind.BROKEN, "not tried")
         for attempt in range(1, self._options.tries + 1):
             got = await self._try(send, tokens)
-            if not isinstance(got, Fault):
+            if not isinstance(got, CallFault):
                 return got
             fault = got
             if attempt < self._options.tries:
@@ -46,7 +46,7 @@ class Caller:
         """Tell the pace that a call used so many tokens more than expected."""
         self._gate.correct(tokens)
 
-    async def _try(self, send: Callable[[], Awaitable[ReplyT]], tokens: int) -> tuple[ReplyT, float] | Fault:
+    async def _try(self, send: Callable[[], Awaitable[ReplyT]], tokens: int) -> tuple[ReplyT, float] | CallFault:
         import openai  # noqa: PLC0415  slow to load, and only needed by those who call
 
         async with self._gate:
@@ -61,7 +61,7 @@ class Caller:
             self._breaker.succeeded()
             return got, time.monotonic() - started
 
-    def _judge(self, fault: Fault) -> Fault:
+    def _judge(self, fault: CallFault) -> CallFault:
         if fault.kind is FaultKind.BARRED:
             raise ModelUnavailable(f"{fault.message}; check OPENAI_API_KEY, OPENAI_BASE_URL and the model's name")
         if fault.kind is FaultKind.BUSY:

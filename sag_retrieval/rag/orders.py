@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from sag_retrieval.core.types import Floats
 from sag_retrieval.rag.data import Item
-
-Floats = npt.NDArray[np.float64]
 
 DAMPING = 0.5
 _ROUNDS = 50

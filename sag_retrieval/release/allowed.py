@@ -2,10 +2,7 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
-Flags = npt.NDArray[np.bool_]
+from sag_retrieval.core.types import Flags
 
 
 @dataclass(frozen=True, slots=True)

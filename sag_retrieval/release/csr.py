@@ -14,8 +14,8 @@ import pyarrow as pa
 from scipy.sparse import csr_array
 
 from sag_retrieval.core.errors import ReleaseError
+from sag_retrieval.core.types import Rows
 
-Rows = npt.NDArray[np.int32]
 Starts = npt.NDArray[np.int64]
 _REBUILD: Final = "run `sag repair`, or publish anew with `sag ingest`"
 

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csc_array
 
-from sag_retrieval.release.csr import Rows, Starts, map_array, save_array
+from sag_retrieval.core.types import Rows
+from sag_retrieval.release.csr import Starts, map_array, save_array
 
 
 @dataclass(frozen=True, slots=True)

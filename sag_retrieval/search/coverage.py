@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.release.postings import Postings
-from sag_retrieval.search.method import Flags, Floats
 from sag_retrieval.search.ranking import best_rows
 
 

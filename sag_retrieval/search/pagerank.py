@@ -6,8 +6,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from sag_retrieval.core.types import Floats, Rows
 from sag_retrieval.release.csr import CsrLists
-from sag_retrieval.search.method import Floats, Rows
 
 SMALL_GRAPH: Final = 20_000
 """Nodes up to which power iteration is as fast as push."""

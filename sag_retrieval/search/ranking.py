@@ -7,8 +7,9 @@ from time import perf_counter
 
 import numpy as np
 
+from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.release.topk import kth_largest
-from sag_retrieval.search.method import Flags, Floats, Ranking, Rows
+from sag_retrieval.search.method import Ranking
 
 
 @dataclass(slots=True)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.release.arrays import Arrays
-from sag_retrieval.search.method import Flags, Floats, Rows
 from sag_retrieval.search.options import SearchOptions
 from sag_retrieval.search.parsed_query import ParsedQuery
 

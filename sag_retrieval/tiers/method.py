@@ -8,9 +8,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from sag_retrieval.core.types import Floats
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.index import Index
-from sag_retrieval.search.method import Floats, Method, Query, Ranking
+from sag_retrieval.search.method import Method, Query, Ranking
 from sag_retrieval.search.parsed_query import ParsedQuery, parse_query
 from sag_retrieval.search.ranking import Stopwatch, rank_by
 from sag_retrieval.search.weights import min_max

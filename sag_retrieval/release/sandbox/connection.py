@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sag_retrieval.core.errors import FilterError, ReleaseError
+from sag_retrieval.core.types import Rows
 from sag_retrieval.release.allowed import Allowed
-from sag_retrieval.release.csr import Rows
 from sag_retrieval.release.sandbox.allowlist import IDS
 from sag_retrieval.release.sandbox.parse import check_sql, checked_text
 from sag_retrieval.release.sandbox.restrict import IdPairs, NamedIds, RowMaps, restrict

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.release.allowed import Allowed, Flags
-from sag_retrieval.release.csr import Rows
+from sag_retrieval.core.types import Flags, Rows
+from sag_retrieval.release.allowed import Allowed
 
 IdPairs = tuple[Rows, Rows]
 """Links as two arrays of equal length: from row, to row."""

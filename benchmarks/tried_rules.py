@@ -43,7 +43,7 @@ from sag_retrieval.evaluation.metrics import accuracy, context_recall, f1, rouge
 from sag_retrieval.evaluation.ranking import evidence_coverage
 from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.structured import read_answer
-from sag_retrieval.rag.sumy_sentences import important_sentences
+from sag_retrieval.rag.refine import central_sentences
 from sag_retrieval.release.sandbox.where import compile_where
 from sag_retrieval.reports.citations import cut
 from sag_retrieval.search.result import Hit
@@ -265,7 +265,7 @@ _COMPOSED: dict[str, Rule] = {
     "given events": _given,
     "other names": lambda text: list(aliases(text, read_mentions(text)[0])),
     "a summary": lambda text: summarise(document(text)),
-    "central sentences": lambda text: important_sentences(text, 500),
+    "central sentences": lambda text: central_sentences(text, 500),
     "a header": lambda text: chunk_header(text, text, text, text, "en", HeaderOptions(max_length=200, sentences=True)),
     "marks of lines": lambda text: [marker_length(text, line) for line in logical_lines(text)],
     "bytes of a text": lambda text: decode(text.encode("utf-8", "surrogatepass")),

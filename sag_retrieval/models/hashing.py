@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import blake2b
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from sag_retrieval.core.batches import batched
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.types import Words64
 from sag_retrieval.text.words import is_cjk, tokens
@@ -68,7 +69,7 @@ def fit(texts: Iterable[str]) -> HashingFit:
     """Count in how many of the texts each feature occurs, one pass, constant memory."""
     table = np.zeros(BUCKETS, np.int64)
     count = 0
-    for batch in _batches(texts):
+    for batch in batched(texts, _BATCH):
         counts, features = _count_features(batch)
         frequency = np.bincount(counts.indices, minlength=len(features))
         np.add.at(table, (features & np.uint64(BUCKETS - 1)).astype(np.intp), frequency)
@@ -102,7 +103,7 @@ class HashingEmbedder:
 
     def embed_blocks(self, texts: Iterable[str]) -> Iterator[csr_array]:
         """The rows of many texts in blocks, so that never more than one block is held."""
-        return (self._embed_batch(batch) for batch in _batches(texts))
+        return (self._embed_batch(batch) for batch in batched(texts, _BATCH))
 
     def _embed_batch(self, texts: Sequence[str]) -> csr_array:
         counts, features = _count_features(texts)
@@ -117,11 +118,6 @@ class HashingEmbedder:
         )
         rows.sum_duplicates()
         return _unit_rows(rows)
-
-
-def _batches(texts: Iterable[str]) -> Iterator[Sequence[str]]:
-    rest = iter(texts)
-    return iter(lambda: list(islice(rest, _BATCH)), [])
 
 
 def _count_features(texts: Sequence[str]) -> tuple[csr_array, Words64]:

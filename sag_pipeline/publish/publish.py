@@ -32,9 +32,9 @@ from sag_retrieval.release.files import FoundRelease, Manifest, Releases
 from sag_retrieval.release.leftovers import DRAFT, erase, set_aside
 from sag_retrieval.release.prune import sweep_releases
 from sag_retrieval.release.schema import SCHEMA_VERSION, VOLATILE
+from sag_retrieval.release.triples import FOLDER, write_graph
 from sag_retrieval.release.vectors import open_vectors, write_vectors
 from sag_retrieval.release.verify import verify_release
-from sag_retrieval.think_on_graph.release_graph import FOLDER, write_graph
 
 _PUBLISH_VERSION = "1"
 _EMBEDDED = ("events", "keys", "chunks")

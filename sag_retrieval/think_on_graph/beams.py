@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from sag_retrieval.core.types import Floats, Rows, Rows64
 from sag_retrieval.release.csr import join
-from sag_retrieval.think_on_graph.graph import KnowledgeGraph, Overlap
+from sag_retrieval.release.knowledge_graph import KnowledgeGraph, Overlap
 
 DECAY: Final = 0.75
 SHOWN: Final = 20

@@ -9,13 +9,13 @@ import numpy as np
 from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.index import Index
+from sag_retrieval.release.triples import ReleaseGraph, graph_of
 from sag_retrieval.search.method import Method, Query, Ranking
 from sag_retrieval.search.parsed_query import ParsedQuery, QuerySimilarity, parse_query
 from sag_retrieval.search.ranking import Stopwatch, rank_by
 from sag_retrieval.search.weights import min_max
 from sag_retrieval.think_on_graph.hints import hints_of
 from sag_retrieval.think_on_graph.options import GraphOptions
-from sag_retrieval.think_on_graph.release_graph import ReleaseGraph, graph_of
 from sag_retrieval.think_on_graph.retriever import Walk, debug_record, walk
 
 SEARCH: Final = GraphOptions(

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from sag_retrieval.core.types import Floats, Rows64
 from sag_retrieval.models.protocols import ChatModel
+from sag_retrieval.release.knowledge_graph import KnowledgeGraph
 from sag_retrieval.text.words import language_of, words
 from sag_retrieval.think_on_graph import reasoning
 from sag_retrieval.think_on_graph.beams import (
@@ -22,7 +23,6 @@ from sag_retrieval.think_on_graph.beams import (
     keep_seeds,
     path_text,
 )
-from sag_retrieval.think_on_graph.graph import KnowledgeGraph
 from sag_retrieval.think_on_graph.judge import MOST_BEAMS, MOST_DOCUMENTS, PathJudge
 from sag_retrieval.think_on_graph.options import GraphOptions
 from sag_retrieval.think_on_graph.seeds import Seed, asks_many_hops, find_seeds

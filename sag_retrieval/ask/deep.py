@@ -7,7 +7,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sag_retrieval.ask.cite import Cited
 from sag_retrieval.ask.drafts import DraftPlan, Edge, Node
-from sag_retrieval.ask.execute import execute_plan
 from sag_retrieval.ask.generated import extract_answer, write_answer
 from sag_retrieval.ask.merging import merge_answers
 from sag_retrieval.ask.mode_result import ModeResult, merge_hits
@@ -16,7 +15,7 @@ from sag_retrieval.ask.plan import Plan, check_plan, single_step
 from sag_retrieval.ask.protocols import FoundPassage
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.split import split_question
-from sag_retrieval.ask.steps import StepOutcome, asked_question
+from sag_retrieval.ask.steps import StepOutcome, asked_question, execute_plan
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.prompts.passages import as_lines
 

@@ -6,12 +6,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from sag_retrieval.ask.cite import Cited
-from sag_retrieval.ask.drafts import DraftPlan, Edge, Node
 from sag_retrieval.ask.generated import extract_answer, write_answer
 from sag_retrieval.ask.merging import merge_answers
 from sag_retrieval.ask.mode_result import ModeResult, merge_hits
 from sag_retrieval.ask.normal import Background, find_background
-from sag_retrieval.ask.plan import Plan, check_plan, single_step
+from sag_retrieval.ask.plan import DraftPlan, Edge, Node, Plan, check_plan, single_step
 from sag_retrieval.ask.protocols import FoundPassage
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.split import split_question

@@ -31,11 +31,11 @@ from sag_pipeline.steps.triples import derive_triples, read_triples
 from sag_pipeline.steps.typed_values import DEFAULT_TYPES, key_type_of, typed_keys
 from sag_retrieval.ask.answer import Citation
 from sag_retrieval.ask.cite import Cited, cite, support
+from sag_retrieval.ask.deep import split_question
 from sag_retrieval.ask.evidence import best_sentences, sentence_for
 from sag_retrieval.ask.extractive import extractive_answer
 from sag_retrieval.ask.merging import merge_answers
 from sag_retrieval.ask.plan import DraftPlan, check_plan, fill, rename_marks
-from sag_retrieval.ask.split import split_question
 from sag_retrieval.core.errors import ModelError, SagError
 from sag_retrieval.core.records import Chunk, Document, Event
 from sag_retrieval.evaluation.metrics import accuracy, context_recall, f1, rouge_l

@@ -33,8 +33,7 @@ from sag_retrieval.ask.answer import Citation
 from sag_retrieval.ask.cite import Cited, cite, support
 from sag_retrieval.ask.deep import split_question
 from sag_retrieval.ask.evidence import best_sentences, sentence_for
-from sag_retrieval.ask.extractive import extractive_answer
-from sag_retrieval.ask.merging import merge_answers
+from sag_retrieval.ask.generated import extractive_answer, merge_answers
 from sag_retrieval.ask.plan import DraftPlan, check_plan, fill, rename_marks
 from sag_retrieval.core.errors import ModelError, SagError
 from sag_retrieval.core.records import Chunk, Document, Event

@@ -8,8 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sag_retrieval.ask.cite import Cited
 from sag_retrieval.ask.evidence import question_terms
-from sag_retrieval.ask.generated import extract_answer, write_answer
-from sag_retrieval.ask.merging import merge_answers
+from sag_retrieval.ask.generated import extract_answer, merge_answers, write_answer
 from sag_retrieval.ask.mode_result import ModeResult, merge_hits
 from sag_retrieval.ask.normal import Background, find_background
 from sag_retrieval.ask.plan import DraftPlan, Edge, Node, Plan, SubQuestion, check_plan, single_step

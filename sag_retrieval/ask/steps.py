@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sag_retrieval.ask.cite import Cited
-from sag_retrieval.ask.extractive import extractive_answer
-from sag_retrieval.ask.generated import ModelAnswer, cited_answer, evidence_values, shown_hits
+from sag_retrieval.ask.generated import ModelAnswer, cited_answer, evidence_values, extractive_answer, shown_hits
 from sag_retrieval.ask.mode_result import merge_hits
 from sag_retrieval.ask.plan import Plan, SubQuestion, fill, marks
 from sag_retrieval.ask.protocols import FoundPassage

@@ -9,10 +9,9 @@ import numpy as np
 from sag_retrieval.core.errors import AnswerError, ModelError
 from sag_retrieval.core.types import Floats32
 from sag_retrieval.models import event_loop
-from sag_retrieval.models.faults import Refused
 from sag_retrieval.models.openai import close_all, make_client
 from sag_retrieval.models.rate_limits import ChatOptions
-from sag_retrieval.models.retry import Caller
+from sag_retrieval.models.retry import Caller, Refused
 from sag_retrieval.models.tokens import estimate_tokens
 
 if TYPE_CHECKING:

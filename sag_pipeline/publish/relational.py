@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sag_pipeline.publish.key_owners import KeyOwners, by_id, key_rows, key_table
-from sag_pipeline.publish.links import LINK_TABLES, whole_table
+from sag_pipeline.publish.links import LINK_TABLES, KeyOwners, by_id, key_rows, key_table, whole_table
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.types import Rows64
 from sag_retrieval.release.arrays import GraphParts

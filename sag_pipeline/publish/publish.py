@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 
 from sag_pipeline.publish.checks import Check, check_release
 from sag_pipeline.publish.database import write_database
-from sag_pipeline.publish.lance import write_lance
-from sag_pipeline.publish.lance_source import LanceSource
+from sag_pipeline.publish.lance import LanceSource, write_lance
 from sag_pipeline.publish.links import LINK_TABLES
 from sag_pipeline.publish.relational import Relational, build_tables
 from sag_pipeline.publish.seal import LANCE, seal

@@ -14,10 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_pipeline.publish.checks import Check, check_release
-from sag_pipeline.publish.database import write_database
 from sag_pipeline.publish.lance import LanceSource, write_lance
 from sag_pipeline.publish.links import LINK_TABLES
-from sag_pipeline.publish.relational import Relational, build_tables
+from sag_pipeline.publish.relational import Relational, build_tables, write_database
 from sag_pipeline.publish.seal import LANCE, seal
 from sag_pipeline.publish.sound import MAPPED, fault_of
 from sag_pipeline.store.ledger import Entry

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_pipeline.steps.entity_resolution import Aligned, KeyColumns, align_keys
-from sag_pipeline.steps.idf import idf
+from sag_pipeline.steps.keys import idf
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.types import Rows64

@@ -16,8 +16,7 @@ from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.core.types import Flags, Floats32, Rows
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.binary_index import INDEXED_ROWS, BinaryIndex, read_binary_index, write_binary_index
-from sag_retrieval.release.csr import RemappedArray, Starts, join, map_array, narrow, save_array
-from sag_retrieval.release.sparse_merge import merge_runs, write_run
+from sag_retrieval.release.csr import RemappedArray, Starts, join, map_array, merge_runs, narrow, save_array, write_run
 from sag_retrieval.release.topk import top_k
 
 Block = tuple[npt.ArrayLike, Vectors]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from sag_retrieval.core.errors import FilterError, ReleaseError
 from sag_retrieval.core.types import Flags, Rows
-from sag_retrieval.release.allowed import Allowed
+from sag_retrieval.release.index import Allowed
 from sag_retrieval.release.sandbox.allowlist import IDS
 from sag_retrieval.release.sandbox.parse import check_sql, checked_text
 from sag_retrieval.release.sandbox.where import EVERYTHING, compile_where

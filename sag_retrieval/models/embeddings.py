@@ -10,9 +10,9 @@ from sag_retrieval.core.errors import AnswerError, ModelError
 from sag_retrieval.core.types import Floats32
 from sag_retrieval.models import event_loop
 from sag_retrieval.models.openai import close_all, make_client
+from sag_retrieval.models.prices import estimate_tokens
 from sag_retrieval.models.rate_limits import ChatOptions
 from sag_retrieval.models.retry import Caller, Refused
-from sag_retrieval.models.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

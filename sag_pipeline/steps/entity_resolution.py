@@ -15,9 +15,9 @@ from sag_pipeline.steps.name_matching import (
     compact_names,
     is_telling,
     may_be_same,
+    near_pairs,
     title_name,
 )
-from sag_pipeline.steps.neighbours import near_pairs
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.records import TITLE
 from sag_retrieval.core.types import Flags, Rows64

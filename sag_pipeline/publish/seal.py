@@ -14,14 +14,14 @@ from sag_retrieval.release.files import Manifest
 from sag_retrieval.release.sums import Measure, measure
 
 LANCE: Final = "lance"
-_AT_ONCE: Final = 8
+_SYNCS_AT_ONCE: Final = 8
 """Syncs wait for the disk, which takes many of them together; hashing keeps the processors busy meanwhile."""
 
 
 def seal(draft: Path, manifest: Manifest) -> None:
     """Write the checksums and the manifest of a finished release; all its files and folders are on disk then."""
     paths = sorted(path for path in draft.rglob("*") if path.is_file())
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(_SYNCS_AT_ONCE) as pool:
         measured = dict(
             zip((path.relative_to(draft).as_posix() for path in paths), pool.map(_settle, paths), strict=True)
         )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.damages import Damage, inflict
-from sag_pipeline.publish.seal import seal
+from sag_pipeline.publish.publish import seal
 from sag_retrieval import open_release
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.core.errors import ReleaseError, SettingsError

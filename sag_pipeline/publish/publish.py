@@ -40,6 +40,12 @@ from sag_retrieval.release.verify import verify_release
 LANCE: Final = "lance"
 _SYNCS_AT_ONCE: Final = 8
 """Syncs wait for the disk, which takes many of them together; hashing keeps the processors busy meanwhile."""
+_PUBLISH_VERSION = "1"
+_EMBEDDED = ("events", "keys", "chunks")
+_AT_ONCE = 2
+_BLOCK_BYTES = 100_000_000
+_HASHED_TOGETHER = 65_536
+_log = logging.getLogger(__name__)
 
 
 def seal(draft: Path, manifest: Manifest) -> None:
@@ -60,14 +66,6 @@ def seal(draft: Path, manifest: Manifest) -> None:
 def _settle(path: Path) -> Measure:
     durable.sync(path)
     return measure(path)
-
-
-_PUBLISH_VERSION = "1"
-_EMBEDDED = ("events", "keys", "chunks")
-_AT_ONCE = 2
-_BLOCK_BYTES = 100_000_000
-_HASHED_TOGETHER = 65_536
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

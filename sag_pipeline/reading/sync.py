@@ -220,7 +220,7 @@ def _refuse_many_removed(found: _Found, options: SyncOptions) -> None:
 def _commit(
     store: Store,
     step: StepSpec,
-    batch: list[tuple[RawDocument, Pending]],
+    batch: Sequence[tuple[RawDocument, Pending]],
     found: _Found,
     tally: RunStats,
     reader: BoundedReader,

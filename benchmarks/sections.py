@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sag_pipeline.rules.cohesion import depths
 from sag_pipeline.rules.headings import headings_of
-from sag_pipeline.rules.sections import offline_sections
+from sag_pipeline.rules.sections import depths, offline_sections
 from sag_pipeline.steps.sections import SectionOptions
 from sag_retrieval.core.records import Document
 from sag_retrieval.text.sentences import sentence_spans

@@ -31,19 +31,17 @@ from sag_pipeline.steps.triples import derive_triples, read_triples
 from sag_pipeline.steps.typed_values import DEFAULT_TYPES, key_type_of, typed_keys
 from sag_retrieval.ask.answer import Citation
 from sag_retrieval.ask.cite import Cited, cite, support
-from sag_retrieval.ask.drafts import DraftPlan
+from sag_retrieval.ask.deep import split_question
 from sag_retrieval.ask.evidence import best_sentences, sentence_for
-from sag_retrieval.ask.extractive import extractive_answer
-from sag_retrieval.ask.merging import merge_answers
-from sag_retrieval.ask.plan import check_plan, fill, rename_marks
-from sag_retrieval.ask.split import split_question
+from sag_retrieval.ask.generated import extractive_answer, merge_answers
+from sag_retrieval.ask.plan import DraftPlan, check_plan, fill, rename_marks
 from sag_retrieval.core.errors import ModelError, SagError
 from sag_retrieval.core.records import Chunk, Document, Event
 from sag_retrieval.evaluation.metrics import accuracy, context_recall, f1, rouge_l
 from sag_retrieval.evaluation.ranking import evidence_coverage
 from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.structured import read_answer
-from sag_retrieval.rag.sumy_sentences import important_sentences
+from sag_retrieval.rag.refine import central_sentences
 from sag_retrieval.release.sandbox.where import compile_where
 from sag_retrieval.reports.citations import cut
 from sag_retrieval.search.result import Hit
@@ -265,7 +263,7 @@ _COMPOSED: dict[str, Rule] = {
     "given events": _given,
     "other names": lambda text: list(aliases(text, read_mentions(text)[0])),
     "a summary": lambda text: summarise(document(text)),
-    "central sentences": lambda text: important_sentences(text, 500),
+    "central sentences": lambda text: central_sentences(text, 500),
     "a header": lambda text: chunk_header(text, text, text, text, "en", HeaderOptions(max_length=200, sentences=True)),
     "marks of lines": lambda text: [marker_length(text, line) for line in logical_lines(text)],
     "bytes of a text": lambda text: decode(text.encode("utf-8", "surrogatepass")),

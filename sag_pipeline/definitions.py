@@ -21,9 +21,8 @@ from sag_pipeline.assets.sections import sections
 from sag_pipeline.assets.summaries import summaries
 from sag_pipeline.assets.triples import triples
 from sag_pipeline.assets.vectors import vectors
+from sag_pipeline.automation import inbox, ingest, nightly_ingest, report_job
 from sag_pipeline.resources import PipelineResource
-from sag_pipeline.schedules import ingest, nightly_ingest, report_job
-from sag_pipeline.sensors import inbox
 
 READ = [documents, summaries, sections, chunks]
 EXTRACT = [events, keys, triples, event_keys, idf]

@@ -12,8 +12,9 @@ from sag_pipeline.publish.publish import Embedding
 from sag_pipeline.runner import ProgressCallback, RunStats, ignore_progress
 from sag_pipeline.store.parts import of_documents
 from sag_pipeline.store.rows import from_table
-from sag_pipeline.store.store import DocumentResult, StepSpec, Store, in_batches
+from sag_pipeline.store.store import DocumentResult, StepSpec, Store
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
+from sag_retrieval.core.batches import batched
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit, fit
 from sag_retrieval.models.open import open_dense
 
@@ -68,7 +69,7 @@ def embed_pending(
     pending = store.pending(step)
     known = embedding.vectors.known()
     done = 0
-    for batch in in_batches(pending, _DOCUMENTS_A_BATCH):
+    for batch in batched(pending, _DOCUMENTS_A_BATCH):
         for texts in _texts(store, [p.document_id for p in batch]):
             ids, first = np.unique(vector_ids(texts), return_index=True)
             fresh = ~np.isin(ids, known, assume_unique=True)

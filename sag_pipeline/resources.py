@@ -9,8 +9,8 @@ from typing import Literal
 
 import dagster as dg
 
-from sag_pipeline.llm.cached_chat import Call
-from sag_pipeline.llm.extraction import ExtractionModel, open_extraction
+from sag_pipeline.llm.cached_chat import CachedChat, Call
+from sag_pipeline.llm.extraction import model_of, open_cached_chat
 from sag_pipeline.metadata import table
 from sag_pipeline.plan import IngestOptions, step_of
 from sag_pipeline.progress import listener
@@ -104,18 +104,19 @@ class PipelineResource(dg.ConfigurableResource):  # type: ignore[type-arg]
         context: dg.AssetExecutionContext,
         table: str,
         offline: Work,
-        asked: Callable[[ExtractionModel, Store], Work],
+        asked: Callable[[CachedChat, Store], Work],
     ) -> dg.MaterializeResult:  # type: ignore[type-arg]
         """Bring a table up to date by the language model, or by rules where the settings name none."""
-        with open_extraction(self.settings(), self.chat_options()) as extraction:
-            if extraction is None:
+        settings = self.settings()
+        with open_cached_chat(settings, self.chat_options()) as chat:
+            if chat is None:
                 return self.make(context, table, offline)
-            step = step_of(table, self.options(), extraction.model(table))
+            step = step_of(table, self.options(), model_of(table, chat, settings.language))
             with self.store() as store:
                 try:
-                    tally = run_step(store, step, asked(extraction, store), progress_of(context))
+                    tally = run_step(store, step, asked(chat, store), progress_of(context))
                 finally:  # what was paid is written down whatever ends the step
-                    calls = extraction.take_calls()
+                    calls = chat.take_calls()
                     store.append("calls", to_table("calls", calls))
                 return result_of(store, step, tally, **cost_of(calls))
 

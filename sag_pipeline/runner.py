@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from sag_pipeline.store.store import DocumentResult, Pending, StepSpec, Store, in_batches
+from sag_pipeline.store.store import DocumentResult, Pending, StepSpec, Store
+from sag_retrieval.core.batches import batched
 from sag_retrieval.core.errors import BudgetExceeded, ModelUnavailable
 
 _DOCUMENTS_A_BATCH = 128
@@ -85,7 +86,7 @@ def run_step(store: Store, step: StepSpec, work: Work, progress: ProgressCallbac
     tally.counts["removed"] = store.drop_stale(step)
     pending = store.pending(step)
     done = 0
-    for batch in in_batches(pending, _DOCUMENTS_A_BATCH):
+    for batch in batched(pending, _DOCUMENTS_A_BATCH):
         done += _run_batch(store, step, work, batch, tally)
         progress(step.name, done, len(pending))
     tally.counts["skipped"] = max(0, store.ledger.document_count(step.name) - len(pending))

@@ -10,9 +10,11 @@ from typing import Any, Final
 import numpy as np
 
 from sag_retrieval.core.errors import ReleaseError, SettingsError
+from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.index import Index
-from sag_retrieval.search.method import Flags, Floats, Method, Query, Ranking
+from sag_retrieval.release.triples import graph_of
+from sag_retrieval.search.method import Method, Query, Ranking
 from sag_retrieval.search.parsed_query import ParsedQuery, QuerySimilarity, parse_query
 from sag_retrieval.search.ranking import Stopwatch, best_rows, rank_by
 from sag_retrieval.search.weights import min_max
@@ -20,7 +22,6 @@ from sag_retrieval.text.words import STOP_WORDS, is_cjk, words
 from sag_retrieval.think_on_graph.method import SEARCH as GRAPH_SEARCH
 from sag_retrieval.think_on_graph.method import mean_score, walk_release
 from sag_retrieval.think_on_graph.options import GraphOptions
-from sag_retrieval.think_on_graph.release_graph import graph_of
 from sag_retrieval.think_on_graph.retriever import debug_record
 
 LEAST_BOOST: Final = 0.02
@@ -166,17 +167,22 @@ def hybrid_method(
     """
 
     def rank(index: Index, query: Query) -> Ranking:
-        watch = Stopwatch()
-        reading = watch("read", lambda: parse_query(index, query))
+        stopwatch = Stopwatch()
+        with stopwatch("read"):
+            reading = parse_query(index, query)
         share = options.dense_share(query.text)
-        text = watch("text", lambda: _text_scores(index, reading))
+        with stopwatch("text"):
+            text = _text_scores(index, reading)
         mean = mean_score(text.bm25, text.dense, text.allowed)
-        boost, trace = watch("graph", lambda: _graph_boost(index, reading, options, mean, chat, home))
+        with stopwatch("graph"):
+            boost, trace = _graph_boost(index, reading, options, mean, chat, home)
         boosted = replace(text, kg=boost[index.arrays.chunk_document])
-        raw = watch("keywords", lambda: _with_keywords(index, reading, boosted, options))
-        fusion = watch("fuse", lambda: fuse(raw, options, share=share, top_k=query.top_k))
+        with stopwatch("keywords"):
+            raw = _with_keywords(index, reading, boosted, options)
+        with stopwatch("fuse"):
+            fusion = fuse(raw, options, share=share, top_k=query.top_k)
         scores = fusion.final if (fusion.final > 0).any() else mean
-        ranking = rank_by(scores, query.top_k, raw.allowed, fusion.parts(), watch.seconds)
+        ranking = rank_by(scores, query.top_k, raw.allowed, fusion.parts(), stopwatch.seconds)
         return replace(ranking, trace=trace)
 
     return rank

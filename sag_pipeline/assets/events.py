@@ -2,6 +2,7 @@
 
 import dagster as dg
 
+from sag_pipeline.llm.extract import events_work
 from sag_pipeline.resources import PipelineResource
 from sag_pipeline.rules.events import offline_events
 from sag_pipeline.runner import StepInput, per_document
@@ -17,7 +18,9 @@ from sag_retrieval.core.records import Event
 )
 def events(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row an event, read from its chunk, or taken as given with the document."""
-    return sag.extract(context, "events", per_document(_read), lambda model, _: model.events())
+    return sag.extract(
+        context, "events", per_document(_read), lambda chat, _: events_work(chat, sag.settings().language)
+    )
 
 
 def _read(inputs: StepInput) -> list[Event]:

@@ -2,6 +2,7 @@
 
 import dagster as dg
 
+from sag_pipeline.llm.extraction import known_keys_work
 from sag_pipeline.resources import PipelineResource, current_index
 from sag_pipeline.rules.keys import offline_keys
 from sag_pipeline.runner import StepInput, per_document
@@ -18,8 +19,11 @@ from sag_retrieval.core.records import EventKey
 )
 def keys(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a key of an event, as its document spells it, and one for what each chunk is mainly about."""
-    index = current_index(sag.settings())
-    return sag.extract(context, "keys", per_document(_read), lambda model, store: model.keys(store, index))
+    settings = sag.settings()
+    index = current_index(settings)
+    return sag.extract(
+        context, "keys", per_document(_read), lambda chat, store: known_keys_work(chat, settings, store, index)
+    )
 
 
 def _read(inputs: StepInput) -> list[EventKey]:

@@ -13,4 +13,4 @@ def sections(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mat
     rules = sections_by_rules(options)
     if not sag.sections_by_model:
         return sag.make(context, "sections", rules)
-    return sag.extract(context, "sections", rules, lambda model, _: sections_by_model(model.chat, options))
+    return sag.extract(context, "sections", rules, lambda chat, _: sections_by_model(chat, options))

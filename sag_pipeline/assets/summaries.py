@@ -2,6 +2,7 @@
 
 import dagster as dg
 
+from sag_pipeline.llm.extract import summaries_work
 from sag_pipeline.resources import PipelineResource
 from sag_pipeline.runner import per_document
 from sag_pipeline.steps.summaries import summarise
@@ -11,4 +12,6 @@ from sag_pipeline.steps.summaries import summarise
 def summaries(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a document: its most telling sentences, or what a language model makes of them."""
     rules = per_document(lambda inputs: [summarise(inputs.one("documents"))])
-    return sag.extract(context, "summaries", rules, lambda model, _: model.summaries())
+    return sag.extract(
+        context, "summaries", rules, lambda chat, _: summaries_work(chat, language=sag.settings().language)
+    )

@@ -2,6 +2,7 @@
 
 import dagster as dg
 
+from sag_pipeline.llm.extract import triples_work
 from sag_pipeline.resources import PipelineResource
 from sag_pipeline.runner import StepInput, per_document
 from sag_pipeline.steps.events import given_events
@@ -19,7 +20,9 @@ def triples(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mate
     """One row a triple: given with the document, or derived from the keys that an event ties together."""
     if not sag.triples_by_model:
         return sag.make(context, "triples", per_document(_read))
-    return sag.extract(context, "triples", per_document(_read), lambda model, _: model.triples())
+    return sag.extract(
+        context, "triples", per_document(_read), lambda chat, _: triples_work(chat, sag.settings().language)
+    )
 
 
 def _read(inputs: StepInput) -> list[Triple]:

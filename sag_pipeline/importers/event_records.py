@@ -11,7 +11,7 @@ _TEXT = ("text", "original_text", "passage", "content")
 _RELATIONS = ("entity_relations", "entity_relation_dict", "triples")
 
 
-def event_documents(rows: Iterable[records.Row]) -> Iterator[records.GivenDocument]:
+def event_documents(rows: Iterable[records.SourceRow]) -> Iterator[records.GivenDocument]:
     """One document a row with a text: its events with their entities as keys.
 
     Reads the columns `text`, `events` (or `event_entity_dict`; objects with `Event` and `Entity`, names in
@@ -30,13 +30,13 @@ def event_documents(rows: Iterable[records.Row]) -> Iterator[records.GivenDocume
         yield _document(document_id, text, row)
 
 
-def _id_of(row: records.Row, number: int) -> str:
+def _id_of(row: records.SourceRow, number: int) -> str:
     own = records.first_of(row, ("doc_id", "document_id", "id"))
     parts = [own] if own is not None else [row.get(name) for name in ("collection", "model", "chunk_id")]
     return "/".join(str(part) for part in parts if part) or str(number)
 
 
-def _document(document_id: str, text: str, row: records.Row) -> records.GivenDocument:
+def _document(document_id: str, text: str, row: records.SourceRow) -> records.GivenDocument:
     left_out: Counter[str] = Counter()
     statements: dict[str, tuple[tuple[str, str], ...]] = {}
     for raw in records.listed(records.first_of(row, ("events", "event_entity_dict"))):
@@ -54,7 +54,7 @@ def _document(document_id: str, text: str, row: records.Row) -> records.GivenDoc
     return records.GivenDocument(document_id, title, text, tuple(events), left_out=left_out)
 
 
-def _triples(row: records.Row, left_out: Counter[str]) -> list[tuple[str, str, str]]:
+def _triples(row: records.SourceRow, left_out: Counter[str]) -> list[tuple[str, str, str]]:
     found = []
     for raw in records.listed(records.first_of(row, _RELATIONS)):
         triple = records.as_triple(raw)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sag_pipeline.importers.records import UNTYPED, GivenDocument, GivenEvent, Row, listed, read_rows
+from sag_pipeline.importers.records import UNTYPED, GivenDocument, GivenEvent, SourceRow, listed, read_rows
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.text.sentences import sentences
 from sag_retrieval.text.words import fold
@@ -60,7 +60,7 @@ _NAMED = {
 }
 
 
-def _checked(table: str, rows: Iterable[Row]) -> list[Row]:
+def _checked(table: str, rows: Iterable[SourceRow]) -> list[SourceRow]:
     """The rows of a table, if each has the text that it goes by."""
     kept = list(rows)
     for number, row in enumerate(kept, start=1):
@@ -86,7 +86,7 @@ class _Events:
     by_content: dict[str, GivenEvent] = field(default_factory=dict)
 
 
-def _documents_of(unit: Row) -> list[str]:
+def _documents_of(unit: SourceRow) -> list[str]:
     found = unit.get("document_ids")
     return _texts(found if found is not None else [unit.get("document_id")])
 
@@ -96,7 +96,7 @@ def _texts(value: object) -> list[str]:
 
 
 def _add(
-    events: Mapping[str, _Events], units: Mapping[str, Sequence[str]], row: Row, made: Sequence[GivenEvent]
+    events: Mapping[str, _Events], units: Mapping[str, Sequence[str]], row: SourceRow, made: Sequence[GivenEvent]
 ) -> None:
     owners = dict.fromkeys(owner for unit in _texts(row.get("text_unit_ids")) for owner in units.get(unit, ()))
     for owner in owners:
@@ -105,7 +105,7 @@ def _add(
                 events[owner].by_content.setdefault(event.content, event)
 
 
-def _described(row: Row, names: Sequence[str], types: Mapping[str, str]) -> list[GivenEvent]:
+def _described(row: SourceRow, names: Sequence[str], types: Mapping[str, str]) -> list[GivenEvent]:
     text = " ".join(str(row.get("description") or "").split())
     if not text:
         return []

@@ -13,7 +13,7 @@ _TEXT = ("text", "passage", "content")
 
 
 def openie_documents(
-    rows: Iterable[records.Row], texts: Mapping[str, records.Row] | None = None
+    rows: Iterable[records.SourceRow], texts: Mapping[str, records.SourceRow] | None = None
 ) -> Iterator[records.GivenDocument]:
     """One document a passage: triples are events; entities in none are keys of the sentence they stand in.
 
@@ -30,7 +30,7 @@ def openie_documents(
             yield _document(document_id, title, text, row)
 
 
-def _document(document_id: str, title: str, text: str, row: records.Row) -> records.GivenDocument:
+def _document(document_id: str, title: str, text: str, row: records.SourceRow) -> records.GivenDocument:
     raw = records.listed(records.first_of(row, ("triples", "extracted_triples")))
     triples = list(dict.fromkeys(triple for triple in map(records.as_triple, raw) if triple))
     events = [records.event_of(triple) for triple in triples]

@@ -18,7 +18,7 @@ from sag_retrieval.text.words import is_cjk
 UNTYPED = "entity"
 _LONGEST_FIELD = 1 << 28
 """Characters of one CSV field: it may hold a whole document."""
-Row = Mapping[str, Any]
+SourceRow = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class GivenDocument:
         return without_surrogates(line)
 
 
-def read_rows(path: Path) -> Iterator[Row]:
+def read_rows(path: Path) -> Iterator[SourceRow]:
     """The rows of a Parquet, JSONL, JSON or CSV file; of a JSON object the rows of its longest list.
 
     Raises:
@@ -74,13 +74,13 @@ def read_rows(path: Path) -> Iterator[Row]:
         raise SourceError(f"{path} cannot be read: {error}") from error
 
 
-def _parquet(path: Path) -> Iterator[Row]:
+def _parquet(path: Path) -> Iterator[SourceRow]:
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches():
             yield from batch.to_pylist()
 
 
-def _json(path: Path) -> Iterator[Row]:
+def _json(path: Path) -> Iterator[SourceRow]:
     found = json.loads(path.read_text(encoding="utf-8"))
     if isinstance(found, dict):
         lists = (rows for rows in found.values() if isinstance(rows, list) and all(isinstance(r, dict) for r in rows))
@@ -88,12 +88,12 @@ def _json(path: Path) -> Iterator[Row]:
     yield from found if isinstance(found, list) else [found]
 
 
-def _json_lines(path: Path) -> Iterator[Row]:
+def _json_lines(path: Path) -> Iterator[SourceRow]:
     with path.open(encoding="utf-8") as lines:
         yield from (json.loads(line) for line in lines if line.strip())
 
 
-def _csv(path: Path) -> Iterator[Row]:
+def _csv(path: Path) -> Iterator[SourceRow]:
     csv.field_size_limit(_LONGEST_FIELD)
     with path.open(encoding="utf-8-sig", newline="") as lines:
         yield from csv.DictReader(lines)
@@ -102,7 +102,7 @@ def _csv(path: Path) -> Iterator[Row]:
 _READERS = {".parquet": _parquet, ".jsonl": _json_lines, ".json": _json, ".csv": _csv}
 
 
-def first_of(row: Row, names: Sequence[str]) -> Any:  # noqa: ANN401  whatever the column holds
+def first_of(row: SourceRow, names: Sequence[str]) -> Any:  # noqa: ANN401  whatever the column holds
     """The value of the first of these columns that the row has, or None."""
     return next((row[name] for name in names if row.get(name) is not None), None)
 

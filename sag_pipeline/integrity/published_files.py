@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sag_retrieval.core.errors import SagError
-from sag_retrieval.release.verify import Fault, verify_release
+from sag_retrieval.release.verify import FileFault, verify_release
 from sag_retrieval.reports.sums import wrong_files
 
 
@@ -14,12 +14,12 @@ def release_folders(home: Path) -> list[Path]:
     return sorted(path for path in (home / "releases").glob("*") if path.is_dir() and not path.name.startswith("."))
 
 
-def wrong_release(folder: Path, *, deep: bool) -> list[Fault]:
+def wrong_release(folder: Path, *, deep: bool) -> list[FileFault]:
     """What is wrong with a release; one of version 0.1 names no files, so that there is nothing to compare."""
     try:
         return [fault for fault in verify_release(folder, deep=deep) if "names no files" not in fault.what]
     except (SagError, OSError, ValueError) as error:
-        return [Fault("", f"it cannot be opened ({error})")]
+        return [FileFault("", f"it cannot be opened ({error})")]
 
 
 def wrong_pointer(path: Path, releases: Sequence[str]) -> str:

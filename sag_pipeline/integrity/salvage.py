@@ -16,7 +16,7 @@ _HEX = "0123456789abcdef"
 _DEEPEST = 3
 """Digits of a call id beyond which a range that cannot be read from either end is given up."""
 _SCHEMA_PAGE = 4096
-Row = tuple[Any, ...]
+PartRow = tuple[Any, ...]
 
 
 def wrong_answers(path: Path, *, deep: bool) -> tuple[int, list[str]]:
@@ -42,7 +42,7 @@ def wrong_answers(path: Path, *, deep: bool) -> tuple[int, list[str]]:
 
 def salvage_answers(path: Path, into: Path) -> int:
     """Write every answer that can be read, and is the one that was kept, into a new file; how many."""
-    found: dict[str, Row] = {}
+    found: dict[str, PartRow] = {}
     with TemporaryDirectory(dir=path.parent, prefix=".salvage-") as folder:
         copies = [path]
         if path.is_file() and path.stat().st_size > _SCHEMA_PAGE:
@@ -72,13 +72,13 @@ def _open(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.resolve().as_uri()}?{'mode=ro' if has_log else 'immutable=1'}", uri=True)
 
 
-def _all(connection: sqlite3.Connection, where: str = "") -> Iterator[Row]:
+def _all(connection: sqlite3.Connection, where: str = "") -> Iterator[PartRow]:
     names = [row[1] for row in connection.execute("pragma table_info(answers)")]
     digest = "digest" if "digest" in names else "''"  # version 0.1 kept none
     yield from connection.execute(f"select {columns_of()}, {digest} from answers {where}")  # noqa: S608  our own columns
 
 
-def _is_bad(row: Row) -> bool:
+def _is_bad(row: PartRow) -> bool:
     try:
         json.loads(row[1])
     except (TypeError, ValueError):
@@ -86,7 +86,7 @@ def _is_bad(row: Row) -> bool:
     return not is_unchanged(row)
 
 
-def _readable(connection: sqlite3.Connection) -> Iterator[Row]:
+def _readable(connection: sqlite3.Connection) -> Iterator[PartRow]:
     """Rows that can be read and are good: all of them, else by ranges of call ids, cut finer where reading fails.
 
     A range is read from both ends, so what is lost of it lies between two damages.
@@ -101,7 +101,7 @@ def _readable(connection: sqlite3.Connection) -> Iterator[Row]:
             ranges += [prefix + digit for digit in _HEX if len(prefix) < _DEEPEST]
 
 
-def _read(connection: sqlite3.Connection, where: str) -> Generator[Row, None, bool]:
+def _read(connection: sqlite3.Connection, where: str) -> Generator[PartRow, None, bool]:
     """The good rows of a range; returns whether it could be read to its end."""
     try:
         yield from (row for row in _all(connection, where) if not _is_bad(row))

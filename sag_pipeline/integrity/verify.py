@@ -33,7 +33,7 @@ _AGAIN = "made again by `sag repair` and `sag ingest`"
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class HomeFault:
     """Something below a home that is not as it was written."""
 
     file: str
@@ -43,13 +43,13 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedFiles:
     """One kind of file that was looked at."""
 
     name: str
     count: int
     of: str
-    faults: Sequence[Fault] = ()
+    faults: Sequence[HomeFault] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,10 @@ class Verified:
 
     home: str
     is_deep: bool
-    checked: Sequence[Checked] = field(default_factory=list)
+    checked: Sequence[CheckedFiles] = field(default_factory=list)
 
     @property
-    def faults(self) -> list[Fault]:
+    def faults(self) -> list[HomeFault]:
         """All faults, in the order of what was checked."""
         return [fault for each in self.checked for fault in each.faults]
 
@@ -84,7 +84,7 @@ def verify_home(home: Path, *, deep: bool) -> Verified:
     if not home.is_dir():
         raise SourceError(f"there is no home at {home}; `sag ingest` makes one, SAG_HOME names another")
     if wrong := wrong_lock(home):
-        return Verified(str(home), deep, [Checked("lock", 1, "file", [wrong])])
+        return Verified(str(home), deep, [CheckedFiles("lock", 1, "file", [wrong])])
     try:
         with write_lock(home, _PATIENCE_SECONDS):
             return look(home, deep=deep)
@@ -92,32 +92,34 @@ def verify_home(home: Path, *, deep: bool) -> Verified:
         return look(home, deep=deep)
 
 
-def wrong_lock(home: Path) -> Fault | None:
+def wrong_lock(home: Path) -> HomeFault | None:
     """What stands in the way of locking a home."""
     lock = home / "lock"
     is_wrong = lock.exists() and not lock.is_file()
     return (
-        Fault("lock", "it is no file, so that no run can hold it", "moved away by `sag repair`") if is_wrong else None
+        HomeFault("lock", "it is no file, so that no run can hold it", "moved away by `sag repair`")
+        if is_wrong
+        else None
     )
 
 
 def look(home: Path, *, deep: bool) -> Verified:
     """The same for whoever holds the lock."""
     store = open_anyway(home)
-    checks: tuple[Callable[[Store, bool], Checked], ...] = (
+    checks: tuple[Callable[[Store, bool], CheckedFiles], ...] = (
         _ledger, _tables, _vectors, _embedder, _answers, _releases, _reports,
     )  # fmt: skip
     return Verified(str(home), deep, [check(store, deep) for check in checks])
 
 
-def _ledger(store: Store, deep: bool) -> Checked:  # noqa: ARG001, FBT001  always whole: it is small, and all rests on it
+def _ledger(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001  always whole: it is small, and all rests on it
     folder = store.home / "ledger"
     mend = "`sag repair` keeps the other commits; what this one said is found out again by `sag ingest`"
-    faults = [Fault(_name(store, each.path), each.what, mend) for each in breaks(folder)]
+    faults = [HomeFault(_name(store, each.path), each.what, mend) for each in breaks(folder)]
     files = link_files(folder)
     if not files and not faults and (made := lost_ledger(store)):
-        faults.append(Fault("ledger", f"it is not there, though {made} is", mend))
-    return Checked("ledger", len(files), "commits", faults)
+        faults.append(HomeFault("ledger", f"it is not there, though {made} is", mend))
+    return CheckedFiles("ledger", len(files), "commits", faults)
 
 
 def lost_ledger(store: Store) -> str:
@@ -126,29 +128,29 @@ def lost_ledger(store: Store) -> str:
     return _name(store, made[0]) if made else ""
 
 
-def _tables(store: Store, deep: bool) -> Checked:  # noqa: FBT001
-    faults = [Fault(_name(store, each.path), each.what, _AGAIN) for each in wrong_parts(store, deep=deep)]
+def _tables(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
+    faults = [HomeFault(_name(store, each.path), each.what, _AGAIN) for each in wrong_parts(store, deep=deep)]
     used = parts_in_use(store)
     unused = len(unused_parts(store, used))
-    return Checked("tables", len(used), "parts" + (f", {unused} that no entry names" if unused else ""), faults)
+    return CheckedFiles("tables", len(used), "parts" + (f", {unused} that no entry names" if unused else ""), faults)
 
 
-def _vectors(store: Store, deep: bool) -> Checked:  # noqa: FBT001
+def _vectors(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
     wrong = wrong_vectors(store.home, deep=deep)
     faults = [
-        Fault(_name(store, path), what, "embedded again by `sag repair` and `sag ingest`")
+        HomeFault(_name(store, path), what, "embedded again by `sag repair` and `sag ingest`")
         for path, what in wrong.items()
     ]
     if not wrong:
         faults += [
-            Fault(
+            HomeFault(
                 f"vectors/{fingerprint}",
                 f"{count} texts have no vector in it",
                 "embedded again by `sag repair` and `sag ingest`",
             )
             for fingerprint, count in missing_vectors(store, deep=deep)
         ]
-    return Checked("vectors", len(vector_files(store.home)), "files", faults)
+    return CheckedFiles("vectors", len(vector_files(store.home)), "files", faults)
 
 
 def missing_vectors(store: Store, *, deep: bool) -> Iterator[tuple[str, int]]:
@@ -194,25 +196,25 @@ def _texts(store: Store, table: str, part: str, members: Sequence[str]) -> list[
     return list(vector_ids(texts_of(table, store.parts.read(table, part), members)).tolist())
 
 
-def _embedder(store: Store, deep: bool) -> Checked:  # noqa: ARG001, FBT001  its hash is always compared
+def _embedder(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001  its hash is always compared
     name = "embedder/hashing.npy"
     try:
         fitted = load_fit(store.home)
     except StoreError as error:
         mend = "`sag repair` takes it from a release, else it is counted again by `sag ingest`"
-        return Checked("embedder", 1, "files", [Fault(name, str(error).rpartition("; ")[0], mend)])
-    return Checked("embedder", int(fitted is not None), "files")
+        return CheckedFiles("embedder", 1, "files", [HomeFault(name, str(error).rpartition("; ")[0], mend)])
+    return CheckedFiles("embedder", int(fitted is not None), "files")
 
 
-def _answers(store: Store, deep: bool) -> Checked:  # noqa: FBT001
+def _answers(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
     path = store.home / ANSWERS
     mend = "`sag repair` saves what can be read; the rest is paid again when it is needed"
     if not path.exists():
         paid = len(paid_calls(store))
         what = f"it is not there, though {paid} calls were paid"
-        return Checked("answers", 0, "answers", [Fault(ANSWERS, what, mend)] if paid else [])
+        return CheckedFiles("answers", 0, "answers", [HomeFault(ANSWERS, what, mend)] if paid else [])
     count, found = wrong_answers(path, deep=deep)
-    return Checked("answers", count, "answers", [Fault(ANSWERS, what, mend) for what in found])
+    return CheckedFiles("answers", count, "answers", [HomeFault(ANSWERS, what, mend) for what in found])
 
 
 def paid_calls(store: Store) -> set[tuple[str, str, str]]:
@@ -227,34 +229,34 @@ def paid_calls(store: Store) -> set[tuple[str, str, str]]:
     return found
 
 
-def _releases(store: Store, deep: bool) -> Checked:  # noqa: FBT001
+def _releases(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
     folders = release_folders(store.home)
     mend = "removed by `sag repair`; published again by `sag ingest`"
     faults = [
-        Fault(f"releases/{folder.name}/{fault.file}", fault.what, mend)
+        HomeFault(f"releases/{folder.name}/{fault.file}", fault.what, mend)
         for folder in folders
         for fault in wrong_release(folder, deep=deep)
     ]
     faults += [
-        Fault(_name(store, folder / _COMMUNITIES), what, "removed by `sag repair`; made again by the job `report`")
+        HomeFault(_name(store, folder / _COMMUNITIES), what, "removed by `sag repair`; made again by the job `report`")
         for folder in folders
         if (what := wrong_made(folder / _COMMUNITIES))
     ]
     current = store.home / "CURRENT"
     if what := wrong_pointer(current, [folder.name for folder in folders]):
-        faults.append(Fault("CURRENT", what, "`sag repair` names the newest good release"))
-    return Checked("releases", len(folders), "releases", faults)
+        faults.append(HomeFault("CURRENT", what, "`sag repair` names the newest good release"))
+    return CheckedFiles("releases", len(folders), "releases", faults)
 
 
-def _reports(store: Store, deep: bool) -> Checked:  # noqa: ARG001, FBT001  files are small and have no hashes
+def _reports(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001  files are small and have no hashes
     folders = report_folders(store.home)
     mend = "removed by `sag repair`; `sag report` writes the next one"
-    faults = [Fault(_name(store, path), what, mend) for folder in folders for path, what in wrong_report(folder)]
+    faults = [HomeFault(_name(store, path), what, mend) for folder in folders for path, what in wrong_report(folder)]
     for series in sorted(path for path in (store.home / "reports").glob("*") if path.is_dir()):
         left = [folder.name for folder in folders if folder.parent == series]
         if what := wrong_latest(series / "LATEST", left):
-            faults.append(Fault(_name(store, series / "LATEST"), what, mend))
-    return Checked("reports", len(folders), "reports", faults)
+            faults.append(HomeFault(_name(store, series / "LATEST"), what, mend))
+    return CheckedFiles("reports", len(folders), "reports", faults)
 
 
 def _name(store: Store, path: Path) -> str:

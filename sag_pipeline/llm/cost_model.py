@@ -16,8 +16,8 @@ from sag_pipeline.steps.extract_summaries import summary_request
 from sag_pipeline.steps.summaries import SummaryOptions, summarise
 from sag_retrieval.core.records import Chunk, Document, Event
 from sag_retrieval.models.dialect import request_tokens
+from sag_retrieval.models.prices import estimate_tokens
 from sag_retrieval.models.protocols import AnswerT, Request, Usage
-from sag_retrieval.models.tokens import estimate_tokens
 
 STEPS = ("summaries", "events", "keys")
 _LIST_TOKENS = 3

@@ -1,7 +1,10 @@
 """Extraction by a language model as work on batches: questions out, records in, faults by document."""
 
-from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any
 
 from sag_pipeline.runner import StepInput, StepResult, Work
 from sag_pipeline.steps.events import given_events
@@ -15,7 +18,6 @@ from sag_pipeline.steps.extract_keys import (
 )
 from sag_pipeline.steps.extract_summaries import summary_from_reply, summary_request
 from sag_pipeline.steps.extract_triples import (
-    ExtractedTriples,
     TripleQuestion,
     triple_questions,
     triples_from_reply,
@@ -25,11 +27,9 @@ from sag_pipeline.steps.known_keys import BatchSource, KnownKeys, KnownOptions, 
 from sag_pipeline.steps.summaries import SummaryOptions, summarise
 from sag_pipeline.steps.triples import derive_triples
 from sag_retrieval.core.errors import ModelError
-from sag_retrieval.core.records import Document, Event, EventKey, Triple
-from sag_retrieval.models.protocols import ChatModel, Reply
+from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Triple
+from sag_retrieval.models.protocols import ChatModel, Reply, Request
 from sag_retrieval.prompts import load_prompt
-
-ReplyT = TypeVar("ReplyT")
 
 
 def prompt_versions(step: str) -> str:
@@ -37,54 +37,66 @@ def prompt_versions(step: str) -> str:
     return " ".join(load_prompt(step, language, "sag_pipeline.llm.prompts").version for language in ("zh", "en"))
 
 
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """What a model is asked about one document, perhaps nothing, and the records that its replies make."""
+
+    requests: Sequence[Request[Any]]
+    records: Callable[[Sequence[Reply[Any] | ModelError]], Sequence[Any]]
+    """From one reply or fault a request, in order."""
+
+
+def model_work(chat: ChatModel, table: str, ask: Callable[[Sequence[StepInput]], Iterable[Questions]]) -> Work:
+    """Work by a model: the questions of a whole batch at once, then the records of each document in turn.
+
+    Args:
+        chat: Who is asked.
+        table: Whose rows are made; for the reason of a document with unanswered questions.
+        ask: The questions of each document of a batch, in order.
+
+    """
+
+    def work(batch: Sequence[StepInput]) -> Iterator[StepResult]:
+        asked = list(ask(batch))
+        replies = iter(chat.ask_all([request for questions in asked for request in questions.requests]))
+        for questions in asked:
+            got = list(islice(replies, len(questions.requests)))
+            faults = [reply for reply in got if isinstance(reply, ModelError)]
+            yield StepResult(tuple(questions.records(got)), _reason(table, faults, len(got)))
+
+    return work
+
+
 def summaries_work(chat: ChatModel, options: SummaryOptions | None = None, language: str = "auto") -> Work:
     """Summaries of documents; a short one needs no model, its own sentences sum it up."""
 
-    def work(batch: Sequence[StepInput]) -> Iterator[StepResult]:
-        asked = [summary_request(inputs.one("documents"), options, language=language) for inputs in batch]
-        replies = iter(chat.ask_all([request for request in asked if request is not None]))
-        for inputs, request in zip(batch, asked, strict=True):
-            document = inputs.one("documents")
-            if request is None:
-                yield StepResult((summarise(document, options),))
-                continue
-            reply = next(replies)
-            if isinstance(reply, Reply):
-                yield StepResult((summary_from_reply(document, reply.value, options),))
-            else:
-                yield StepResult(reason=_reason("summaries", [reply]))
+    def ask(inputs: StepInput) -> Questions:
+        document: Document = inputs.one("documents")
+        request = summary_request(document, options, language=language)
+        if request is None:
+            return _no_questions([summarise(document, options)])
+        return Questions([request], lambda got: [summary_from_reply(document, r.value, options) for r in _read(got)])
 
-    return work
+    return model_work(chat, "summaries", lambda batch: map(ask, batch))
 
 
 def events_work(chat: ChatModel, language: str = "auto") -> Work:
     """Events of documents: given ones as given, else one question a chunk; all under way at once."""
 
-    def work(batch: Sequence[StepInput]) -> Iterator[StepResult]:
-        chunks = [() if _is_given(inputs) else readable(inputs.tables["chunks"]) for inputs in batch]
-        asked = [
-            request
-            for inputs, own in zip(batch, chunks, strict=True)
-            if own
-            for request in event_requests(inputs.one("documents"), own, _summary(inputs), language=language)
-        ]
-        replies = iter(chat.ask_all(asked))
-        for inputs, own in zip(batch, chunks, strict=True):
-            document = inputs.one("documents")
-            if _is_given(inputs):
-                given = given_events(document, inputs.tables["chunks"])
-                yield StepResult(tuple(event for one in given for event in one.events))
-                continue
-            events: list[Event] = []
-            faults: list[ModelError] = []
-            for chunk, reply in zip(own, _take(replies, len(own)), strict=True):
-                if isinstance(reply, Reply):
-                    events += events_from_reply(document, chunk, reply.value)
-                else:
-                    faults.append(reply)
-            yield StepResult(tuple(events), _reason("events", faults, len(own)))
+    def ask(inputs: StepInput) -> Questions:
+        document: Document = inputs.one("documents")
+        if document.extraction is not None:
+            return _no_questions([e for one in given_events(document, inputs.tables["chunks"]) for e in one.events])
+        chunks = readable(inputs.tables["chunks"])
+        requests = event_requests(document, chunks, _summary(inputs), language=language) if chunks else ()
+        return Questions(requests, partial(_events, document, chunks))
 
-    return work
+    return model_work(chat, "events", lambda batch: map(ask, batch))
+
+
+def _events(document: Document, chunks: Sequence[Chunk], got: Sequence[Reply[Any] | ModelError]) -> list[Event]:
+    answered = [(chunk, reply) for chunk, reply in zip(chunks, got, strict=True) if isinstance(reply, Reply)]
+    return [event for chunk, reply in answered for event in events_from_reply(document, chunk, reply.value)]
 
 
 def keys_work(
@@ -103,49 +115,87 @@ def keys_work(
     Args:
         chat: Who is asked.
         before: Takes up each batch and may hold some; of the sources' embedder. None: nothing known is shown.
-        sources: Where known keys come from besides, such as `released.ReleaseSource`.
+        sources: Where known keys come from besides, such as `ReleasedKeys`.
         options: Key types and the like.
         known_options: How much is shown.
         language: `zh`, `en`, or `auto`: each document's.
 
     """
 
-    def work(batch: Sequence[StepInput]) -> Iterator[StepResult]:
+    def ask(batch: Sequence[StepInput]) -> Iterator[Questions]:
         events = [event for inputs in batch if not _is_given(inputs) for event in inputs.tables["events"]]
         known: dict[str, KnownKeys] = {}
         if before is not None:
             found = known_about(events, before.embedder, [*sources, before], known_options)
             known = {event.event_id: one for event, one in zip(events, found, strict=True)}
-        questions = [[] if _is_given(inputs) else _key_questions(inputs, known, options, language) for inputs in batch]
-        replies = iter(chat.ask_all([question.request for own in questions for question in own]))
+        for inputs in batch:
+            document: Document = inputs.one("documents")
+            main = main_keys(document, inputs.tables["chunks"])
+            if _is_given(inputs):
+                given = [key for one in given_events(document, inputs.tables["chunks"]) for key in one.keys]
+                yield _no_questions([*given, *main])
+                continue
+            questions = _key_questions(inputs, known, options, language)
+            requests = [question.request for question in questions]
+            yield Questions(requests, partial(_keys, document, questions, options, main))
+
+    asked = model_work(chat, "keys", ask)
+
+    def work(batch: Sequence[StepInput]) -> Iterator[StepResult]:
         made: list[EventKey] = []
-        for inputs, own in zip(batch, questions, strict=True):
-            own_keys, reason = _keys(inputs, own, replies, options)
-            made += own_keys
-            yield StepResult((*own_keys, *main_keys(inputs.one("documents"), inputs.tables["chunks"])), reason)
+        for inputs, result in zip(batch, asked(batch), strict=True):
+            own = {event.event_id for event in inputs.tables["events"]}
+            made += [key for key in result.records if key.event_id in own]
+            yield result
         if before is not None:
             before.add([event for inputs in batch for event in inputs.tables["events"]], made)
 
     return work
 
 
+def _keys(
+    document: Document,
+    questions: Sequence[KeyQuestion],
+    options: KeyOptions | None,
+    main: Sequence[EventKey],
+    got: Sequence[Reply[Any] | ModelError],
+) -> list[EventKey]:
+    """What the replies name, with what rules find where there is none, and the main keys."""
+    found: list[EventKey] = []
+    for question, reply in zip(questions, got, strict=True):
+        answer = reply.value if isinstance(reply, Reply) else ExtractedKeys(events=[])
+        found += keys_from_reply(document, question.events, answer, options)
+    return [*found, *main]
+
+
 def triples_work(chat: ChatModel, language: str = "auto") -> Work:
     """Triples of documents: given ones as given (by rules if none are), else one question a chunk."""
 
-    def work(batch: Sequence[StepInput]) -> Iterator[StepResult]:
-        questions = [
-            []
-            if _is_given(inputs)
-            else triple_questions(
-                inputs.one("documents"), inputs.tables["events"], inputs.tables["keys"], language=language
-            )
-            for inputs in batch
-        ]
-        replies = iter(chat.ask_all([question.request for own in questions for question in own]))
-        for inputs, own in zip(batch, questions, strict=True):
-            yield _triples(inputs, own, replies)
+    def ask(inputs: StepInput) -> Questions:
+        document: Document = inputs.one("documents")
+        events, keys = inputs.tables["events"], inputs.tables["keys"]
+        if document.extraction is not None:
+            given = [triple for one in given_events(document, inputs.tables["chunks"]) for triple in one.triples]
+            return _no_questions(given or derive_triples(document.document_id, events, keys))
+        questions = triple_questions(document, events, keys, language=language)
+        return Questions([question.request for question in questions], partial(_triples, questions, keys))
 
-    return work
+    return model_work(chat, "triples", lambda batch: map(ask, batch))
+
+
+def _triples(
+    questions: Sequence[TripleQuestion], keys: Sequence[EventKey], got: Sequence[Reply[Any] | ModelError]
+) -> list[Triple]:
+    answered = [(question, reply) for question, reply in zip(questions, got, strict=True) if isinstance(reply, Reply)]
+    return [triple for question, reply in answered for triple in triples_from_reply(question.events, keys, reply.value)]
+
+
+def _no_questions(records: Sequence[Any]) -> Questions:
+    return Questions((), lambda _: records)
+
+
+def _read(got: Sequence[Reply[Any] | ModelError]) -> list[Reply[Any]]:
+    return [reply for reply in got if isinstance(reply, Reply)]
 
 
 def _key_questions(
@@ -162,50 +212,6 @@ def _key_questions(
     )
 
 
-def _keys(
-    inputs: StepInput,
-    questions: Sequence[KeyQuestion],
-    replies: Iterator[Reply[ExtractedKeys] | ModelError],
-    options: KeyOptions | None,
-) -> tuple[list[EventKey], str]:
-    document: Document = inputs.one("documents")
-    if _is_given(inputs):
-        return [key for one in given_events(document, inputs.tables["chunks"]) for key in one.keys], ""
-    found: list[EventKey] = []
-    faults: list[ModelError] = []
-    for question, reply in zip(questions, _take(replies, len(questions)), strict=True):
-        if isinstance(reply, Reply):
-            found += keys_from_reply(document, question.events, reply.value, options)
-        else:
-            found += keys_from_reply(document, question.events, ExtractedKeys(events=[]), options)
-            faults.append(reply)
-    return found, _reason("keys", faults, len(questions))
-
-
-def _triples(
-    inputs: StepInput,
-    questions: Sequence[TripleQuestion],
-    replies: Iterator[Reply[ExtractedTriples] | ModelError],
-) -> StepResult:
-    document: Document = inputs.one("documents")
-    if _is_given(inputs):
-        given = [triple for one in given_events(document, inputs.tables["chunks"]) for triple in one.triples]
-        rules = derive_triples(document.document_id, inputs.tables["events"], inputs.tables["keys"])
-        return StepResult(tuple(given or rules))
-    found: list[Triple] = []
-    faults: list[ModelError] = []
-    for question, reply in zip(questions, _take(replies, len(questions)), strict=True):
-        if isinstance(reply, Reply):
-            found += triples_from_reply(question.events, inputs.tables["keys"], reply.value)
-        else:
-            faults.append(reply)
-    return StepResult(tuple(found), _reason("triples", faults, len(questions)))
-
-
-def _take(replies: Iterator[ReplyT], count: int) -> list[ReplyT]:
-    return [next(replies) for _ in range(count)]
-
-
 def _is_given(inputs: StepInput) -> bool:
     return inputs.one("documents").extraction is not None
 
@@ -216,7 +222,7 @@ def _summary(inputs: StepInput) -> str:
     return rows[0].summary if rows and len(inputs.tables["chunks"]) > 1 else ""
 
 
-def _reason(step: str, faults: Sequence[ModelError], asked: int = 1) -> str:
+def _reason(step: str, faults: Sequence[ModelError], asked: int) -> str:
     """Why something is missing, or empty."""
     if not faults:
         return ""

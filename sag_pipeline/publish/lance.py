@@ -4,7 +4,8 @@ import logging
 import os
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lancedb.index import FTS, BTree
 
-from sag_pipeline.publish.lance_source import LanceSource
-from sag_pipeline.store.vectors import fixed, raw
+from sag_pipeline.store.vectors import VectorIds, fixed, raw
+from sag_retrieval.core.types import Floats32
+from sag_retrieval.release.vectors import DenseVectors, VectorSet
+
+
+@dataclass(frozen=True, slots=True)
+class LanceSource:
+    """Ids and texts by row number, and vectors, opened for each use: else all that was read stayed in memory."""
+
+    name: str
+    ids: pa.ChunkedArray
+    texts: pa.ChunkedArray
+    text_hashes: VectorIds
+    open_vectors: Callable[[], VectorSet]
+
+    @property
+    def dimension(self) -> int | None:
+        """Columns of its vectors; None where it keeps none, as they are not dense."""
+        opened = self.open_vectors()
+        return opened.dimension if isinstance(opened, DenseVectors) else None
+
+    def take(self, rows: npt.NDArray[np.int64]) -> Floats32:
+        """Shape (rows, dimension): some of its dense vectors."""
+        return np.asarray(self.open_vectors().take(rows.astype(np.int32)), np.float32)
+
 
 _log = logging.getLogger(__name__)
 _BLOCK = 50_000

@@ -1,25 +1,24 @@
 """From the store's tables to a release in force: build beside, check, switch."""
 
 import logging
+import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_pipeline.publish.checks import Check, check_release
-from sag_pipeline.publish.database import write_database
-from sag_pipeline.publish.lance import write_lance
-from sag_pipeline.publish.lance_source import LanceSource
+from sag_pipeline.publish.lance import LanceSource, write_lance
 from sag_pipeline.publish.links import LINK_TABLES
-from sag_pipeline.publish.relational import Relational, build_tables
-from sag_pipeline.publish.seal import LANCE, seal
+from sag_pipeline.publish.relational import Relational, build_tables, write_database
 from sag_pipeline.publish.sound import MAPPED, fault_of
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.store import PURGE, Store
@@ -28,20 +27,45 @@ from sag_retrieval.core import durable
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import write_arrays
 from sag_retrieval.release.binary_index import describe_binary_index
-from sag_retrieval.release.files import Found, Manifest, Releases
+from sag_retrieval.release.contents import CHECKSUMS, summed
+from sag_retrieval.release.files import FoundRelease, Manifest, Releases
 from sag_retrieval.release.leftovers import DRAFT, erase, set_aside
 from sag_retrieval.release.prune import sweep_releases
 from sag_retrieval.release.schema import SCHEMA_VERSION, VOLATILE
+from sag_retrieval.release.sums import Measure, measure
+from sag_retrieval.release.triples import FOLDER, write_graph
 from sag_retrieval.release.vectors import open_vectors, write_vectors
 from sag_retrieval.release.verify import verify_release
-from sag_retrieval.think_on_graph.release_graph import FOLDER, write_graph
 
+LANCE: Final = "lance"
+_SYNCS_AT_ONCE: Final = 8
+"""Syncs wait for the disk, which takes many of them together; hashing keeps the processors busy meanwhile."""
 _PUBLISH_VERSION = "1"
 _EMBEDDED = ("events", "keys", "chunks")
 _AT_ONCE = 2
 _BLOCK_BYTES = 100_000_000
 _HASHED_TOGETHER = 65_536
 _log = logging.getLogger(__name__)
+
+
+def seal(draft: Path, manifest: Manifest) -> None:
+    """Write the checksums and the manifest of a finished release; all its files and folders are on disk then."""
+    paths = sorted(path for path in draft.rglob("*") if path.is_file())
+    with ThreadPoolExecutor(_SYNCS_AT_ONCE) as pool:
+        measured = dict(
+            zip((path.relative_to(draft).as_posix() for path in paths), pool.map(_settle, paths), strict=True)
+        )
+    sums = [measured[name].sums for name in summed(measured)]
+    np.save(draft / CHECKSUMS, np.concatenate([np.zeros(0, np.uint64), *sums]))
+    measured[CHECKSUMS] = _settle(draft / CHECKSUMS)
+    durable.sync_all(Path(folder) for folder, _, _ in os.walk(draft))
+    files = {name: (measured[name].length, measured[name].digest) for name in sorted(measured)}
+    replace(manifest, files=files).write(draft)
+
+
+def _settle(path: Path) -> Measure:
+    durable.sync(path)
+    return measure(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +201,7 @@ def _previous(store: Store, releases: Releases, embedding: Embedding) -> Path | 
     if current is None or store.ledger.whole(PURGE):
         return None
     folder = releases.folder / current
-    said = Found.look(folder).manifest if folder.is_dir() else None
+    said = FoundRelease.look(folder).manifest if folder.is_dir() else None
     if said is None or said.embedder_fingerprint != embedding.embedder.fingerprint:
         return None
     return folder if _is_sound(releases, current, embedding) and not verify_release(folder, below=LANCE) else None

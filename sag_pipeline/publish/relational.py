@@ -1,20 +1,20 @@
-"""The relational tables of a release, made by DuckDB from the store's Parquet tables."""
+"""The tables of a release, made from the store by row number, and the DuckDB file written from them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sag_pipeline.publish.key_owners import KeyOwners, by_id, key_rows, key_table
-from sag_pipeline.publish.links import LINK_TABLES, whole_table
+from sag_pipeline.publish.links import LINK_TABLES, KeyOwners, by_id, key_rows, key_table, whole_table
 from sag_pipeline.store.store import Store
+from sag_retrieval.core.types import Rows64
 from sag_retrieval.release.arrays import GraphParts
 from sag_retrieval.release.schema import TABLES
 
-Rows = npt.NDArray[np.int64]
 _DOCUMENTS = """
     SELECT d.document_id, d.source, d.title, d.language, d.text, coalesce(s.summary, '') AS summary, d.metadata,
            d.version, length(d.text)::INTEGER AS char_count
@@ -57,7 +57,7 @@ class Relational:
     """
 
     tables: Mapping[str, pa.Table]
-    numbers: Mapping[str, Mapping[str, Rows]]
+    numbers: Mapping[str, Mapping[str, Rows64]]
     """By numbered table: what its file has besides, such as the row of an event's chunk."""
     parts: GraphParts
 
@@ -124,7 +124,7 @@ def _placed(rows: pa.Table, *columns: str) -> pa.Table:
     return rows.select(columns).append_column("row", pa.array(np.arange(len(rows))))
 
 
-def _numbers(rows: pa.Table, name: str) -> Rows:
+def _numbers(rows: pa.Table, name: str) -> Rows64:
     return np.asarray(rows[name].to_numpy(), np.int64)
 
 
@@ -139,7 +139,7 @@ def _shaped(name: str, rows: pa.Table) -> pa.Table:
     return shaped
 
 
-def _taken(ids: pa.ChunkedArray, rows: Rows) -> pa.ChunkedArray:
+def _taken(ids: pa.ChunkedArray, rows: Rows64) -> pa.ChunkedArray:
     """The id of each row; null for -1."""
     return ids.take(pa.array(rows, mask=rows < 0))
 
@@ -166,7 +166,7 @@ def _chunk_keys(keyed: KeyOwners, chunks: pa.Table, keys: pa.Table, counts: npt.
 
 
 def _parts(
-    keyed: KeyOwners, keys: pa.Table, counts: npt.NDArray[np.int32], owners: tuple[Rows, Rows], document_count: int
+    keyed: KeyOwners, keys: pa.Table, counts: npt.NDArray[np.int32], owners: tuple[Rows64, Rows64], document_count: int
 ) -> GraphParts:
     return GraphParts(
         event_key=keyed.event_key.astype(np.int32),
@@ -178,3 +178,33 @@ def _parts(
         key_idf=keys["idf"].to_numpy().astype(np.float32),
         document_count=document_count,
     )
+
+
+NUMBERED = ("documents", "sections", "chunks", "events", "keys")
+"""Tables whose rows have numbers: the column `row`, the position in every array."""
+
+
+def write_database(path: Path, made: Relational) -> None:
+    """Write every table in its order.
+
+    Besides the columns of the schema, numbered tables have `row`; events have `chunk_row`, both it and chunks
+    `document_row`.
+    """
+    connection = duckdb.connect(str(path), config={"memory_limit": "1GB", "preserve_insertion_order": True})
+    try:
+        for name in made.tables:
+            connection.register("rows", _numbered(made, name))
+            connection.execute(f"CREATE TABLE {name} AS SELECT * FROM rows")
+            connection.unregister("rows")
+        connection.execute("CHECKPOINT")
+    finally:
+        connection.close()
+
+
+def _numbered(made: Relational, name: str) -> pa.Table:
+    rows = made.tables[name]
+    if name not in NUMBERED:
+        return rows
+    besides = {"row": np.arange(len(rows))} | dict(made.numbers.get(name, {}))
+    columns = {number: pa.array(values) for number, values in besides.items()}
+    return pa.table(columns | {column: rows[column] for column in rows.column_names})

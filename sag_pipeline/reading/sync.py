@@ -2,7 +2,7 @@
 
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sag_pipeline.reading.bounded import BoundedReader, refusal_of
@@ -11,6 +11,7 @@ from sag_pipeline.steps.sources import RawDocument, SourceOptions, list_source
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.source_list import Source, SourceList, rename_documents, unit_of
 from sag_pipeline.store.store import DocumentResult, Pending, StepSpec, Store
+from sag_retrieval.core.batches import batched
 from sag_retrieval.core.errors import SettingsError, SourceError
 from sag_retrieval.core.records import Quarantined
 
@@ -130,7 +131,7 @@ def sync_source(
     tally.counts["skipped"] = len(found.seen) - len(found.fresh)
     done = 0
     with BoundedReader(options.source) as reader:
-        for batch in _chunks(found.fresh, _DOCUMENTS_A_COMMIT):
+        for batch in batched(found.fresh, _DOCUMENTS_A_COMMIT):
             _commit(store, step, batch, found, tally, reader)
             done += len(batch)
             progress("documents", done, len(found.fresh))
@@ -219,7 +220,7 @@ def _refuse_many_removed(found: _Found, options: SyncOptions) -> None:
 def _commit(
     store: Store,
     step: StepSpec,
-    batch: list[tuple[RawDocument, Pending]],
+    batch: Sequence[tuple[RawDocument, Pending]],
     found: _Found,
     tally: RunStats,
     reader: BoundedReader,
@@ -249,8 +250,3 @@ def _write_aside(store: Store, source: Source, aside: Mapping[str, Entry]) -> No
     fresh = [entry for unit, entry in aside.items() if old.get(unit) != entry]
     mended = [Entry(unit, "documents", "removed", kind="aside") for unit in old if unit not in aside]
     store.ledger.commit(fresh + mended)
-
-
-def _chunks(items: list[tuple[RawDocument, Pending]], size: int) -> Iterator[list[tuple[RawDocument, Pending]]]:
-    for start in range(0, len(items), size):
-        yield items[start : start + size]

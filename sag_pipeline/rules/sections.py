@@ -5,16 +5,83 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from scipy.sparse import coo_array, csr_array
 
-from sag_pipeline.rules.cohesion import Floats, depths
 from sag_pipeline.rules.headings import headings_of
 from sag_pipeline.steps.sections import SectionOptions, section_records, untitled
 from sag_retrieval.core.records import Document, Section
+from sag_retrieval.core.types import Floats, Rows64
 from sag_retrieval.text.sentences import sentence_spans
-from sag_retrieval.text.words import fold
+from sag_retrieval.text.words import fold, tokens
 
-Integers = npt.NDArray[np.int64]
+
+def depths(texts: Sequence[str], width: int) -> Floats:
+    """How far the words change before each text: the depth of the valley that likeness has there.
+
+    The `width` texts before a place and the `width` after it are compared by the cosine of their terms, each
+    counted with the logarithm of its rarity. The depth is what the likeness gains from there up to the
+    nearest peak on the left, plus the same on the right.
+
+    Args:
+        texts: Pieces of one text, in order, such as sentences.
+        width: Pieces compared on each side.
+
+    Returns:
+        Shape (texts,), not negative; 0 at the first place.
+
+    Source:
+        docs/algorithm.md §sections.8
+
+    """
+    if len(texts) < 2:  # noqa: PLR2004  one piece has no place between
+        return np.zeros(len(texts))
+    likeness = _likeness(_term_counts(texts), width)
+    depth = np.zeros(len(texts))
+    depth[1:] = _climb(likeness) + _climb(likeness[::-1])[::-1]
+    return depth
+
+
+def _term_counts(texts: Sequence[str]) -> csr_array:
+    numbers: dict[str, int] = {}
+    pairs = [(row, numbers.setdefault(term, len(numbers))) for row, text in enumerate(texts) for term in tokens(text)]
+    rows, columns = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    shape = (len(texts), max(len(numbers), 1))
+    counts = csr_array(coo_array((np.ones(len(pairs)), (rows, columns)), shape=shape))
+    counts.sum_duplicates()
+    spread = np.bincount(counts.indices, minlength=shape[1])
+    rarity = np.log1p(len(texts) / np.maximum(spread, 1))
+    counts.data *= rarity[counts.indices]
+    return counts
+
+
+def _likeness(counts: csr_array, width: int) -> Floats:
+    """Cosine of the windows on both sides of every place after the first text."""
+    size = counts.shape[0]
+    sides = []
+    for first, last in ((-width, 0), (0, width)):
+        ones = [
+            (place - 1, row)
+            for place in range(1, size)
+            for row in range(max(place + first, 0), min(place + last, size))
+        ]
+        rows, columns = np.array(ones, dtype=np.int64).T
+        band = csr_array(coo_array((np.ones(len(ones)), (rows, columns)), shape=(size - 1, size)))
+        sides.append(csr_array(band @ counts))
+    left, right = sides
+    shared = np.asarray(left.multiply(right).sum(axis=1)).ravel()
+    norms = [np.sqrt(np.asarray(side.multiply(side).sum(axis=1)).ravel()) for side in sides]
+    likeness: Floats = shared / np.maximum(norms[0] * norms[1], 1e-12)
+    return likeness
+
+
+def _climb(likeness: Floats) -> Floats:
+    """Height of the nearest peak to the left above every place."""
+    gain = np.zeros_like(likeness)
+    for place in range(1, len(likeness)):
+        if likeness[place - 1] >= likeness[place]:
+            gain[place] = gain[place - 1] + likeness[place - 1] - likeness[place]
+    return gain
+
 
 _WIDTH = 8
 """Sentences compared on each side of a place."""
@@ -118,7 +185,7 @@ def _begins_line(text: str, place: int) -> bool:
     return not place or text[place - 1] == "\n"
 
 
-def _places(starts: Integers, weight: Floats, part: _Part, sizes: tuple[int, int]) -> list[int]:
+def _places(starts: Rows64, weight: Floats, part: _Part, sizes: tuple[int, int]) -> list[int]:
     """Cuts at the heaviest places until all is short enough; none within `least` of another or a border.
 
     Of equally heavy places the one nearest the middle: a text that never changes is cut evenly.
@@ -139,7 +206,7 @@ def _places(starts: Integers, weight: Floats, part: _Part, sizes: tuple[int, int
 class _Heaviest:
     """The heaviest of any neighbouring places, found in a few steps, for a long text is cut thousands of times."""
 
-    def __init__(self, starts: Integers, weight: Floats) -> None:
+    def __init__(self, starts: Rows64, weight: Floats) -> None:
         values, self._rank = np.unique(weight, return_inverse=True)
         order = np.argsort(self._rank, kind="stable")
         self._starts_of = np.split(starts[order], np.searchsorted(self._rank[order], np.arange(1, len(values))))

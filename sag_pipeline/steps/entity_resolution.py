@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,17 +15,16 @@ from sag_pipeline.steps.name_matching import (
     compact_names,
     is_telling,
     may_be_same,
+    near_pairs,
     title_name,
 )
-from sag_pipeline.steps.neighbours import near_pairs
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.records import TITLE
+from sag_retrieval.core.types import Flags, Rows64
 from sag_retrieval.models.protocols import Vectors
 
 SAME_NAME, COMPACT_NAME, BARE_NAME = "same name", "compact name", "bare name"
 TITLE_NAME, SAID, EMBEDDING = "title without its addition", "said", "embedding"
-Flags = npt.NDArray[np.bool_]
-Rows = npt.NDArray[np.int64]
 _SCORES = {SAME_NAME: 1.0, COMPACT_NAME: 1.0, BARE_NAME: 0.95, TITLE_NAME: 0.9, SAID: 0.9}
 
 
@@ -173,7 +171,7 @@ class _Groups:
         return Alignment(tuple(sorted(found, key=lambda row: row.alias_key_id)))
 
 
-def _ranks(keys: KeyColumns, is_generic: Flags) -> Rows:
+def _ranks(keys: KeyColumns, is_generic: Flags) -> Rows64:
     """The place of each row: specific types first, then frequent ones, then by name, type and id."""
     table = pa.table(
         {

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from sag_retrieval.text.layout import LineKind, bare_heading, logical_lines
+from sag_retrieval.text.layout import Line, LineKind, bare_heading, logical_lines, physical_lines, trimmed
 from sag_retrieval.text.sentences import spans_within
 
 _TITLES = (LineKind.HEADING, LineKind.LABEL)
@@ -36,34 +36,25 @@ class Sizes:
     part: int
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """What is never cut while packing: a heading, a sentence, a table or a fenced block."""
-
-    kind: LineKind
-    start: int
-    end: int
-
-
-def text_units(text: str) -> list[Unit]:
-    """The units of a whole text, in order."""
-    units: list[Unit] = []
+def text_units(text: str) -> list[Line]:
+    """What of a text is never cut while packing, in order: a heading, a sentence, a table or a fenced block."""
+    units: list[Line] = []
     for line in logical_lines(text):
-        if line.kind in _BLOCKS:
-            last = units[-1] if units else None
-            is_code = line.kind is LineKind.CODE
-            if last and last.kind in _BLOCKS and (last.kind is LineKind.CODE) == is_code:
-                units[-1] = Unit(last.kind, last.start, line.end)
-            else:
-                units.append(Unit(line.kind, line.start, line.end))
-        elif line.kind in _TITLES:
-            units.append(Unit(line.kind, line.start, line.end))
+        if line.kind not in (*_BLOCKS, *_TITLES):
+            units.extend(Line(line.kind, *span) for span in spans_within(text, line.start, line.end))
+        elif units and _is_one_block(units[-1], line):
+            units[-1] = replace(units[-1], end=line.end)
         else:
-            units.extend(Unit(line.kind, *span) for span in spans_within(text, line.start, line.end))
+            units.append(line)
     return units
 
 
-def pack(text: str, units: Sequence[Unit], sizes: Sizes) -> list[Passage]:
+def _is_one_block(before: Line, line: Line) -> bool:
+    is_code = line.kind is LineKind.CODE
+    return line.kind in _BLOCKS and before.kind in _BLOCKS and (before.kind is LineKind.CODE) == is_code
+
+
+def pack(text: str, units: Sequence[Line], sizes: Sizes) -> list[Passage]:
     """Passages of one section's units, each as full as its size allows.
 
     A heading starts a passage and goes with what follows, unless the passage before is still short.
@@ -75,16 +66,14 @@ def pack(text: str, units: Sequence[Unit], sizes: Sizes) -> list[Passage]:
     return packing.finish()
 
 
-def clip(text: str, units: Sequence[Unit], start: int, end: int) -> list[Unit]:
+def clip(text: str, units: Sequence[Line], start: int, end: int) -> list[Line]:
     """The units inside `text[start:end]`; one over a border is cut there and trimmed of white space."""
-    found: list[Unit] = []
+    found: list[Line] = []
     first = bisect_left(units, start, key=lambda unit: unit.end)
     for unit in units[first:]:
         if unit.start >= end:
             break
-        piece = text[max(unit.start, start) : min(unit.end, end)]
-        left = max(unit.start, start) + len(piece) - len(piece.lstrip())
-        right = left + len(piece.strip())
+        left, right = trimmed(text, (max(unit.start, start), min(unit.end, end)))
         if right > left:
             found.append(replace(unit, start=left, end=right))
     return found
@@ -95,14 +84,14 @@ class _Packing:
     text: str
     sizes: Sizes
     done: list[Passage] = field(default_factory=list)
-    held: list[Unit] = field(default_factory=list)
+    held: list[Line] = field(default_factory=list)
 
-    def add(self, unit: Unit) -> None:
+    def add(self, unit: Line) -> None:
         if self.held and self._must_close(unit):
             self.close()
         self.held.append(unit)
 
-    def _must_close(self, unit: Unit) -> bool:
+    def _must_close(self, unit: Line) -> bool:
         if all(held.kind in _TITLES for held in self.held):
             return False
         length = self.held[-1].end - self.held[0].start
@@ -119,7 +108,7 @@ class _Packing:
         self._keep(self.held[:body])
         self.held = self.held[body:]
 
-    def _keep(self, units: Sequence[Unit]) -> None:
+    def _keep(self, units: Sequence[Line]) -> None:
         start, end, heading = units[0].start, units[-1].end, ""
         for unit in units:
             if unit.kind not in _TITLES:
@@ -142,30 +131,20 @@ class _Packing:
         return self.done
 
 
-def _parts(text: str, unit: Unit, sizes: Sizes) -> Iterator[Unit]:
+def _parts(text: str, unit: Line, sizes: Sizes) -> Iterator[Line]:
     length = unit.end - unit.start
     if unit.kind in _BLOCKS and length > sizes.block:
-        for line in _physical_lines(text, unit):
-            yield from _cut(text, line, sizes)
+        for line in physical_lines(text, unit.start, unit.end):
+            start, end = trimmed(text, line)
+            if start < end:
+                yield from _cut(text, replace(unit, start=start, end=end), sizes)
     elif unit.kind in _BLOCKS or length <= _LONG_SENTENCE * sizes.passage:
         yield unit
     else:
         yield from _cut(text, unit, sizes)
 
 
-def _physical_lines(text: str, unit: Unit) -> Iterator[Unit]:
-    start = unit.start
-    while start < unit.end:
-        stop = text.find("\n", start, unit.end)
-        stop = unit.end if stop < 0 else stop
-        line = text[start:stop]
-        if line.strip():
-            left = start + len(line) - len(line.lstrip())
-            yield replace(unit, start=left, end=left + len(line.strip()))
-        start = stop + 1
-
-
-def _cut(text: str, unit: Unit, sizes: Sizes) -> Iterator[Unit]:
+def _cut(text: str, unit: Line, sizes: Sizes) -> Iterator[Line]:
     """Pieces of at most a passage's size, cut behind the last space or comma of their second half if there is one."""
     start = unit.start
     while unit.end - start > sizes.passage * _LONG_SENTENCE:

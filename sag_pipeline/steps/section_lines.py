@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
 from typing import NamedTuple
+
+from sag_retrieval.text.layout import Span, physical_lines
 
 LINE_LENGTH = 200
 """Characters of the longest line."""
@@ -13,13 +14,6 @@ _SENTENCE_MARK = re.compile(r"[。！？；…]+[”’」』）》]*")
 _CLAUSE_MARK = re.compile(r"[，、：,;:.!?)\]}>/&|=-]+")
 
 
-class NumberedLine(NamedTuple):
-    """`text[start:end]`, its line break included; lines tile the text, so none is empty."""
-
-    start: int
-    end: int
-
-
 class Window(NamedTuple):
     """Lines `first` to `last`, both included."""
 
@@ -27,8 +21,8 @@ class Window(NamedTuple):
     last: int
 
 
-def lines_of(text: str, limit: int = LINE_LENGTH) -> list[NumberedLine]:
-    """Lines of at most `limit` characters, white space at their ends not counted.
+def lines_of(text: str, limit: int = LINE_LENGTH) -> list[Span]:
+    """Lines of at most `limit` characters, white space at their ends not counted; with line feeds they tile the text.
 
     A longer line is cut behind its last space or Chinese sentence mark within the limit, else behind its last
     other mark, else at the limit.
@@ -37,10 +31,10 @@ def lines_of(text: str, limit: int = LINE_LENGTH) -> list[NumberedLine]:
         docs/algorithm.md §sections.1
 
     """
-    return [piece for start, end in _physical_lines(text) for piece in _cut(text, start, end, limit)]
+    return [piece for start, end in physical_lines(text) for piece in _cut(text, start, min(end + 1, len(text)), limit)]
 
 
-def line_text(text: str, line: NumberedLine) -> str:
+def line_text(text: str, line: Span) -> str:
     """The line without the white space at its end."""
     return text[line.start : line.end].rstrip()
 
@@ -62,27 +56,20 @@ def windows_of(lengths: Sequence[int], max_characters: int) -> list[Window]:
     return windows
 
 
-def numbered(text: str, lines: Sequence[NumberedLine], window: Window) -> str:
+def numbered(text: str, lines: Sequence[Span], window: Window) -> str:
     """What a model reads: `[number] line` for every line of the window."""
     chosen = range(window.first, window.last + 1)
     return "\n".join(f"[{number}] {line_text(text, lines[number])}" for number in chosen)
 
 
-def _physical_lines(text: str) -> Iterator[tuple[int, int]]:
-    pieces = text.split("\n")
-    ends = list(accumulate(len(piece) + 1 for piece in pieces))
-    ends[-1] -= 1
-    yield from ((start, end) for start, end in zip([0, *ends], ends, strict=False) if start < end)
-
-
-def _cut(text: str, start: int, end: int, limit: int) -> Iterator[NumberedLine]:
+def _cut(text: str, start: int, end: int, limit: int) -> Iterator[Span]:
     last = start + len(text[start:end].rstrip())
     reach = limit - 1  # a first piece keeps room for its space, as the method this follows does
     while last - start > limit:
         stop = _break(text, start, limit, reach)
-        yield NumberedLine(start, stop)
+        yield Span(start, stop)
         start, reach = stop, limit
-    yield NumberedLine(start, end)
+    yield Span(start, end)
 
 
 def _break(text: str, start: int, limit: int, reach: int) -> int:

@@ -10,7 +10,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from sag_pipeline.steps.section_lines import (
     LINE_LENGTH,
-    NumberedLine,
     Window,
     line_text,
     lines_of,
@@ -29,6 +28,7 @@ from sag_retrieval.core.errors import ModelError, SettingsError
 from sag_retrieval.core.records import Document, Section, make_id
 from sag_retrieval.models.protocols import Reply, Request
 from sag_retrieval.prompts import load_prompt
+from sag_retrieval.text.layout import Span
 from sag_retrieval.text.words import normal_form
 
 _TITLE_LENGTH = 200
@@ -179,14 +179,14 @@ def section_records(document: Document, spans: Sequence[tuple[str, int, int]]) -
     return sections
 
 
-def _divided(text: str, options: SectionOptions) -> tuple[list[NumberedLine], list[Window]]:
+def _divided(text: str, options: SectionOptions) -> tuple[list[Span], list[Window]]:
     lines = lines_of(text, options.line_length)
     lengths = [len(line_text(text, line)) for line in lines]
     return lines, windows_of(lengths, options.max_characters)
 
 
 def _runs(
-    text: str, lines: Sequence[NumberedLine], window: Window, answer: SectionMarks | None, least_average: int
+    text: str, lines: Sequence[Span], window: Window, answer: SectionMarks | None, least_average: int
 ) -> list[LineRun]:
     if answer is None:
         return [LineRun("", *window)]

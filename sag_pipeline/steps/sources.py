@@ -75,10 +75,10 @@ class RawDocument:
             return stream.read(self.length)
 
 
-Found = RawDocument | Quarantined
+FoundDocument = RawDocument | Quarantined
 
 
-def list_source(source: str, options: SourceOptions | None = None, name: str | None = None) -> Iterator[Found]:
+def list_source(source: str, options: SourceOptions | None = None, name: str | None = None) -> Iterator[FoundDocument]:
     """Every document below a folder, or in one file, by path and line; what cannot be one comes as `Quarantined`.
 
     Hidden files and folders are passed over. A file of another kind is put aside, so that nothing is missed in silence.
@@ -117,7 +117,7 @@ def place(path: str, line: int | None) -> str:
     return path if line is None else f"{path}:{line}"
 
 
-def _list_place(source: str, where: Place, options: SourceOptions) -> Iterator[Found]:
+def _list_place(source: str, where: Place, options: SourceOptions) -> Iterator[FoundDocument]:
     path, suffix = where.path, where.file.suffix.lower()
     if where.reason:
         yield _aside(source, path, None, where.reason, path if where.is_unknown else None)
@@ -131,7 +131,7 @@ def _list_place(source: str, where: Place, options: SourceOptions) -> Iterator[F
             yield _aside(source, path, None, f"cannot be read: {error.strerror or error}", path)
 
 
-def _list_whole(source: str, file: Path, path: str, options: SourceOptions) -> Iterator[Found]:
+def _list_whole(source: str, file: Path, path: str, options: SourceOptions) -> Iterator[FoundDocument]:
     with open_regular(file) as stream:
         size = os.fstat(stream.fileno()).st_size
         if size == 0:
@@ -151,7 +151,7 @@ def _list_whole(source: str, file: Path, path: str, options: SourceOptions) -> I
     yield RawDocument(path, source, path, None, version, str(file), 0, size)
 
 
-def _list_items(source: str, file: Path, path: str, payload: bytes) -> list[Found] | None:
+def _list_items(source: str, file: Path, path: str, payload: bytes) -> list[FoundDocument] | None:
     """The items of a JSON list of documents; None for any other file."""
     if not payload.lstrip(_BEFORE_JSON).startswith(b"["):
         return None
@@ -160,7 +160,7 @@ def _list_items(source: str, file: Path, path: str, payload: bytes) -> list[Foun
         spans = split_list(encoded.text)
     except ValueError as error:
         return [_aside(source, path, None, str(error), path)]
-    found: list[Found] = []
+    found: list[FoundDocument] = []
     has_documents = False
     for number, (span, (offset, length)) in enumerate(zip(spans or (), encoded.places(spans or []), strict=True), 1):
         digest = blake2b(payload[offset : offset + length], digest_size=16).hexdigest()
@@ -174,7 +174,7 @@ def _list_items(source: str, file: Path, path: str, payload: bytes) -> list[Foun
     return found if has_documents else None
 
 
-def _list_lines(source: str, file: Path, path: str, options: SourceOptions) -> Iterator[Found]:
+def _list_lines(source: str, file: Path, path: str, options: SourceOptions) -> Iterator[FoundDocument]:
     offset = 0
     is_empty = True
     with open_regular(file) as stream:
@@ -204,7 +204,7 @@ def _bounded_lines(stream: BinaryIO, max_bytes: int) -> Iterator[tuple[int, byte
         yield length, None
 
 
-def _line(raw: RawDocument, payload: bytes) -> Found:
+def _line(raw: RawDocument, payload: bytes) -> FoundDocument:
     try:
         return _named(raw, _fields(payload.decode(raw.encoding)))
     except UnicodeDecodeError as error:

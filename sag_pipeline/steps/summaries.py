@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice
 from typing import Any
 
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.records import Document, Summary
 from sag_retrieval.text.layout import LineKind, logical_lines, marker_length
-from sag_retrieval.text.sentences import one_line, sentences, spans_within
+from sag_retrieval.text.sentences import SumyTokenizer, one_line, sentences, spans_within
 from sag_retrieval.text.words import tokens
 
 _LONGEST_SENTENCE = 600
@@ -96,7 +95,7 @@ def _best(candidates: Sequence[str], rows: Sequence[int], count: int) -> list[in
 
     if len(rows) <= count:
         return list(rows)
-    reader = _Tokenizer()
+    reader = SumyTokenizer(_WEIGHED, shortest_word=2)
     parts = [Sentence(candidates[row], reader) for row in rows]
     chosen = _summarizer()(ObjectDocumentModel([Paragraph(parts)]), count)
     wanted = {id(part) for part in chosen}
@@ -117,13 +116,3 @@ def _summarizer() -> Any:  # noqa: ANN401  sumy has no types
             return frozenset(super()._get_significant_words(words))
 
     return Luhn()
-
-
-class _Tokenizer:
-    """What sumy asks of a tokenizer, by this project's own reading of text: no download, both languages."""
-
-    def to_sentences(self, text: str) -> tuple[str, ...]:
-        return tuple(sentences(text))
-
-    def to_words(self, sentence: str) -> tuple[str, ...]:
-        return tuple(islice((term for term in tokens(sentence) if len(term) > 1), _WEIGHED))

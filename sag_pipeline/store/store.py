@@ -231,9 +231,3 @@ def _status(outcome: DocumentResult) -> str:
     if not outcome.reason:
         return "done"
     return "partial" if outcome.records else "failed"
-
-
-def in_batches(pending: Sequence[Pending], size: int) -> Iterator[tuple[Pending, ...]]:
-    """Batches of documents, each one commit."""
-    for start in range(0, len(pending), size):
-        yield tuple(pending[start : start + size])

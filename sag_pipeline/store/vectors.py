@@ -12,12 +12,12 @@ from scipy.sparse import csr_array, issparse, vstack
 
 from sag_pipeline.store.sealed import read_footer, read_rows, write_sealed
 from sag_retrieval.core.errors import ModelError
+from sag_retrieval.core.types import Rows64
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.leftovers import delete, sweep
 
 VectorIds = npt.NDArray[np.bytes_]
 """Shape (texts,), 16 bytes each: hashes of the embedded texts."""
-RowNumbers = npt.NDArray[np.int64]
 
 
 def vector_ids(texts: Iterable[str]) -> VectorIds:
@@ -102,7 +102,7 @@ class VectorStore:
             for rows, piece in self._pieces(parts, positions):
                 yield found[rows], piece
 
-    def _pieces(self, parts: RowNumbers, positions: RowNumbers) -> Iterator[tuple[RowNumbers, Vectors]]:
+    def _pieces(self, parts: Rows64, positions: Rows64) -> Iterator[tuple[Rows64, Vectors]]:
         """Vectors by part: the places in the arguments that each part serves, ascending, and their vectors."""
         paths, order = self._paths(), np.argsort(parts, kind="stable")
         numbers, first = np.unique(parts[order], return_index=True)
@@ -143,7 +143,7 @@ class VectorStore:
         return csr_array((values.flatten().to_numpy(), indices, starts - starts[0]), shape=(len(rows), self._dimension))
 
 
-def _find(parts: Sequence[VectorIds], wanted: VectorIds) -> tuple[npt.NDArray[np.int32], RowNumbers, RowNumbers]:
+def _find(parts: Sequence[VectorIds], wanted: VectorIds) -> tuple[npt.NDArray[np.int32], Rows64, Rows64]:
     """Numbers of the wanted ids that are there, ascending, and the part and position of each."""
     starts = np.cumsum([0, *(len(part) for part in parts)])
     known = fixed(np.concatenate([np.empty(0, "S16"), *parts]))

@@ -1,24 +1,23 @@
 """The deep mode: a plan of sub-questions, worked off side by side, looked at again, then the answer."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sag_retrieval.ask.background import Background, find_background
 from sag_retrieval.ask.cite import Cited
-from sag_retrieval.ask.drafts import DraftPlan, Edge, Node
-from sag_retrieval.ask.execute import execute_plan
-from sag_retrieval.ask.generated import extract_answer, write_answer
-from sag_retrieval.ask.merging import merge_answers
+from sag_retrieval.ask.evidence import question_terms
+from sag_retrieval.ask.generated import extract_answer, merge_answers, write_answer
 from sag_retrieval.ask.mode_result import ModeResult, merge_hits
-from sag_retrieval.ask.plan import Plan, check_plan, single_step
+from sag_retrieval.ask.normal import Background, find_background
+from sag_retrieval.ask.plan import DraftPlan, Edge, Node, Plan, SubQuestion, check_plan, single_step
 from sag_retrieval.ask.protocols import FoundPassage
 from sag_retrieval.ask.session import Session
-from sag_retrieval.ask.split import split_question
-from sag_retrieval.ask.steps import StepOutcome, asked_question
+from sag_retrieval.ask.steps import StepOutcome, asked_question, execute_plan
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.prompts.passages import as_lines
+from sag_retrieval.text.sentences import sentences
 
 KnownAnswers = Mapping[str, StepOutcome]
 
@@ -118,3 +117,45 @@ def _tell_plan(session: Session, plan: Plan, number: int) -> None:
         session.note(text)
     steps = [{"id": s.node_id, "question": s.question, "needs": list(s.needs)} for s in plan.steps]
     session.tell("plan", round=number, steps=steps)
+
+
+_ENGLISH = re.compile(
+    r"(?:[,;]\s++|(?<!\s)\s++)(?:and|as well as)\s++(?=(?:in\s++)?(?:who|whom|whose|what|when|where|which|why|how)\b)",
+    re.IGNORECASE,
+)
+_CHINESE = re.compile(
+    r"[，,；;]\s*+(?:以及|并且|而且|和|又|还有|同时)?+(?=[^，,；;]{0,100}(?:谁|什么|何|哪|多少|几|怎|为什么|吗))"
+    r"|(?:以及|并且)(?=[^，,；;]{0,100}(?:谁|什么|何|哪|多少|几|怎))"
+)
+_ASKS = re.compile(r"\b(?:who|whom|whose|what|when|where|which|why|how)\b|谁|什么|何|哪|多少|几|怎|吗", re.IGNORECASE)
+_POINTS_BACK = re.compile(r"\b(?:it|its|he|his|him|she|her|they|their|them)\b|其|它|他|她|该", re.IGNORECASE)
+_LEAST_TERMS = 2
+
+
+def split_question(question: str, limit: int) -> Plan:
+    """Parts of a question that each ask something, side by side; else the question itself.
+
+    Example:
+        >>> plan = split_question("Who wrote Emma, and when was Emma published?", 8)
+        >>> [step.question for step in plan.steps]
+        ['Who wrote Emma', 'when was Emma published?']
+        >>> [step.question for step in split_question("谁创建了苹果公司，苹果公司总部在哪里？", 8).steps]
+        ['谁创建了苹果公司', '苹果公司总部在哪里？']
+
+    """
+    parts = [
+        part.strip()
+        for sentence in sentences(question)
+        for clause in _ENGLISH.split(sentence)
+        for part in _CHINESE.split(clause)
+    ]
+    asking = list(dict.fromkeys(parts))
+    if not all(map(_stands_alone, asking)):
+        asking = [question]
+    steps = [SubQuestion(f"q{n}", part) for n, part in enumerate((asking or [question])[:limit], start=1)]
+    return Plan(tuple(steps), ("there is no language model: the question was divided by rules",))
+
+
+def _stands_alone(part: str) -> bool:
+    """Whether a part asks something by itself, without pointing to another part."""
+    return bool(_ASKS.search(part)) and not _POINTS_BACK.search(part) and len(question_terms(part)) >= _LEAST_TERMS

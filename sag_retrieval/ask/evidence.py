@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from sag_retrieval.core.types import Floats
 from sag_retrieval.text.sentences import sentence_spans
 from sag_retrieval.text.words import STOP_WORDS, is_cjk, stem, tokens
 
@@ -16,7 +16,6 @@ _ASKING = frozenset("谁何什哪几么吗呢的了是在和与及或请问于�
 _ASKING_PAIRS = frozenset({"多少", "怎样", "如下"})
 _ASKING_STEMS = frozenset(stem(word) for word in ("many", "much", "name", "tell", "give", "list")) | STOP_WORDS
 
-Floats = npt.NDArray[np.float64]
 
 _TITLE_SHARE = 0.5
 _REPEATED_SHARE = 0.3

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from sag_retrieval.ask.answer import Answer
 from sag_retrieval.ask.deep import ask_deep
-from sag_retrieval.ask.fast import ask_fast
 from sag_retrieval.ask.mode_result import ModeResult, to_answer
-from sag_retrieval.ask.normal import ask_normal
+from sag_retrieval.ask.normal import ask_fast, ask_normal
 from sag_retrieval.ask.options import MODES, AskOptions, Mode
 from sag_retrieval.ask.progress import AskProgress, OnEvent
 from sag_retrieval.ask.protocols import SearchFunction

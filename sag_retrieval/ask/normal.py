@@ -1,13 +1,47 @@
-"""The normal mode: the question rewritten with what a first search found, its keys named, one more search."""
+"""The fast mode, one search, and the normal mode, one more with the question rewritten by what the first one found."""
+
+from dataclasses import dataclass
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from sag_retrieval.ask.background import Background, find_background
-from sag_retrieval.ask.drafts import LONGEST_QUESTION, NamedKey, keys_from_texts, usable_keys
-from sag_retrieval.ask.generated import write_answer
+from sag_retrieval.ask.generated import extract_answer, write_answer
 from sag_retrieval.ask.mode_result import ModeResult, merge_hits
+from sag_retrieval.ask.plan import LONGEST_QUESTION, NamedKey, keys_from_texts, usable_keys
+from sag_retrieval.ask.protocols import FoundPassage
 from sag_retrieval.ask.session import Session, documents_of
 from sag_retrieval.core.errors import ModelError
+from sag_retrieval.prompts.passages import as_lines, numbered
+
+_PASSAGES = 6
+_KEYS = 20
+_CHARACTERS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """Hits of the first search, and the text of both as prompts show them."""
+
+    hits: tuple[FoundPassage, ...]
+    passages: str
+    keys: str
+    trace: dict[str, Any]
+
+
+def find_background(session: Session) -> Background:
+    """The background of the session's question.
+
+    Raises:
+        FilterError: If the caller's restriction was refused.
+
+    """
+    result = session.find(session.question)
+    top = result.hits[:_PASSAGES]
+    passages = numbered([hit.text for hit in top], [hit.title for hit in top], longest=_CHARACTERS) or "-"
+    named = [{"type": str(key.type), "value": str(key.value)} for key in result.keys[:_KEYS]]
+    trace = {"documents": documents_of(result.hits), "keys": [key["value"] for key in named]}
+    session.tell("background", **trace)
+    return Background(tuple(result.hits), passages, as_lines(named) or "-", trace)
 
 
 class Rewrite(BaseModel):
@@ -47,3 +81,10 @@ def _rewritten(session: Session, background: Background) -> Rewrite | None:
         return None
     session.tell("rewrite", **rewrite.model_dump())
     return rewrite
+
+
+def ask_fast(session: Session) -> ModeResult:
+    """The outcome of one search."""
+    result = session.find(session.question)
+    session.tell("background", documents=documents_of(result.hits), keys=[])
+    return ModeResult(extract_answer(session, result.hits), tuple(result.hits), {"search": dict(result.trace)})

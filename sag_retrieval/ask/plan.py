@@ -3,8 +3,72 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from heapq import heappop, heappush
+from typing import Any
 
-from sag_retrieval.ask.drafts import LONGEST_QUESTION, DraftPlan, Node, usable_keys
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+LONGEST_QUESTION = 1000
+LONGEST_KEY = 120
+MOST_KEYS = 12
+"""Bounds of what a model may send into a search: characters, characters, keys."""
+
+
+class NamedKey(BaseModel):
+    """Something a search may start from; a bare text is a value without a type."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    type: str = ""
+    value: str
+
+
+def keys_from_texts(keys: Any) -> Any:  # noqa: ANN401  any JSON
+    """Keys as a model wrote them, with bare texts as values; none for null."""
+    if not isinstance(keys, list):
+        return [] if keys is None else keys
+    return [{"value": key} if isinstance(key, str) else key for key in keys]
+
+
+class Node(BaseModel):
+    """One sub-question as the model wrote it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
+
+    id: str = ""
+    question: str = ""
+    keys: list[NamedKey] = Field(default_factory=list)
+    sql: str = ""
+
+    _texts = field_validator("keys", mode="before")(keys_from_texts)
+
+
+class Edge(BaseModel):
+    """`target` needs the answer of `source`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
+
+    source: str
+    target: str
+    description: str = ""
+
+
+class DraftPlan(BaseModel):
+    """The model's plan, unchecked."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    thinking: str = Field(default="", description="the question taken apart, in a few words; written first")
+    nodes: list[Node]
+    edges: list[Edge] = Field(default_factory=list)
+
+
+def usable_keys(keys: Iterable[NamedKey]) -> tuple[str, ...]:
+    """Values of keys, each once; blank and over-long ones, and what is over their number, are left out."""
+    values = (key.value.strip() for key in keys)
+    return tuple(dict.fromkeys(v for v in values if 0 < len(v) <= LONGEST_KEY))[:MOST_KEYS]
+
 
 _MARK = re.compile(r"[#＃]\s*\{?([A-Za-z]*\d+(?:[_.]\d+)*)\}?|\{([A-Za-z]+\d+)\}")
 
@@ -137,7 +201,7 @@ def _take_edge(repair: _Repair, source: str, target: str, known: Mapping[str, No
         fault = "it points to itself"
     elif source in repair.needs[target]:
         return
-    elif source in repair.nodes and _reaches(repair.needs, source, target):
+    elif source in repair.nodes and _closes_cycle(repair.needs, source, target):
         fault = "it closes a cycle"
     if fault:
         repair.notes.append(f"edge {source} → {target} left out: {fault}")
@@ -145,27 +209,29 @@ def _take_edge(repair: _Repair, source: str, target: str, known: Mapping[str, No
         repair.needs[target].append(source)
 
 
-def _reaches(needs: Mapping[str, Sequence[str]], start: str, wanted: str) -> bool:
-    """Whether `start` needs `wanted`, directly or through others."""
-    seen, waiting = set[str](), [start]
-    while waiting:
-        node_id = waiting.pop()
-        if node_id == wanted:
-            return True
-        if node_id not in seen:
-            seen.add(node_id)
-            waiting.extend(needs.get(node_id, ()))
+def _closes_cycle(needs: Mapping[str, Sequence[str]], source: str, target: str) -> bool:
+    """Whether `source` needs `target` already, directly or through others."""
+    try:
+        TopologicalSorter({**needs, target: [*needs[target], source]}).prepare()
+    except CycleError:
+        return True
     return False
 
 
 def _order(nodes: Mapping[str, Node], needs: Mapping[str, Sequence[str]]) -> list[str]:
     """Ids so that each comes after those it needs; otherwise as the model listed them."""
-    inside = {node_id: [n for n in needs[node_id] if n in nodes] for node_id in nodes}
-    order: dict[str, None] = {}
-    while len(order) < len(nodes):
-        ready = next(n for n in nodes if n not in order and all(need in order for need in inside[n]))
-        order[ready] = None
-    return list(order)
+    ids = list(nodes)
+    place = {node_id: number for number, node_id in enumerate(ids)}
+    sorter = TopologicalSorter({node_id: [n for n in needs[node_id] if n in nodes] for node_id in ids})
+    sorter.prepare()
+    order: list[str] = []
+    ready: list[int] = []
+    while sorter.is_active():
+        for node_id in sorter.get_ready():
+            heappush(ready, place[node_id])
+        order.append(ids[heappop(ready)])
+        sorter.done(order[-1])
+    return order
 
 
 def _step(repair: _Repair, node_id: str, known: Mapping[str, None]) -> SubQuestion:

@@ -1,14 +1,14 @@
 """One step of a plan: earlier answers filled in, keys named, a search, an answer with what it rests on."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
 from sag_retrieval.ask.cite import Cited
-from sag_retrieval.ask.extractive import extractive_answer
-from sag_retrieval.ask.generated import ModelAnswer, cited_answer, evidence_values, shown_hits
+from sag_retrieval.ask.generated import ModelAnswer, cited_answer, evidence_values, extractive_answer, shown_hits
 from sag_retrieval.ask.mode_result import merge_hits
-from sag_retrieval.ask.plan import SubQuestion, fill, marks
+from sag_retrieval.ask.plan import Plan, SubQuestion, fill, marks
 from sag_retrieval.ask.protocols import FoundPassage
 from sag_retrieval.ask.session import Session, documents_of
 from sag_retrieval.core.errors import ModelError
@@ -130,3 +130,24 @@ def _ask(session: Session, asked: str, hits: Sequence[FoundPassage], known: str)
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def execute_plan(session: Session, plan: Plan, known: Mapping[str, StepOutcome]) -> dict[str, StepOutcome]:
+    """Outcomes of the plan's steps in its order.
+
+    Raises:
+        FilterError: If the caller's restriction was refused.
+
+    """
+    done = dict(known)
+    waiting = list(plan.steps)
+    running: dict[Future[StepOutcome], SubQuestion] = {}
+    with ThreadPoolExecutor(max_workers=session.options.at_once, thread_name_prefix="sag-step") as pool:
+        while waiting or running:
+            ready = [step for step in waiting if all(need in done for need in step.needs)]
+            waiting = [step for step in waiting if step not in ready]
+            running |= {pool.submit(answer_step, session, step, dict(done)): step for step in ready}
+            finished, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in finished:
+                done[running.pop(future).node_id] = future.result()
+    return {step.node_id: done[step.node_id] for step in plan.steps}

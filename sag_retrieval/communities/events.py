@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array
 
+from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.models.protocols import Vectors
 
-Rows = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+__all__ = ["Chunks", "Documents", "EventLinks", "EventTable", "Flags", "Floats", "Keys", "Rows"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sag_retrieval.ask.answer import Answer
-from sag_retrieval.ask.merging import without_markers
+from sag_retrieval.ask.generated import without_markers
 from sag_retrieval.core.errors import QueryError
 from sag_retrieval.evaluation import metrics
 from sag_retrieval.evaluation.evaluators import ANSWER_SCORES

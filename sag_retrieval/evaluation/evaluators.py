@@ -14,7 +14,7 @@ from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.rag.data import RAGData, check_record, docs_of, references_of
 
 Scores = Mapping[str, float]
-Tokens = Callable[[str], list[str]]
+
 Score = Callable[[RAGData], Scores]
 
 _TIMES = ("retrieval_time", "reranking_time", "refining_time", "generation_time")
@@ -69,7 +69,7 @@ def embedding_similarity_score(embedder: Embedder) -> Score:
     return score
 
 
-def token_count_score(words: Tokens = metrics.plain_words) -> Score:
+def token_count_score(words: metrics.Tokens = metrics.plain_words) -> Score:
     """Words of the best documents."""
     return lambda data: {"token_count": float(_count(docs_of(data), words))}
 
@@ -80,7 +80,7 @@ def retrieval_recall_score(data: RAGData) -> Scores:
     return {"retrieval_recall": metrics.best(metrics.context_recall, joined, references_of(data))}
 
 
-def compression_score(words: Tokens = metrics.plain_words) -> Score:
+def compression_score(words: metrics.Tokens = metrics.plain_words) -> Score:
     """How much refining left: `compression_rate` in words, its inverse, and `doc_ratio` in documents.
 
     Each is 0 where its denominator is empty.
@@ -141,7 +141,7 @@ def evaluators(names: Iterable[str] = RECORD_SCORES) -> list[Evaluator]:
     return [Evaluator(RECORD_SCORES[name]) for name in chosen]
 
 
-def _count(docs: Sequence[str], words: Tokens) -> int:
+def _count(docs: Sequence[str], words: metrics.Tokens) -> int:
     return sum(len(words(text)) for text in docs)
 
 

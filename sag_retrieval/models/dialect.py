@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from sag_retrieval.models.prices import estimate_tokens
 from sag_retrieval.models.protocols import AnswerT, Request
 from sag_retrieval.models.structured import schema_instruction, strict_schema
-from sag_retrieval.models.tokens import estimate_tokens
 
 StructuredMode = Literal["json_schema", "json_object", "text"]
 _NEXT: dict[str, StructuredMode] = {"json_schema": "json_object", "json_object": "text"}

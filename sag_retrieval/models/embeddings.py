@@ -5,23 +5,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from sag_retrieval.core.errors import AnswerError, ModelError
+from sag_retrieval.core.types import Floats32
 from sag_retrieval.models import event_loop
-from sag_retrieval.models.faults import Refused
 from sag_retrieval.models.openai import close_all, make_client
+from sag_retrieval.models.prices import estimate_tokens
 from sag_retrieval.models.rate_limits import ChatOptions
-from sag_retrieval.models.retry import Caller
-from sag_retrieval.models.tokens import estimate_tokens
+from sag_retrieval.models.retry import Caller, Refused
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 BATCH = 128
 """Texts in one request: what small servers take."""
-
-Floats = npt.NDArray[np.float32]
 
 
 class OpenAIEmbedder:
@@ -58,7 +55,7 @@ class OpenAIEmbedder:
         assert self._dimension is not None
         return self._dimension
 
-    def embed(self, texts: Sequence[str]) -> Floats:
+    def embed(self, texts: Sequence[str]) -> Floats32:
         """One row a text, in order (see `Embedder`)."""
         places = [i for i, text in enumerate(texts) if text.strip()]
         batches = [places[i : i + BATCH] for i in range(0, len(places), BATCH)]
@@ -73,7 +70,7 @@ class OpenAIEmbedder:
             rows[batch] = part
         return rows
 
-    async def _embed(self, texts: list[str]) -> Floats:
+    async def _embed(self, texts: list[str]) -> Floats32:
         if not self._clients:
             self._clients.append(make_client(**self._address, options=self._options))
         create = self._clients[0].embeddings.create
@@ -89,7 +86,7 @@ class OpenAIEmbedder:
         ordered = sorted(response.data, key=lambda item: item.index)
         return self._checked([item.embedding for item in ordered])
 
-    def _checked(self, vectors: Sequence[Sequence[float]]) -> Floats:
+    def _checked(self, vectors: Sequence[Sequence[float]]) -> Floats32:
         widths = {len(vector) for vector in vectors}
         self._dimension = self._dimension or max(widths)
         if widths != {self._dimension}:
@@ -97,7 +94,7 @@ class OpenAIEmbedder:
         return unit_rows(np.asarray(vectors, np.float32))
 
 
-def unit_rows(rows: Floats) -> Floats:
+def unit_rows(rows: Floats32) -> Floats32:
     """Rows of length 1; a row of zeros stays.
 
     Raises:
@@ -110,7 +107,7 @@ def unit_rows(rows: Floats) -> Floats:
     return np.asarray(rows / np.where(lengths > 0, lengths, 1), np.float32)
 
 
-def _or_raise(part: Floats | ModelError) -> Floats:
+def _or_raise(part: Floats32 | ModelError) -> Floats32:
     if isinstance(part, ModelError):
         raise part
     return part

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import blake2b
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from sag_retrieval.core.batches import batched
 from sag_retrieval.core.errors import ModelError
+from sag_retrieval.core.types import Words64
 from sag_retrieval.text.words import is_cjk, tokens
 
 BUCKETS: Final = 1 << 20
@@ -20,9 +22,6 @@ NGRAM_WEIGHT: Final = 0.35
 _FILE: Final = "hashing.npy"
 _VERSION: Final = 2
 _BATCH: Final = 4096
-
-Hashes = npt.NDArray[np.uint64]
-"""One stable 64-bit hash a feature: low 20 bits its idf bucket, next 32 its column, highest bit its sign."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +31,7 @@ class HashingFit:
     document_frequency: npt.NDArray[np.uint32]
     text_count: int
 
-    def idf(self, features: Hashes) -> npt.NDArray[np.float64]:
+    def idf(self, features: Words64) -> npt.NDArray[np.float64]:
         """`ln(1 + texts / texts with it)` of a feature, 1 for an empty fit: docs/algorithm.md §search.1."""
         if self.text_count == 0:
             return np.ones(len(features))
@@ -70,7 +69,7 @@ def fit(texts: Iterable[str]) -> HashingFit:
     """Count in how many of the texts each feature occurs, one pass, constant memory."""
     table = np.zeros(BUCKETS, np.int64)
     count = 0
-    for batch in _batches(texts):
+    for batch in batched(texts, _BATCH):
         counts, features = _count_features(batch)
         frequency = np.bincount(counts.indices, minlength=len(features))
         np.add.at(table, (features & np.uint64(BUCKETS - 1)).astype(np.intp), frequency)
@@ -104,7 +103,7 @@ class HashingEmbedder:
 
     def embed_blocks(self, texts: Iterable[str]) -> Iterator[csr_array]:
         """The rows of many texts in blocks, so that never more than one block is held."""
-        return (self._embed_batch(batch) for batch in _batches(texts))
+        return (self._embed_batch(batch) for batch in batched(texts, _BATCH))
 
     def _embed_batch(self, texts: Sequence[str]) -> csr_array:
         counts, features = _count_features(texts)
@@ -121,12 +120,7 @@ class HashingEmbedder:
         return _unit_rows(rows)
 
 
-def _batches(texts: Iterable[str]) -> Iterator[Sequence[str]]:
-    rest = iter(texts)
-    return iter(lambda: list(islice(rest, _BATCH)), [])
-
-
-def _count_features(texts: Sequence[str]) -> tuple[csr_array, Hashes]:
+def _count_features(texts: Sequence[str]) -> tuple[csr_array, Words64]:
     """Texts × features with the number of times each stands in the text, and the features' hashes."""
     found = [tokens(text) for text in texts]
     vocabulary = {token: number for number, token in enumerate(dict.fromkeys(chain.from_iterable(found)))}
@@ -146,7 +140,7 @@ def _rows_of(numbers: Sequence[Sequence[int]], width: int) -> csr_array:
 
 
 @lru_cache(maxsize=1 << 18)
-def _features(token: str) -> Hashes:
+def _features(token: str) -> Words64:
     """Hashes of a token: itself, and for a Latin stem its character n-grams between word marks."""
     if is_cjk(token):
         return np.array([_hash(token, is_whole=len(token) == 1)], np.uint64)
@@ -166,7 +160,7 @@ def _hash(text: str, *, is_whole: bool) -> int:
     return number | int(_WHOLE) if is_whole else number & ~int(_WHOLE)
 
 
-def _weights(features: Hashes) -> npt.NDArray[np.float64]:
+def _weights(features: Words64) -> npt.NDArray[np.float64]:
     return np.where(features & _WHOLE, 1.0, NGRAM_WEIGHT)
 
 

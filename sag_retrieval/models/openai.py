@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from sag_retrieval.core.errors import ModelError, SettingsError
 from sag_retrieval.models import event_loop
-from sag_retrieval.models.budget import Budget
 from sag_retrieval.models.dialect import Dialect
-from sag_retrieval.models.faults import Refused, UnusableAnswer
+from sag_retrieval.models.prices import estimate_tokens
 from sag_retrieval.models.protocols import AnswerT, Reply, Request, Usage
-from sag_retrieval.models.rate_limits import ChatOptions
-from sag_retrieval.models.retry import Caller
+from sag_retrieval.models.rate_limits import Budget, ChatOptions
+from sag_retrieval.models.retry import Caller, Refused, UnusableAnswer
 from sag_retrieval.models.server import DEFAULT_ADDRESS, ModelServer, model_server
 from sag_retrieval.models.structured import WrongShape, read_answer
-from sag_retrieval.models.tokens import estimate_tokens
 from sag_retrieval.text.words import language_of
 
 if TYPE_CHECKING:

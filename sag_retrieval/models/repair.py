@@ -13,14 +13,14 @@ _WORDS = {"True": "true", "False": "false", "None": "null"}
 
 
 @dataclass(frozen=True, slots=True)
-class Repaired:
+class RepairedJson:
     """A value read from a model's text, and whether its end was missing."""
 
     value: object
     is_truncated: bool = False
 
 
-def repair_json(text: str) -> Repaired:
+def repair_json(text: str) -> RepairedJson:
     """The JSON object or list in a text; of several the longest.
 
     A missing end is closed after the last whole item, and said so. Nothing inside strings is touched.
@@ -52,13 +52,13 @@ def _starts(text: str) -> list[int]:
     return sorted({*first, *(i + 1 for i in last_line), *after_fence})
 
 
-def _read(text: str, start: int) -> tuple[Repaired, int] | None:
+def _read(text: str, start: int) -> tuple[RepairedJson, int] | None:
     tidy, is_closed = _tidy(text, start)
     try:
         value = from_json(tidy, allow_partial=not is_closed)
     except ValueError:
         return None
-    return (Repaired(value, is_truncated=not is_closed), len(tidy)) if value else None
+    return (RepairedJson(value, is_truncated=not is_closed), len(tidy)) if value else None
 
 
 def _tidy(text: str, start: int) -> tuple[str, bool]:

@@ -3,9 +3,15 @@
 from sag_retrieval.rag.data import RAGData, check_record, docs_of, migrate, references_of
 from sag_retrieval.rag.generate import Generator, QAPromptor
 from sag_retrieval.rag.refine import ExtractiveRefiner, ModelRefiner, Refiner, SummaryRefiner
-from sag_retrieval.rag.rerank import CrossEncoderReranker, ModelReranker, PageRankReranker, Reranker
+from sag_retrieval.rag.rerank import (
+    CrossEncoderReranker,
+    ModelReranker,
+    PageRankReranker,
+    PassageSource,
+    Reranker,
+    SegmentReranker,
+)
 from sag_retrieval.rag.retrieve import Retriever, SagRetriever
-from sag_retrieval.rag.segments import PassageSource, SegmentReranker
 from sag_retrieval.rag.stages import DocumentStage, Pipeline, Stage
 
 __all__ = [  # noqa: RUF022  in the order of the stages

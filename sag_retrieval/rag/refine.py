@@ -3,20 +3,23 @@
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from sag_retrieval.ask.evidence import best_sentences
-from sag_retrieval.core.errors import ModelError
+from sag_retrieval.core.errors import ModelError, SettingsError
 from sag_retrieval.models.protocols import ChatModel, Request
 from sag_retrieval.prompts import load_prompt
 from sag_retrieval.prompts.passages import numbered
 from sag_retrieval.rag.data import TO_REFINE, Item, RAGData, items_of
 from sag_retrieval.rag.stages import DocumentStage, query_of
-from sag_retrieval.rag.sumy_sentences import important_sentences
+from sag_retrieval.text.sentences import SumyTokenizer, sentences
 from sag_retrieval.text.words import language_of
 
 _MANY_SENTENCES = 1000
+_WINDOW, _WEIGHED = 200, 200
+"""Sentences compared with one another, and terms of each: all of a long text would take the square of them."""
 
 
 class ShortPassage(BaseModel):
@@ -93,7 +96,7 @@ class SummaryRefiner(Refiner):
         """
         texts = [item["text"] for item in items]
         share = min(1.0, self.budget / max(sum(map(len, texts)), 1))
-        kept = {at: important_sentences(text, int(share * len(text))) for at, text in enumerate(texts)}
+        kept = {at: central_sentences(text, int(share * len(text))) for at, text in enumerate(texts)}
         return {at: text for at, text in kept.items() if text}, "heuristic"
 
 
@@ -117,6 +120,36 @@ class ModelRefiner(Refiner):
             return ExtractiveRefiner(budget=self.budget).shorten(query, items)
         kept = {p.n - 1: p.text.strip() for p in reversed(reply.passages) if 1 <= p.n <= len(shown)}
         return {at: text for at, text in kept.items() if text}, "model"
+
+
+def central_sentences(text: str, budget: int) -> str:
+    """The most central sentences by sumy's TextRank within a budget of characters, in their order; at least one.
+
+    Raises:
+        SettingsError: If sumy is not installed.
+
+    """
+    try:
+        plaintext = import_module("sumy.parsers.plaintext")
+        text_rank = import_module("sumy.summarizers.text_rank")
+    except ImportError as error:
+        raise SettingsError('SummaryRefiner needs sumy: pip install "sag[pipeline]"') from error
+    parser, summarizer = plaintext.PlaintextParser, text_rank.TextRankSummarizer()
+    spans = sentences(text)
+    windows = ["\n\n".join(spans[at : at + _WINDOW]) for at in range(0, len(spans), _WINDOW)]
+    documents = [
+        parser.from_string(part, SumyTokenizer(_WEIGHED)).document for part in (windows if len(windows) > 1 else [text])
+    ]
+    everything = [sentence for document in documents for sentence in document.sentences]
+    rated = {s: rate for d in documents if d.sentences for s, rate in summarizer.rate_sentences(d).items()}
+    kept: set[int] = set()
+    used = 0
+    for at in sorted(range(len(everything)), key=lambda i: (-rated[everything[i]], i)):
+        length = len(str(everything[at]))
+        if not kept or used + length <= budget:
+            kept.add(at)
+            used += length
+    return " ".join(str(everything[at]) for at in sorted(kept))
 
 
 def _refined(item: Item, text: str, mode: str) -> Item:

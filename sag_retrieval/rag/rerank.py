@@ -1,11 +1,14 @@
-"""Reranking: what was found in a better order, each item with its rank before."""
+"""Reranking: the documents of a search in a new order, by shared keys, a model, a cross-encoder or as segments."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import sqrt
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from sag_retrieval.core.errors import ModelError, SettingsError
@@ -13,9 +16,23 @@ from sag_retrieval.models.protocols import ChatModel, Request
 from sag_retrieval.prompts import load_prompt
 from sag_retrieval.prompts.passages import numbered, shown_numbers
 from sag_retrieval.rag.data import TO_RERANK, Item, RAGData, items_of
-from sag_retrieval.rag.orders import by_pagerank, reordered, with_choice
 from sag_retrieval.rag.stages import DocumentStage, query_of
+from sag_retrieval.release.csr import CsrLists, group
+from sag_retrieval.search.pagerank import power
+from sag_retrieval.segments import (
+    RankedChunk,
+    Segment,
+    SegmentOptions,
+    extract_segments,
+    segment_documents,
+    segment_text,
+)
 from sag_retrieval.text.words import language_of
+
+DAMPING = 0.5
+"""Chance that a walk from an item over a key to an item goes on instead of restarting."""
+_TOLERANCE = 1e-15
+_RESTART_FLOOR = 0.1
 
 Reranked = Callable[[Sequence[tuple[str, str]]], Sequence[float]]
 """Relevance of (question, text) pairs."""
@@ -113,3 +130,116 @@ def _cross_encoder(model: str) -> Reranked:
         raise SettingsError(f'cross-encoder {model!r} needs the extra: pip install "sag[local]"') from error
     encoder: Any = CrossEncoder(model)
     return lambda pairs: [float(value) for value in encoder.predict(list(pairs))]
+
+
+def by_pagerank(items: Sequence[Item]) -> list[tuple[int, float]]:
+    """Places of the items and their PageRank over shared keys, to sum 1, best first; ties keep their order.
+
+    Walks go from item to key to item and start at items in proportion to their score, scaled so that the least still
+    has a tenth of the best; an item without keys returns its walkers to the start.
+
+    Source:
+        docs/algorithm.md §rag.2
+
+    """
+    if not items:
+        return []
+    scores = np.array([float(item.get("score", 0.0)) for item in items])
+    spread = np.ptp(scores)
+    restart = _RESTART_FLOOR + (scores - scores.min()) / spread if spread else np.ones(len(scores))
+    item_keys, key_items = _links(items)
+    no_keys = np.zeros(0, np.int32), np.zeros(0)
+    starts = np.arange(len(items), dtype=np.int32), restart / restart.sum()
+    _, rank = power(key_items, item_keys, no_keys, starts, sqrt(DAMPING), _TOLERANCE)
+    rank = rank / rank.sum()
+    return [(int(at), float(rank[at])) for at in np.argsort(-rank, kind="stable")]
+
+
+def with_choice(items: Sequence[Item], chosen: Sequence[int]) -> list[tuple[int, float]]:
+    """Places of the items, the chosen ones first, the rest as they were; scores fall evenly from 1."""
+    order = list(dict.fromkeys([*chosen, *range(len(items))]))
+    return [(at, 1 - place / len(order)) for place, at in enumerate(order)]
+
+
+def reordered(items: Sequence[Item], order: Sequence[tuple[int, float]]) -> list[Item]:
+    """Items in a new order with their new score, and their rank before, from 1."""
+    return [items[at] | {"score": score, "previous_rank": at + 1} for at, score in order]
+
+
+def _links(items: Sequence[Item]) -> tuple[CsrLists, CsrLists]:
+    """The keys of each item, and the items of each key."""
+    pairs = [(at, key) for at, item in enumerate(items) for key in sorted(set(_keys(item)))]
+    number = {key: n for n, key in enumerate(dict.fromkeys(key for _, key in pairs))}
+    rows = np.array([at for at, _ in pairs], dtype=np.int32)
+    columns = np.array([number[key] for _, key in pairs], dtype=np.int32)
+    return group(rows, columns, len(items))[0], group(columns, rows, len(number))[0]
+
+
+def _keys(item: Item) -> list[str]:
+    keys: list[Any] = (item.get("metadata") or {}).get("keys") or []
+    return [f"{key.get('type', '')}\x1f{key.get('value', '')}" if isinstance(key, dict) else str(key) for key in keys]
+
+
+@dataclass(frozen=True, slots=True)
+class PassageSource:
+    """A document's text and the spans of its chunks, in order."""
+
+    text: str
+    spans: Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SegmentReranker(Reranker):
+    """Items become segments (docs/algorithm.md §segments); `source` gives the document of an id.
+
+    An item needs `document_id` and `start` in its metadata, as the retriever writes them; others drop out.
+    """
+
+    source: Callable[[str], PassageSource]
+    options: SegmentOptions | Mapping[str, object] | str = "balanced"
+
+    def rerank(self, query: str, items: Sequence[Item]) -> list[Item]:  # noqa: ARG002  scores hold the query
+        """Segments in the order they were chosen."""
+        placed = [item for item in items if _place(item) is not None]
+        named = [(str(item["metadata"]["document_id"]), 0, float(item["score"])) for item in placed]
+        sources = {document: self.source(document) for document in segment_documents([named], self.options)}
+        hits = [_hit(item, sources) for item in placed if item["metadata"]["document_id"] in sources]
+        spans = {document: source.spans for document, source in sources.items()}
+        segments = extract_segments([hits], spans, self.options)
+        return [_item(segment, sources[segment.document_id], placed) for segment in segments]
+
+
+def _place(item: Item) -> tuple[str, int] | None:
+    metadata: Mapping[str, Any] = item.get("metadata") or {}
+    if "document_id" not in metadata or "start" not in metadata:
+        return None
+    return str(metadata["document_id"]), int(metadata["start"])
+
+
+def _hit(item: Item, sources: Mapping[str, PassageSource]) -> RankedChunk:
+    document, start = str(item["metadata"]["document_id"]), int(item["metadata"]["start"])
+    starts = [span[0] for span in sources[document].spans]
+    return document, max(bisect_right(starts, start) - 1, 0), float(item["score"])
+
+
+def _item(segment: Segment, source: PassageSource, items: Sequence[Item]) -> Item:
+    inside = [
+        at
+        for at, item in enumerate(items, start=1)
+        if (place := _place(item)) and place[0] == segment.document_id and segment.start <= place[1] < segment.end
+    ]
+    title = items[inside[0] - 1]["metadata"].get("title", "") if inside else ""
+    metadata = {
+        "document_id": segment.document_id,
+        "title": title,
+        "chunk_start": segment.chunk_start,
+        "chunk_end": segment.chunk_end,
+        "start": segment.start,
+        "end": segment.end,
+    }
+    return {
+        "text": segment_text(source.text, segment),
+        "score": segment.score,
+        "metadata": metadata,
+        "previous_rank": min(inside, default=None),
+    }

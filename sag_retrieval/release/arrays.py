@@ -12,13 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_retrieval.core.errors import ReleaseError
-from sag_retrieval.release.csr import CsrLists, Rows, Starts, group, map_array, ranges, save_array
+from sag_retrieval.core.types import Floats32, Rows
+from sag_retrieval.release.csr import CsrLists, Starts, group, map_array, ranges, save_array
 from sag_retrieval.release.mentions import Mentions, write_mentions
 from sag_retrieval.release.postings import Postings, Terms, Texts, open_text, write_text
 from sag_retrieval.release.vectors import VectorSet, open_vectors
 from sag_retrieval.text.words import normal_name
-
-Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +34,7 @@ class GraphParts:
     chunk_document: Rows
     chunk_main_key: Rows
     """-1 for a chunk without one."""
-    key_idf: Floats
+    key_idf: Floats32
     document_count: int
 
 
@@ -58,7 +57,7 @@ class Arrays:
     chunk_main_key: Rows
     is_main_key: npt.NDArray[np.bool_]
     """Whether some chunk is mainly about the key."""
-    key_idf: Floats
+    key_idf: Floats32
     highest_idf: float
     key_document_count: Rows
     terms: Terms

@@ -13,14 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sag_retrieval.core.errors import MEND, ReleaseError
+from sag_retrieval.core.types import Flags, Floats32, Rows, Words64
 from sag_retrieval.release.csr import RemappedArray, map_array
 from sag_retrieval.release.topk import top_k
 
-Floats = npt.NDArray[np.float32]
-Matrix = Floats | RemappedArray
-Rows = npt.NDArray[np.int32]
-Words = npt.NDArray[np.uint64]
-Flags = npt.NDArray[np.bool_]
+Matrix = Floats32 | RemappedArray
 
 INDEXED_ROWS: Final = 5_000
 """Up to here an exact scan of a table is as fast."""
@@ -38,14 +35,14 @@ _BLOCK: Final = 65_536
 class BinaryIndex:
     """Shape (words, rows): 64 columns of every row in a word; and how many rows are proposed for the best fifty."""
 
-    words: Words
+    words: Words64
     reach: int
 
     def oversampling_for(self, k: int) -> int:
         """How many rows to propose for the best k."""
         return max(_LEAST_REACH, self.reach * k // _NEAREST)
 
-    def candidates(self, query: Floats, reach: int, allowed: Flags | None = None) -> Rows:
+    def candidates(self, query: Floats32, reach: int, allowed: Flags | None = None) -> Rows:
         """The allowed rows with the fewest signs unlike the query's, ascending: `reach` of them and their ties."""
         distance = self._distances(pack(query[None, :])[:, 0])
         rows = None if allowed is None else np.flatnonzero(allowed)
@@ -54,7 +51,7 @@ class BinaryIndex:
         near = np.flatnonzero(distance <= furthest)
         return (near if rows is None else rows[near]).astype(np.int32)
 
-    def _distances(self, query: Words) -> npt.NDArray[np.uint16]:
+    def _distances(self, query: Words64) -> npt.NDArray[np.uint16]:
         """In how many columns each row's sign is another; a block at a time, which stays in the cache."""
         found = np.zeros(self.words.shape[1], np.uint16)
         for start in range(0, len(found), _BLOCK):
@@ -64,7 +61,7 @@ class BinaryIndex:
         return found
 
 
-def pack(vectors: Floats) -> Words:
+def pack(vectors: Floats32) -> Words64:
     """Shape (words, rows): whether each column is above 0, 64 columns a word."""
     columns = -(-vectors.shape[1] // _BITS) * _BITS
     bits = np.zeros((len(vectors), columns), np.bool_)
@@ -107,7 +104,7 @@ def describe_binary_index(folder: Path, name: str) -> dict[str, Any]:
     return described
 
 
-def calibrate(matrix: Matrix, words: Words) -> dict[str, Any]:
+def calibrate(matrix: Matrix, words: Words64) -> dict[str, Any]:
     """The smallest reach that finds the goal's share of the 50 nearest rows of sampled questions, and what it finds.
 
     A question lies half way between two rows, as one over two texts does: a row itself would be too easy. The more rows
@@ -125,7 +122,7 @@ def calibrate(matrix: Matrix, words: Words) -> dict[str, Any]:
     return {"kind": "signs", "reach": reach, "recall_at_50": round(recall, 3)}
 
 
-def exact_nearest(matrix: Matrix, questions: Floats, k: int) -> Sequence[Rows]:
+def exact_nearest(matrix: Matrix, questions: Floats32, k: int) -> Sequence[Rows]:
     """The rows of the k highest products above 0 with each question, best first; one pass for all questions."""
     found = [(np.zeros(0, np.int32), np.zeros(0, np.float32))] * len(questions)
     for start, block in _blocks(matrix):
@@ -137,12 +134,12 @@ def exact_nearest(matrix: Matrix, questions: Floats, k: int) -> Sequence[Rows]:
     return [rows for rows, _ in found]
 
 
-def _recall(matrix: Matrix, signs: BinaryIndex, question: Floats, truth: Rows) -> float:
+def _recall(matrix: Matrix, signs: BinaryIndex, question: Floats32, truth: Rows) -> float:
     near = signs.candidates(question, signs.reach)
     rows, _ = top_k(np.vecdot(matrix[near], question), len(truth), near)
     return len(np.intersect1d(rows, truth)) / max(1, len(truth))
 
 
-def _blocks(matrix: Matrix) -> Iterator[tuple[int, Floats]]:
+def _blocks(matrix: Matrix) -> Iterator[tuple[int, Floats32]]:
     for start in range(0, len(matrix), _BLOCK):
         yield start, np.asarray(matrix[start : start + _BLOCK])

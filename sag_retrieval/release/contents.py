@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sag_retrieval.core.errors import MEND, ReleaseError, SettingsError
+from sag_retrieval.core.types import Words64
 from sag_retrieval.release.files import Manifest
-from sag_retrieval.release.sums import BLOCK, Sums, block_count, digest_of, sums_of
+from sag_retrieval.release.sums import BLOCK, block_count, digest_of, sums_of
 
 Verify = Literal["lazy", "full", "off"]
 """When bytes are compared with their checksums: when they are first used, all while opening, or never."""
@@ -122,7 +123,7 @@ class Contents:
             raise self.damaged(name, f"the {BLOCK} bytes from {(first + wrong[0]) * BLOCK} on are not as published")
         self._is_good[start + first : start + last] = True
 
-    def _read_sums(self) -> tuple[Sums, Mapping[str, int]]:
+    def _read_sums(self) -> tuple[Words64, Mapping[str, int]]:
         """The checksums of all blocks, and where those of each file start."""
         if CHECKSUMS not in self.files or digest_of(self.folder / CHECKSUMS) != self.files[CHECKSUMS][1]:
             raise self.damaged(CHECKSUMS, "it is not as published")

@@ -100,7 +100,7 @@ def _other_version(release_id: str, version: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundRelease:
     """A release folder, whether or not this package can open it."""
 
     folder: Path
@@ -113,7 +113,7 @@ class Found:
     """Whether its manifest can be read, also one of another schema version."""
 
     @classmethod
-    def look(cls, folder: Path) -> "Found":
+    def look(cls, folder: Path) -> "FoundRelease":
         """What a folder is by its manifest."""
         said = _said_created(folder)
         created_at = said or datetime.fromtimestamp(folder.stat().st_mtime, UTC)
@@ -176,10 +176,10 @@ class Releases:
             )
         return self.folder / chosen
 
-    def found(self) -> list[Found]:
+    def found(self) -> list[FoundRelease]:
         """Every release folder, oldest first, also those that cannot be opened."""
         folders = [path for path in self.folder.glob("*") if path.is_dir() and _ID.fullmatch(path.name)]
-        return sorted(map(Found.look, folders), key=lambda found: (found.created_at, found.folder.name))
+        return sorted(map(FoundRelease.look, folders), key=lambda found: (found.created_at, found.folder.name))
 
     def manifests(self) -> list[Manifest]:
         """Every release that can be opened, oldest first."""

@@ -1,10 +1,11 @@
-"""An opened release as search sees it: rows, arrays and the embedder, held in memory maps."""
+"""What a search reads of a release: its rows and arrays, and which of them may be found."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+from sag_retrieval.core.types import Flags
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import Arrays
 
@@ -20,3 +21,12 @@ class Index:
     rows: Mapping[str, pa.Table]
     arrays: Arrays
     embedder: Embedder
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What a restriction leaves to be found: one flag a row, for the tables that are searched."""
+
+    chunks: Flags
+    events: Flags
+    keys: Flags

@@ -10,7 +10,8 @@ import marisa_trie
 import numpy as np
 import pyarrow as pa
 
-from sag_retrieval.release.csr import CsrLists, Rows, group, map_trie
+from sag_retrieval.core.types import Rows
+from sag_retrieval.release.csr import CsrLists, group, map_trie
 from sag_retrieval.text.words import STOP_WORDS, is_cjk, normal_name
 
 _POSSESSIVE: Final = re.compile(r"['’]s\b")

@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_retrieval.release.csr import CsrLists, Rows, Starts, join, map_array, map_trie, save_array
+from sag_retrieval.core.types import Floats32, Rows
+from sag_retrieval.release.csr import CsrLists, Starts, join, map_array, map_trie, save_array
 from sag_retrieval.text.words import tokens
 
 SATURATION: Final = 1.5
@@ -20,8 +21,7 @@ SATURATION: Final = 1.5
 LENGTH_SHARE: Final = 0.75
 """BM25's b."""
 
-Floats = npt.NDArray[np.float32]
-Column: TypeAlias = Sequence[str] | pa.Array | pa.ChunkedArray
+TextColumn: TypeAlias = Sequence[str] | pa.Array | pa.ChunkedArray
 _BLOCK: Final = 16_384
 """Texts that are read together."""
 
@@ -55,8 +55,8 @@ class Postings:
     """
 
     rows_of: CsrLists
-    weights: Floats
-    idf: Floats
+    weights: Floats32
+    idf: Floats32
     row_count: int
 
     def scores(self, terms: dict[int, int]) -> npt.NDArray[np.float64]:
@@ -98,7 +98,7 @@ class Vocabulary:
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
 
-    def read(self, texts: Column) -> tuple[Rows, Starts]:
+    def read(self, texts: TextColumn) -> tuple[Rows, Starts]:
         """Term numbers of all texts behind one another, and the number of terms of each text.
 
         Words repeat, so each distinct stretch between spaces is looked at once: no term reaches over a space.
@@ -164,10 +164,10 @@ def _ends(sizes: npt.ArrayLike) -> Starts:
 class Texts:
     """What is indexed: each chunk as its header and its text, each document as its title and its chunks' texts."""
 
-    headers: Column
-    texts: Column
+    headers: TextColumn
+    texts: TextColumn
     chunk_document: Rows
-    titles: Column
+    titles: TextColumn
 
 
 def write_text(folder: Path, texts: Texts) -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from sag_retrieval.core.errors import SettingsError
-from sag_retrieval.release.files import DRAFT_POINTER, Found, Releases
+from sag_retrieval.release.files import DRAFT_POINTER, FoundRelease, Releases
 from sag_retrieval.release.leftovers import erase, set_aside, sweep
 from sag_retrieval.release.lock import write_lock
 
@@ -44,7 +44,7 @@ def sweep_releases(home: Path) -> None:
         left.unlink(missing_ok=True)
 
 
-def _beyond(found: list[Found], keep: int) -> list[Found]:
+def _beyond(found: list[FoundRelease], keep: int) -> list[FoundRelease]:
     """All but the newest `keep` that can be opened, by this version or the one that made them."""
     whole = [each for each in found if each.is_whole]
     kept = {each.folder for each in whole[-max(1, keep) :]}

@@ -7,8 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sag_retrieval.core.errors import MEND, ReleaseError
+from sag_retrieval.core.types import Rows
 from sag_retrieval.release.arrays import Arrays
-from sag_retrieval.release.csr import CsrLists, Rows, Starts
+from sag_retrieval.release.csr import CsrLists, Starts
 from sag_retrieval.release.files import Manifest
 from sag_retrieval.release.vectors import SparseVectors, VectorSet
 

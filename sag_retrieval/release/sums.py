@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import xxhash
 
-Sums = npt.NDArray[np.uint64]
-"""XXH3 of each block, in order."""
+from sag_retrieval.core.types import Words64
 
 BLOCK: Final = 1 << 16
 """Bytes a checksum covers: about what the system reads from disk at once for one page."""
@@ -25,7 +23,7 @@ class Measure:
     length: int
     digest: str
     """BLAKE2b, 16 bytes, in hex."""
-    sums: Sums
+    sums: Words64
 
 
 def block_count(length: int) -> int:
@@ -51,7 +49,7 @@ def digest_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def sums_of(path: Path, first: int, last: int) -> Sums:
+def sums_of(path: Path, first: int, last: int) -> Words64:
     """Checksums of the blocks `first` to `last`, that one not included; fewer where the file ends before."""
     found = [number for part in _parts(path, first * BLOCK, last * BLOCK) for number in _sums_of(part)]
     return np.array(found, np.uint64)

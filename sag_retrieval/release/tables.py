@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sag_retrieval.core.types import Rows
 from sag_retrieval.release.contents import Contents
 from sag_retrieval.release.csr import map_rows
 from sag_retrieval.release.files import Manifest
 from sag_retrieval.release.schema import TABLES
 from sag_retrieval.release.structure import check_vectors
 from sag_retrieval.release.sums import BLOCK
-from sag_retrieval.release.vectors import DENSE, SPARSE, Check, Rows, VectorSet, open_dense, open_sparse
+from sag_retrieval.release.vectors import DENSE, SPARSE, CheckRows, VectorSet, open_dense, open_sparse
 
 Opened = TypeVar("Opened")
 ROWS: Final = "rows/"
@@ -102,7 +103,7 @@ class VectorTables(_Tables[VectorSet]):
         check_vectors(name, opened, self._manifest, is_trusted=self._contents.is_checked)
         return opened
 
-    def _check_of(self, name: str, file: str) -> Check:
+    def _check_of(self, name: str, file: str) -> CheckRows:
         """What compares the blocks of rows behind the header of a file, before they are read."""
         width, row_count = 4 * self._manifest.dimension, self._manifest.counts.get(name, 0)
         header = (self._contents.folder / file).stat().st_size - width * row_count

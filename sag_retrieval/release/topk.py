@@ -5,14 +5,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.release.csr import Rows
-
-Floats = npt.NDArray[np.float32]
+from sag_retrieval.core.types import Floats32, Rows
 
 _BLOCK: Final = 32
 
 
-def top_k(scores: Floats, k: int, rows: Rows | None = None) -> tuple[Rows, Floats]:
+def top_k(scores: Floats32, k: int, rows: Rows | None = None) -> tuple[Rows, Floats32]:
     """The k highest scores above 0, best first, ties by row, with their row numbers.
 
     Args:

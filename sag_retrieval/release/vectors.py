@@ -13,19 +13,16 @@ import numpy.typing as npt
 from scipy.sparse import csc_array, csr_array
 
 from sag_retrieval.core.errors import ReleaseError
+from sag_retrieval.core.types import Flags, Floats32, Rows
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.binary_index import INDEXED_ROWS, BinaryIndex, read_binary_index, write_binary_index
-from sag_retrieval.release.csr import RemappedArray, Starts, join, map_array, narrow, save_array
-from sag_retrieval.release.sparse_merge import merge_runs, write_run
+from sag_retrieval.release.csr import RemappedArray, Starts, join, map_array, merge_runs, narrow, save_array, write_run
 from sag_retrieval.release.topk import top_k
 
-Rows = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float32]
-Flags = npt.NDArray[np.bool_]
 Block = tuple[npt.ArrayLike, Vectors]
 """Row numbers, ascending and unique, and their vectors."""
 
-Check = Callable[[Rows | None], None]
+CheckRows = Callable[[Rows | None], None]
 """Raises ReleaseError if some rows, or any with None, are not as they were published."""
 
 DENSE: Final = ".dense.npy"
@@ -53,11 +50,11 @@ class VectorSet(Protocol):
         """Columns of a vector."""
         ...
 
-    def scores(self, query: Vectors, rows: Rows | None = None) -> Floats:
+    def scores(self, query: Vectors, rows: Rows | None = None) -> Floats32:
         """Cosines with one query vector, of all rows or of the given ones."""
         ...
 
-    def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats]:
+    def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats32]:
         """The k best allowed rows with a cosine above 0, best first, ties by row, and their cosines."""
         ...
 
@@ -70,9 +67,9 @@ class VectorSet(Protocol):
 class DenseVectors:
     """Rows of float32 in a memory map; in large tables signs propose rows and the exact cosine decides."""
 
-    matrix: Floats
+    matrix: Floats32
     signs: BinaryIndex | None = None
-    check: Check = _trust
+    check: CheckRows = _trust
 
     @property
     def row_count(self) -> int:
@@ -84,20 +81,20 @@ class DenseVectors:
         """Columns of a vector."""
         return int(self.matrix.shape[1])
 
-    def scores(self, query: Vectors, rows: Rows | None = None) -> Floats:
+    def scores(self, query: Vectors, rows: Rows | None = None) -> Floats32:
         """Cosines with one query vector, of all rows or of the given ones."""
         self.check(rows)
         chosen = self.matrix if rows is None else self.matrix[rows]
         return np.asarray(np.vecdot(chosen, _dense(query)), np.float32)  # twice as fast as `@` on a thin product
 
-    def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats]:
+    def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats32]:
         """The k best allowed rows: of those that signs propose where very many are allowed, else of all."""
         rows = self._proposed(_dense(query), k, allowed)
         if rows is None and allowed is not None:
             rows = np.flatnonzero(allowed).astype(np.int32)
         return top_k(self.scores(query, rows), k, rows)
 
-    def _proposed(self, query: Floats, k: int, allowed: Flags | None) -> Rows | None:
+    def _proposed(self, query: Floats32, k: int, allowed: Flags | None) -> Rows | None:
         """Rows to look at, ascending; None where that would be too many of them."""
         if self.signs is None:
             return None
@@ -117,7 +114,7 @@ class SparseVectors:
 
     starts: Starts
     rows: Rows
-    values: Floats
+    values: Floats32
     row_count: int
 
     @property
@@ -125,7 +122,7 @@ class SparseVectors:
         """Columns of a vector."""
         return len(self.starts) - 1
 
-    def scores(self, query: Vectors, rows: Rows | None = None) -> Floats:
+    def scores(self, query: Vectors, rows: Rows | None = None) -> Floats32:
         """Cosines with one query vector, of all rows or of the given ones."""
         weights = _dense(query)
         used = np.flatnonzero(weights)
@@ -134,7 +131,7 @@ class SparseVectors:
         values, rows_of = (join((column[each] for each in inside), column.dtype) for column in (self.values, self.rows))
         starts = narrow(np.append(0, np.cumsum(last - first)))
         read = csc_array((values, rows_of, starts), shape=(self.row_count, len(used)))
-        total: Floats = read @ weights[used]
+        total: Floats32 = read @ weights[used]
         return total if rows is None else total[rows]
 
     @cached_property
@@ -142,7 +139,7 @@ class SparseVectors:
         """Dimensions × rows; small offsets keep the entries where they are mapped."""
         return csr_array((self.values, self.rows, narrow(self.starts)), shape=(self.dimension, self.row_count))
 
-    def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats]:
+    def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats32]:
         """The k best allowed rows."""
         scores = self.scores(query)
         return top_k(scores if allowed is None else np.where(allowed, scores, 0), k)
@@ -225,7 +222,7 @@ def open_vectors(folder: Path) -> dict[str, VectorSet]:
     return opened
 
 
-def open_dense(folder: Path, name: str, check: Check = _trust) -> DenseVectors:
+def open_dense(folder: Path, name: str, check: CheckRows = _trust) -> DenseVectors:
     """The dense vectors of a table; `check` is called with the rows that are about to be read.
 
     Raises:
@@ -246,6 +243,6 @@ def open_sparse(folder: Path, name: str) -> SparseVectors:
     return SparseVectors(np.array(starts[:-1]), rows, values, int(starts[-1]))
 
 
-def _dense(query: Vectors) -> Floats:
+def _dense(query: Vectors) -> Floats32:
     flat = query.toarray() if isinstance(query, csr_array) else np.asarray(query)
     return np.ascontiguousarray(flat.reshape(-1), np.float32)

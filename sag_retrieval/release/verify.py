@@ -17,14 +17,14 @@ _AT_ONCE = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class FileFault:
     """A file of a release, by its path below it, and what is wrong with it."""
 
     file: str
     what: str
 
 
-def verify_release(folder: Path, *, deep: bool = True, below: str = "") -> list[Fault]:
+def verify_release(folder: Path, *, deep: bool = True, below: str = "") -> list[FileFault]:
     """What is wrong with a release, by file; empty if it is as it was published.
 
     Args:
@@ -36,11 +36,11 @@ def verify_release(folder: Path, *, deep: bool = True, below: str = "") -> list[
     try:
         manifest = Manifest.read(folder)
     except ReleaseError as error:
-        return [Fault(MANIFEST, str(error))]
+        return [FileFault(MANIFEST, str(error))]
     if not manifest.files:
-        return [Fault(MANIFEST, "it names no files, as those of version 0.1; nothing can be verified")]
+        return [FileFault(MANIFEST, "it names no files, as those of version 0.1; nothing can be verified")]
     files = {name: told for name, told in manifest.files.items() if name.startswith(f"{below}/" if below else "")}
-    found = [Fault(*each) for each in wrong_lengths(folder, files)]
+    found = [FileFault(*each) for each in wrong_lengths(folder, files)]
     if deep:
         known = {fault.file for fault in found}
         found += _changed(folder, {name: told[1] for name, told in files.items() if name not in known})
@@ -49,10 +49,10 @@ def verify_release(folder: Path, *, deep: bool = True, below: str = "") -> list[
     return sorted(found, key=lambda fault: fault.file)
 
 
-def _changed(folder: Path, digests: dict[str, str]) -> Iterator[Fault]:
+def _changed(folder: Path, digests: dict[str, str]) -> Iterator[FileFault]:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         told = pool.map(lambda name: _fault_of(folder / name, digests[name]), digests)
-        yield from (Fault(name, what) for name, what in zip(digests, told, strict=True) if what)
+        yield from (FileFault(name, what) for name, what in zip(digests, told, strict=True) if what)
 
 
 def _fault_of(path: Path, wanted: str) -> str:
@@ -62,7 +62,7 @@ def _fault_of(path: Path, wanted: str) -> str:
         return f"it cannot be read ({error.strerror})"
 
 
-def _misfits(folder: Path, manifest: Manifest) -> Iterator[Fault]:
+def _misfits(folder: Path, manifest: Manifest) -> Iterator[FileFault]:
     """Tables and arrays that do not fit one another or the counts of the manifest."""
     contents = Contents(folder, manifest, "off")
     for name, tables in (("rows", RowTables(contents, manifest)), ("arrays/vectors", VectorTables(contents, manifest))):
@@ -70,8 +70,8 @@ def _misfits(folder: Path, manifest: Manifest) -> Iterator[Fault]:
             try:
                 tables[table]
             except ReleaseError as error:
-                yield Fault(f"{name}/{table}", str(error))
+                yield FileFault(f"{name}/{table}", str(error))
     try:
         check_arrays(open_arrays(folder / "arrays", {}), manifest, is_trusted=False)
     except ReleaseError as error:
-        yield Fault("arrays", str(error))
+        yield FileFault("arrays", str(error))

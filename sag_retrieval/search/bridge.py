@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.release.arrays import Arrays
-from sag_retrieval.search.method import Flags, Floats, Rows
 from sag_retrieval.search.options import SearchOptions
 
 

@@ -4,17 +4,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, SupportsIndex
 
-import numpy as np
-import numpy.typing as npt
-
 from sag_retrieval.core.errors import QueryError, shown
-from sag_retrieval.release.allowed import Allowed, Flags
-from sag_retrieval.release.csr import Rows
-from sag_retrieval.release.index import Index
+from sag_retrieval.core.types import Floats, Rows
+from sag_retrieval.release.index import Allowed, Index
 
-__all__ = ["Allowed", "Flags", "Floats", "Method", "Query", "RankedKey", "Ranking", "Rows"]
+__all__ = ["Allowed", "Method", "Query", "RankedKey", "Ranking"]
 
-Floats = npt.NDArray[np.float64]
 
 LONGEST_QUERY: Final = 20_000
 LONGEST_KEY: Final = 1_000

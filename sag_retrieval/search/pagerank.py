@@ -6,13 +6,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from sag_retrieval.core.types import Floats, Rows
 from sag_retrieval.release.csr import CsrLists
-from sag_retrieval.search.method import Floats, Rows
 
 SMALL_GRAPH: Final = 20_000
 """Nodes up to which power iteration is as fast as push."""
 _TOLERANCE: Final = 1e-5
-"""Share of all mass that power iteration may still misplace."""
+"""Share of all mass that power iteration may still misplace in a search."""
 _PRECISION: Final = 6e-6
 """Mass, as a share of a node's degree, that push leaves where it is."""
 _SCANNED: Final = 16
@@ -24,7 +24,12 @@ Seeds = tuple[Rows, Floats]
 
 
 def power(
-    key_chunks: CsrLists, chunk_keys: CsrLists, key_restart: Seeds, chunk_restart: Seeds, damping: float
+    key_chunks: CsrLists,
+    chunk_keys: CsrLists,
+    key_restart: Seeds,
+    chunk_restart: Seeds,
+    damping: float,
+    tolerance: float = _TOLERANCE,
 ) -> tuple[Floats, Floats]:
     """PageRank of keys and chunks, to sum 1; a node without links passes nothing on.
 
@@ -36,6 +41,7 @@ def power(
         key_restart: Key rows, each once, and their shares, not negative.
         chunk_restart: Chunk rows, each once, and their shares; all shares sum to 1.
         damping: d in [0, 1).
+        tolerance: Share of all mass that may still be misplaced.
 
     """
     of_key, of_chunk = key_chunks.links, chunk_keys.links
@@ -43,7 +49,7 @@ def power(
     stay_key = (1 - damping) * _spread_out(key_restart, key_chunks)
     stay_chunk = (1 - damping) * _spread_out(chunk_restart, chunk_keys)
     key, chunk = stay_key, stay_chunk
-    for _ in range(_rounds(damping)):
+    for _ in range(_rounds(damping, tolerance)):
         key = stay_key + of_key @ (chunk * pass_chunk)[: of_key.shape[1]]
         chunk = stay_chunk + of_chunk @ (key * pass_key)[: of_chunk.shape[1]]
     return _to_one(key, chunk)
@@ -55,9 +61,9 @@ def _spread_out(seeds: Seeds, lists: CsrLists) -> Floats:
     return whole
 
 
-def _rounds(damping: float) -> int:
+def _rounds(damping: float, tolerance: float) -> int:
     """A round goes to the keys and back, so the error shrinks by the square of the damping."""
-    return max(1, ceil(log(_TOLERANCE) / (2 * log(damping)))) if damping > 0 else 1
+    return max(1, ceil(log(tolerance) / (2 * log(damping)))) if damping > 0 else 1
 
 
 def push(

@@ -1,30 +1,29 @@
 """From scores of all chunks to the best of them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TypeVar
 
 import numpy as np
 
+from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.release.topk import kth_largest
-from sag_retrieval.search.method import Flags, Floats, Ranking, Rows
-
-RankingT = TypeVar("RankingT")
+from sag_retrieval.search.method import Ranking
 
 
 @dataclass(slots=True)
 class Stopwatch:
-    """Seconds each named step took; time is measured, never used."""
+    """Seconds that each named stage took; time is measured, never used."""
 
     seconds: dict[str, float] = field(default_factory=dict)
 
-    def __call__(self, step: str, work: Callable[[], RankingT]) -> RankingT:
-        """Do the work and note its time under the step's name."""
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        """Time the block that follows `with stopwatch("stage"):`."""
         start = perf_counter()
-        result = work()
-        self.seconds[step] = perf_counter() - start
-        return result
+        yield
+        self.seconds[stage] = perf_counter() - start
 
 
 def best_rows(scores: Floats, k: int, allowed: Flags | None = None) -> Rows:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sag_retrieval.core.types import Rows
 from sag_retrieval.release.csr import join
 from sag_retrieval.release.index import Index
-from sag_retrieval.search.method import Query, Ranking, Rows
+from sag_retrieval.search.method import Query, Ranking
 
 KeyValue = str | float | bool | None
 

@@ -1,11 +1,10 @@
 """The atomic search on one page: expand the query to keys, hop on, rank the chunks."""
 
 from sag_retrieval.release.index import Index
-from sag_retrieval.search.expand import expand
+from sag_retrieval.search.expand import expand, propagate
 from sag_retrieval.search.method import Method, Query, Ranking
 from sag_retrieval.search.options import SearchOptions
 from sag_retrieval.search.parsed_query import parse_query
-from sag_retrieval.search.propagate import propagate
 from sag_retrieval.search.rank import key_trust, rank
 from sag_retrieval.search.ranking import Stopwatch
 from sag_retrieval.search.trace import SearchState, make_ranking
@@ -30,10 +29,14 @@ def search(index: Index, query: Query, options: SearchOptions) -> Ranking:
         docs/algorithm.md §search.
 
     """
-    watch = Stopwatch()
-    reading = watch("read", lambda: parse_query(index, query))
-    expansion = watch("expand", lambda: expand(index, reading, options))
-    hops = watch("hop", lambda: propagate(index, reading, expansion.keys, options))
+    stopwatch = Stopwatch()
+    with stopwatch("read"):
+        reading = parse_query(index, query)
+    with stopwatch("expand"):
+        expansion = expand(index, reading, options)
+    with stopwatch("hop"):
+        hops = propagate(index, reading, expansion.keys, options)
     trust = key_trust(expansion.seeds, options.key_trust)
-    scores = watch("rank", lambda: rank(index, reading, hops[-1], trust, options))
-    return make_ranking(SearchState(index, reading, expansion, hops, scores), watch.seconds)
+    with stopwatch("rank"):
+        scores = rank(index, reading, hops[-1], trust, options)
+    return make_ranking(SearchState(index, reading, expansion, hops, scores), stopwatch.seconds)

@@ -5,12 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Literal, get_args
 
-import numpy as np
-import numpy.typing as npt
-
 from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.types import Floats
 
-Floats = npt.NDArray[np.float64]
 RelevanceScale = Literal["constant", "raw", "minmax", "calibrated"]
 Scaling = Literal["floor", "linear"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sag_retrieval.core.errors import QueryError
-from sag_retrieval.segments.options import Floats
+from sag_retrieval.core.types import Floats
 
 _EXACT_BITS = 40
 _SAFE_BITS = 61

@@ -4,7 +4,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sag_retrieval.core.errors import SettingsError
-from sag_retrieval.segments.options import Floats, Scaling, SegmentOptions
+from sag_retrieval.core.types import Floats
+from sag_retrieval.segments.options import Scaling, SegmentOptions
 
 NOT_RETRIEVED = 1000
 """The rank of a chunk that is no hit; its relevance is 0."""

@@ -7,6 +7,9 @@ CONTROLS = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
 ORDER_MARKS = "\u202a-\u202e\u2066-\u2069"
 """Embeddings, overrides and isolates: they show a text in another order than it is written in."""
 
+CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+"""Chinese characters and Japanese syllables, as ranges for a character class of a regular expression."""
+
 _UNWANTED = re.compile(f"[{CONTROLS}{ORDER_MARKS}]")
 _BREAKS = re.compile(r"[\t\r\n\u2028\u2029]")
 _HIDDEN = re.compile(f"[{CONTROLS}\r{ORDER_MARKS}\u061c\u200b\u200e\u200f\u2028\u2029\u2060-\u206f\ufeff\ufff9-\ufffb]")

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 _WRAPPED_WIDTH = 44
 """A line at least this wide (a Chinese character counts 2) without an end mark goes on in the next one."""
@@ -27,6 +28,13 @@ _LABEL = re.compile(r"(?![-*+•·▪◦–a-z\d(（])[^.!?。！？；，,;]{1,
 _SENTENCE_MARK = re.compile(r"[。！？；，,;]|[.!?](?:\s|$)")
 _CAPITALS = re.compile(r"[A-Z][A-Z0-9\s&,.:'’()/-]+")
 _WIDE = re.compile(r"[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\U00020000-\U0003ffff]")
+
+
+class Span(NamedTuple):
+    """A stretch of a text, `text[start:end]`."""
+
+    start: int
+    end: int
 
 
 class LineKind(Enum):
@@ -60,7 +68,7 @@ def logical_lines(text: str) -> list[Line]:
     """
     lines: list[Line] = []
     joinable = False
-    for line in _physical_lines(text):
+    for line in _kinds_of_lines(text):
         last = lines[-1] if lines else None
         if last and joinable and line.kind is LineKind.PROSE and text.find("\n", last.end, line.start) >= 0:
             blank = text.count("\n", last.end, line.start) > 1
@@ -100,25 +108,37 @@ def marker_length(text: str, line: Line) -> int:
     return len(words) - len(words.lstrip("# ")) if line.kind is LineKind.HEADING else 0
 
 
-def _physical_lines(text: str) -> Iterator[Line]:
+def physical_lines(text: str, start: int = 0, end: int | None = None) -> Iterator[Span]:
+    """The lines of `text[start:end]` as they stand, without their line feeds; empty ones too."""
+    end = len(text) if end is None else end
+    while start < end:
+        found = text.find("\n", start, end)
+        stop = end if found < 0 else found
+        yield Span(start, stop)
+        start = stop + 1
+
+
+def trimmed(text: str, span: tuple[int, int]) -> Span:
+    """The span without white space at its ends; an empty one at its start if nothing is left."""
+    piece = text[slice(*span)]
+    bare = piece.strip()
+    start = span[0] + (len(piece) - len(piece.lstrip()) if bare else 0)
+    return Span(start, start + len(bare))
+
+
+def _kinds_of_lines(text: str) -> Iterator[Line]:
     fence = ""
-    start = 0
-    while start < len(text):
-        stop = text.find("\n", start)
-        stop = len(text) if stop < 0 else stop
-        line = text[start:stop]
-        bare = line.strip()
+    for line in physical_lines(text):
+        span = trimmed(text, line)
+        bare = text[slice(*span)]
         if bare:
-            first = start + line.index(bare[0])
             mark = _FENCE.match(bare)
             is_code = bool(fence or mark)
             if mark and not fence:
                 fence = mark[1]
             elif fence and bare.startswith(fence) and not bare.strip(fence[0]):
                 fence = ""
-            kind = LineKind.CODE if is_code else _kind_of(bare)
-            yield Line(kind, first, first + len(bare))
-        start = stop + 1
+            yield Line(LineKind.CODE if is_code else _kind_of(bare), *span)
 
 
 def _kind_of(bare: str) -> LineKind:

@@ -2,17 +2,17 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from sag_retrieval.text.layout import Line, logical_lines
+from sag_retrieval.text.words import is_cjk, tokens
 
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _CLOSERS = r"[\"'”’」』）)\]】〉》*_]*"
 _CJK_MARK = "\u3000-\u303f\u3400-\u9fff\uff00-\uffef"
 _BREAK_IN_CHINESE = re.compile(rf"(?<=[{_CJK_MARK}]{{20}})(?<!\s)[^\S\n]*+\n\s*+(?=[{_CJK_MARK}])")
 _GAP = re.compile(r"\s+")
 _END = re.compile(rf"(?P<wide>[。！？；…]+{_CLOSERS})|(?P<narrow>[.!?]+{_CLOSERS})")
 _BRACKETED = re.compile(r"《[^《》\n]{1,60}》|（[^（）\n]{1,80}）|\([^()\n]{1,80}\)|【[^【】\n]{1,60}】")
-_CJK_CHARACTER = re.compile(f"[{_CJK}]")
 _LAST_WORD = re.compile(r"[\w.'’-]{0,20}\Z")
 _SPACE_THEN = re.compile(r"\s+[\"'“‘(\[「『*_]*(?P<next>\S?)")
 _NEXT_WORD = re.compile(r"[\s\"'“‘(\[*_]*(\w+)")
@@ -98,9 +98,9 @@ def _is_inside(mark: re.Match[str], bracket: tuple[int, int], first: int) -> boo
 def _ends(text: str, first: int, mark: re.Match[str]) -> bool:
     after = text[mark.end()]
     if mark["wide"]:
-        return after not in "，、,:：;；）)" and (mark[0][0] != "…" or not after.isalpha() or _is_cjk(after))
+        return after not in "，、,:：;；）)" and (mark[0][0] != "…" or not after.isalpha() or is_cjk(after))
     if not after.isspace():
-        return _is_cjk(after) and _is_cjk(text[max(mark.start() - 1, 0)])
+        return is_cjk(after) and is_cjk(text[max(mark.start() - 1, 0)])
     following = _SPACE_THEN.match(text, mark.end())
     if following and following["next"].islower():
         return False
@@ -118,7 +118,7 @@ def _full_stop_ends(text: str, first: int, mark: re.Match[str]) -> bool:
         return False
     if _SELDOM_ENDS.fullmatch(word) or _ACRONYM.fullmatch(word):
         return _starts_sentence(text, mark.end())
-    if len(word) == 1 and word.isupper() and not _is_cjk(word):
+    if len(word) == 1 and word.isupper() and not is_cjk(word):
         return word == "I" and _starts_sentence(text, mark.end())
     return True
 
@@ -128,5 +128,19 @@ def _starts_sentence(text: str, position: int) -> bool:
     return following is None or _STARTERS.fullmatch(following[1]) is not None
 
 
-def _is_cjk(character: str) -> bool:
-    return _CJK_CHARACTER.match(character) is not None
+class SumyTokenizer:
+    """What sumy asks of a tokenizer, by this project's own reading of text: no download, both languages."""
+
+    def __init__(self, most_words: int, shortest_word: int = 1) -> None:
+        """Weigh at most so many terms of a sentence, and none that is shorter."""
+        self._most_words = most_words
+        self._shortest_word = shortest_word
+
+    def to_sentences(self, text: str) -> tuple[str, ...]:
+        """The sentences of a text."""
+        return tuple(sentences(text))
+
+    def to_words(self, sentence: str) -> tuple[str, ...]:
+        """The first terms of a sentence that are long enough."""
+        terms = (term for term in tokens(sentence) if len(term) >= self._shortest_word)
+        return tuple(islice(terms, self._most_words))

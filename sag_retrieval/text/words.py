@@ -9,15 +9,16 @@ from typing import Literal, cast
 
 import Stemmer
 
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_CJK_CHARACTER = re.compile(f"[{_CJK}]")
-_WORD_OR_RUN = re.compile(rf"[{_CJK}]+|(?:(?![{_CJK}])[^\W_])+(?:'(?:(?![{_CJK}])[^\W_])+)?")
+from sag_retrieval.text.characters import CJK
+
+_CJK_CHARACTER = re.compile(f"[{CJK}]")
+_WORD_OR_RUN = re.compile(rf"[{CJK}]+|(?:(?![{CJK}])[^\W_])+(?:'(?:(?![{CJK}])[^\W_])+)?")
 _GAP = re.compile(r"\s+")
 _ACCENTED = re.compile("[\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff]")
 _ACCENT = re.compile("(?<=[a-z])[\u0300-\u036f]+")
 _PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
 _NOT_IN_NAMES = re.compile(r"[^\w%°$€£¥+#&]|_", re.UNICODE)
-_SPACE_BESIDE_CJK = re.compile(rf"(?<=[{_CJK}]) | (?=[{_CJK}])")
+_SPACE_BESIDE_CJK = re.compile(rf"(?<=[{CJK}]) | (?=[{CJK}])")
 _MOST_MARKS = 30
 """Combining marks that are put in order together, as in Unicode's stream-safe form: sorting takes the square."""
 _MANY_MARKS = re.compile(rf"[^\w\s]{{{_MOST_MARKS + 1},}}")

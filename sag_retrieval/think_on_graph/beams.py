@@ -7,14 +7,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.release.csr import Rows, join
-from sag_retrieval.think_on_graph.graph import Floats, KnowledgeGraph, Overlap
+from sag_retrieval.core.types import Floats, Rows, Rows64
+from sag_retrieval.release.csr import join
+from sag_retrieval.release.knowledge_graph import KnowledgeGraph, Overlap
 
 DECAY: Final = 0.75
 SHOWN: Final = 20
 """Paths that a judge is shown at once."""
-
-EdgeRows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class Beam:
         return self.entities[-1]
 
 
-EdgeRelevance = Callable[[Beam, EdgeRows], Floats]
+EdgeRelevance = Callable[[Beam, Rows64], Floats]
 """Edges that would continue a path → how relevant each is to the question, at least 0."""
 
 
@@ -47,7 +46,7 @@ class WordRelevance:
     entities: Overlap
     relations: Overlap
 
-    def __call__(self, _path: Beam, edges: EdgeRows) -> Floats:
+    def __call__(self, _path: Beam, edges: Rows64) -> Floats:
         """Shape (edges,), in [0, 1]; whatever the path."""
         graph = self.graph
         likeness: Floats = (
@@ -73,7 +72,7 @@ def expand(
         docs/algorithm.md §think-on-graph.5
 
     """
-    parts: list[tuple[Rows, EdgeRows, Floats, Floats]] = []
+    parts: list[tuple[Rows, Rows64, Floats, Floats]] = []
     for number, beam in enumerate(beams):
         edges = graph.edges_of.row(beam.last).astype(np.int64)
         edges = edges[~np.isin(graph.target(edges), beam.entities)]
@@ -98,7 +97,7 @@ class Grown:
 
     parents: tuple[Beam, ...]
     owner: Rows
-    edges: EdgeRows
+    edges: Rows64
     relevance: Floats
     scores: Floats
 

@@ -7,16 +7,16 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from sag_retrieval.core.types import Floats, Rows64
 from sag_retrieval.release.binary_index import INDEXED_ROWS
 from sag_retrieval.release.index import Index
+from sag_retrieval.release.triples import ReleaseGraph
 from sag_retrieval.release.vectors import SparseVectors
-from sag_retrieval.search.method import Floats
 from sag_retrieval.search.parsed_query import ParsedQuery, QuerySimilarity
 from sag_retrieval.search.ranking import best_rows
 from sag_retrieval.text.words import normal_name
-from sag_retrieval.think_on_graph.beams import Beam, EdgeRows
+from sag_retrieval.think_on_graph.beams import Beam
 from sag_retrieval.think_on_graph.options import GraphOptions
-from sag_retrieval.think_on_graph.release_graph import ReleaseGraph
 from sag_retrieval.think_on_graph.retriever import Hints
 from sag_retrieval.think_on_graph.seeds import Seed, name_score
 
@@ -89,10 +89,10 @@ class Novelty:
     index: Index
     known: ReleaseGraph
     reading: ParsedQuery
-    likeness: Callable[[EdgeRows], Floats]
+    likeness: Callable[[Rows64], Floats]
     _rarity: dict[int, float] = field(default_factory=dict)
 
-    def __call__(self, path: Beam, edges: EdgeRows, by_words: Floats) -> Floats:
+    def __call__(self, path: Beam, edges: Rows64, by_words: Floats) -> Floats:
         """Shape (edges,)."""
         if path.last not in self._rarity:
             self._rarity[path.last] = rarity(self.known, self.index, path.last)
@@ -101,7 +101,7 @@ class Novelty:
             relevance = relevance + _NEWS * self._news(path, edges)
         return relevance * self._rarity[path.last]
 
-    def _news(self, path: Beam, edges: EdgeRows) -> Floats:
+    def _news(self, path: Beam, edges: Rows64) -> Floats:
         text, terms = self.index.arrays.chunk_text, self.reading.terms
         total = sum(count * float(text.idf[term]) for term, count in terms.items())
         said = self.known.chunk[np.array(path.edges) >> 1]
@@ -113,7 +113,7 @@ class Novelty:
         return news[place]
 
 
-def _event_likeness(index: Index, known: ReleaseGraph, reading: ParsedQuery) -> Callable[[EdgeRows], Floats]:
+def _event_likeness(index: Index, known: ReleaseGraph, reading: ParsedQuery) -> Callable[[Rows64], Floats]:
     """An edge is as relevant as the event that says it is like the question."""
     vectors = index.arrays.vectors["events"]
     events = QuerySimilarity(vectors, reading.vector)

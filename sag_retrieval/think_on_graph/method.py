@@ -6,15 +6,16 @@ from typing import Final
 
 import numpy as np
 
+from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.index import Index
-from sag_retrieval.search.method import Flags, Floats, Method, Query, Ranking
+from sag_retrieval.release.triples import ReleaseGraph, graph_of
+from sag_retrieval.search.method import Method, Query, Ranking
 from sag_retrieval.search.parsed_query import ParsedQuery, QuerySimilarity, parse_query
 from sag_retrieval.search.ranking import Stopwatch, rank_by
 from sag_retrieval.search.weights import min_max
 from sag_retrieval.think_on_graph.hints import hints_of
 from sag_retrieval.think_on_graph.options import GraphOptions
-from sag_retrieval.think_on_graph.release_graph import ReleaseGraph, graph_of
 from sag_retrieval.think_on_graph.retriever import Walk, debug_record, walk
 
 SEARCH: Final = GraphOptions(
@@ -51,16 +52,19 @@ def think_on_graph_method(
     """
 
     def rank(index: Index, query: Query) -> Ranking:
-        watch = Stopwatch()
-        reading = watch("read", lambda: parse_query(index, query))
-        text = watch("text", lambda: text_scores(index, reading))
-        found = watch("walk", lambda: walk_release(index, reading, options, text, chat=chat, home=home))
+        stopwatch = Stopwatch()
+        with stopwatch("read"):
+            reading = parse_query(index, query)
+        with stopwatch("text"):
+            text = text_scores(index, reading)
+        with stopwatch("walk"):
+            found = walk_release(index, reading, options, text, chat=chat, home=home)
         known = graph_of(index, home)
         graph, is_evidence = _chunk_scores(index, known, found)
         scores = graph * np.where(is_evidence, 1.0, _BESIDE_EVIDENCE * text) + _TEXT * text
         allowed = query.allowed.chunks if query.allowed else None
         parts = {"graph": graph, "evidence": is_evidence.astype(np.float64), "text": text}
-        ranking = rank_by(scores, query.top_k, allowed, parts, watch.seconds)
+        ranking = rank_by(scores, query.top_k, allowed, parts, stopwatch.seconds)
         return replace(ranking, trace={"graph": debug_record(known.graph, query.text, found, options)})
 
     return rank

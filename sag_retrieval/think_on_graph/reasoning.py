@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from sag_retrieval.release.knowledge_graph import KnowledgeGraph
 from sag_retrieval.think_on_graph.beams import Beam, path_text
-from sag_retrieval.think_on_graph.graph import KnowledgeGraph
 
 DocumentScoreMap = Mapping[int, float]
 """Document → score."""

@@ -7,14 +7,15 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from sag_retrieval.core.types import Floats, Rows64
 from sag_retrieval.models.protocols import ChatModel
+from sag_retrieval.release.knowledge_graph import KnowledgeGraph
 from sag_retrieval.text.words import language_of, words
 from sag_retrieval.think_on_graph import reasoning
 from sag_retrieval.think_on_graph.beams import (
     SHOWN,
     Beam,
     EdgeRelevance,
-    EdgeRows,
     Grown,
     WordRelevance,
     expand,
@@ -22,7 +23,6 @@ from sag_retrieval.think_on_graph.beams import (
     keep_seeds,
     path_text,
 )
-from sag_retrieval.think_on_graph.graph import Floats, KnowledgeGraph
 from sag_retrieval.think_on_graph.judge import MOST_BEAMS, MOST_DOCUMENTS, PathJudge
 from sag_retrieval.think_on_graph.options import GraphOptions
 from sag_retrieval.think_on_graph.seeds import Seed, asks_many_hops, find_seeds
@@ -47,7 +47,7 @@ class Hints:
 
     seeds: tuple[Seed, ...] = ()
     """In place of those that words give, unless empty."""
-    refine: Callable[[Beam, EdgeRows, Floats], Floats] | None = None
+    refine: Callable[[Beam, Rows64, Floats], Floats] | None = None
     """From a path, edges that would continue it and their relevance by words to their relevance."""
     title: Callable[[int], str] | None = None
     """Title of a document, for a judge to read before its paths."""

@@ -5,8 +5,8 @@ from typing import Final
 
 import numpy as np
 
+from sag_retrieval.release.knowledge_graph import KnowledgeGraph, Overlap
 from sag_retrieval.text.words import fold
-from sag_retrieval.think_on_graph.graph import KnowledgeGraph, Overlap
 
 Seed = tuple[int, float]
 """Entity row and score."""

@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 from scipy.sparse import csr_array
 
 from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.beside import MADE, check_made
 from sag_retrieval.release.csr import CsrLists, group
 from sag_retrieval.release.index import Index
-from sag_retrieval.search.method import Flags, Floats
 
 COMMUNITIES: Final = "communities"
 _TABLES: Final = ("communities", "community_events")

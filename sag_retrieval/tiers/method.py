@@ -8,9 +8,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from sag_retrieval.core.types import Floats
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.index import Index
-from sag_retrieval.search.method import Floats, Method, Query, Ranking
+from sag_retrieval.search.method import Method, Query, Ranking
 from sag_retrieval.search.parsed_query import ParsedQuery, parse_query
 from sag_retrieval.search.ranking import Stopwatch, rank_by
 from sag_retrieval.search.weights import min_max
@@ -50,16 +51,19 @@ def tiers_method(
     """
 
     def rank(index: Index, query: Query) -> Ranking:
-        watch = Stopwatch()
-        reading = watch("read", lambda: parse_query(index, query))
+        stopwatch = Stopwatch()
+        with stopwatch("read"):
+            reading = parse_query(index, query)
         source = ReleaseTiers(index, categories_of(index, home, categories), query.allowed)
         source.vectors[query.text] = reading.vector
         asked = " ".join([query.text, *query.keys]).strip()
-        response = watch("tiers", lambda: search_tiers([asked], source, options, chat))
-        parts = watch("rank", lambda: _parts(source, reading, response))
+        with stopwatch("tiers"):
+            response = search_tiers([asked], source, options, chat)
+        with stopwatch("rank"):
+            parts = _parts(source, reading, response)
         scores = sum(parts.values(), np.zeros(index.arrays.chunk_count))
         allowed = query.allowed.chunks if query.allowed and response.needs_retrieval else None
-        ranking = rank_by(scores, query.top_k, allowed, parts, watch.seconds)
+        ranking = rank_by(scores, query.top_k, allowed, parts, stopwatch.seconds)
         trace = {"tiers": [_plain(step) for step in response.trace], "stopped_at": response.stopped_at}
         return replace(ranking, trace=trace)
 

@@ -1,16 +1,50 @@
 """The way through the tiers: intention, categories, enough?, events, enough?, documents."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from time import perf_counter
 from typing import Any, Final
 
+from sag_retrieval.core.errors import QueryError, RecordError
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.text.words import language_of
 from sag_retrieval.tiers.judge import Decision, TierJudge
 from sag_retrieval.tiers.options import TierOptions, TiersOptions
-from sag_retrieval.tiers.questions import question_and_context
 from sag_retrieval.tiers.source import RowHit, Tier, TierSource
+
+
+def question_text(query: object) -> str:
+    """The text of `"…"`, `{"content": "…"}` or `{"content": {"text": "…"}}`.
+
+    Raises:
+        RecordError: If it has another form.
+        QueryError: If the text is empty.
+
+    """
+    content = query.get("content") if isinstance(query, Mapping) else query
+    text = content.get("text") if isinstance(content, Mapping) and isinstance(query, Mapping) else content
+    if not isinstance(text, str):
+        raise RecordError(f"a query is a text or {{'role': …, 'content': {{'text': …}}}}, got {type(query).__name__}")
+    if not text.strip():
+        raise QueryError("the query is empty; ask with at least one word")
+    return text
+
+
+def question_and_context(queries: Sequence[object]) -> tuple[str, tuple[str, ...]]:
+    """The last query, which is the question, and the texts before it.
+
+    Raises:
+        RecordError: If a query has no known form.
+        QueryError: If there is none, or one is empty.
+
+    """
+    if isinstance(queries, str | Mapping):
+        queries = [queries]
+    if not queries:
+        raise QueryError("no query given; the last of the list is the question")
+    texts = [question_text(query) for query in queries]
+    return texts[-1], tuple(texts[:-1])
+
 
 TIERS: Final[tuple[Tier, ...]] = ("category", "item", "resource")
 _ABOVE: Final[dict[Tier, Tier]] = {"item": "category", "resource": "item"}

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.steps.idf import idf
-from sag_pipeline.steps.keys import LONGEST_VALUE, count_in_text, main_key, main_keys, make_key, title_key
+from sag_pipeline.steps.keys import LONGEST_VALUE, count_in_text, idf, main_key, main_keys, make_key, title_key
 from sag_retrieval.core.records import Chunk, Document
 
 VALUES = st.text(max_size=130) | st.floats() | st.integers() | st.booleans()

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.rules.cohesion import depths
 from sag_pipeline.rules.headings import headings_of
-from sag_pipeline.rules.sections import offline_sections
+from sag_pipeline.rules.sections import depths, offline_sections
 from sag_pipeline.steps.sections import SectionOptions
 from sag_retrieval.core.records import Document
 

@@ -25,14 +25,14 @@ _lock = Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedSql:
     """A query that passed: its text as the parser writes it, so that what was checked is what runs."""
 
     sql: str
     is_condition: bool
 
 
-def check_sql(sql: str) -> Checked:
+def check_sql(sql: str) -> CheckedSql:
     """The one SELECT that `sql` is, or the SELECT of the events that a bare condition holds for.
 
     Raises:
@@ -50,7 +50,7 @@ def check_sql(sql: str) -> Checked:
     statements = _parse(sql)
     if not statements["error"]:
         _check_statement(statements)
-        return Checked(_text(statements), is_condition=False)
+        return CheckedSql(_text(statements), is_condition=False)
     condition = _parse(f"SELECT (\n{sql}\n)") if statements["error_type"] == "parser" else statements
     if condition["error"]:
         raise FilterError(f"sql refused: {_reason(sql, statements, condition)}")
@@ -59,7 +59,7 @@ def check_sql(sql: str) -> Checked:
     if not _is_one_expression(node):
         raise FilterError("sql refused: a condition must be one expression, nothing before or after it")
     expression = _text(condition).removeprefix("SELECT ")
-    return Checked(_BARE.format(expression), is_condition=True)
+    return CheckedSql(_BARE.format(expression), is_condition=True)
 
 
 def checked_text(sql: object) -> str:

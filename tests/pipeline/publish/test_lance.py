@@ -6,8 +6,7 @@ import pyarrow as pa
 import pytest
 
 from sag_pipeline.publish import lance
-from sag_pipeline.publish.lance import write_lance
-from sag_pipeline.publish.lance_source import LanceSource
+from sag_pipeline.publish.lance import LanceSource, write_lance
 from sag_pipeline.store.vectors import vector_ids
 from sag_retrieval.release.vectors import DenseVectors
 

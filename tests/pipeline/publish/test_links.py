@@ -7,8 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sag_pipeline.publish.links import make_links, weigh_keys
-from sag_pipeline.publish.names import normal_names
+from sag_pipeline.publish.links import make_links, normal_names, weigh_keys
 from sag_pipeline.publish.relational import _shaped, build_tables
 from sag_pipeline.steps.keys import make_key
 from sag_pipeline.store.store import DocumentResult, Pending, StepSpec, Store

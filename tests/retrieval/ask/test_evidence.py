@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from sag_retrieval.ask.cite import cite, support
 from sag_retrieval.ask.evidence import best_sentences, coverage, question_terms
-from sag_retrieval.ask.extractive import extractive_answer
-from sag_retrieval.ask.merging import merge_answers
+from sag_retrieval.ask.generated import extractive_answer, merge_answers
 from sag_retrieval.ask.mode_result import merge_hits
 from tests.support.overlap_search import Found, OverlapSearch
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csr_array
 
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.evaluation.evaluators import latency_score
@@ -27,7 +26,7 @@ from sag_retrieval.rag import (
     SegmentReranker,
     SummaryRefiner,
 )
-from sag_retrieval.rag.orders import by_pagerank, pagerank
+from sag_retrieval.rag.rerank import by_pagerank
 from tests.support.overlap_search import OverlapSearch
 from tests.support.recorded_chat import RecordedChat
 
@@ -173,9 +172,24 @@ def test_pagerank_keeps_all_walkers_and_does_not_see_the_order_of_items(keys, ra
     assert {items[at]["text"]: value for at, value in rank.items()} == pytest.approx(again)
 
 
+def test_pagerank_of_items_is_where_walks_over_their_keys_end():
+    """As solved directly: walkers of item three, which has no key, restart."""
+    items = [
+        {"text": "one", "score": 3.0, "metadata": {"keys": ["a", "b"]}},
+        {"text": "two", "score": 1.0, "metadata": {"keys": ["b"]}},
+        {"text": "three", "score": 2.0, "metadata": {}},
+    ]
+    start = np.array([1.1, 0.1, 0.6]) / 1.8
+    step = np.array([[0.5 + 0.25, 0.5, 0.0], [0.25, 0.5, 0.0], [0.0, 0.0, 0.0]]) + np.outer(start, [0, 0, 1])
+    expected = np.linalg.solve(np.eye(3) - 0.5 * step, 0.5 * start)
+
+    rank = dict(by_pagerank(items))
+
+    assert [rank[at] for at in range(3)] == pytest.approx(expected, abs=1e-14)
+
+
 def test_pagerank_of_nothing_is_nothing():
     assert by_pagerank([]) == []
-    assert len(pagerank(csr_array((0, 0)), np.zeros(0))) == 0
 
 
 def test_the_models_choice_comes_first_and_only_shown_numbers_count():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.damages import Damage, inflict
-from sag_pipeline.publish.seal import seal
+from sag_pipeline.publish.publish import seal
 from sag_retrieval import open_release
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.core.errors import ReleaseError, SettingsError
@@ -21,7 +21,7 @@ from sag_retrieval.release.reader import open_reader
 from sag_retrieval.release.sums import BLOCK, measure, sums_of
 from sag_retrieval.release.tables import VectorTables
 from sag_retrieval.release.vectors import write_dense
-from sag_retrieval.release.verify import Fault, verify_release
+from sag_retrieval.release.verify import FileFault, verify_release
 from sag_retrieval.reports.build import release_communities
 
 QUESTION = "Who built the buoy?"
@@ -161,8 +161,8 @@ def test_verifying_shallow_sees_lengths_and_says_which(copied):
     inflict(folder, Damage("delete", "rows/keys.arrow", 0.0))
 
     assert verify_release(folder, deep=False) == [
-        Fault(name, f"it has {length + 1} bytes, not {length}"),
-        Fault("rows/keys.arrow", "it cannot be read (No such file or directory)"),
+        FileFault(name, f"it has {length + 1} bytes, not {length}"),
+        FileFault("rows/keys.arrow", "it cannot be read (No such file or directory)"),
     ]
 
 

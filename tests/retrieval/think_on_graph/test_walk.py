@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.release.knowledge_graph import read_names
 from sag_retrieval.text.words import words
 from sag_retrieval.think_on_graph import GraphOptions, Hints, asks_many_hops, build_graph, walk
-from sag_retrieval.think_on_graph.graph import read_names
 
 NAMES = ["Acme", "Bolt Labs", "Coil", "苹果公司", "乔布斯", "Delta Air", "Echo", "Air"]
 RELATIONS = ["founded", "owns", "创建", "located in"]

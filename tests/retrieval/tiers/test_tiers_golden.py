@@ -12,7 +12,7 @@ from sag_retrieval.models.protocols import Reply
 from sag_retrieval.tiers import TierOptions, TiersOptions, retrieve
 from sag_retrieval.tiers.categories import best_of, cosines
 from sag_retrieval.tiers.judge import Decision, read_decision
-from sag_retrieval.tiers.questions import question_text
+from sag_retrieval.tiers.workflow import question_text
 
 GOLDEN = Path(__file__).parents[4] / "shared" / "golden" / "memu_retrieve_golden.json"
 pytestmark = pytest.mark.skipif(not GOLDEN.exists(), reason="needs the shared golden data")

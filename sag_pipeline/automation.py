@@ -1,12 +1,28 @@
-"""The sensor that starts an ingest when the source folder changes."""
+"""Jobs, the nightly schedule and the inbox."""
 
 from hashlib import blake2b
 from pathlib import Path
 
 import dagster as dg
 
-from sag_pipeline.schedules import ingest
 from sag_retrieval.core.settings import load_settings
+
+ingest = dg.define_asset_job(
+    "ingest",
+    selection=dg.AssetSelection.assets("release").upstream(),
+    description="Documents to a release: only what changed is done.",
+)
+report_job = dg.define_asset_job(
+    "report",
+    selection=dg.AssetSelection.assets("communities", "report"),
+    description="Communities of the release in force, and the report page about them.",
+)
+nightly_ingest = dg.ScheduleDefinition(
+    name="nightly_ingest",
+    job=ingest,
+    cron_schedule="0 2 * * *",
+    description="The ingest of SAG_SOURCE at two in the night.",
+)
 
 
 def state_of(source: Path) -> str:

@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sag_retrieval.release.csr import CsrLists, Rows, group, map_array, map_rows, map_trie, save_array
+from sag_retrieval.core.types import Floats, Rows
+from sag_retrieval.release.csr import CsrLists, group, map_array, map_rows, map_trie, save_array
 from sag_retrieval.release.mentions import cuts_word, names_at
 from sag_retrieval.text.words import normal_name, words
-
-Floats = npt.NDArray[np.float64]
 
 _SHORTEST: Final = 2
 _COLUMNS: Final = ("head", "relation", "tail", "document")

@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_retrieval.release.csr import Rows, map_array, save_array
+from sag_retrieval.core.types import Rows
+from sag_retrieval.release.csr import map_array, save_array
 from sag_retrieval.release.index import Index
+from sag_retrieval.release.knowledge_graph import KnowledgeGraph, build_graph
 from sag_retrieval.release.schema import TABLES
 from sag_retrieval.text.words import normal_name
-from sag_retrieval.think_on_graph.graph import KnowledgeGraph, build_graph
 
 
 @dataclass(frozen=True, slots=True, eq=False)

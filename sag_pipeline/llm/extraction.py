@@ -13,6 +13,7 @@ from sag_pipeline.runner import Work
 from sag_pipeline.steps.extract_keys import KeyOptions
 from sag_pipeline.steps.summaries import SummaryOptions
 from sag_pipeline.store.store import Store
+from sag_retrieval.core.providers import HASHING
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.open import open_chat, open_dense
@@ -63,7 +64,7 @@ class ExtractionModel:
 
     def _embedder(self) -> Embedder:
         name = self._settings.embedding_model
-        return HashingEmbedder() if name == "hashing" else open_dense(name)
+        return HashingEmbedder() if name == HASHING else open_dense(name)
 
 
 @contextmanager

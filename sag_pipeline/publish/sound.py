@@ -5,6 +5,7 @@ from pathlib import Path
 import lancedb
 
 from sag_retrieval.core.errors import SagError
+from sag_retrieval.core.providers import HASHING
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.reader import Reader
@@ -23,7 +24,7 @@ def fault_of(folder: Path, embedder: Embedder) -> str:
     """
 
     def opened(model: str, kept: Path) -> Embedder:
-        return open_embedder(model, kept) if model == "hashing" else embedder
+        return open_embedder(model, kept) if model == HASHING else embedder
 
     try:
         reader = Reader(folder, opened)

@@ -85,7 +85,7 @@ EMBEDDERS: Final = Registry(
 CHAT_MODELS: Final = Registry(
     "sag.chat_models",
     [
-        Provider(name=OFFLINE, summary="no language model: rules take its place", target="builtins:NoneType"),
+        Provider(name=OFFLINE, summary="no language model: rules take its place", target="types:NoneType"),
         Provider(
             name="openai",
             summary="a server of OpenAI's or of its kind",

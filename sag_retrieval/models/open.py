@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from sag_retrieval.core.errors import SettingsError
-from sag_retrieval.core.providers import CHAT_MODELS, EMBEDDERS, HASHING, OFFLINE, Provider, provider_of
+from sag_retrieval.core.providers import CHAT_MODELS, EMBEDDERS, HASHING, Provider, provider_of
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.models.protocols import ChatModel, Embedder
 from sag_retrieval.models.rate_limits import ChatOptions
@@ -18,9 +18,7 @@ def open_chat(settings: Settings, options: ChatOptions | None = None) -> ChatMod
         PluginError: If the package that adds it cannot be used.
 
     """
-    if settings.chat_model == OFFLINE:
-        return None
-    chat: ChatModel = _open(*provider_of(CHAT_MODELS, settings.chat_model), options)
+    chat: ChatModel | None = _open(*provider_of(CHAT_MODELS, settings.chat_model), options)
     return chat
 
 
@@ -55,6 +53,6 @@ def open_dense(name: str, options: ChatOptions | None = None) -> Embedder:
     return embedder
 
 
-def _open(provider: Provider, model: str, options: ChatOptions | None) -> Any:  # noqa: ANN401  a chat or an embedder
+def _open(provider: Provider, model: str, options: ChatOptions | None) -> Any:  # noqa: ANN401  what the provider opens
     given = (model,) if provider.model else ()
     return provider.open(*given, options=options) if provider.takes_options else provider.open(*given)

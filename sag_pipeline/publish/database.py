@@ -7,9 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from sag_pipeline.publish.relational import Relational
-
-NUMBERED = ("documents", "sections", "chunks", "events", "keys")
-"""Tables whose rows have numbers: the column `row`, the position in every array."""
+from sag_retrieval.release.schema import NUMBERED
 
 
 def write_database(path: Path, made: Relational) -> None:

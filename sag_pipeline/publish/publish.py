@@ -20,10 +20,11 @@ from sag_pipeline.publish.lance_source import LanceSource
 from sag_pipeline.publish.links import LINK_TABLES
 from sag_pipeline.publish.relational import Relational, build_tables
 from sag_pipeline.publish.seal import LANCE, seal
-from sag_pipeline.publish.sound import MAPPED, fault_of
+from sag_pipeline.publish.sound import fault_of
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.store import PURGE, Store
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
+from sag_pipeline.tables import RECORDS
 from sag_retrieval.core import durable
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import write_arrays
@@ -31,7 +32,7 @@ from sag_retrieval.release.binary_index import describe_binary_index
 from sag_retrieval.release.files import Found, Manifest, Releases
 from sag_retrieval.release.leftovers import DRAFT, erase, set_aside
 from sag_retrieval.release.prune import sweep_releases
-from sag_retrieval.release.schema import SCHEMA_VERSION, VOLATILE
+from sag_retrieval.release.schema import MAPPED, SCHEMA_VERSION, VOLATILE
 from sag_retrieval.release.vectors import open_vectors, write_vectors
 from sag_retrieval.release.verify import verify_release
 from sag_retrieval.think_on_graph.release_graph import FOLDER, write_graph
@@ -121,10 +122,7 @@ def _take_place(draft: Path, place: Path) -> None:
         erase(gone)
 
 
-_READ = (
-    "documents", "summaries", "sections", "chunks", "events", "keys", "triples", "calls",
-    *LINK_TABLES, "idf",
-)  # fmt: skip
+_READ = (*RECORDS, "calls", *LINK_TABLES, "idf")
 
 
 def _build(draft: Path, store: Store, embedding: Embedding, releases: Releases) -> tuple[Manifest, Sequence[Check]]:

@@ -8,29 +8,12 @@ documents ─► summaries ─┐
 
 import dagster as dg
 
-from sag_pipeline.assets.chunks import chunks
-from sag_pipeline.assets.communities import communities
-from sag_pipeline.assets.documents import documents
-from sag_pipeline.assets.event_keys import event_keys
-from sag_pipeline.assets.events import events
-from sag_pipeline.assets.idf import idf
-from sag_pipeline.assets.keys import keys
-from sag_pipeline.assets.release import release
-from sag_pipeline.assets.report import report
-from sag_pipeline.assets.sections import sections
-from sag_pipeline.assets.summaries import summaries
-from sag_pipeline.assets.triples import triples
-from sag_pipeline.assets.vectors import vectors
+from sag_pipeline import assets
 from sag_pipeline.automation import inbox, ingest, nightly_ingest, report_job
 from sag_pipeline.resources import PipelineResource
 
-READ = [documents, summaries, sections, chunks]
-EXTRACT = [events, keys, triples, event_keys, idf]
-PUBLISH = [vectors, release]
-REPORT = [communities, report]
-
 defs = dg.Definitions(
-    assets=[*READ, *EXTRACT, *PUBLISH, *REPORT],
+    assets=dg.load_assets_from_package_module(assets),
     jobs=[ingest, report_job],
     schedules=[nightly_ingest],
     sensors=[inbox],

@@ -15,6 +15,7 @@ from sag_pipeline.store.rows import from_table
 from sag_pipeline.store.store import DocumentResult, StepSpec, Store
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
 from sag_retrieval.core.batches import batched
+from sag_retrieval.core.providers import HASHING
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit, fit
 from sag_retrieval.models.open import open_dense
 
@@ -29,7 +30,7 @@ def open_embedding(store: Store, model: str) -> Embedding:
     The hashing embedder is fitted on the corpus and kept below the home. It is fitted again only when the corpus has
     doubled, since every text is then embedded anew.
     """
-    if model == "hashing":
+    if model == HASHING:
         fitted = _fitted(store)
         embedder = HashingEmbedder(fitted)
         return Embedding(model, embedder, _vectors(store, embedder.fingerprint, embedder.dimension), fitted.save)

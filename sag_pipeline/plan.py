@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from operator import attrgetter
 
 from sag_pipeline.steps.chunks import ChunkOptions
 from sag_pipeline.steps.headers import HeaderOptions
@@ -9,28 +10,7 @@ from sag_pipeline.steps.sections import SectionOptions
 from sag_pipeline.steps.sources import SourceOptions
 from sag_pipeline.steps.summaries import SummaryOptions
 from sag_pipeline.store.store import StepSpec
-
-VERSIONS = {
-    "documents": 1,
-    "summaries": 1,
-    "sections": 1,
-    "chunks": 1,
-    "events": 1,
-    "keys": 2,
-    "triples": 2,
-}
-"""Raised when a step's code changes what it makes."""
-
-INPUTS: dict[str, tuple[str, ...]] = {
-    "documents": (),
-    "summaries": ("documents",),
-    "sections": ("documents",),
-    "chunks": ("documents", "summaries", "sections"),
-    "events": ("documents", "summaries", "chunks"),
-    "keys": ("documents", "summaries", "chunks", "events"),
-    "triples": ("documents", "chunks", "events", "keys"),
-    "vectors": ("chunks", "events", "keys"),
-}
+from sag_pipeline.tables import INPUTS, STORED, VERSIONS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +25,7 @@ class IngestOptions:
 
     def of(self, table: str) -> tuple[object, ...]:
         """What of the options the rows of a table depend on."""
-        return {
-            "summaries": (self.summary,),
-            "sections": (self.section, self.header.section_summary),
-            "chunks": (self.chunk, self.header),
-        }.get(table, ())
+        return tuple(attrgetter(name)(self) for name in STORED[table].options) if table in STORED else ()
 
 
 def step_of(table: str, options: IngestOptions, model: str = "") -> StepSpec:

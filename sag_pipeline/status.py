@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from sag_pipeline.plan import INPUTS, IngestOptions, step_of
+from sag_pipeline.plan import IngestOptions, step_of
 from sag_pipeline.store.store import Store
+from sag_pipeline.tables import INPUTS
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.release.files import Releases
 

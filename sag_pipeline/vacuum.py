@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from sag_pipeline.embed import wanted_vectors
-from sag_pipeline.plan import INPUTS
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.parts import of_documents
 from sag_pipeline.store.store import PURGE, Store
 from sag_pipeline.store.vectors import VectorStore
+from sag_pipeline.tables import INPUTS
 from sag_retrieval.release.files import Releases
 from sag_retrieval.release.leftovers import sweep
 

@@ -4,11 +4,12 @@ import dagster as dg
 
 from sag_pipeline.resources import PipelineResource
 from sag_pipeline.sectioning import chunks_under_headers
+from sag_pipeline.tables import INPUTS
 
 
 @dg.asset(
     group_name="read",
-    deps=["documents", "summaries", "sections"],
+    deps=INPUTS["chunks"],
     kinds={"parquet", "python"},
     owners=["team:sag"],
 )

@@ -7,12 +7,13 @@ from sag_pipeline.resources import PipelineResource
 from sag_pipeline.rules.events import offline_events
 from sag_pipeline.runner import StepInput, per_document
 from sag_pipeline.steps.events import given_events
+from sag_pipeline.tables import INPUTS
 from sag_retrieval.core.records import Event
 
 
 @dg.asset(
     group_name="extract",
-    deps=["documents", "summaries", "chunks"],
+    deps=INPUTS["events"],
     kinds={"parquet", "python"},
     owners=["team:sag"],
 )

@@ -8,12 +8,13 @@ from sag_pipeline.rules.keys import offline_keys
 from sag_pipeline.runner import StepInput, per_document
 from sag_pipeline.steps.events import given_events
 from sag_pipeline.steps.keys import main_keys
+from sag_pipeline.tables import INPUTS
 from sag_retrieval.core.records import EventKey
 
 
 @dg.asset(
     group_name="extract",
-    deps=["documents", "summaries", "chunks", "events"],
+    deps=INPUTS["keys"],
     kinds={"parquet", "python"},
     owners=["team:sag"],
 )

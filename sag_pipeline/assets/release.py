@@ -10,23 +10,14 @@ from sag_pipeline.metadata import bars
 from sag_pipeline.publish.checks import NAMES
 from sag_pipeline.publish.publish import publish
 from sag_pipeline.resources import PipelineResource, now
+from sag_pipeline.tables import STORED
 from sag_pipeline.upkeep import keep_in_size
 from sag_pipeline.vacuum import vacuum
 
 
 @dg.asset(
     group_name="publish",
-    deps=[
-        "documents",
-        "summaries",
-        "sections",
-        "chunks",
-        "events",
-        "event_keys",
-        "triples",
-        "idf",
-        "vectors",
-    ],
+    deps=[*(name for name, table in STORED.items() if table.is_published), "event_keys", "idf", "vectors"],
     kinds={"duckdb", "lancedb"},
     owners=["team:sag"],
     check_specs=[dg.AssetCheckSpec(name, asset="release", blocking=True) for name in NAMES],

@@ -4,9 +4,10 @@ import dagster as dg
 
 from sag_pipeline.resources import PipelineResource
 from sag_pipeline.sectioning import sections_by_model, sections_by_rules
+from sag_pipeline.tables import INPUTS
 
 
-@dg.asset(group_name="read", deps=["documents"], kinds={"parquet", "python"}, owners=["team:sag"])
+@dg.asset(group_name="read", deps=INPUTS["sections"], kinds={"parquet", "python"}, owners=["team:sag"])
 def sections(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a section; the sections of a document partition its text."""
     options = sag.options()

@@ -7,12 +7,13 @@ from sag_pipeline.resources import PipelineResource
 from sag_pipeline.runner import StepInput, per_document
 from sag_pipeline.steps.events import given_events
 from sag_pipeline.steps.triples import derive_triples
+from sag_pipeline.tables import INPUTS
 from sag_retrieval.core.records import Triple
 
 
 @dg.asset(
     group_name="extract",
-    deps=["documents", "chunks", "events", "keys"],
+    deps=INPUTS["triples"],
     kinds={"parquet", "python"},
     owners=["team:sag"],
 )

@@ -11,6 +11,7 @@ from sag_pipeline.llm.extract import keys_work, prompt_versions
 from sag_pipeline.llm.known_keys_index import ReleasedKeys, pending_keys
 from sag_pipeline.runner import Work
 from sag_pipeline.store.store import Store
+from sag_retrieval.core.providers import HASHING
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.open import open_chat, open_dense
@@ -50,4 +51,4 @@ def known_keys_work(chat: CachedChat, settings: Settings, store: Store, index: I
 
 def _embedder(settings: Settings) -> Embedder:
     name = settings.embedding_model
-    return HashingEmbedder() if name == "hashing" else open_dense(name)
+    return HashingEmbedder() if name == HASHING else open_dense(name)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from sag_retrieval.core.errors import SchemaMismatch
 from sag_retrieval.release.arrays import open_arrays
 from sag_retrieval.release.files import Manifest
-from sag_retrieval.release.schema import TABLES
+from sag_retrieval.release.schema import REGISTRY, TABLES
 from sag_retrieval.release.vectors import DenseVectors
 
 RECALL_FLOOR = 0.9
@@ -38,13 +38,10 @@ NAMES = (
 )
 
 _ORPHANS = {
-    "chunks without document": "SELECT count(*) FROM chunks ANTI JOIN documents USING (document_id)",
-    "events without chunk": "SELECT count(*) FROM events ANTI JOIN chunks USING (chunk_id)",
-    "links without event": "SELECT count(*) FROM event_keys ANTI JOIN events USING (event_id)",
-    "links without key": "SELECT count(*) FROM event_keys ANTI JOIN keys USING (key_id)",
-    "keys without chunk": "SELECT count(*) FROM keys ANTI JOIN chunk_keys USING (key_id)",
-    "triples without event": "SELECT count(*) FROM triples ANTI JOIN events USING (event_id)",
-}
+    f"{name} without {column.removesuffix('_id')}": f"SELECT count(*) FROM {name} ANTI JOIN {other} USING ({column})"
+    for name, table in REGISTRY.items()
+    for column, other in table.refers.items()
+} | {"keys without chunk": "SELECT count(*) FROM keys ANTI JOIN chunk_keys USING (key_id)"}
 
 
 def check_release(folder: Path, manifest: Manifest, tables: Mapping[str, pa.Table]) -> list[Check]:

@@ -19,10 +19,11 @@ from sag_pipeline.publish.checks import Check, check_release
 from sag_pipeline.publish.lance import LanceSource, write_lance
 from sag_pipeline.publish.links import LINK_TABLES
 from sag_pipeline.publish.relational import Relational, build_tables, write_database
-from sag_pipeline.publish.sound import MAPPED, fault_of
+from sag_pipeline.publish.sound import fault_of
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.store import PURGE, Store
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
+from sag_pipeline.tables import RECORDS
 from sag_retrieval.core import durable
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import write_arrays
@@ -31,7 +32,7 @@ from sag_retrieval.release.contents import CHECKSUMS, summed
 from sag_retrieval.release.files import FoundRelease, Manifest, Releases
 from sag_retrieval.release.leftovers import DRAFT, erase, set_aside
 from sag_retrieval.release.prune import sweep_releases
-from sag_retrieval.release.schema import SCHEMA_VERSION, VOLATILE
+from sag_retrieval.release.schema import MAPPED, SCHEMA_VERSION, VOLATILE
 from sag_retrieval.release.sums import Measure, measure
 from sag_retrieval.release.triples import FOLDER, write_graph
 from sag_retrieval.release.vectors import open_vectors, write_vectors
@@ -145,10 +146,7 @@ def _take_place(draft: Path, place: Path) -> None:
         erase(gone)
 
 
-_READ = (
-    "documents", "summaries", "sections", "chunks", "events", "keys", "triples", "calls",
-    *LINK_TABLES, "idf",
-)  # fmt: skip
+_READ = (*RECORDS, "calls", *LINK_TABLES, "idf")
 
 
 def _build(draft: Path, store: Store, embedding: Embedding, releases: Releases) -> tuple[Manifest, Sequence[Check]]:

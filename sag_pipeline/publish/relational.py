@@ -13,14 +13,13 @@ from sag_pipeline.publish.links import LINK_TABLES, KeyOwners, by_id, key_rows, 
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.types import Rows64
 from sag_retrieval.release.arrays import GraphParts
-from sag_retrieval.release.schema import TABLES
+from sag_retrieval.release.schema import NUMBERED, ORDER, TABLES
 
 _DOCUMENTS = """
     SELECT d.document_id, d.source, d.title, d.language, d.text, coalesce(s.summary, '') AS summary, d.metadata,
            d.version, length(d.text)::INTEGER AS char_count
     FROM raw_documents d LEFT JOIN raw_summaries s USING (document_id) ORDER BY document_id
 """
-_SECTIONS = "SELECT * FROM raw_sections ORDER BY document_id, section_index"
 _CHUNKS = """
     SELECT d.row AS document_row, c.*
     FROM raw_chunks c JOIN placed_documents d USING (document_id) ORDER BY document_id, chunk_index
@@ -46,7 +45,6 @@ _TRIPLES = """
     LEFT JOIN canonical x ON x.key_id = t.tail_key_id
     SEMI JOIN events e ON e.event_id = t.event_id ORDER BY document_id, triple_id
 """
-_CALLS = "SELECT * FROM raw_calls ORDER BY document_id, step, call_id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,6 @@ def build_tables(store: Store) -> Relational:
     counts = _counts(store, keyed, chunks, keys)
     tables = {
         "documents": documents,
-        "sections": _shaped("sections", _query(store, _SECTIONS, ("sections",))),
         "chunks": _shaped("chunks", chunks.append_column("main_key_id", _taken(keys["key_id"], keyed.main))),
         "events": _shaped("events", events),
         "keys": keys,
@@ -93,13 +90,22 @@ def build_tables(store: Store) -> Relational:
             "triples",
             _query(store, _TRIPLES, ("triples",), canonical=links["canonical"], events=events.select(["event_id"])),
         ),
-        "calls": _shaped("calls", _query(store, _CALLS, ("calls",))),
     }
+    tables |= {name: _as_stored(store, name) for name in TABLES if name not in tables}
     numbers = {
         "chunks": {"document_row": chunk_document},
         "events": {"chunk_row": event_chunk, "document_row": chunk_document[event_chunk]},
     }
-    return Relational(tables, numbers, _parts(keyed, keys, counts, (event_chunk, chunk_document), len(documents)))
+    return Relational(
+        {name: tables[name] for name in TABLES},
+        numbers,
+        _parts(keyed, keys, counts, (event_chunk, chunk_document), len(documents)),
+    )
+
+
+def _as_stored(store: Store, name: str) -> pa.Table:
+    """A table whose rows are published as the store has them."""
+    return _shaped(name, _query(store, f"SELECT * FROM raw_{name} ORDER BY {', '.join(ORDER[name])}", (name,)))
 
 
 def _query(store: Store, sql: str, raw: tuple[str, ...] = (), **known: pa.Table) -> pa.Table:
@@ -178,10 +184,6 @@ def _parts(
         key_idf=keys["idf"].to_numpy().astype(np.float32),
         document_count=document_count,
     )
-
-
-NUMBERED = ("documents", "sections", "chunks", "events", "keys")
-"""Tables whose rows have numbers: the column `row`, the position in every array."""
 
 
 def write_database(path: Path, made: Relational) -> None:

@@ -5,12 +5,12 @@ from pathlib import Path
 import lancedb
 
 from sag_retrieval.core.errors import SagError
+from sag_retrieval.core.providers import HASHING
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.reader import Reader
+from sag_retrieval.release.schema import MAPPED
 
-MAPPED = ("documents", "sections", "chunks", "events", "keys", "event_keys", "chunk_keys", "key_aliases", "triples")
-"""Tables that readers also hold as Arrow rows."""
 _LANCE = ("chunks", "events", "keys")
 _HEADERS = 3 * 4096
 """Bytes before the first block of a DuckDB file."""
@@ -23,7 +23,7 @@ def fault_of(folder: Path, embedder: Embedder) -> str:
     """
 
     def opened(model: str, kept: Path) -> Embedder:
-        return open_embedder(model, kept) if model == "hashing" else embedder
+        return open_embedder(model, kept) if model == HASHING else embedder
 
     try:
         reader = Reader(folder, opened)

@@ -15,8 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sag_pipeline.steps.conversion import CONVERTED
 from sag_pipeline.steps.documents import parse_document, put_aside
+from sag_pipeline.steps.readers import READERS, is_converted
 from sag_pipeline.steps.sources import RawDocument, SourceOptions
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.records import Document, Quarantined
@@ -78,7 +78,7 @@ class BoundedReader:
 
         """
         try:
-            if Path(raw.file).suffix.lower() in CONVERTED:
+            if is_converted(Path(raw.file).suffix.lower()):
                 return self._convert(raw)
             return parse_document(raw, self.options)
         except SourceError:
@@ -197,4 +197,4 @@ def refusal_of(state: str, options: SourceOptions) -> str:
 
 @cache
 def _parsers() -> tuple[str, ...]:
-    return tuple(version(name) for name in _PARSERS)
+    return (*(version(name) for name in _PARSERS), *READERS.packages())

@@ -10,7 +10,7 @@ import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from sag_pipeline.steps.conversion import CONVERTED, converter
+from sag_pipeline.steps.conversion import load_converters
 from sag_pipeline.steps.documents import parse_document
 from sag_pipeline.steps.sources import SourceOptions
 
@@ -20,8 +20,7 @@ _PEAK = re.compile(r"VmHWM:\s+(\d+) kB")
 def serve(connection: Connection) -> None:
     """Read documents until the other end closes; each answer is the document, or None without memory, and the peak."""
     options: SourceOptions = connection.recv()
-    for suffix in CONVERTED:
-        converter(suffix)
+    load_converters()
     _limit_memory(2 * options.conversion_memory)
     connection.send(os.getpid())
     _silence()

@@ -6,10 +6,12 @@ from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from sag_pipeline.steps.conversion import CONVERTED, convert
+from sag_pipeline.steps.conversion import convert
 from sag_pipeline.steps.decoding import clean, decode
 from sag_pipeline.steps.json_items import parse_json
+from sag_pipeline.steps.readers import is_converted
 from sag_pipeline.steps.sources import STEP, RawDocument, SourceOptions
+from sag_retrieval.core.errors import PluginError
 from sag_retrieval.core.records import Document, Quarantined
 from sag_retrieval.text.layout import Line, LineKind, bare_heading, logical_lines
 from sag_retrieval.text.words import language_of
@@ -44,6 +46,8 @@ def parse_document(raw: RawDocument, options: SourceOptions | None = None) -> Do
         return _parse(raw, options or SourceOptions())
     except OSError as error:
         return put_aside(raw, f"disappeared or cannot be read: {error.strerror or error}", is_passing=True)
+    except PluginError as error:
+        return put_aside(raw, str(error), is_passing=True)
     except RecursionError:
         return put_aside(raw, "not read: nested too deeply")
     except ValueError as error:
@@ -72,7 +76,7 @@ def _parse(raw: RawDocument, options: SourceOptions) -> Document:
         text = decode(payload)
         value = parse_json(text)
         fields = value if isinstance(value, dict) and "text" in value else {"text": text}
-    elif suffix in CONVERTED:
+    elif is_converted(suffix):
         title, text = convert(suffix, payload, options)
         fields = {"title": title, "text": text}
     else:

@@ -9,11 +9,11 @@ from typing import Any, BinaryIO
 
 from sag_pipeline.steps.folders import Place, open_regular, walk
 from sag_pipeline.steps.json_items import decode_exactly, parse_json, split_list
+from sag_pipeline.steps.readers import is_read
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.records import Quarantined
 from sag_retrieval.text.characters import is_text, one_line
 
-SUFFIXES = frozenset({".md", ".txt", ".html", ".htm", ".pdf", ".docx", ".pptx", ".xlsx", ".csv", ".json", ".jsonl"})
 STEP = "documents"
 LEAST_MEMORY = 512 << 20
 """Bytes: the converters take a third of them before they read anything."""
@@ -121,7 +121,7 @@ def _list_place(source: str, where: Place, options: SourceOptions) -> Iterator[F
     path, suffix = where.path, where.file.suffix.lower()
     if where.reason:
         yield _aside(source, path, None, where.reason, path if where.is_unknown else None)
-    elif suffix not in SUFFIXES:
+    elif not is_read(suffix):
         yield _aside(source, path, None, f"files of kind {suffix or 'without suffix'!r} are not read")
     else:
         lister = _list_lines if suffix == ".jsonl" else _list_whole

@@ -9,21 +9,9 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
-from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key, Section, Summary, Triple
+from sag_pipeline.tables import RECORDS
+from sag_retrieval.core.records import EventKey, Key
 from sag_retrieval.release.schema import TABLES
-
-Record = Document | Section | Summary | Chunk | Event | EventKey | Triple
-
-RECORDS: dict[str, type] = {
-    "documents": Document,
-    "summaries": Summary,
-    "sections": Section,
-    "chunks": Chunk,
-    "events": Event,
-    "keys": EventKey,
-    "triples": Triple,
-}
-"""The record of each table that is kept by document."""
 
 _KINDS: dict[type, pa.DataType] = {str: pa.string(), int: pa.int32(), float: pa.float64(), bool: pa.bool_()}
 

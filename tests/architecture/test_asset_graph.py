@@ -5,9 +5,8 @@ from pathlib import Path
 import dagster as dg
 
 from sag_pipeline.definitions import defs
-from sag_pipeline.plan import INPUTS, VERSIONS
 from sag_pipeline.publish.checks import NAMES
-from sag_pipeline.store.rows import RECORDS
+from sag_pipeline.tables import INPUTS, RECORDS, VERSIONS
 from sag_retrieval.release.schema import TABLES
 
 ROOT = Path(__file__).parents[2]

@@ -2,19 +2,9 @@
 
 from typing import Final
 
-TABLES: Final = frozenset(
-    {
-        "documents",
-        "sections",
-        "chunks",
-        "events",
-        "keys",
-        "event_keys",
-        "chunk_keys",
-        "triples",
-        "key_aliases",
-    }
-)
+from sag_retrieval.release.schema import QUERYABLE
+
+TABLES: Final = QUERYABLE
 
 IDS: Final = ("event_id", "chunk_id", "document_id")
 """What a query may return: the ids of one table, named by their column."""

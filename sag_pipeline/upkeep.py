@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Annotated
 
 import dagster as dg
 from dagster._core.storage.dagster_run import FINISHED_STATUSES
 
-from sag_retrieval.core.errors import SagError, SettingsError
+from sag_retrieval.core.errors import SagError
+from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.release.prune import prune_releases
 from sag_retrieval.reports.series import prune_reports
 
@@ -21,16 +23,20 @@ PROCESS = "sag/process"
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Keep:
     """What stays: so many of the newest, and whatever is younger than the grace."""
 
-    releases: int = 3
-    reports: int = 12
-    """Of each series."""
-    grace_hours: float = 24.0
-    runs: int = 200
-    run_days: float = 90.0
+    keep_releases: Annotated[int, Bounds(1)] = 3
+    """Of the newest releases; younger ones than `grace_hours`, the current one and those held open stay as well."""
+    keep_reports: Annotated[int, Bounds(1)] = 12
+    """Of the newest reports of each series."""
+    grace_hours: Annotated[float, Bounds(0)] = 24.0
+    """Releases and reports younger than this stay."""
+    keep_runs: Annotated[int, Bounds(1)] = 200
+    """Of the newest records of runs that Dagster keeps; older ones than `keep_run_days` go in any case."""
+    keep_run_days: Annotated[float, Bounds(0)] = 90.0
+    """Older records of runs go."""
 
     def __post_init__(self) -> None:
         """Refuse what would leave nothing.
@@ -39,17 +45,15 @@ class Keep:
             SettingsError: If a number is below its bound.
 
         """
-        for name, least in (("releases", 1), ("reports", 1), ("grace_hours", 0), ("runs", 1), ("run_days", 0)):
-            if not getattr(self, name) >= least:
-                raise SettingsError(f"{name} to keep: {getattr(self, name)} is below {least}; see `sag ingest --help`")
+        check_options(self)
 
 
 def keep_in_size(home: Path, instance: dg.DagsterInstance, keep: Keep) -> dict[str, int]:
     """Prune releases, reports and Dagster's records; how many of each went. What cannot be deleted is only logged."""
     work: dict[str, Callable[[], int]] = {
-        "pruned_releases": lambda: len(prune_releases(home, keep=keep.releases, grace_hours=keep.grace_hours)),
-        "pruned_reports": lambda: len(prune_reports(home, keep=keep.reports, grace_hours=keep.grace_hours)),
-        "pruned_runs": lambda: prune_runs(instance, keep=keep.runs, days=keep.run_days),
+        "pruned_releases": lambda: len(prune_releases(home, keep=keep.keep_releases, grace_hours=keep.grace_hours)),
+        "pruned_reports": lambda: len(prune_reports(home, keep=keep.keep_reports, grace_hours=keep.grace_hours)),
+        "pruned_runs": lambda: prune_runs(instance, keep=keep.keep_runs, days=keep.keep_run_days),
     }
     gone: dict[str, int] = {}
     for name, prune in work.items():

@@ -26,7 +26,7 @@ class Sources(dg.Config):
     def options(self, bounds: SourceOptions) -> SyncOptions:
         """As following takes them, with the bounds of the run on what is read."""
         return SyncOptions(
-            source=replace(bounds, follow_links_outside=self.follow_links_outside),
+            source=replace(bounds, follow_links_outside=self.follow_links_outside or bounds.follow_links_outside),
             allow_removals=self.allow_removals,
             max_removed_share=self.max_removed_share,
         )

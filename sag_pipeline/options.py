@@ -10,11 +10,35 @@ from sag_pipeline.steps.idf import Smoothing
 from sag_pipeline.steps.sections import SectionOptions
 from sag_pipeline.steps.sources import SourceOptions
 from sag_pipeline.steps.summaries import SummaryOptions
-from sag_pipeline.upkeep import Keep
-from sag_retrieval.core.options import Inline, Presets, check_options
+from sag_retrieval.core.options import Bounds, Inline, Presets, check_options
 from sag_retrieval.models.rate_limits import ChatOptions
 
 HEADERS = Presets({"titles": HeaderOptions(), "full": FULL_HEADER, "none": NO_HEADER})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keep:
+    """What stays: so many of the newest, and whatever is younger than the grace."""
+
+    keep_releases: Annotated[int, Bounds(1)] = 3
+    """Of the newest releases; younger ones than `grace_hours`, the current one and those held open stay as well."""
+    keep_reports: Annotated[int, Bounds(1)] = 12
+    """Of the newest reports of each series."""
+    grace_hours: Annotated[float, Bounds(0)] = 24.0
+    """Releases and reports younger than this stay."""
+    keep_runs: Annotated[int, Bounds(1)] = 200
+    """Of the newest records of runs that Dagster keeps; older ones than `keep_run_days` go in any case."""
+    keep_run_days: Annotated[float, Bounds(0)] = 90.0
+    """Older records of runs go."""
+
+    def __post_init__(self) -> None:
+        """Refuse what would leave nothing.
+
+        Raises:
+            SettingsError: If a number is below its bound.
+
+        """
+        check_options(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

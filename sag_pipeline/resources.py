@@ -1,4 +1,4 @@
-"""The resource of the pipeline: settings, store and models as one Dagster resource, and what every asset reports of its run."""
+"""Settings, store and models as one Dagster resource, and what every asset reports of its run."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence

@@ -5,47 +5,20 @@ import os
 import shutil
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated
 
 import dagster as dg
 from dagster._core.storage.dagster_run import FINISHED_STATUSES
 
+from sag_pipeline.options import Keep
 from sag_retrieval.core.errors import SagError
-from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.release.prune import prune_releases
 from sag_retrieval.reports.series import prune_reports
 
 PROCESS = "sag/process"
 """Tag of a run: the machine and process it is in."""
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Keep:
-    """What stays: so many of the newest, and whatever is younger than the grace."""
-
-    keep_releases: Annotated[int, Bounds(1)] = 3
-    """Of the newest releases; younger ones than `grace_hours`, the current one and those held open stay as well."""
-    keep_reports: Annotated[int, Bounds(1)] = 12
-    """Of the newest reports of each series."""
-    grace_hours: Annotated[float, Bounds(0)] = 24.0
-    """Releases and reports younger than this stay."""
-    keep_runs: Annotated[int, Bounds(1)] = 200
-    """Of the newest records of runs that Dagster keeps; older ones than `keep_run_days` go in any case."""
-    keep_run_days: Annotated[float, Bounds(0)] = 90.0
-    """Older records of runs go."""
-
-    def __post_init__(self) -> None:
-        """Refuse what would leave nothing.
-
-        Raises:
-            SettingsError: If a number is below its bound.
-
-        """
-        check_options(self)
 
 
 def keep_in_size(home: Path, instance: dg.DagsterInstance, keep: Keep) -> dict[str, int]:

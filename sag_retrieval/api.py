@@ -16,8 +16,8 @@ from sag_retrieval.release.files import Manifest
 from sag_retrieval.release.index import Index
 from sag_retrieval.release.reader import Reader, open_reader
 from sag_retrieval.search.join_segments import CANDIDATES, SegmentSpec, join_segments
-from sag_retrieval.search.method import Query
-from sag_retrieval.search.registry import method_named
+from sag_retrieval.search.method import Method, Query
+from sag_retrieval.search.registry import MethodName, resolve_method
 from sag_retrieval.search.result import SearchResult, build_result
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Release:
         sql: str | None = None,
         top_k: int = 10,
         *,
-        method: str = "sag",
+        method: MethodName | str | Method = "sag",
         where: Mapping[str, Any] | None = None,
         segments: SegmentSpec | None = None,
         explain: bool = False,
@@ -97,7 +97,7 @@ class Release:
             sql: A SELECT of event_id, chunk_id or document_id, or a condition over events, that restricts what may be
                 found, before ranking.
             top_k: How many hits at the most.
-            method: One of the contract's methods.
+            method: One of `METHODS`, or a function `(Index, Query) → Ranking` of your own.
             where: Conditions such as `{"language": "zh", "key.person": "…", "key.amount__gte": 3}`.
             segments: A preset (`balanced`, `precision`, `find_all`) or options: also join hits that lie near each other
                 into `result.segments`.
@@ -112,9 +112,10 @@ class Release:
         wanted = max(top_k, CANDIDATES) if segments else top_k
         allowed = self._reader.sandbox.allowed(sql, where) if sql or where else None
         asked = Query(query, keys or (), wanted, allowed, explain, tuple(gold_documents))
-        ranking = method_named(method, chat=self.chat, home=self._reader.folder)(self.index, asked)
+        name, rank = resolve_method(method, chat=self.chat, home=self._reader.folder)
+        ranking = rank(self.index, asked)
         joined = join_segments(self.index, ranking, segments) if segments else ()
-        found = build_result(self.index, asked, ranking.first(top_k), release=self.release_id, method=method)
+        found = build_result(self.index, asked, ranking.first(top_k), release=self.release_id, method=name)
         return replace(found, segments=joined)
 
     def table(self, name: str) -> "pd.DataFrame":
@@ -130,7 +131,7 @@ class Release:
         frame: pd.DataFrame = rows[name].to_pandas()
         return frame
 
-    def searcher(self, method: str = "sag") -> SearchFunction:
+    def searcher(self, method: MethodName | str | Method = "sag") -> SearchFunction:
         """Its search by one method, as evaluation and asking call it."""
 
         def search(text: str, keys: Sequence[str] = (), sql: str | None = None, top_k: int = 10) -> SearchResult:
@@ -144,7 +145,7 @@ class Release:
         mode: "Mode" = "fast",
         sql: str | None = None,
         *,
-        method: str = "sag",
+        method: MethodName | str | Method = "sag",
         options: "AskOptions | None" = None,
         on_event: Callable[["AskProgress"], None] = lambda _: None,
     ) -> "Answer":

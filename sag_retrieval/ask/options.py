@@ -1,13 +1,30 @@
 """What an asking may cost and how it goes about it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from sag_retrieval.core.errors import QueryError
 from sag_retrieval.core.options import Bounds, check_options
 
 Mode = Literal["fast", "normal", "deep"]
-MODES: tuple[Mode, ...] = ("fast", "normal", "deep")
+"""Names of modes, for type checkers and editors; a test holds it against `MODES`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModeEntry:
+    """A way to ask: what it does, and the function of a `Session` that does it, as `module:name`."""
+
+    summary: str
+    target: str
+
+
+MODES: Final[Mapping[Mode, ModeEntry]] = {
+    "fast": ModeEntry("asks no model", "sag_retrieval.ask.fast:ask_fast"),
+    "normal": ModeEntry("lets a model rewrite the question", "sag_retrieval.ask.normal:ask_normal"),
+    "deep": ModeEntry("plans sub-questions and works them off", "sag_retrieval.ask.deep:ask_deep"),
+}
+"""Every mode, by name; choices of the command line and its help follow from here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,20 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sag_retrieval.ask.options import Mode
+from sag_retrieval.ask.options import MODES, Mode
 from sag_retrieval.cli import show
 from sag_retrieval.cli.printing import Terminal, as_json, complain, print_json, say
 from sag_retrieval.cli.releases import releases
 from sag_retrieval.core.errors import QueryError
 from sag_retrieval.core.settings import load_settings, origins
 from sag_retrieval.models.server import shown_server
+from sag_retrieval.search.registry import METHODS
 
 if TYPE_CHECKING:
     from sag_retrieval.api import Release
     from sag_retrieval.evaluation.questions import Question
     from sag_retrieval.search.result import SearchResult
-
-METHODS = ("sag", "sag-literal", "dense", "bm25", "hybrid", "bridge", "think-on-graph", "tiers")
 
 of_release = click.option("--release", "release_id", metavar="ID", help="Open this release, not the one in force.")
 with_sql = click.option(
@@ -27,7 +26,7 @@ with_sql = click.option(
     metavar="SQL",
     help="Find only what a SELECT of event_id, chunk_id or document_id, or a condition, allows.",
 )
-with_method = click.option("--method", type=click.Choice(METHODS), default="sag", show_default=True)
+with_method = click.option("--method", type=click.Choice(list(METHODS)), default="sag", show_default=True)
 
 
 def register(main: click.Group) -> None:
@@ -89,21 +88,23 @@ def search(  # noqa: PLR0913  one argument an option
         show.result(Terminal(), result, explain=explain)
 
 
-@click.command()
-@click.argument("query")
-@click.option("--mode", type=click.Choice(["fast", "normal", "deep"]), default="fast", show_default=True)
-@with_sql
-@of_release
-@as_json
-def ask(*, query: str, mode: Mode, sql: str | None, release_id: str | None, is_json: bool) -> None:
-    """Answer QUERY with citations.
+@click.command(
+    help=f"""Answer QUERY with citations.
 
-    fast asks no model; normal lets a model rewrite the question; deep plans sub-questions and works them off.
+    {"; ".join(f"{name} {mode.summary}" for name, mode in MODES.items())}.
 
     \b
     sag ask "Who founded the firm that makes the Heron buoy?" --mode deep
     sag ask "海鹭浮标是哪家公司制造的？"
     """
+)
+@click.argument("query")
+@click.option("--mode", type=click.Choice(list(MODES)), default="fast", show_default=True)
+@with_sql
+@of_release
+@as_json
+def ask(*, query: str, mode: Mode, sql: str | None, release_id: str | None, is_json: bool) -> None:
+    """Answer QUERY with citations."""
     from sag_retrieval import open_release  # noqa: PLC0415
 
     console = Terminal(stderr=is_json)
@@ -158,8 +159,8 @@ def report(  # noqa: PLR0913  one argument an option
 @click.argument("questions", type=click.Path(path_type=Path))
 @with_method
 @click.option("--k", "ks", default="2,5,10", show_default=True, help="Cut-offs, separated by commas.")
-@click.option("--against", type=click.Choice(METHODS), help="Also show the paired difference to this method.")
-@click.option("--answers", "mode", type=click.Choice(["fast", "normal", "deep"]), help="Score answers of this mode.")
+@click.option("--against", type=click.Choice(list(METHODS)), help="Also show the paired difference to this method.")
+@click.option("--answers", "mode", type=click.Choice(list(MODES)), help="Score answers of this mode.")
 @click.option("--explain", is_flag=True, help="Also show which stage loses gold documents.")
 @of_release
 @as_json

@@ -270,23 +270,22 @@ def _read(option: Option, value: Any, what: str) -> Any:  # noqa: ANN401  a valu
     return found
 
 
-def _parsed(hint: Any, value: Any) -> Any:  # noqa: ANN401, PLR0911  one case a kind of type
+def _parsed(hint: Any, value: Any) -> Any:  # noqa: ANN401  a value of any option
     """A value as its type: text is read, lists become tuples, the rest stays."""
     kind, _ = _bare(hint)
     presets = presets_of(hint)
     if presets is not None:
         return presets.named.get(value) if isinstance(value, str) else value
-    arms = _arms(kind)
-    if len(arms) > 1:
-        return _parsed_by_one(arms, value)
+    if len(_arms(kind)) > 1:
+        return _parsed_by_one(_arms(kind), value)
     if get_origin(kind) is tuple and isinstance(value, str | list | tuple):
-        inner = get_args(kind)[0]
-        return tuple(_parsed(inner, part) for part in _parts(value))
+        return tuple(_parsed(get_args(kind)[0], part) for part in _parts(value))
     if kind is float and type(value) is int:
         return float(value)
-    if not isinstance(value, str) or kind is str:
-        return value
-    text = value.strip()
+    return _from_text(kind, value.strip()) if isinstance(value, str) and kind is not str else value
+
+
+def _from_text(kind: Any, text: str) -> Any:  # noqa: ANN401  a value of any option
     if kind is bool:
         return _truth(text)
     if kind is int or kind is float:

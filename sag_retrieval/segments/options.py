@@ -98,4 +98,7 @@ def segment_options(given: SegmentOptions | Mapping[str, object] | str = "balanc
         if given not in PRESETS:
             raise SettingsError(f"unknown preset of segments {shown(given)}; {_PRESETS_ARE}")
         return PRESETS[given]
-    return build_options(SegmentOptions, given, what="segments")
+    try:
+        return build_options(SegmentOptions, given, what="segments")
+    except SettingsError as error:
+        raise SettingsError(f"{error}; {_PRESETS_ARE}") from None

@@ -127,7 +127,7 @@ def cost_of(calls: Sequence[Call]) -> dict[str, float]:
     """Calls, tokens and money of a step, for its metadata."""
     paid = [call for call in calls if not call.is_cached]
     return {
-        "calls": len(paid),
+        "calls": sum(call.requests for call in paid),
         "cached_calls": len(calls) - len(paid),
         "input_tokens": sum(call.input_tokens for call in paid),
         "output_tokens": sum(call.output_tokens for call in paid),

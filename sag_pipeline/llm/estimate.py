@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sag_pipeline.llm.answer_cache import AnswerCache, Spent
+from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache, Spent
 from sag_pipeline.llm.cached_chat import CachedChat
 from sag_pipeline.llm.cost_model import Estimate, EstimateOptions, estimate
 from sag_pipeline.options import RunOptions
@@ -19,8 +19,6 @@ from sag_retrieval.models.open import open_chat
 from sag_retrieval.models.prices import Prices
 from sag_retrieval.models.protocols import Usage
 
-ANSWERS = "answers.sqlite"
-"""File of the answers below SAG_HOME."""
 _LEAST_MEASURED = 20
 
 

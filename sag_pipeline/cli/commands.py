@@ -16,6 +16,7 @@ from sag_pipeline.cli.integrity import repair, verify
 from sag_pipeline.cli.sources import sources
 from sag_pipeline.importers.command import import_command
 from sag_pipeline.progress import listening
+from sag_retrieval.cli.choices import OPERATIONS, with_set
 from sag_retrieval.cli.printing import Terminal, as_json, print_json
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.options import build_options, parse_settings
@@ -27,6 +28,13 @@ def register(main: click.Group) -> None:
     for command in (demo, ingest, status, sources, verify, repair):
         main.add_command(command)
     main.add_command(import_command, "import")
+    OPERATIONS["ingest"] = _ingest_options
+
+
+def _ingest_options() -> object:
+    from sag_pipeline.options import RunOptions  # noqa: PLC0415  `sag --help` stays quick
+
+    return RunOptions()
 
 
 @click.command()
@@ -34,11 +42,9 @@ def register(main: click.Group) -> None:
 @click.option("--estimate", is_flag=True, help="Only say what a run would cost in calls, tokens and money.")
 @click.option("--allow-removals", is_flag=True, help="Remove what is gone, however much of a source it is.")
 @click.option("--follow-links", is_flag=True, help="Read links that lead out of a source.")
-@click.option("--set", "options", multiple=True, metavar="NAME=VALUE", help="An option of the run; may be repeated.")
+@with_set("ingest")
 @as_json
-def ingest(
-    *, sources: tuple[str, ...], estimate: bool, options: tuple[str, ...], is_json: bool, **follow: bool
-) -> None:
+def ingest(*, sources: tuple[str, ...], estimate: bool, pairs: tuple[str, ...], is_json: bool, **follow: bool) -> None:
     """Bring the release up to date with each SOURCE: a folder, a file, or a .jsonl file of documents.
 
     Without SOURCE, SAG_SOURCE is read. Only what changed is done. A source that is not there does not stop the
@@ -55,7 +61,7 @@ def ingest(
     """
     from sag_pipeline.options import RunOptions  # noqa: PLC0415
 
-    chosen = build_options(RunOptions, parse_settings(options, "ingest"), what="ingest")
+    chosen = build_options(RunOptions, parse_settings(pairs, "ingest"), what="ingest")
     if estimate:
         from sag_pipeline.llm.estimate import estimate_run  # noqa: PLC0415
 

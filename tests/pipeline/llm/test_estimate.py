@@ -1,6 +1,5 @@
 """What `sag ingest --estimate` says is what the same call without it pays."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -30,7 +29,7 @@ OPTION_SETS = {
 
 
 def long_text(number: int) -> str:
-    """Sections under headings, each long enough to stand alone; every sentence names two things."""
+    """Sections under headings, each long enough to stand alone; every sentence names two firms."""
     parts = [f"# The harbour of Ansel, part {number}\n"]
     for place, name in enumerate(("Heron", "Egret", "Curlew")):
         sentences = [
@@ -41,14 +40,24 @@ def long_text(number: int) -> str:
     return "\n".join(parts)
 
 
+def long_text_zh(number: int) -> str:
+    parts = [f"# 安塞港，第{number}部分\n"]
+    for place, name in enumerate(("光澜", "海澜", "苍鹭")):
+        sentences = [
+            f"在第{day}天，{name}公司向{other}公司售出了{day + number}个浮标，双方当天就签订了合同。"
+            for day, other in enumerate(["东港", "西港", "南港", "北港"] * 5, start=20 * place + 1)
+        ]
+        parts.append(f"## {name}公司\n\n" + "".join(sentences) + "\n")
+    return "\n".join(parts)
+
+
 @pytest.fixture
 def documents(tmp_path: Path) -> Path:
     folder = tmp_path / "documents"
     folder.mkdir()
     for number in range(3):
         (folder / f"harbour-{number}.md").write_text(long_text(number), encoding="utf-8")
-    for name in ("flood-night-2023.md", "潮鸣一号试验记录.md", "防汛预警网络中标结果.md"):
-        shutil.copy(Path("data/documents") / name, folder / name)
+        (folder / f"港口-{number}.md").write_text(long_text_zh(number), encoding="utf-8")
     (folder / "twice-a.txt").write_text("The Heron Works and the Coast Guard of Ansel met twice.", encoding="utf-8")
     return folder
 

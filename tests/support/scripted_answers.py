@@ -70,10 +70,11 @@ def _summary(prompt: str) -> dict[str, Any]:
 
 
 def _sections(prompt: str) -> dict[str, Any]:
-    """A section for every heading; the lines of a document are numbered from 0."""
-    lines = re.findall(r"^\[(\d+)\] (.*)$", prompt, re.MULTILINE)
-    marks = [(number, text) for number, text in lines if text.startswith("#")] or lines[:1]
-    return {"sections": [{"title": text.strip("# "), "start_index": int(number)} for number, text in marks]}
+    """A section for every heading, of several in a row for the first; lines are numbered from 0."""
+    lines = [(int(n), text) for n, text in re.findall(r"^\[(\d+)\] (.*\S.*)$", prompt, re.MULTILINE)]
+    is_heading = [text.startswith("#") for _, text in lines]
+    marks = [line for n, line in enumerate(lines) if is_heading[n] and not (n and is_heading[n - 1])] or lines[:1]
+    return {"sections": [{"title": text.strip("# "), "start_index": number} for number, text in marks]}
 
 
 def _section_summary(prompt: str) -> dict[str, Any]:

@@ -36,7 +36,7 @@ _FIELDS: Final = config_fields(RunOptions)
 _Configured = create_model("_Configured", __base__=dg.ConfigurableResource, **_FIELDS)
 
 
-class PipelineResource(_Configured):  # type: ignore[misc, valid-type]
+class PipelineResource(_Configured):
     """Settings, store and models for every asset; empty fields are read from the settings (`sag settings`).
 
     The other fields are the options of an ingest (`sag settings --options ingest`).

@@ -21,7 +21,7 @@ _FIELDS = config_fields(ClusterOptions)
 _Configured = create_model("_Configured", __base__=dg.Config, **_FIELDS)
 
 
-class Clustering(_Configured):  # type: ignore[misc, valid-type]
+class Clustering(_Configured):
     """How events become communities (`sag settings --options cluster`)."""
 
     def cluster(self) -> ClusterOptions:

@@ -21,7 +21,7 @@ _FIELDS = config_fields(SyncOptions, without=frozenset({"source"}))
 _Configured = create_model("_Configured", __base__=dg.Config, **_FIELDS)
 
 
-class Sources(_Configured):  # type: ignore[misc, valid-type]
+class Sources(_Configured):
     """Folders or files to follow, none means SAG_SOURCE; and what of them may be read and removed."""
 
     sources: list[str] = []

@@ -18,7 +18,7 @@ _FIELDS = config_fields(ReportOptions, without=frozenset({"cluster"}))
 _Configured = create_model("_Configured", __base__=Clustering, **_FIELDS)
 
 
-class Reporting(_Configured):  # type: ignore[misc, valid-type]
+class Reporting(_Configured):
     """What the report is about and called (`sag settings --options report`), and how it groups; empty: everything."""
 
     period: str = Field(

@@ -146,7 +146,7 @@ def _value(name: str, text: str) -> Any:  # noqa: ANN401  any JSON
         value = json.loads(text, parse_constant=str)
     except (ValueError, RecursionError):
         return text
-    is_text = COLUMNS.get(field, ("", ""))[1] == "text" and operator != "isnull"
+    is_text = field in COLUMNS and COLUMNS[field][1] == "text" and operator != "isnull"
     return text if is_text and not isinstance(value, list | str) else value
 
 

@@ -162,7 +162,7 @@ def test_the_options_of_a_search_reach_it(here):
     fewer = answer("search", "Heron", "--set", "key_count=1", "--set", "use_mentions=false", "--set", "final_count=1")
     far = answer("search", "Heron", "--set", "hops=4")
 
-    assert len(fewer["keys"]) == 1 < len(usual["keys"])
+    assert len(fewer["keys"]) < len(usual["keys"])
     assert max(key["hop"] for key in far["keys"]) > max(key["hop"] for key in usual["keys"])
 
 
@@ -173,7 +173,9 @@ def test_the_options_of_segments_reach_a_search(here):
     assert "segments" in answer("search", "Heron", "--set", "segments.max_length=1")
 
 
-@pytest.mark.parametrize("restriction", [["--where", "language=zh"], ["--sql", "d.language = 'zh'"]])
+@pytest.mark.parametrize(
+    "restriction", [["--where", "language=zh"], ["--sql", "SELECT document_id FROM documents WHERE language = 'zh'"]]
+)
 def test_a_restriction_holds_for_search_ask_report_and_evaluate(here, restriction):
     found = answer("search", "Heron 海鹭", *restriction)
     told = answer("ask", "海鹭浮标由谁制造？", *restriction)

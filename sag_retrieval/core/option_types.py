@@ -103,6 +103,7 @@ def presets_of(hint: Any) -> Presets | None:  # noqa: ANN401  a type as it is an
 
 
 def is_marked(hint: Any, mark: type) -> bool:  # noqa: ANN401  a type as it is annotated
+    """Whether a type bears a mark of this class."""
     return any(isinstance(each, mark) for each in _bare(hint)[1])
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sag_retrieval.ask.protocols import SearchFunction
 from sag_retrieval.core.errors import QueryError
+from sag_retrieval.core.options import build_options
 from sag_retrieval.core.settings import Settings, load_settings
 from sag_retrieval.models.open import open_chat, open_embedder
 from sag_retrieval.models.protocols import ChatModel
@@ -84,6 +85,7 @@ class Release:
         top_k: int = 10,
         *,
         method: MethodName | str | Method = "sag",
+        options: object = None,
         where: Mapping[str, Any] | None = None,
         segments: SegmentSpec | None = None,
         explain: bool = False,
@@ -98,6 +100,7 @@ class Release:
                 found, before ranking.
             top_k: How many hits at the most.
             method: One of `METHODS`, or a function `(Index, Query) → Ranking` of your own.
+            options: Options of the method, such as `SearchOptions`; None: its defaults.
             where: Conditions such as `{"language": "zh", "key.person": "…", "key.amount__gte": 3}`.
             segments: A preset (`balanced`, `precision`, `find_all`) or options: also join hits that lie near each other
                 into `result.segments`.
@@ -112,7 +115,7 @@ class Release:
         wanted = max(top_k, CANDIDATES) if segments else top_k
         allowed = self._reader.sandbox.allowed(sql, where) if sql or where else None
         asked = Query(query, keys or (), wanted, allowed, explain, tuple(gold_documents))
-        name, rank = resolve_method(method, chat=self.chat, home=self._reader.folder)
+        name, rank = resolve_method(method, options, chat=self.chat, home=self._reader.folder)
         ranking = rank(self.index, asked)
         joined = join_segments(self.index, ranking, segments) if segments else ()
         found = build_result(self.index, asked, ranking.first(top_k), release=self.release_id, method=name)
@@ -131,22 +134,33 @@ class Release:
         frame: pd.DataFrame = rows[name].to_pandas()
         return frame
 
-    def searcher(self, method: MethodName | str | Method = "sag") -> SearchFunction:
-        """Its search by one method, as evaluation and asking call it."""
+    def searcher(
+        self,
+        method: MethodName | str | Method = "sag",
+        *,
+        sql: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        options: object = None,
+    ) -> SearchFunction:
+        """Its search by one method, with its options and a restriction, as evaluation and asking call it."""
+        bound = sql
 
         def search(text: str, keys: Sequence[str] = (), sql: str | None = None, top_k: int = 10) -> SearchResult:
-            return self.search(text, keys, sql, top_k, method=method)
+            chosen = sql if bound is None else bound
+            return self.search(text, keys, chosen, top_k, method=method, where=where, options=options)
 
         return search
 
-    def ask(
+    def ask(  # noqa: PLR0913  the question, how it is searched, and its restrictions
         self,
         query: str,
         mode: "Mode" = "fast",
         sql: str | None = None,
         *,
         method: MethodName | str | Method = "sag",
-        options: "AskOptions | None" = None,
+        where: Mapping[str, Any] | None = None,
+        options: "AskOptions | Mapping[str, Any] | None" = None,
+        search_options: object = None,
         on_event: Callable[["AskProgress"], None] = lambda _: None,
     ) -> "Answer":
         """An answer with citations down to the character, or that the documents do not hold it.
@@ -156,6 +170,8 @@ class Release:
             mode: `fast` (no model), `normal` (the model rewrites the question) or `deep` (a plan of sub-questions).
             sql: Restriction of every search.
             method: How to search.
+            where: Restriction of every search, as conditions.
+            search_options: Options of the method.
             options: Budgets and choices; `sql` given here wins over theirs.
             on_event: Hears of every step while it happens.
 
@@ -166,10 +182,12 @@ class Release:
         """
         from sag_retrieval.ask import AskOptions, ask  # noqa: PLC0415  searching alone needs none of it
 
-        chosen = options or AskOptions(language=self._settings.language)
+        default = AskOptions(language=self._settings.language)
+        chosen = build_options(AskOptions, options, what="ask", base=default)
         chosen = replace(chosen, sql=sql) if sql else chosen
         chat = None if mode == "fast" else self.chat
-        return ask(self.searcher(method), query, mode=mode, chat=chat, options=chosen, on_event=on_event)
+        search = self.searcher(method, where=where, options=search_options)
+        return ask(search, query, mode=mode, chat=chat, options=chosen, on_event=on_event)
 
     def report(
         self,
@@ -178,7 +196,7 @@ class Release:
         where: Mapping[str, Any] | None = None,
         period: str = "",
         out: Path | str | None = None,
-        options: "ReportOptions | None" = None,
+        options: "ReportOptions | Mapping[str, Any] | None" = None,
     ) -> "Report":
         """Write a report: events in communities, each statement cited, as a page, as Markdown and as tables.
 
@@ -194,10 +212,12 @@ class Release:
 
         """
         from sag_retrieval.reports.build import Scope, make_report  # noqa: PLC0415  searching alone needs none of it
+        from sag_retrieval.reports.options import ReportOptions  # noqa: PLC0415
 
+        chosen = build_options(ReportOptions, options, what="report")
         scope = Scope(sql=sql, where=where, period=period)
         folder = Path(out) if out else None
-        return make_report(self._reader, self._settings.home, scope=scope, options=options, out=folder, chat=self.chat)
+        return make_report(self._reader, self._settings.home, scope=scope, options=chosen, out=folder, chat=self.chat)
 
     def close(self) -> None:
         """Let `sag releases prune` have it."""

@@ -1,4 +1,4 @@
-"""Writes the pages of docs that follow from code: release-format.md from the schema, commands.md from the commands."""
+"""Writes the pages of docs that follow from code: from the schema, the commands and the options classes."""
 
 from collections.abc import Iterator
 from inspect import cleandoc
@@ -7,8 +7,10 @@ from pathlib import Path
 import click
 import pyarrow as pa
 
+from sag_retrieval.cli.choices import default_options, option_names
 from sag_retrieval.cli.main import main as sag
 from sag_retrieval.communities.tables import COMMUNITY_SCHEMAS
+from sag_retrieval.core.options import describe_options
 from sag_retrieval.release.schema import ORDER, SCHEMA_VERSION, TABLES, VOLATILE
 from sag_retrieval.release.sums import BLOCK
 
@@ -179,7 +181,48 @@ def _parameters(command: click.Command) -> Iterator[str]:
     yield ""
 
 
-PAGES = {"release-format.md": release_format, "commands.md": commands}
+USES = {
+    "ask": "`sag ask --set`, `release.ask(options=…)`; options of its searches are `search.NAME`, those of the method",
+    "report": "`sag report --set`, `release.report(options=…)`, the asset `report` in Dagster",
+    "cluster": "the asset `communities` in Dagster; in a report as `cluster.NAME`",
+    "segments": "`sag search --set segments.NAME`, `release.search(segments=…)`; `--segments` names a preset",
+    "chat": "how a language model is called: a part of the options of an ingest",
+    "ingest": "`sag ingest --set`, the resource `sag` in Dagster, where a group is a mapping and parts of the header "
+    "are in `header_parts`",
+}
+"""What takes the options of an operation."""
+
+
+def options() -> str:
+    """The page about every option of every method and operation."""
+    lines = ["# Options", "", "Written by `just docs` from the options classes; do not edit.", ""]
+    lines += ["Every value has a default that needs no thought. The same names hold on the command line"]
+    lines += [
+        '(`--set hops=2`), in Python (`options={"hops": 2}`, or an object of the class) and in Dagster. Options of'
+    ]
+    lines += ["a group have a dot (`--set graph.beam_width=8`). A list is divided by commas, and `none` stands for no"]
+    lines += ["value. `sag settings --options NAME` prints one of these tables.", ""]
+    for name in option_names():
+        usual = default_options(name)
+        use = USES.get(name, f'`sag search --method {name} --set`, `release.search(method="{name}", options=…)`')
+        lines += [f"## {name}", ""]
+        if usual is None:
+            lines += ["No options.", ""]
+            continue
+        lines += [
+            f"`{type(usual).__name__}`: {use}.",
+            "",
+            "| option | default | values | meaning |",
+            "|---|---|---|---|",
+        ]
+        for row in describe_options(usual):
+            default, meaning = (row[column].replace("|", "\\|") for column in ("default", "meaning"))
+            lines += [f"| `{row['name']}` | {f'`{default}`' if default else ''} | {row['values']} | {meaning} |"]
+        lines += [""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+PAGES = {"release-format.md": release_format, "commands.md": commands, "options.md": options}
 """File below docs → what writes it."""
 
 

@@ -10,8 +10,9 @@ from sag_pipeline.tables import INPUTS
 @dg.asset(group_name="read", deps=INPUTS["sections"], kinds={"parquet", "python"}, owners=["team:sag"])
 def sections(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a section; the sections of a document partition its text."""
-    options = sag.options()
+    run = sag.run_options()
+    options = run.steps
     rules = sections_by_rules(options)
-    if not sag.sections_by_model:
+    if not run.sections_by_model:
         return sag.make(context, "sections", rules)
     return sag.extract(context, "sections", rules, lambda chat, _: sections_by_model(chat, options))

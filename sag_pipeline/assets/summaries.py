@@ -12,7 +12,6 @@ from sag_pipeline.tables import INPUTS
 @dg.asset(group_name="read", deps=INPUTS["summaries"], kinds={"parquet", "python"}, owners=["team:sag"])
 def summaries(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a document: its most telling sentences, or what a language model makes of them."""
-    rules = per_document(lambda inputs: [summarise(inputs.one("documents"))])
-    return sag.extract(
-        context, "summaries", rules, lambda chat, _: summaries_work(chat, language=sag.settings().language)
-    )
+    options, language = sag.options().summary, sag.settings().language
+    rules = per_document(lambda inputs: [summarise(inputs.one("documents"), options)])
+    return sag.extract(context, "summaries", rules, lambda chat, _: summaries_work(chat, options, language))

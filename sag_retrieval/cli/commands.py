@@ -1,6 +1,6 @@
-"""The commands of retrieval: settings, search, ask, report, evaluate."""
+"""The commands of retrieval: settings, search, ask, report."""
 
-from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,25 +8,28 @@ import click
 
 from sag_retrieval.ask.options import MODES, Mode
 from sag_retrieval.cli import show
+from sag_retrieval.cli.choices import (
+    ask_settings,
+    default_options,
+    of_release,
+    option_names,
+    search_settings,
+    where_of,
+    with_method,
+    with_set,
+    with_sql,
+    with_where,
+)
+from sag_retrieval.cli.evaluate import evaluate
 from sag_retrieval.cli.printing import Terminal, as_json, complain, print_json, say
 from sag_retrieval.cli.releases import releases
-from sag_retrieval.core.errors import QueryError
+from sag_retrieval.core.errors import shown
+from sag_retrieval.core.options import build_options, describe_options, parse_settings
 from sag_retrieval.core.settings import load_settings, origins
 from sag_retrieval.models.server import shown_server
-from sag_retrieval.search.registry import METHODS
 
 if TYPE_CHECKING:
-    from sag_retrieval.api import Release
-    from sag_retrieval.evaluation.questions import Question
-    from sag_retrieval.search.result import SearchResult
-
-of_release = click.option("--release", "release_id", metavar="ID", help="Open this release, not the one in force.")
-with_sql = click.option(
-    "--sql",
-    metavar="SQL",
-    help="Find only what a SELECT of event_id, chunk_id or document_id, or a condition, allows.",
-)
-with_method = click.option("--method", type=click.Choice(list(METHODS)), default="sag", show_default=True)
+    pass
 
 
 def register(main: click.Group) -> None:
@@ -36,25 +39,43 @@ def register(main: click.Group) -> None:
 
 
 @click.command()
+@click.option("--options", "name", metavar="NAME", help="List the options of a method, or of ask, report, ingest, ….")
 @as_json
-def settings(*, is_json: bool) -> None:
-    """Show every setting, its value and where it comes from.
+def settings(*, name: str | None, is_json: bool) -> None:
+    """Show every setting, its value and where it comes from; or the options that `--set` takes.
 
     \b
     sag settings
     SAG_HOME=elsewhere sag settings --json
+    sag settings --options sag
+    sag settings --options ingest
     """
+    if name is not None:
+        _options(name, is_json=is_json)
+        return
     found = [*origins(), *shown_server()]
-    print_json(found) if is_json else show.settings(Terminal(), found)
+    print_json(found) if is_json else show.settings(Terminal(), found, option_names())
     load_settings()  # what is wrong with them ends the command, after they were shown
+
+
+def _options(name: str, *, is_json: bool) -> None:
+    if name not in option_names():
+        near = get_close_matches(name, option_names(), 1)
+        meant = f"the nearest is {near[0]!r}; " if near else ""
+        raise click.BadParameter(f"{shown(name)} has no options; {meant}there are {', '.join(option_names())}")
+    usual = default_options(name)
+    rows = describe_options(usual) if usual is not None else []
+    print_json(rows) if is_json else show.options(Terminal(), name, rows)
 
 
 @click.command()
 @click.argument("query")
 @click.option("--key", "keys", multiple=True, metavar="TEXT", help="A name the answer has to do with; may be repeated.")
 @with_sql
+@with_where
 @click.option("--top-k", type=click.IntRange(1, 1000), default=10, show_default=True, help="Hits at the most.")
 @with_method
+@with_set("METHOD")
 @of_release
 @click.option("--explain", is_flag=True, help="Also show how each hit was found.")
 @click.option("--segments", metavar="PRESET", help="Join neighbouring hits: balanced, precision or find_all.")
@@ -64,8 +85,10 @@ def search(  # noqa: PLR0913  one argument an option
     query: str,
     keys: tuple[str, ...],
     sql: str | None,
+    conditions: tuple[str, ...],
     top_k: int,
     method: str,
+    pairs: tuple[str, ...],
     release_id: str | None,
     explain: bool,
     segments: str | None,
@@ -77,11 +100,25 @@ def search(  # noqa: PLR0913  one argument an option
     sag search "Who supplies the sensors of the Heron buoy?"
     sag search "海鹭浮标的传感器由谁供应？" --key 海鹭 --top-k 5 --explain
     sag search "fines" --sql "SELECT document_id FROM documents WHERE language = 'en'"
+    sag search "fines" --where language=en --where date__gte=2020
+    sag search "fines" --set hops=2 --segments balanced --set segments.max_length=5
     """
     from sag_retrieval import open_release  # noqa: PLC0415  `sag --help` stays quick
 
+    where = where_of(conditions)
+    options, joined = search_settings(pairs, method, segments)
     with open_release(release=release_id) as release:
-        result = release.search(query, list(keys), sql, top_k, method=method, segments=segments, explain=explain)
+        result = release.search(
+            query,
+            list(keys),
+            sql,
+            top_k,
+            method=method,
+            options=options,
+            where=where,
+            segments=joined,
+            explain=explain,
+        )
     if is_json:
         print_json(result.to_dict())
     else:
@@ -100,35 +137,63 @@ def search(  # noqa: PLR0913  one argument an option
 )
 @click.argument("query")
 @click.option("--mode", type=click.Choice(list(MODES)), default="fast", show_default=True)
+@with_method
+@with_set("ask")
 @with_sql
+@with_where
 @of_release
 @as_json
-def ask(*, query: str, mode: Mode, sql: str | None, release_id: str | None, is_json: bool) -> None:
+def ask(  # noqa: PLR0913  one argument an option
+    *,
+    query: str,
+    mode: Mode,
+    method: str,
+    pairs: tuple[str, ...],
+    sql: str | None,
+    conditions: tuple[str, ...],
+    release_id: str | None,
+    is_json: bool,
+) -> None:
     """Answer QUERY with citations."""
     from sag_retrieval import open_release  # noqa: PLC0415
 
+    where = where_of(conditions)
+    options, searching = ask_settings(pairs, method)
     console = Terminal(stderr=is_json)
     with open_release(release=release_id) as release:
-        answer = release.ask(query, mode=mode, sql=sql, on_event=lambda event: show.progress(console, event))
+        answer = release.ask(
+            query,
+            mode=mode,
+            sql=sql,
+            where=where,
+            method=method,
+            options=options,
+            search_options=searching,
+            on_event=lambda event: show.progress(console, event),
+        )
     print_json(answer.to_json()) if is_json else show.answer(Terminal(), answer)
 
 
 @click.command()
-@click.option("--title", default="", help="Title of the page.")
+@click.option("--title", help="Title of the page.")
 @with_sql
+@with_where
 @click.option("--period", default="", metavar="FROM..TO", help="Only events of this time, such as 2019..2021-06.")
-@click.option("--language", type=click.Choice(["auto", "zh", "en"]), default="auto", show_default=True)
+@click.option("--language", type=click.Choice(["auto", "zh", "en"]), help="Of the page's own words.")
 @click.option("--key-type", "key_types", multiple=True, help="Tie events together by keys of this type only.")
+@with_set("report")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder for the files.")
 @of_release
 @as_json
 def report(  # noqa: PLR0913  one argument an option
     *,
-    title: str,
+    title: str | None,
     sql: str | None,
+    conditions: tuple[str, ...],
     period: str,
-    language: str,
+    language: str | None,
     key_types: tuple[str, ...],
+    pairs: tuple[str, ...],
     out: Path | None,
     release_id: str | None,
     is_json: bool,
@@ -138,86 +203,21 @@ def report(  # noqa: PLR0913  one argument an option
     \b
     sag report --title "The first quarter"
     sag report --period 2023.. --out quarterly
-    sag report --sql "SELECT document_id FROM documents WHERE language = 'zh'"
+    sag report --where language=zh
+    sag report --set cluster.alpha=0.5 --set cluster.without_key_types=title,date
     """
     from sag_retrieval import open_release  # noqa: PLC0415
-    from sag_retrieval.communities.options import ClusterOptions  # noqa: PLC0415
     from sag_retrieval.reports.options import ReportOptions  # noqa: PLC0415
 
-    chosen = ReportOptions(title=title, language=language, cluster=ClusterOptions(key_types=key_types))  # type: ignore[arg-type]
+    named = {"title": title, "language": language, "cluster.key_types": key_types or None}
+    given = {name: value for name, value in named.items() if value is not None}
+    chosen = build_options(ReportOptions, {**parse_settings(pairs, "report"), **given}, what="report")
+    where = where_of(conditions)
     with open_release(release=release_id) as release:
-        made = release.report(sql, period=period, out=out, options=chosen)
+        made = release.report(sql, where=where, period=period, out=out, options=chosen)
     told: dict[str, Any] = {"headline": made.headline, "page": str(made.page), "markdown": str(made.markdown)}
     told |= {"tables": {n: str(p) for n, p in made.tables.items()}, "counts": dict(made.counts)}
     told |= {"previous": made.previous, "fault": made.fault}
     if made.fault:
         complain(made.fault)
     print_json(told) if is_json else say(f"{made.headline}\n{made.page}\n{made.markdown}")
-
-
-@click.command()
-@click.argument("questions", type=click.Path(path_type=Path))
-@with_method
-@click.option("--k", "ks", default="2,5,10", show_default=True, help="Cut-offs, separated by commas.")
-@click.option("--against", type=click.Choice(list(METHODS)), help="Also show the paired difference to this method.")
-@click.option("--answers", "mode", type=click.Choice(list(MODES)), help="Score answers of this mode.")
-@click.option("--explain", is_flag=True, help="Also show which stage loses gold documents.")
-@of_release
-@as_json
-def evaluate(  # noqa: PLR0913  one argument an option
-    *,
-    questions: Path,
-    method: str,
-    ks: str,
-    against: str | None,
-    mode: Mode | None,
-    explain: bool,
-    release_id: str | None,
-    is_json: bool,
-) -> None:
-    """Measure recall over QUESTIONS, a JSON Lines file: {"id", "question", "answers", "gold_documents"} a line.
-
-    \b
-    sag evaluate data/questions.jsonl
-    sag evaluate data/questions.jsonl --method bm25 --k 1,5
-    sag evaluate data/questions.jsonl --against bm25
-    """
-    from sag_retrieval import open_release  # noqa: PLC0415
-    from sag_retrieval.evaluation.answers import evaluate_answers  # noqa: PLC0415
-    from sag_retrieval.evaluation.questions import read_questions  # noqa: PLC0415
-    from sag_retrieval.evaluation.runner import compare  # noqa: PLC0415
-    from sag_retrieval.evaluation.runner import evaluate as run  # noqa: PLC0415
-
-    cuts = _cuts(ks)
-    asked = read_questions(questions, on_fault=lambda fault: complain(fault, kind="left out"))
-    with open_release(release=release_id) as release:
-        if mode is not None:
-            scored = evaluate_answers(lambda question: release.ask(question, mode=mode), asked, mode=mode)
-            print_json(scored.to_json()) if is_json else show.answers(Terminal(), scored)
-            return
-        found = run(
-            release.searcher(method),
-            asked,
-            ks=cuts,
-            method=method,
-            explained=_explained(release, method) if explain else None,
-        )
-        other = run(release.searcher(against), asked, ks=cuts, method=against) if against else None
-    if is_json:
-        difference = {"against": other.to_json()} if other else {}
-        print_json(found.to_json() | difference)
-    else:
-        show.evaluation(Terminal(), found, other, compare(found, other) if other else {}, explain=explain)
-
-
-def _explained(release: "Release", method: str) -> "Callable[[Question], SearchResult]":
-    return lambda asked: release.search(
-        asked.question, asked.keys, method=method, explain=True, gold_documents=asked.gold_documents
-    )
-
-
-def _cuts(ks: str) -> list[int]:
-    try:
-        return [int(k) for k in ks.split(",")]
-    except ValueError:
-        raise QueryError(f"--k {ks!r} is not a list of whole numbers such as 2,5,10") from None

@@ -1,8 +1,9 @@
 """What calls cost: tokens of a text, and money for tokens."""
 
+import math
 import re
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.models.protocols import Usage
@@ -14,6 +15,7 @@ class Prices:
 
     input: float
     output: float
+    form: ClassVar[str] = "prices as input/output"
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -31,9 +33,12 @@ class Prices:
             given, received = map(float, text.split("/"))
         except ValueError:
             given = received = -1.0
-        if given < 0 or received < 0:
+        if not (0 <= given < math.inf and 0 <= received < math.inf):
             raise SettingsError(f"prices {text!r} are not `input/output` for a million tokens, such as 0.25/2")
         return cls(given, received)
+
+    def __str__(self) -> str:
+        return f"{self.input:g}/{self.output:g}"
 
     def cost(self, usage: Usage) -> float:
         """Money for a usage."""

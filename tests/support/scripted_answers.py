@@ -20,6 +20,8 @@ def read_well(request: Request) -> dict[str, Any]:
         "ExtractedKeys": _keys,
         "ExtractedTriples": _triples,
         "ExtractedSummary": _summary,
+        "SectionMarks": _sections,
+        "SectionSummary": _section_summary,
     }[schema_of(request) or _by_prompt(prompt)](prompt)
 
 
@@ -65,3 +67,15 @@ def _triples(prompt: str) -> dict[str, Any]:
 
 def _summary(prompt: str) -> dict[str, Any]:
     return {"summary": " ".join(after(prompt, "Sentences:\n", "句子：\n").split())[:300]}
+
+
+def _sections(prompt: str) -> dict[str, Any]:
+    """A section for every heading, of several in a row for the first; lines are numbered from 0."""
+    lines = [(int(n), text) for n, text in re.findall(r"^\[(\d+)\] (.*\S.*)$", prompt, re.MULTILINE)]
+    is_heading = [text.startswith("#") for _, text in lines]
+    marks = [line for n, line in enumerate(lines) if is_heading[n] and not (n and is_heading[n - 1])] or lines[:1]
+    return {"sections": [{"title": text.strip("# "), "start_index": number} for number, text in marks]}
+
+
+def _section_summary(prompt: str) -> dict[str, Any]:
+    return {"summary": " ".join(after(prompt, "Text:\n", "原文：\n").split())[:100]}

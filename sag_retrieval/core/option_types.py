@@ -1,0 +1,258 @@
+"""What the type of an option's field says: its bounds, what it takes, how text is read as it, and what it means."""
+
+import ast
+import inspect
+import json
+import math
+import types
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from textwrap import dedent
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+from sag_retrieval.core.errors import SettingsError
+
+_TRUE: Final = frozenset({"true", "yes", "on", "1"})
+_FALSE: Final = frozenset({"false", "no", "off", "0"})
+_NONE: Final = frozenset({"", "none", "null"})
+_SCALARS: Final = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The least and the greatest value of a number; `above` and `below` leave the end itself out."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    above: bool = False
+    below: bool = False
+
+    def holds(self, value: float) -> bool:
+        """Whether a number lies within; nan never does."""
+        is_over = value > self.low if self.above else value >= self.low
+        return is_over and (value < self.high if self.below else value <= self.high)
+
+    def __str__(self) -> str:
+        low, high = _number(self.low), _number(self.high)
+        if not self.above and not self.below and self.high < math.inf:
+            return f"{low} to {high}"
+        upper = "" if self.high == math.inf else f", {'less than' if self.below else 'at most'} {high}"
+        return f"{'more than' if self.above else 'at least'} {low}{upper}"
+
+
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """Marks a group whose options are named without the group's name."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Presets:
+    """Marks a group of which whole sets of values have names, such as `header=full`."""
+
+    named: Mapping[str, Any]
+
+    def name_of(self, group: object) -> str:
+        """The name of a group's values; `own` if they are none of the presets."""
+        return next((name for name, preset in self.named.items() if preset == group), "own")
+
+
+@dataclass(frozen=True, slots=True)
+class Internal:
+    """Marks a field that the code fills in itself: it is no option."""
+
+
+class RefusedError(ValueError):
+    """A value that a type does not take."""
+
+
+def expected(hint: Any) -> str:  # noqa: ANN401  a type as it is annotated
+    """What a type and its bounds take, in words."""
+    kind, marks = _bare(hint)
+    if get_origin(kind) is Literal:
+        return "one of " + ", ".join(map(str, get_args(kind)))
+    presets = presets_of(hint)
+    if presets is not None:
+        return "one of " + ", ".join(presets.named)
+    arms = [arm for arm in _arms(kind) if arm is not type(None) and not _is_callable(arm)]
+    said = " or ".join(map(expected, arms)) if len(_arms(kind)) > 1 else _word(kind)
+    bounds = "".join(f", {mark}" for mark in marks if isinstance(mark, Bounds))
+    return f"{said}{bounds}" + (" or none" if type(None) in _arms(kind) else "")
+
+
+def as_text(value: object) -> str:
+    """A value as `--set` takes it."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return str(value)
+
+
+def is_option_group(hint: Any) -> bool:  # noqa: ANN401  a type as it is annotated
+    """Whether a field holds options of its own and is not one value."""
+    kind, _ = _bare(hint)
+    return isinstance(kind, type) and is_dataclass(kind) and not hasattr(kind, "parse")
+
+
+def presets_of(hint: Any) -> Presets | None:  # noqa: ANN401  a type as it is annotated
+    """The presets of a group, if it has any."""
+    return next((mark for mark in _bare(hint)[1] if isinstance(mark, Presets)), None)
+
+
+def is_marked(hint: Any, mark: type) -> bool:  # noqa: ANN401  a type as it is annotated
+    """Whether a type bears a mark of this class."""
+    return any(isinstance(each, mark) for each in _bare(hint)[1])
+
+
+def parse_value(hint: Any, value: Any) -> Any:  # noqa: ANN401  a value of any option
+    """A value as its type: text is read, lists become tuples, the rest stays."""
+    kind, _ = _bare(hint)
+    presets = presets_of(hint)
+    if presets is not None:
+        return presets.named.get(value) if isinstance(value, str) else value
+    if len(_arms(kind)) > 1:
+        return _parsed_by_one(_arms(kind), value)
+    if get_origin(kind) is tuple and isinstance(value, str | list | tuple):
+        return tuple(parse_value(get_args(kind)[0], part) for part in _parts(value))
+    if kind is float and type(value) is int:
+        return float(value)
+    return _from_text(kind, value.strip()) if isinstance(value, str) and kind is not str else value
+
+
+def _from_text(kind: Any, text: str) -> Any:  # noqa: ANN401  a value of any option
+    if kind is bool:
+        return _truth(text)
+    if kind is int or kind is float:
+        return kind(text)
+    if get_origin(kind) is Literal:
+        return next((choice for choice in get_args(kind) if str(choice) == text), text)
+    if isinstance(kind, type) and hasattr(kind, "parse"):
+        return kind.parse(text)
+    return json.loads(text)
+
+
+def _parsed_by_one(arms: Sequence[Any], value: Any) -> Any:  # noqa: ANN401  a value of any option
+    """The value as the first type that takes it."""
+    if isinstance(value, str) and type(None) in arms and value.strip().lower() in _NONE:
+        return None
+    for arm in arms:
+        try:
+            found = parse_value(arm, value)
+        except SettingsError:
+            raise
+        except (RefusedError, ValueError, OverflowError):
+            continue
+        if takes(arm, found):
+            return found
+    return value
+
+
+def _parts(value: str | Sequence[Any]) -> Sequence[Any]:
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("["):
+        read = json.loads(value)
+        return read if isinstance(read, list) else [read]
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
+def _truth(text: str) -> bool:
+    if text.lower() not in _TRUE | _FALSE:
+        raise RefusedError(text)
+    return text.lower() in _TRUE
+
+
+def takes(hint: Any, value: object) -> bool:  # noqa: ANN401  one case a kind of type
+    """Whether a value is of the type and within its bounds."""
+    kind, marks = _bare(hint)
+    arms = _arms(kind)
+    if len(arms) > 1:
+        return any(takes(arm, value) for arm in arms) and _is_within(marks, value)
+    origin = get_origin(kind)
+    if origin is Literal:
+        return any(value == choice and type(value) is type(choice) for choice in get_args(kind))
+    if origin is tuple:
+        return isinstance(value, tuple) and all(takes(get_args(kind)[0], part) for part in value)
+    if _is_callable(kind):
+        return callable(value)
+    if origin is not None and issubclass(origin, Mapping):
+        inner = get_args(kind)[1]
+        return isinstance(value, Mapping) and all(takes(inner, part) for part in value.values())
+    return _is_scalar(kind, value) and _is_within(marks, value)
+
+
+def _is_scalar(kind: Any, value: object) -> bool:  # noqa: ANN401  a type
+    if kind is float or kind is int:
+        is_number = isinstance(value, int | float if kind is float else int) and not isinstance(value, bool)
+        return is_number and (not isinstance(value, float) or math.isfinite(value))
+    return isinstance(value, kind)
+
+
+def _is_within(marks: Sequence[object], value: object) -> bool:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return True
+    return all(mark.holds(value) for mark in marks if isinstance(mark, Bounds))
+
+
+def _bare(hint: Any) -> tuple[Any, tuple[object, ...]]:  # noqa: ANN401  a type as it is annotated
+    """A type without its marks, and the marks."""
+    marks = getattr(hint, "__metadata__", ())
+    return (hint.__origin__ if marks else hint), marks
+
+
+def _arms(kind: Any) -> tuple[Any, ...]:  # noqa: ANN401  a type
+    return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+
+
+def _is_callable(kind: Any) -> bool:  # noqa: ANN401  a type
+    return get_origin(kind) is Callable
+
+
+def _word(kind: Any) -> str:  # noqa: ANN401  a type
+    if get_origin(kind) is tuple:
+        return "a list divided by commas"
+    if kind in _SCALARS:
+        return _SCALARS[kind]
+    if isinstance(kind, type) and hasattr(kind, "parse"):
+        return str(getattr(kind, "form", kind.__name__))
+    return "a JSON object"
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if float(value).is_integer() and abs(value) >= 1e4 else f"{value:g}"  # noqa: PLR2004
+
+
+@cache
+def field_types(cls: Hashable) -> dict[str, Any]:
+    """Types of the fields, marks included, in the order of the class."""
+    assert isinstance(cls, type)
+    found = get_type_hints(cls, include_extras=True)
+    return {each.name: found[each.name] for each in fields(cls)}
+
+
+@cache
+def field_meanings(cls: Hashable) -> dict[str, str]:
+    """The text below each field in the source; empty where the source is not at hand."""
+    assert isinstance(cls, type)
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        if is_dataclass(base):
+            found |= _meanings_of(base)
+    return found
+
+
+def _meanings_of(cls: type) -> dict[str, str]:
+    try:
+        body = ast.parse(dedent(inspect.getsource(cls))).body[0]
+    except (OSError, TypeError, SyntaxError):
+        return {}
+    assert isinstance(body, ast.ClassDef)
+    found = {}
+    for statement, after in zip(body.body, body.body[1:], strict=False):
+        is_field = isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+        if is_field and isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+            found[statement.target.id] = " ".join(str(after.value.value).split())  # type: ignore[attr-defined]
+    return found

@@ -1,0 +1,214 @@
+"""Options of any operation: build them from given values, check them, and describe them, all from one dataclass.
+
+A field says its type, its bounds (`Annotated[int, Bounds(1, 4)]`) and, in the text below it, what it means. Nothing
+else lists options: the command line, `release.search(options=…)` and the configuration of Dagster are made from it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, is_dataclass, replace
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from sag_retrieval.core.errors import SagError, SettingsError, shown
+from sag_retrieval.core.option_types import (
+    Bounds,
+    Inline,
+    Internal,
+    Presets,
+    RefusedError,
+    as_text,
+    expected,
+    field_meanings,
+    field_types,
+    is_marked,
+    is_option_group,
+    parse_value,
+    presets_of,
+    takes,
+)
+
+__all__ = [
+    "Bounds",
+    "Inline",
+    "Internal",
+    "Option",
+    "Presets",
+    "as_text",
+    "build_options",
+    "check_options",
+    "describe_options",
+    "options_of",
+    "parse_settings",
+    "presets_of",
+]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option as users name it: groups are divided from names by dots."""
+
+    name: str
+    path: tuple[str, ...]
+    hint: Any = field(repr=False)
+    default: Any
+    meaning: str
+
+    @property
+    def expects(self) -> str:
+        """What a value must be, such as `a whole number, 1 to 4`."""
+        return expected(self.hint)
+
+    def row(self) -> dict[str, Any]:
+        """As tables and pages show it."""
+        return {
+            "name": self.name,
+            "default": as_text(self.default),
+            "values": self.expects,
+            "meaning": self.meaning,
+        }
+
+
+def options_of(given: object) -> tuple[Option, ...]:
+    """Every option of an options class, or of an instance, whose values are then the defaults."""
+    return tuple(_walk(given if not isinstance(given, type) else given(), (), ""))
+
+
+def describe_options(given: object) -> list[dict[str, Any]]:
+    """One row an option: name, default, what values it takes, and what it means."""
+    return [option.row() for option in options_of(given)]
+
+
+def build_options(cls: type[T], given: T | Mapping[str, Any] | None = None, *, what: str, base: T | None = None) -> T:
+    """The options meant by an instance, by a mapping of names to values, or by nothing.
+
+    Args:
+        cls: The dataclass of the options.
+        given: An instance, taken as it is; or names and values. Names of a group have a dot or are a mapping of their
+            own (`{"graph.beam_width": 8}`, `{"graph": {"beam_width": 8}}`). Text is read as the option's type.
+        what: The name of these options in `sag settings --options`.
+        base: The values of what is not given; None: the defaults of the class.
+
+    Raises:
+        SettingsError: If a name is unknown or a value out of bounds, with the value, the bound and the nearest name.
+
+    Example:
+        >>> from sag_retrieval.search.options import SearchOptions
+        >>> build_options(SearchOptions, {"hops": "2"}, what="sag").hops
+        2
+
+    """
+    start = cls() if base is None else base
+    if given is None:
+        return start
+    if isinstance(given, cls):
+        return given
+    if not isinstance(given, Mapping):
+        raise SettingsError(f"options of {what} must be names and values or {cls.__name__}, got {shown(given)}")
+    known = {option.name: option for option in options_of(start)}
+    chosen: dict[tuple[str, ...], Any] = {}
+    for name, value in _flat(given, known):
+        option = known.get(name)
+        if option is None:
+            raise SettingsError(_unknown(name, known, what))
+        chosen[option.path] = _read(option, value, what)
+    return _with(start, chosen)
+
+
+def check_options(options: object, error: type[SagError] = SettingsError) -> None:
+    """Refuse a field whose value its type or bounds do not allow; for `__post_init__`.
+
+    Raises:
+        SagError: The given kind, with name, value and bound.
+
+    """
+    for name, hint in field_types(type(options)).items():  # type: ignore[arg-type]  # a class is hashable
+        value = getattr(options, name)
+        if not takes(hint, value):
+            raise error(f"{name}={shown(value)} must be {expected(hint)}")
+
+
+def parse_settings(pairs: Sequence[str], what: str) -> dict[str, str]:
+    """Names and values of `--set NAME=VALUE`.
+
+    Raises:
+        SettingsError: If one has no `=`, no name, or a name stands twice.
+
+    """
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise SettingsError(f"--set {shown(pair)} is not NAME=VALUE; `sag settings --options {what}` lists them")
+        if name.strip() in found:
+            raise SettingsError(f"--set {name.strip()} is given twice; give it once")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _walk(options: Any, path: tuple[str, ...], prefix: str) -> Iterator[Option]:  # noqa: ANN401  any dataclass
+    cls: Any = type(options)
+    meanings = field_meanings(cls)
+    for name in _own_options(cls):
+        hint, value = field_types(cls)[name], getattr(options, name)
+        if is_option_group(hint):
+            is_inline = is_marked(hint, Inline)
+            preset = presets_of(hint)
+            if preset is not None:
+                yield Option(f"{prefix}{name}", (*path, name), hint, preset.name_of(value), meanings.get(name, ""))
+            yield from _walk(value, (*path, name), prefix if is_inline else f"{prefix}{name}.")
+        else:
+            yield Option(f"{prefix}{name}", (*path, name), hint, value, meanings.get(name, ""))
+
+
+def _own_options(cls: Any) -> list[str]:  # noqa: ANN401  an options class
+    return [name for name, hint in field_types(cls).items() if not is_marked(hint, Internal)]
+
+
+def _flat(given: Mapping[str, Any], known: Mapping[str, Option], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Names with dots and their values; an instance in place of a group gives all of its values."""
+    for key, value in given.items():
+        name = f"{prefix}{key}"
+        if not any(other.startswith(f"{name}.") for other in known):
+            yield name, value
+        elif isinstance(value, Mapping):
+            yield from _flat(value, known, f"{name}.")
+        elif is_dataclass(value) and not isinstance(value, type):
+            inside = {name: getattr(value, name) for name in _own_options(type(value))}
+            yield from _flat(inside, known, f"{name}.")
+        else:
+            yield name, value
+
+
+def _unknown(name: str, known: Mapping[str, Option], what: str) -> str:
+    inside = [other for other in known if other.startswith(f"{name}.")]
+    if inside:
+        return f"{name!r} of {what} is a group of options; give one of {', '.join(inside)}"
+    words = {other.rpartition(".")[2]: other for other in reversed(list(known))}
+    near = get_close_matches(name, known, 1, 0.5) or [words[w] for w in get_close_matches(name, words, 1, 0.5)]
+    meant = f", the nearest is {near[0]!r}" if near else ""
+    return f"{what} has no option {shown(name)}{meant}; `sag settings --options {what}` lists them"
+
+
+def _read(option: Option, value: Any, what: str) -> Any:  # noqa: ANN401  a value of any option
+    try:
+        found = parse_value(option.hint, value)
+    except (RefusedError, ValueError, OverflowError, RecursionError):
+        found = RefusedError
+    if found is RefusedError or not takes(option.hint, found):
+        raise SettingsError(
+            f"{option.name}={shown(value)} must be {option.expects}; `sag settings --options {what}` lists the options"
+        )
+    return found
+
+
+def _with(options: T, chosen: Mapping[tuple[str, ...], Any]) -> T:
+    """The options with values replaced by path; every class checks itself when it is built."""
+    if not chosen:
+        return options
+    groups: dict[str, dict[tuple[str, ...], Any]] = {}
+    for (name, *rest), value in chosen.items():
+        groups.setdefault(name, {})[tuple(rest)] = value
+    values = {name: _with(inside.pop((), getattr(options, name)), inside) for name, inside in groups.items()}
+    return replace(options, **values)  # type: ignore[type-var]

@@ -23,7 +23,7 @@ from sag_retrieval.search.result import SearchResult, build_result
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sag_retrieval.ask import Answer, AskOptions, AskProgress, Mode
+    from sag_retrieval.ask import Answer, AskOptions, Progress, Mode
     from sag_retrieval.reports.options import ReportOptions
     from sag_retrieval.reports.report import Report
 
@@ -146,7 +146,7 @@ class Release:
         *,
         method: str = "sag",
         options: "AskOptions | None" = None,
-        on_event: Callable[["AskProgress"], None] = lambda _: None,
+        on_event: Callable[["Progress"], None] = lambda _: None,
     ) -> "Answer":
         """An answer with citations down to the character, or that the documents do not hold it.
 

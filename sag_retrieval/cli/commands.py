@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -109,7 +109,7 @@ def ask(*, query: str, mode: Mode, sql: str | None, release_id: str | None, is_j
     console = Terminal(stderr=is_json)
     with open_release(release=release_id) as release:
         answer = release.ask(query, mode=mode, sql=sql, on_event=lambda event: show.progress(console, event))
-    print_json(answer.to_json()) if is_json else show.answer(Terminal(), answer)
+    print_json(answer.to_dict()) if is_json else show.answer(Terminal(), answer)
 
 
 @click.command()
@@ -146,12 +146,9 @@ def report(  # noqa: PLR0913  one argument an option
     chosen = ReportOptions(title=title, language=language, cluster=ClusterOptions(key_types=key_types))  # type: ignore[arg-type]
     with open_release(release=release_id) as release:
         made = release.report(sql, period=period, out=out, options=chosen)
-    told: dict[str, Any] = {"headline": made.headline, "page": str(made.page), "markdown": str(made.markdown)}
-    told |= {"tables": {n: str(p) for n, p in made.tables.items()}, "counts": dict(made.counts)}
-    told |= {"previous": made.previous, "fault": made.fault}
     if made.fault:
         complain(made.fault)
-    print_json(told) if is_json else say(f"{made.headline}\n{made.page}\n{made.markdown}")
+    print_json(made.to_dict()) if is_json else say(f"{made.headline}\n{made.page}\n{made.markdown}")
 
 
 @click.command()
@@ -192,7 +189,7 @@ def evaluate(  # noqa: PLR0913  one argument an option
     with open_release(release=release_id) as release:
         if mode is not None:
             scored = evaluate_answers(lambda question: release.ask(question, mode=mode), asked, mode=mode)
-            print_json(scored.to_json()) if is_json else show.answers(Terminal(), scored)
+            print_json(scored.to_dict()) if is_json else show.answers(Terminal(), scored)
             return
         found = run(
             release.searcher(method),
@@ -203,8 +200,8 @@ def evaluate(  # noqa: PLR0913  one argument an option
         )
         other = run(release.searcher(against), asked, ks=cuts, method=against) if against else None
     if is_json:
-        difference = {"against": other.to_json()} if other else {}
-        print_json(found.to_json() | difference)
+        difference = {"against": other.to_dict()} if other else {}
+        print_json(found.to_dict() | difference)
     else:
         show.evaluation(Terminal(), found, other, compare(found, other) if other else {}, explain=explain)
 

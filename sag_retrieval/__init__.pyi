@@ -31,7 +31,11 @@ from .segments.options import SegmentOptions as SegmentOptions, SegmentPreset as
 from .ask.answer import Answer as Answer, Citation as Citation
 from .ask.options import MODES as MODES, AskOptions as AskOptions, Mode as Mode
 from .ask.progress import Progress as Progress
-from .ask.protocols import FoundPassage as FoundPassage, FoundPassages as FoundPassages, SearchFunction as SearchFunction
+from .ask.protocols import (
+    FoundPassage as FoundPassage,
+    FoundPassages as FoundPassages,
+    SearchFunction as SearchFunction,
+)
 from .models.protocols import Usage as Usage
 
 # reporting

@@ -6,4 +6,4 @@ from sag_retrieval.ask.options import MODES, AskOptions, Mode
 from sag_retrieval.ask.progress import Progress
 from sag_retrieval.ask.protocols import SearchFunction
 
-__all__ = ["MODES", "Answer", "AskOptions", "Progress", "Citation", "Mode", "SearchFunction", "ask", "ask_events"]
+__all__ = ["MODES", "Answer", "AskOptions", "Citation", "Mode", "Progress", "SearchFunction", "ask", "ask_events"]

@@ -12,7 +12,7 @@ from sag_retrieval.ask.fast import ask_fast
 from sag_retrieval.ask.mode_result import ModeResult, to_answer
 from sag_retrieval.ask.normal import ask_normal
 from sag_retrieval.ask.options import MODES, AskOptions, Mode
-from sag_retrieval.ask.progress import Progress, OnEvent
+from sag_retrieval.ask.progress import OnEvent, Progress
 from sag_retrieval.ask.protocols import SearchFunction
 from sag_retrieval.ask.session import Session
 from sag_retrieval.core.errors import QueryError, shown

@@ -10,7 +10,7 @@ from textwrap import shorten
 from typing import Any
 
 from sag_retrieval.ask.options import AskOptions
-from sag_retrieval.ask.progress import Progress, OnEvent
+from sag_retrieval.ask.progress import OnEvent, Progress
 from sag_retrieval.ask.protocols import FoundPassage, FoundPassages, SearchFunction
 from sag_retrieval.core.errors import BudgetExceeded, FilterError, ModelError
 from sag_retrieval.models.protocols import AnswerT, ChatModel, Reply, Request, Usage

@@ -17,7 +17,9 @@ from sag_retrieval.models.server import shown_server
 if TYPE_CHECKING:
     from sag_retrieval.api import Release
     from sag_retrieval.evaluation.questions import Question
+    from sag_retrieval.search.method import MethodName
     from sag_retrieval.search.result import SearchResult
+    from sag_retrieval.segments.options import SegmentPreset
 
 METHODS = ("sag", "sag-literal", "dense", "bm25", "hybrid", "bridge", "think-on-graph", "tiers")
 
@@ -66,10 +68,10 @@ def search(  # noqa: PLR0913  one argument an option
     keys: tuple[str, ...],
     sql: str | None,
     top_k: int,
-    method: str,
+    method: "MethodName",
     release_id: str | None,
     explain: bool,
-    segments: str | None,
+    segments: "SegmentPreset | None",
     is_json: bool,
 ) -> None:
     """Find the passages that answer QUERY.
@@ -145,7 +147,7 @@ def report(  # noqa: PLR0913  one argument an option
 
     chosen = ReportOptions(title=title, language=language, cluster=ClusterOptions(key_types=key_types))  # type: ignore[arg-type]
     with open_release(release=release_id) as release:
-        made = release.report(sql, period=period, out=out, options=chosen)
+        made = release.report(sql=sql, period=period, out=out, options=chosen)
     if made.fault:
         complain(made.fault)
     print_json(made.to_dict()) if is_json else say(f"{made.headline}\n{made.page}\n{made.markdown}")
@@ -163,9 +165,9 @@ def report(  # noqa: PLR0913  one argument an option
 def evaluate(  # noqa: PLR0913  one argument an option
     *,
     questions: Path,
-    method: str,
+    method: "MethodName",
     ks: str,
-    against: str | None,
+    against: "MethodName | None",
     mode: Mode | None,
     explain: bool,
     release_id: str | None,
@@ -206,7 +208,7 @@ def evaluate(  # noqa: PLR0913  one argument an option
         show.evaluation(Terminal(), found, other, compare(found, other) if other else {}, explain=explain)
 
 
-def _explained(release: "Release", method: str) -> "Callable[[Question], SearchResult]":
+def _explained(release: "Release", method: "MethodName") -> "Callable[[Question], SearchResult]":
     return lambda asked: release.search(
         asked.question, asked.keys, method=method, explain=True, gold_documents=asked.gold_documents
     )

@@ -43,7 +43,7 @@ class Convertible:
             indent: Spaces of each level; None: all on one line.
 
         """
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, default=str)
 
     def to_pandas(self) -> "pd.DataFrame":
         """The same as `to_arrow` as a DataFrame.

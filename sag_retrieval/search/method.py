@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol, SupportsIndex
+from typing import Any, Final, Literal, Protocol, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,10 @@ from sag_retrieval.release.allowed import Allowed, Flags
 from sag_retrieval.release.csr import Rows
 from sag_retrieval.release.index import Index
 
-__all__ = ["Allowed", "Flags", "Floats", "Method", "Query", "RankedKey", "Ranking", "Rows"]
+__all__ = ["Allowed", "Flags", "Floats", "Method", "MethodName", "Query", "RankedKey", "Ranking", "Rows"]
 
 Floats = npt.NDArray[np.float64]
+MethodName = Literal["sag", "sag-literal", "dense", "bm25", "hybrid", "bridge", "think-on-graph", "tiers"]
 
 LONGEST_QUERY: Final = 20_000
 LONGEST_KEY: Final = 1_000
@@ -44,14 +45,19 @@ class Query:
         """
         check_text("query", self.text, LONGEST_QUERY)
         if isinstance(self.keys, str) or not isinstance(self.keys, Collection):
-            raise QueryError(f"keys must be a list of texts, got {shown(self.keys)}")
+            meant = f'; did you mean ["{self.keys}"]?' if isinstance(self.keys, str) else ""
+            raise QueryError(f"keys must be a list of texts, got {shown(self.keys)}{meant}")
         if len(self.keys) > MOST_KEYS:
             raise QueryError(f"{len(self.keys)} keys are given, allowed are {MOST_KEYS}")
         for key in self.keys:
             check_text("key", key, LONGEST_KEY)
+        if isinstance(self.gold_documents, str):
+            raise QueryError(f"gold_documents must be a list of ids, got {shown(self.gold_documents)}")
         object.__setattr__(self, "keys", tuple(self.keys))
+        object.__setattr__(self, "gold_documents", tuple(self.gold_documents))
         if isinstance(self.top_k, bool) or not isinstance(self.top_k, SupportsIndex):
-            raise QueryError(f"top_k must be a whole number, got {shown(self.top_k)}")
+            meant = f"; did you mean {self.top_k}?" if str(self.top_k).isdecimal() else ""
+            raise QueryError(f"top_k must be a whole number, got {shown(self.top_k)}{meant}")
 
 
 def check_text(what: str, text: object, longest: int) -> None:

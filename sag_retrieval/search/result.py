@@ -199,7 +199,9 @@ def build_result(index: Index, query: Query, ranking: Ranking, *, release: str, 
         ResultKey(**name, weight=key.weight, hop=key.hop, reason=key.reason)
         for name, key in zip(named, ranking.keys, strict=True)
     )
-    return SearchResult(query.text, release, method, hits_of(index, ranking), keys, dict(ranking.seconds), dict(ranking.trace))
+    return SearchResult(
+        query.text, release, method, hits_of(index, ranking), keys, dict(ranking.seconds), dict(ranking.trace)
+    )
 
 
 def hits_of(index: Index, ranking: Ranking) -> tuple[Hit, ...]:

@@ -8,11 +8,12 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.errors import SettingsError, nearest
 
 Floats = npt.NDArray[np.float64]
 RelevanceScale = Literal["constant", "raw", "minmax", "calibrated"]
 Scaling = Literal["floor", "linear"]
+SegmentPreset = Literal["balanced", "precision", "find_all"]
 
 CANDIDATES = 200
 """Hits a query should bring: ranks beyond them weigh nothing under any preset's decay but `find_all`'s."""
@@ -133,8 +134,10 @@ def segment_options(given: SegmentOptions | Mapping[str, object] | str = "balanc
         return given
     if isinstance(given, str):
         if given not in PRESETS:
-            raise SettingsError(f"unknown preset of segments {given!r}; {_PRESETS_ARE}")
+            raise SettingsError(f"unknown preset of segments {given!r}; {_PRESETS_ARE}{nearest(given, PRESETS)}")
         return PRESETS[given]
+    if not isinstance(given, Mapping):
+        raise SettingsError(f"segments must be a preset or names and values, got {given!r}; {_PRESETS_ARE}")
     known = [field.name for field in fields(SegmentOptions)]
     unknown = sorted(str(name) for name in given if name not in known)
     if unknown:

@@ -44,7 +44,7 @@ class SqlResult(Convertible):
         return row
 
     def __repr__(self) -> str:
-        return f"SqlResult({len(self)} rows of {', '.join(self.columns)})"
+        return f"SqlResult({len(self)} row{'' if len(self) == 1 else 's'} of {', '.join(self.columns)})"
 
     def _repr_html_(self) -> str:
         shown = self._table.slice(0, notebook.MOST).to_pylist()

@@ -23,6 +23,12 @@ def shortened(text: str) -> str:
     return flat if len(flat) <= LONGEST else flat[:LONGEST].rstrip() + " …"
 
 
+def readable(value: object) -> str:
+    """A value as text; a number without needless zeros, its thousands divided."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f"{value:,.12g}" if is_number else str(value)
+
+
 def table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], count: int) -> str:
     """Rows as a table, with how many there are where not all are shown."""
     return html("table", columns=columns, rows=rows[:MOST], count=count)
@@ -35,5 +41,5 @@ def _templates() -> Any:  # noqa: ANN401  a jinja2.Environment, imported when so
     templates = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    templates.filters["shortened"] = shortened
+    templates.filters |= {"shortened": shortened, "readable": readable}
     return templates

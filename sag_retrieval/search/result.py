@@ -262,7 +262,7 @@ def _taken(index: Index, table: str, columns: tuple[str, ...], rows: npt.NDArray
 
 
 def _key_text(key: HitKey) -> str:
-    return f"{key.type}: {key.value}{f' {key.unit}' if key.unit else ''}"
+    return f"{key.type}: {notebook.readable(key.value)}{f' {key.unit}' if key.unit else ''}"
 
 
 def _short(title: str) -> str:

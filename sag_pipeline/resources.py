@@ -1,76 +1,54 @@
-"""The workshop: settings, store and models as one Dagster resource, and what every asset reports of its run."""
+"""Settings, store and models as one Dagster resource, and what every asset reports of its run."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Final
 
 import dagster as dg
+from pydantic import create_model
 
+from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.llm.cached_chat import Call
 from sag_pipeline.llm.extraction import ExtractionModel, open_extraction
 from sag_pipeline.metadata import table
+from sag_pipeline.options import RunOptions
 from sag_pipeline.plan import IngestOptions, step_of
 from sag_pipeline.progress import listener
 from sag_pipeline.runner import ProgressCallback, RunStats, Work, run_step
-from sag_pipeline.steps.chunks import ChunkOptions
-from sag_pipeline.steps.headers import FULL_HEADER, NO_HEADER, HeaderOptions
-from sag_pipeline.steps.sources import SourceOptions
 from sag_pipeline.store.rows import to_table
 from sag_pipeline.store.store import StepSpec, Store
-from sag_pipeline.upkeep import Keep
 from sag_retrieval.core.errors import SagError
+from sag_retrieval.core.options import build_options
 from sag_retrieval.core.settings import Settings, load_settings
 from sag_retrieval.models.open import open_embedder
-from sag_retrieval.models.prices import Prices
-from sag_retrieval.models.rate_limits import ChatOptions
 from sag_retrieval.release.files import Releases
 from sag_retrieval.release.index import Index
 from sag_retrieval.release.reader import open_reader
 
 _EXAMPLES = 5
-_BOUNDS = SourceOptions()
 _log = logging.getLogger(__name__)
 
 
-class PipelineResource(dg.ConfigurableResource):  # type: ignore[type-arg]
-    """Everything an asset needs; empty fields are read from the settings (`sag settings`)."""
+_FIELDS: Final = config_fields(RunOptions)
+_Configured = create_model("_Configured", __base__=dg.ConfigurableResource, **_FIELDS)
+
+
+class PipelineResource(_Configured):  # type: ignore[misc, valid-type]
+    """Settings, store and models for every asset; empty fields are read from the settings (`sag settings`).
+
+    The other fields are the options of an ingest (`sag settings --options ingest`).
+    """
 
     home: str = ""
     chat_model: str = ""
     embedding_model: str = ""
-    zh_size: int = 300
-    en_size: int = 400
-    header: Literal["titles", "full", "none"] = "titles"
-    sections_by_model: bool = False
-    triples_by_model: bool = False
-    concurrency: int = 16
-    requests_per_minute: int | None = None
-    tokens_per_minute: int | None = None
-    max_calls: int | None = None
-    max_tokens: int | None = None
-    max_cost: float | None = None
-    max_bytes: int = _BOUNDS.max_bytes
-    unpacked_bytes: int = _BOUNDS.unpacked_bytes
-    conversion_seconds: int = _BOUNDS.conversion_seconds
-    conversion_memory: int = _BOUNDS.conversion_memory
-    prices: str = ""
-    """Money for a million tokens, `input/output`; without it costs are told in tokens alone."""
 
-    keep_releases: int = Keep.releases
-    """Of the newest releases; younger ones than `grace_hours`, the one in force and those held open stay as well."""
-    keep_reports: int = Keep.reports
-    """Of the newest reports of each series."""
-    grace_hours: float = Keep.grace_hours
-    keep_runs: int = Keep.runs
-    """Of the newest records of runs that Dagster keeps; older ones than `keep_run_days` go in any case."""
-    keep_run_days: float = Keep.run_days
-
-    def keep(self) -> Keep:
-        """What stays after an ingest."""
-        return Keep(self.keep_releases, self.keep_reports, self.grace_hours, self.keep_runs, self.keep_run_days)
+    def run_options(self) -> RunOptions:
+        """The options of the run, checked."""
+        return build_options(RunOptions, given_options(self, _FIELDS), what="ingest")
 
     def settings(self) -> Settings:
         """The settings in force, checked."""
@@ -80,24 +58,14 @@ class PipelineResource(dg.ConfigurableResource):  # type: ignore[type-arg]
     @contextmanager
     def store(self) -> Iterator[Store]:
         """The store, held against other writers."""
-        self.keep()  # a bound is told before any work
+        self.run_options()  # a bound is told before any work
         home = Path(self.settings().home)
         with Store.locked(home) as store:
             yield store
 
     def options(self) -> IngestOptions:
-        """Bounds of reading, sizes of chunks and parts of their headers, as the steps take them."""
-        headers = {"titles": HeaderOptions(), "full": FULL_HEADER, "none": NO_HEADER}
-        chunk = ChunkOptions(zh_size=self.zh_size, en_size=self.en_size)
-        bounds = ("max_bytes", "unpacked_bytes", "conversion_seconds", "conversion_memory")
-        source = SourceOptions(**{name: getattr(self, name) for name in bounds})
-        return IngestOptions(source=source, chunk=chunk, header=headers[self.header])
-
-    def chat_options(self) -> ChatOptions:
-        """How the language model may be called: rates, and the budget of a run's step."""
-        names = ("concurrency", "requests_per_minute", "tokens_per_minute", "max_calls", "max_tokens", "max_cost")
-        prices = Prices.parse(self.prices) if self.prices else None
-        return ChatOptions(prices=prices, **{name: getattr(self, name) for name in names})
+        """What of the options the steps take."""
+        return self.run_options().steps
 
     def extract(
         self,
@@ -107,7 +75,7 @@ class PipelineResource(dg.ConfigurableResource):  # type: ignore[type-arg]
         asked: Callable[[ExtractionModel, Store], Work],
     ) -> dg.MaterializeResult:  # type: ignore[type-arg]
         """Bring a table up to date by the language model, or by rules where the settings name none."""
-        with open_extraction(self.settings(), self.chat_options()) as extraction:
+        with open_extraction(self.settings(), self.run_options().chat) as extraction:
             if extraction is None:
                 return self.make(context, table, offline)
             step = step_of(table, self.options(), extraction.model(table))
@@ -159,7 +127,7 @@ def cost_of(calls: Sequence[Call]) -> dict[str, float]:
     """Calls, tokens and money of a step, for its metadata."""
     paid = [call for call in calls if not call.is_cached]
     return {
-        "calls": len(paid),
+        "calls": sum(call.requests for call in paid),
         "cached_calls": len(calls) - len(paid),
         "input_tokens": sum(call.input_tokens for call in paid),
         "output_tokens": sum(call.output_tokens for call in paid),

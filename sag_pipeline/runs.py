@@ -7,10 +7,13 @@ from typing import Any
 
 import dagster as dg
 
+from sag_pipeline.config import run_config
 from sag_pipeline.definitions import defs
+from sag_pipeline.options import RunOptions
 from sag_pipeline.reading.launch import launched_here
 from sag_pipeline.upkeep import process_tag
 from sag_retrieval.core.errors import SagError, SettingsError
+from sag_retrieval.core.options import build_options
 
 
 @contextmanager
@@ -66,7 +69,9 @@ def _plain(value: Any) -> Any:  # noqa: ANN401  metadata of any type
 
 
 def run_ingest(
-    sources: Sequence[str], options: Mapping[str, Any] | None = None, follow: Mapping[str, Any] | None = None
+    sources: Sequence[str],
+    options: RunOptions | Mapping[str, Any] | None = None,
+    follow: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Follow the sources and publish; counts and seconds of every step, and the release in force.
 
@@ -74,7 +79,7 @@ def run_ingest(
 
     Args:
         sources: Folders and files; none: SAG_SOURCE.
-        options: Fields of `PipelineResource`, such as `{"en_size": 500, "max_cost": 2.0}`.
+        options: Options of a run, such as `{"en_size": 500, "header.sentences": True}`.
         follow: Fields of the asset `documents`, such as `{"allow_removals": True}`.
 
     Raises:
@@ -82,7 +87,7 @@ def run_ingest(
 
     """
     config: dict[str, Any] = {
-        "resources": {"sag": {"config": dict(options or {})}},
+        "resources": {"sag": {"config": run_config(build_options(RunOptions, options, what="ingest"))}},
         "ops": {"documents": {"config": {"sources": list(sources), **(follow or {})}}},
     }
     made = run_job("ingest", config)

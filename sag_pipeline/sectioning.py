@@ -55,15 +55,17 @@ def chunks_under_headers(options: IngestOptions) -> Work:
     """Chunks of each section, each with the header of its section."""
 
     def split(inputs: StepInput) -> list[Chunk]:
-        document: Document = inputs.one("documents")
         summaries: Sequence[Summary] = inputs.tables["summaries"]
         summary = summaries[0].summary if summaries else ""
-
-        def header_of(section: Section) -> str:
-            return chunk_header(
-                document.title, summary, section.title, section.summary, document.language, options.header
-            )
-
-        return split_chunks(document, inputs.tables["sections"], options.chunk, header_of=header_of)
+        return chunks_of(inputs.one("documents"), inputs.tables["sections"], summary, options)
 
     return per_document(split)
+
+
+def chunks_of(document: Document, sections: Sequence[Section], summary: str, options: IngestOptions) -> list[Chunk]:
+    """The chunks of a document under the headers of their sections."""
+
+    def header_of(section: Section) -> str:
+        return chunk_header(document.title, summary, section.title, section.summary, document.language, options.header)
+
+    return split_chunks(document, sections, options.chunk, header_of=header_of)

@@ -1,7 +1,9 @@
 """What is stored, pending and put aside below a home."""
 
+from pathlib import Path
 from typing import Any
 
+from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache, CacheError
 from sag_pipeline.plan import INPUTS, IngestOptions, step_of
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.settings import Settings
@@ -55,22 +57,31 @@ def _put_aside(store: Store) -> list[dict[str, Any]]:
 
 
 def _calls(store: Store) -> list[dict[str, Any]]:
+    """Requests, tokens and money by step; answers that came with one request count once together."""
+    requests = _requests(Path(store.home) / ANSWERS)
     totals: dict[str, dict[str, Any]] = {}
     for rows in store.scan("calls"):
         for row in rows.to_pylist():
-            total = totals.setdefault(
-                row["step"],
-                {
-                    "step": row["step"],
-                    "calls": 0,
-                    "cached": 0,
-                    "input_tokens": 0,
-                    "output_tokens": 0,
-                    "cost": 0.0,
-                },
-            )
-            total["cached" if row["is_cached"] else "calls"] += 1
-            total["input_tokens"] += 0 if row["is_cached"] else row["input_tokens"]
-            total["output_tokens"] += 0 if row["is_cached"] else row["output_tokens"]
+            total = totals.setdefault(row["step"], {"step": row["step"], **dict.fromkeys(_NUMBERS, 0), "cost": 0.0})
+            if row["is_cached"]:
+                total["cached"] += 1
+                continue
+            total["calls"] += requests.get(row["call_id"], 1)
+            total["input_tokens"] += row["input_tokens"]
+            total["output_tokens"] += row["output_tokens"]
             total["cost"] += row["cost"] or 0.0
     return [totals[step] for step in sorted(totals)]
+
+
+_NUMBERS = ("calls", "cached", "input_tokens", "output_tokens")
+
+
+def _requests(path: Path) -> dict[str, int]:
+    """How many requests an answer took, where it was not one; nothing where the file of answers cannot say."""
+    if not path.is_file():
+        return {}
+    try:
+        with AnswerCache(path) as cache:
+            return cache.requests()
+    except CacheError:
+        return {}

@@ -5,14 +5,14 @@ import os
 import shutil
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import dagster as dg
 from dagster._core.storage.dagster_run import FINISHED_STATUSES
 
-from sag_retrieval.core.errors import SagError, SettingsError
+from sag_pipeline.options import Keep
+from sag_retrieval.core.errors import SagError
 from sag_retrieval.release.prune import prune_releases
 from sag_retrieval.reports.series import prune_reports
 
@@ -21,35 +21,12 @@ PROCESS = "sag/process"
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Keep:
-    """What stays: so many of the newest, and whatever is younger than the grace."""
-
-    releases: int = 3
-    reports: int = 12
-    """Of each series."""
-    grace_hours: float = 24.0
-    runs: int = 200
-    run_days: float = 90.0
-
-    def __post_init__(self) -> None:
-        """Refuse what would leave nothing.
-
-        Raises:
-            SettingsError: If a number is below its bound.
-
-        """
-        for name, least in (("releases", 1), ("reports", 1), ("grace_hours", 0), ("runs", 1), ("run_days", 0)):
-            if not getattr(self, name) >= least:
-                raise SettingsError(f"{name} to keep: {getattr(self, name)} is below {least}; see `sag ingest --help`")
-
-
 def keep_in_size(home: Path, instance: dg.DagsterInstance, keep: Keep) -> dict[str, int]:
     """Prune releases, reports and Dagster's records; how many of each went. What cannot be deleted is only logged."""
     work: dict[str, Callable[[], int]] = {
-        "pruned_releases": lambda: len(prune_releases(home, keep=keep.releases, grace_hours=keep.grace_hours)),
-        "pruned_reports": lambda: len(prune_reports(home, keep=keep.reports, grace_hours=keep.grace_hours)),
-        "pruned_runs": lambda: prune_runs(instance, keep=keep.runs, days=keep.run_days),
+        "pruned_releases": lambda: len(prune_releases(home, keep=keep.keep_releases, grace_hours=keep.grace_hours)),
+        "pruned_reports": lambda: len(prune_reports(home, keep=keep.keep_reports, grace_hours=keep.grace_hours)),
+        "pruned_runs": lambda: prune_runs(instance, keep=keep.keep_runs, days=keep.keep_run_days),
     }
     gone: dict[str, int] = {}
     for name, prune in work.items():

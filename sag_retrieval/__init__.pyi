@@ -12,7 +12,7 @@ from .release.sandbox.sql_result import SqlResult as SqlResult
 
 # searching
 from .search.registry import METHODS as METHODS
-from .search.method import MethodName as MethodName
+from .search.registry import MethodName as MethodName
 from .search.result import (
     Hit as Hit,
     HitEvent as HitEvent,
@@ -60,6 +60,7 @@ from .core.errors import (
     FilterError as FilterError,
     ModelError as ModelError,
     ModelUnavailable as ModelUnavailable,
+    PluginError as PluginError,
     QueryError as QueryError,
     RecordError as RecordError,
     ReleaseError as ReleaseError,

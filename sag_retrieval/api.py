@@ -22,8 +22,8 @@ from sag_retrieval.release.sandbox.sql_result import SqlResult
 from sag_retrieval.release.schema import ORDER, TABLES
 from sag_retrieval.search.join_segments import CANDIDATES, SegmentSpec, join_segments
 from sag_retrieval.search.lookup import ChunkResult, DocumentResult, chunk_by_id, document_by_id
-from sag_retrieval.search.method import Method, MethodName, Query
-from sag_retrieval.search.registry import label_of, method_named
+from sag_retrieval.search.method import Method, Query
+from sag_retrieval.search.registry import MethodName, resolve_method
 from sag_retrieval.search.result import SearchResult, build_result
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Release:
         sql: str | tuple[str, ...] | None = None,
         top_k: int = 10,
         *,
-        method: MethodName | Method = "sag",
+        method: MethodName | str | Method = "sag",
         options: "MethodOptions | None" = None,
         where: Mapping[str, Any] | None = None,
         segments: SegmentSpec | None = None,
@@ -166,16 +166,16 @@ class Release:
         allowed = None if is_free else reader.sandbox.allowed(sql, where)
         wanted = max(top_k, CANDIDATES) if segments is not None else top_k
         asked = replace(asked, top_k=wanted, allowed=allowed)
-        rank = method_named(method, options=options, chat=self.chat, home=reader.folder)
+        name, rank = resolve_method(method, options, chat=self.chat, home=reader.folder)
         ranking = rank(reader.index, asked)
         joined = join_segments(reader.index, ranking, segments) if segments is not None else ()
         best = ranking.first(top_k)
-        found = build_result(reader.index, asked, best, release=self.release_id, method=label_of(method))
+        found = build_result(reader.index, asked, best, release=self.release_id, method=name)
         return replace(found, segments=joined)
 
     def searcher(
         self,
-        method: MethodName | Method = "sag",
+        method: MethodName | str | Method = "sag",
         *,
         sql: str | None = None,
         where: Mapping[str, Any] | None = None,
@@ -209,7 +209,7 @@ class Release:
         query: str,
         *,
         mode: "Mode" = "fast",
-        method: MethodName | Method = "sag",
+        method: MethodName | str | Method = "sag",
         sql: str | None = None,
         where: Mapping[str, Any] | None = None,
         options: "AskOptions | Mapping[str, Any] | None" = None,

@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import numpy as np
 
-from sag_retrieval.core.errors import ReleaseError, SettingsError
+from sag_retrieval.core.errors import ReleaseError
+from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.index import Index
 from sag_retrieval.search.method import Flags, Floats, Method, Query, Ranking
@@ -23,6 +24,9 @@ from sag_retrieval.think_on_graph.options import GraphOptions
 from sag_retrieval.think_on_graph.release_graph import graph_of
 from sag_retrieval.think_on_graph.retriever import debug_record
 
+Share = Annotated[float, Bounds(0, 1)]
+Positive = Annotated[float, Bounds(0)]
+
 LEAST_BOOST: Final = 0.02
 _POWER: Final = 1.8
 _READ: Final = 1_000
@@ -33,30 +37,24 @@ _log = logging.getLogger(__name__)
 class HybridOptions:
     """Weights of the parts; the defaults are the seed project's configuration."""
 
-    dense_weight: float | Mapping[str, float] = 0.5
+    dense_weight: Share | Mapping[str, Share] = 0.5
     """Share of the cosine against BM25; or by the question's language, `zh` and `en`."""
-    keyword_boost: float = 0.15
+    keyword_boost: Positive = 0.15
     """What each distinct keyword of the question that stands in the chunk adds."""
-    keyword_length: int = 3
+    keyword_length: Annotated[int, Bounds(0)] = 3
     """Shortest Latin keyword."""
-    kg_boost: float = 1.2
+    kg_boost: Positive = 1.2
     """Strength of the graph; 0: it is not asked at all."""
-    kg_min_lexical: float = 0.0
+    kg_min_lexical: Positive = 0.0
     """Chunks whose scaled BM25 is lower get no boost."""
-    candidate_multiplier: float | None = None
+    candidate_multiplier: Positive | None = None
     """Keep only the best `max(top_k, multiplier · top_k)` chunks before keywords count; None: all."""
     graph: GraphOptions = field(default_factory=GraphOptions)
+    """How the graph is walked."""
 
     def __post_init__(self) -> None:
         """Refuse weights out of bounds."""
-        shares = self.dense_weight.values() if isinstance(self.dense_weight, Mapping) else [self.dense_weight]
-        for share in shares:
-            if not 0 <= share <= 1:
-                raise SettingsError(f"dense_weight={share!r} is not between 0 and 1")
-        for name in ("keyword_boost", "kg_boost", "kg_min_lexical", "candidate_multiplier"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value < float("inf"):
-                raise SettingsError(f"{name}={value!r} is not a number from 0")
+        check_options(self)
 
     def dense_share(self, text: str) -> float:
         """The weight of the cosine for a question."""

@@ -4,52 +4,29 @@ import time
 from typing import Any
 
 import dagster as dg
-from pydantic import Field
+from pydantic import create_model
 
+from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.metadata import table
 from sag_pipeline.resources import PipelineResource
-from sag_retrieval.communities.options import ClusterMethod, ClusterOptions
+from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.core.options import build_options
 from sag_retrieval.models.open import open_chat, open_embedder
 from sag_retrieval.release.files import Releases
 from sag_retrieval.release.reader import open_reader
 from sag_retrieval.reports.build import release_communities
 
 _SHOWN = 10
+_FIELDS = config_fields(ClusterOptions)
+_Configured = create_model("_Configured", __base__=dg.Config, **_FIELDS)
 
 
-_DEFAULTS = ClusterOptions()
-
-
-class Clustering(dg.Config):
-    """How events become communities; the same options and defaults as `ClusterOptions`."""
-
-    method: ClusterMethod = Field(
-        default=_DEFAULTS.method,
-        description="leiden: few strong ties, groups keep their size as the corpus grows; leiden-modularity; "
-        "louvain; key-type: by the commonest key of the one type in key_types.",
-    )
-    alpha: float = Field(
-        default=_DEFAULTS.alpha,
-        description="Share of common keys in a pair's weight, 0 to 1; the rest is likeness of meaning.",
-    )
-    threshold: float = Field(
-        default=_DEFAULTS.threshold, description="A pair of events counts above this weight, -1 to 1."
-    )
-    key_types: list[str] = Field(
-        default=list(_DEFAULTS.key_types),
-        description="Only keys of these types tie events, such as [person, place]; []: all.",
-    )
-    levels: int = Field(default=_DEFAULTS.levels, description="At most so many levels of communities, 1 to 8.")
-    use_idf: bool = Field(default=_DEFAULTS.use_idf, description="Rare keys tie more than common ones.")
-    resolution: float | None = Field(
-        default=_DEFAULTS.resolution,
-        description="Larger gives smaller communities, such as 0.02; null: fitting the size.",
-    )
+class Clustering(_Configured):  # type: ignore[misc, valid-type]
+    """How events become communities (`sag settings --options cluster`)."""
 
     def cluster(self) -> ClusterOptions:
         """The same as options, checked."""
-        values: dict[str, Any] = {name: getattr(self, name) for name in Clustering.model_fields}
-        return ClusterOptions(**{**values, "key_types": tuple(self.key_types)})
+        return build_options(ClusterOptions, given_options(self, _FIELDS), what="cluster")
 
 
 @dg.asset(group_name="report", deps=["release"], kinds={"parquet"}, owners=["team:sag"])

@@ -3,7 +3,9 @@
 from dataclasses import replace
 
 import dagster as dg
+from pydantic import create_model
 
+from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.metadata import table
 from sag_pipeline.plan import step_of
 from sag_pipeline.reading.launch import refuse_source
@@ -13,23 +15,23 @@ from sag_pipeline.runner import RunStats
 from sag_pipeline.steps.sources import SourceOptions
 from sag_pipeline.store.store import PURGE
 from sag_retrieval.core.errors import SourceError
+from sag_retrieval.core.options import build_options
+
+_FIELDS = config_fields(SyncOptions, without=frozenset({"source"}))
+_Configured = create_model("_Configured", __base__=dg.Config, **_FIELDS)
 
 
-class Sources(dg.Config):
+class Sources(_Configured):  # type: ignore[misc, valid-type]
     """Folders or files to follow, none means SAG_SOURCE; and what of them may be read and removed."""
 
     sources: list[str] = []
     follow_links_outside: bool = False
-    allow_removals: bool = False
-    max_removed_share: float = 0.3
 
     def options(self, bounds: SourceOptions) -> SyncOptions:
         """As following takes them, with the bounds of the run on what is read."""
-        return SyncOptions(
-            source=replace(bounds, follow_links_outside=self.follow_links_outside),
-            allow_removals=self.allow_removals,
-            max_removed_share=self.max_removed_share,
-        )
+        links = self.follow_links_outside or bounds.follow_links_outside
+        source = replace(bounds, follow_links_outside=links)
+        return build_options(SyncOptions, {**given_options(self, _FIELDS), "source": source}, what="ingest")
 
 
 @dg.asset(group_name="read", kinds={"parquet"}, owners=["team:sag"])

@@ -13,10 +13,12 @@ from sag_pipeline.resources import PipelineResource
 def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a key: the events that carry it, and ln(events / those events)."""
     started = time.perf_counter()
+    smoothing = sag.run_options().idf_smoothing
     with sag.store() as store:
         state = store.state_hash(["events", "event_keys"])
+        state += "" if smoothing == "none" else f"|{smoothing}"
         if not store.is_current_whole("idf", state):
-            store.commit_whole("idf", weigh_keys(store, store.ledger.row_count("events")), state)
+            store.commit_whole("idf", weigh_keys(store, store.ledger.row_count("events"), smoothing), state)
         rows = store.whole("idf")
     weights = rows["idf"].to_numpy() if rows is not None else np.zeros(0)
     return dg.MaterializeResult(

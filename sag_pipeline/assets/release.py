@@ -40,7 +40,7 @@ def release(
         embedding = open_embedding(store, sag.settings().embedding_model)
         done = publish(store, embedding, now())
         vacuum(store, embedding.vectors)
-    gone = keep_in_size(sag.settings().home, context.instance, sag.keep())
+    gone = keep_in_size(sag.settings().home, context.instance, sag.run_options().keep)
     manifest = done.manifest
     yield dg.MaterializeResult(
         metadata={

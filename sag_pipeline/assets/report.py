@@ -4,20 +4,23 @@ import time
 from typing import Any
 
 import dagster as dg
-from pydantic import Field
+from pydantic import Field, create_model
 
 from sag_pipeline.assets.communities import Clustering
+from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.metadata import table
 from sag_pipeline.resources import PipelineResource
 from sag_retrieval.api import open_release
-from sag_retrieval.reports.options import Language, ReportOptions
+from sag_retrieval.core.options import build_options
+from sag_retrieval.reports.options import ReportOptions
+
+_FIELDS = config_fields(ReportOptions, without=frozenset({"cluster"}))
+_Configured = create_model("_Configured", __base__=Clustering, **_FIELDS)
 
 
-class Reporting(Clustering):
-    """What the report is about and called, and how it groups; empty fields mean everything."""
+class Reporting(_Configured):  # type: ignore[misc, valid-type]
+    """What the report is about and called (`sag settings --options report`), and how it groups; empty: everything."""
 
-    title: str = Field(default="", description="Title of the page; empty: the kind of page.")
-    language: Language = Field(default="auto", description="Of the page's own words; auto: that of most events.")
     period: str = Field(
         default="", description="Only events of this time, such as 2019..2021-06; either end may be open."
     )
@@ -33,7 +36,8 @@ class Reporting(Clustering):
 
     def options(self) -> ReportOptions:
         """The same as options, checked."""
-        return ReportOptions(title=self.title, language=self.language, cluster=self.cluster())
+        given = given_options(self, _FIELDS)
+        return build_options(ReportOptions, {**given, "cluster": self.cluster()}, what="report")
 
 
 @dg.multi_asset(

@@ -9,8 +9,9 @@ from sag_pipeline.sectioning import sections_by_model, sections_by_rules
 @dg.asset(group_name="read", deps=["documents"], kinds={"parquet", "python"}, owners=["team:sag"])
 def sections(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a section; the sections of a document partition its text."""
-    options = sag.options()
+    run = sag.run_options()
+    options = run.steps
     rules = sections_by_rules(options)
-    if not sag.sections_by_model:
+    if not run.sections_by_model:
         return sag.make(context, "sections", rules)
     return sag.extract(context, "sections", rules, lambda model, _: sections_by_model(model.chat, options))

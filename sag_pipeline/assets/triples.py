@@ -17,7 +17,7 @@ from sag_retrieval.core.records import Triple
 )
 def triples(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a triple: given with the document, or derived from the keys that an event ties together."""
-    if not sag.triples_by_model:
+    if not sag.run_options().triples_by_model:
         return sag.make(context, "triples", per_document(_read))
     return sag.extract(context, "triples", per_document(_read), lambda model, _: model.triples())
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -15,10 +16,11 @@ from sag_pipeline.cli.integrity import repair, verify
 from sag_pipeline.cli.sources import sources
 from sag_pipeline.importers.command import import_command
 from sag_pipeline.progress import listening
+from sag_retrieval.cli.choices import OPERATIONS, with_set
 from sag_retrieval.cli.printing import Terminal, as_json, print_json
-from sag_retrieval.core.errors import SettingsError, SourceError
+from sag_retrieval.core.errors import SourceError
+from sag_retrieval.core.options import build_options, parse_settings
 from sag_retrieval.core.settings import load_settings
-from sag_retrieval.models.prices import Prices
 
 
 def register(main: click.Group) -> None:
@@ -26,6 +28,13 @@ def register(main: click.Group) -> None:
     for command in (demo, ingest, status, sources, verify, repair):
         main.add_command(command)
     main.add_command(import_command, "import")
+    OPERATIONS["ingest"] = _ingest_options
+
+
+def _ingest_options() -> object:
+    from sag_pipeline.options import RunOptions  # noqa: PLC0415  `sag --help` stays quick
+
+    return RunOptions()
 
 
 @click.command()
@@ -33,11 +42,9 @@ def register(main: click.Group) -> None:
 @click.option("--estimate", is_flag=True, help="Only say what a run would cost in calls, tokens and money.")
 @click.option("--allow-removals", is_flag=True, help="Remove what is gone, however much of a source it is.")
 @click.option("--follow-links", is_flag=True, help="Read links that lead out of a source.")
-@click.option("--set", "options", multiple=True, metavar="NAME=VALUE", help="An option of the run; may be repeated.")
+@with_set("ingest")
 @as_json
-def ingest(
-    *, sources: tuple[str, ...], estimate: bool, options: tuple[str, ...], is_json: bool, **follow: bool
-) -> None:
+def ingest(*, sources: tuple[str, ...], estimate: bool, pairs: tuple[str, ...], is_json: bool, **follow: bool) -> None:
     """Bring the release up to date with each SOURCE: a folder, a file, or a .jsonl file of documents.
 
     Without SOURCE, SAG_SOURCE is read. Only what changed is done. A source that is not there does not stop the
@@ -50,24 +57,22 @@ def ingest(
     sag ingest my-documents --set en_size=500 --set header=full
     sag ingest my-documents --set max_cost=5 --set prices=0.25/2
 
-    \b
-    Options: zh_size, en_size (characters of a chunk), header (titles, full, none), sections_by_model,
-    triples_by_model (true, false), concurrency, requests_per_minute, tokens_per_minute,
-    max_calls, max_tokens, max_cost (budget of a step), prices (input/output for a million tokens),
-    max_bytes (of a file), unpacked_bytes (of an office file), conversion_seconds, conversion_memory
-    (bytes): what one file may take; a file that breaks a bound is put aside;
-    keep_releases, keep_reports (of each series), grace_hours, keep_runs, keep_run_days (what stays afterwards).
+    `sag settings --options ingest` lists the options of `--set`.
     """
-    from sag_pipeline.runs import run_ingest  # noqa: PLC0415  Dagster takes seconds to import
+    from sag_pipeline.options import RunOptions  # noqa: PLC0415
 
-    chosen = _chosen(options)
+    chosen = build_options(RunOptions, parse_settings(pairs, "ingest"), what="ingest")
     if estimate:
         from sag_pipeline.llm.estimate import estimate_run  # noqa: PLC0415
 
-        prices = chosen.get("prices")
-        planned = estimate_run(list(sources), Prices.parse(str(prices)) if prices else None)
+        links = chosen.source.follow_links_outside or follow["follow_links"]
+        planned = estimate_run(sources, replace(chosen, source=replace(chosen.source, follow_links_outside=links)))
         print_json(planned) if is_json else _show_rows(Terminal(), planned["steps"])
+        if planned["unread_sources"]:
+            raise SourceError("; ".join(planned["unread_sources"]))
         return
+    from sag_pipeline.runs import run_ingest  # noqa: PLC0415  Dagster takes seconds to import
+
     with _bars(is_visible=not is_json):
         report = run_ingest(list(sources), chosen, {_FOLLOW[name]: value for name, value in follow.items()})
     print_json(report) if is_json else _show_run(Terminal(), report)
@@ -76,20 +81,6 @@ def ingest(
 
 
 _FOLLOW = {"allow_removals": "allow_removals", "follow_links": "follow_links_outside"}
-
-
-def _chosen(options: tuple[str, ...]) -> dict[str, Any]:
-    """Options as values: what reads as JSON is JSON, the rest is text."""
-    found: dict[str, Any] = {}
-    for option in options:
-        name, equals, value = option.partition("=")
-        if not equals:
-            raise SettingsError(f"--set {option!r} is not NAME=VALUE; `sag ingest --help` shows the names")
-        try:
-            found[name.strip()] = json.loads(value)
-        except ValueError:
-            found[name.strip()] = value
-    return found
 
 
 @click.command()

@@ -15,8 +15,9 @@ from sag_pipeline.integrity.published_files import (
     wrong_release,
     wrong_report,
 )
-from sag_pipeline.integrity.salvage import ANSWERS, known_calls, salvage_answers, wrong_answers
+from sag_pipeline.integrity.salvage import known_calls, salvage_answers, wrong_answers
 from sag_pipeline.integrity.verify import lost_ledger, missing_vectors, paid_calls, wrong_lock
+from sag_pipeline.llm.answer_cache import ANSWERS
 from sag_pipeline.steps.sources import RawDocument, list_source
 from sag_pipeline.store.chain import breaks, is_doubtful, link_files
 from sag_pipeline.store.ledger import Entry, Ledger

@@ -11,7 +11,6 @@ from typing import Any
 
 from sag_pipeline.llm.answer_cache import AnswerCache, Answered, columns_of, is_unchanged
 
-ANSWERS = "answers.sqlite"
 _HEX = "0123456789abcdef"
 _DEEPEST = 3
 """Digits of a call id beyond which a range that cannot be read from either end is given up."""

@@ -16,7 +16,8 @@ from sag_pipeline.integrity.published_files import (
     wrong_release,
     wrong_report,
 )
-from sag_pipeline.integrity.salvage import ANSWERS, wrong_answers
+from sag_pipeline.integrity.salvage import wrong_answers
+from sag_pipeline.llm.answer_cache import ANSWERS
 from sag_pipeline.plan import IngestOptions, step_of
 from sag_pipeline.store.chain import breaks, link_files
 from sag_pipeline.store.store import Store

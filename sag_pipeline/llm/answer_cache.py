@@ -12,6 +12,9 @@ from typing import Self
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import SagError
 
+ANSWERS = "answers.sqlite"
+"""File of the answers below SAG_HOME."""
+
 _SCHEMA = """
 create table if not exists answers (
     call_id text primary key, answer text not null, document_id text not null, step text not null, model
@@ -148,6 +151,11 @@ class AnswerCache:
         )
         with self._write_lock, self._reading():
             return [Spent(*row) for row in self._connection.execute(query)]
+
+    def requests(self) -> dict[str, int]:
+        """The answers that took more or fewer requests than one, by call id: 0 came with another one's request."""
+        with self._write_lock, self._reading():
+            return dict(self._connection.execute("select call_id, calls from answers where calls <> 1"))
 
     def __len__(self) -> int:
         with self._write_lock, self._reading():

@@ -27,7 +27,7 @@ WINDOW = 32
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One row of the table `calls` (`sag_retrieval/release/schema.py`)."""
+    """One row of the table `calls` (`sag_retrieval/release/schema.py`), and how many requests it took."""
 
     call_id: str
     document_id: str
@@ -38,6 +38,8 @@ class Call:
     seconds: float
     is_cached: bool
     cost: float | None
+    requests: int = 1
+    """0 for an answer that came with another one's request."""
 
 
 def call_id(fingerprint: str, request: Request[AnswerT]) -> str:
@@ -247,6 +249,7 @@ class CachedChat:
             usage.seconds,
             is_cached,
             cost,
+            usage.calls,
         )
         with self._lock:
             self._calls.append(call)

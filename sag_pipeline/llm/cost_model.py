@@ -1,25 +1,29 @@
 """What an extraction would cost before it runs: every question as the run would write it, answers guessed."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Protocol
 
 from sag_pipeline.llm.batching import BatchLimits, batch_parts
+from sag_pipeline.options import RunOptions
 from sag_pipeline.rules.events import offline_events
+from sag_pipeline.rules.keys import offline_keys
 from sag_pipeline.rules.sections import offline_sections
-from sag_pipeline.steps.chunks import ChunkOptions, split_chunks
+from sag_pipeline.sectioning import chunks_of
 from sag_pipeline.steps.extract_events import event_requests, events_from_reply, readable
-from sag_pipeline.steps.extract_keys import KeyOptions, key_questions
-from sag_pipeline.steps.extract_summaries import summary_request
-from sag_pipeline.steps.summaries import SummaryOptions, summarise
-from sag_retrieval.core.records import Chunk, Document, Event
+from sag_pipeline.steps.extract_keys import KeyOptions, key_questions, keys_from_reply
+from sag_pipeline.steps.extract_summaries import summary_from_reply, summary_request
+from sag_pipeline.steps.extract_triples import triple_questions
+from sag_pipeline.steps.section_summaries import section_summary_requests
+from sag_pipeline.steps.sections import section_requests, sections_from_replies
+from sag_pipeline.steps.summaries import summarise
+from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section
 from sag_retrieval.models.dialect import request_tokens
-from sag_retrieval.models.protocols import AnswerT, Request, Usage
+from sag_retrieval.models.protocols import AnswerT, Reply, Request, Usage
 from sag_retrieval.models.tokens import estimate_tokens
 
-STEPS = ("summaries", "events", "keys")
 _LIST_TOKENS = 3
 _BATCH = 128  # documents, as in a run
 
@@ -35,18 +39,29 @@ class Guess:
     """Tokens of the events of a chunk, to those of its sentences."""
     key_tokens_per_event: int = 70
     key_tokens_per_question: int = 12
+    tokens_per_section: int = 20
+    section_summary_tokens: int = 40
+    triple_tokens_per_event: int = 30
+    triple_tokens_per_question: int = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EstimateOptions:
-    """The options of the run that is estimated."""
+    """What is estimated: the options of the run, and what they leave open."""
 
-    summary: SummaryOptions = field(default_factory=SummaryOptions)
-    chunk: ChunkOptions = field(default_factory=ChunkOptions)
+    run: RunOptions = field(default_factory=RunOptions)
     key: KeyOptions = field(default_factory=KeyOptions)
     bounds: BatchLimits = field(default_factory=BatchLimits)
     language: str = "auto"
+    """The setting SAG_LANGUAGE."""
     guess: Guess = field(default_factory=Guess)
+
+    def steps(self) -> tuple[str, ...]:
+        """The steps of the run that ask a model."""
+        sections = ("sections",) if self.run.sections_by_model else ()
+        summaries = ("section_summaries",) if sections and self.run.header.section_summary else ()
+        triples = ("triples",) if self.run.triples_by_model else ()
+        return ("summaries", *sections, *summaries, "events", "keys", *triples)
 
 
 class Lookup(Protocol):
@@ -66,29 +81,36 @@ def nothing_kept(request: Request[AnswerT]) -> AnswerT | None:  # noqa: ARG001  
 class Estimate:
     """What the steps would send and receive; `cached_calls` counts questions whose answers are kept."""
 
-    usage: dict[str, Usage] = field(default_factory=lambda: {step: Usage() for step in STEPS})
+    usage: dict[str, Usage] = field(default_factory=dict)
 
 
 def estimate(
     documents: Iterable[Document], kept: Lookup = nothing_kept, options: EstimateOptions | None = None
 ) -> Estimate:
-    """The calls that documents need, with expected tokens; documents with given events need only a summary.
+    """The calls that documents need, with expected tokens; documents with given events need no events, keys or triples.
 
     Every question is written as the run would write it. What only an answer could tell is taken from the
-    extractive summary and from sentences in place of events; the length of answers is a guess.
+    extractive summary, from sections by rules, from sentences in place of events and from names in place of keys; the
+    length of answers is a guess.
+
+    Args:
+        documents: In the order of the run, which asks 128 of them together.
+        kept: Finds answers that are kept already.
+        options: What the run would be given.
 
     Source:
         docs/algorithm.md §extraction.30.
 
     """
     options = options or EstimateOptions()
-    found = Estimate()
+    found = Estimate({step: Usage() for step in options.steps()})
+    asked_before: set[str] = set()
     rest = iter(documents)
     while batch := list(islice(rest, _BATCH)):
         planner = _Planner(kept, options)
         for document in batch:
             planner.plan(document)
-        planner.add_to(found)
+        planner.add_to(found, asked_before)
     return found
 
 
@@ -98,37 +120,77 @@ class _Planner:
 
     kept: Lookup
     options: EstimateOptions
-    paid: dict[str, list[tuple[Request[Any], float]]] = field(default_factory=lambda: {step: [] for step in STEPS})
+    paid: defaultdict[str, list[tuple[Request[Any], float]]] = field(default_factory=lambda: defaultdict(list))
     kept_counts: Counter[str] = field(default_factory=Counter)
 
     def plan(self, document: Document) -> None:
         """Take up the questions about a document."""
-        summary_asked = summary_request(document, self.options.summary, language=self.options.language)
-        if summary_asked is not None:
-            self._take("summaries", summary_asked, self.options.guess.summary_tokens)
-        if document.extraction is None:
-            chunks = readable(split_chunks(document, offline_sections(document), self.options.chunk))
-            summary = summarise(document, self.options.summary).summary if len(chunks) > 1 else ""
-            self._plan_keys(document, self._plan_events(document, chunks, summary), summary)
+        run = self.options.run.steps
+        summary = self._plan_summary(document)
+        sections = self._plan_sections(document) if self.options.run.sections_by_model else None
+        if document.extraction is not None:
+            return
+        chunks = chunks_of(document, sections or offline_sections(document, run.section), summary, run)
+        told = summary if len(chunks) > 1 else ""
+        events = self._plan_events(document, readable(chunks), told)
+        keys = self._plan_keys(document, events, told)
+        if self.options.run.triples_by_model:
+            self._plan_triples(document, list(events), keys)
 
-    def add_to(self, found: Estimate) -> None:
-        """Add the calls, those that are asked together as one."""
+    def add_to(self, found: Estimate, asked_before: set[str]) -> None:
+        """Add the calls, those that are asked together as one, and what is asked twice only once."""
         for step, asked in self.paid.items():
-            found.usage[step] += Usage(0, self.kept_counts[step])
-            for group in batch_parts((request for request, _ in asked), lambda _: False, self.options.bounds):
-                parts = [request.part for _, request in group]
-                merged = parts[0].merge(parts) if parts[0] is not None else group[0][1]
-                known = self.options.guess.known_tokens if step == "keys" else 0
-                expected = sum(asked[place][1] for place, _ in group)
-                found.usage[step] += Usage(1, 0, request_tokens(merged) + known, round(expected))
+            fresh = [one for one in asked if _identity(one[0]) not in asked_before]
+            found.usage[step] += Usage(0, len(asked) - len(fresh))
+            alone: set[str] = set()
+            for group in batch_parts((request for request, _ in fresh), lambda _: False, self.options.bounds):
+                expected = sum(fresh[place][1] for place, _ in group)
+                same = _identity(group[0][1])
+                if len(group) == 1 and same in alone:
+                    found.usage[step] += Usage(0, 1)
+                    continue
+                if len(group) == 1:
+                    alone.add(same)
+                found.usage[step] += self._usage_of(step, [request for _, request in group], expected)
+        for step, count in self.kept_counts.items():
+            found.usage[step] += Usage(0, count)
+        asked_before |= {_identity(request) for asked in self.paid.values() for request, _ in asked}
 
-    def _take(self, step: str, request: Request[AnswerT], received: float) -> AnswerT | None:
+    def _usage_of(self, step: str, group: Sequence[Request[Any]], expected: float) -> Usage:
+        part = group[0].part
+        merged = group[0] if part is None else part.merge([request.part for request in group])
+        known = self.options.guess.known_tokens if step == "keys" else 0
+        return Usage(1, 0, request_tokens(merged) + known, round(expected))
+
+    def _take(self, request: Request[AnswerT], received: float) -> AnswerT | None:
         answer = self.kept(request)
         if answer is None:
-            self.paid[step].append((request, received))
+            self.paid[request.step].append((request, received))
         else:
-            self.kept_counts[step] += 1
+            self.kept_counts[request.step] += 1
         return answer
+
+    def _plan_summary(self, document: Document) -> str:
+        """The summary, kept or expected."""
+        options = self.options.run.summary
+        asked = summary_request(document, options, language=self.options.language)
+        answer = self._take(asked, self.options.guess.summary_tokens) if asked is not None else None
+        return (summary_from_reply(document, answer, options) if answer else summarise(document, options)).summary
+
+    def _plan_sections(self, document: Document) -> list[Section]:
+        """The sections, kept or as rules divide the document."""
+        options, guess = self.options.run, self.options.guess
+        expected = offline_sections(document, options.section)
+        requests = section_requests(document, options.section)
+        received = guess.tokens_per_section * len(expected) / max(1, len(requests))
+        answers = [self._take(request, received) for request in requests]
+        replies = [Reply(answer) for answer in answers if answer is not None]
+        if len(replies) == len(requests):
+            expected = sections_from_replies(document, replies, options.section)
+        if options.header.section_summary:
+            for request in section_summary_requests(document, expected):
+                self._take(request, guess.section_summary_tokens)
+        return expected
 
     def _plan_events(self, document: Document, chunks: Sequence[Chunk], summary: str) -> dict[Event, bool]:
         """The events, kept or expected, each with whether it is certain."""
@@ -137,20 +199,36 @@ class _Planner:
         for chunk, request in zip(chunks, requests, strict=True):
             expected = [event for own in offline_events(document, [chunk]) for event in own]
             received = sum(estimate_tokens(event.content) + _LIST_TOKENS for event in expected)
-            answer = self._take("events", request, received * self.options.guess.event_overhead)
+            answer = self._take(request, received * self.options.guess.event_overhead)
             if answer is None:
                 events |= dict.fromkeys(expected, False)
             else:
                 events |= dict.fromkeys(events_from_reply(document, chunk, answer), True)
         return events
 
-    def _plan_keys(self, document: Document, events: Mapping[Event, bool], summary: str) -> None:
-        guess = self.options.guess
-        for question in key_questions(
-            document, list(events), summary, options=self.options.key, language=self.options.language
-        ):
+    def _plan_keys(self, document: Document, events: Mapping[Event, bool], summary: str) -> list[EventKey]:
+        """The keys, kept or as rules find them."""
+        guess, options = self.options.guess, self.options.key
+        keys: list[EventKey] = []
+        for question in key_questions(document, list(events), summary, options=options, language=self.options.language):
             received = guess.key_tokens_per_question + guess.key_tokens_per_event * len(question.events)
-            if all(events[event] for event in question.events):
-                self._take("keys", question.request, received)
-            else:
+            is_certain = all(events[event] for event in question.events)
+            answer = self._take(question.request, received) if is_certain else None
+            if not is_certain:
                 self.paid["keys"].append((question.request, received))
+            if answer is None:
+                keys += offline_keys(document, (), question.events)
+            else:
+                keys += keys_from_reply(document, question.events, answer, options)
+        return keys
+
+    def _plan_triples(self, document: Document, events: Sequence[Event], keys: Sequence[EventKey]) -> None:
+        guess = self.options.guess
+        for question in triple_questions(document, events, keys, language=self.options.language):
+            received = guess.triple_tokens_per_question + guess.triple_tokens_per_event * len(question.events)
+            self._take(question.request, received)
+
+
+def _identity(request: Request[Any]) -> str:
+    """What an answer is kept under, within one run and model."""
+    return "\x1f".join((request.step, request.identity or f"{request.system}\x1f{request.prompt}"))

@@ -5,19 +5,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sag_pipeline.llm.answer_cache import AnswerCache, Spent
+from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache, Spent
 from sag_pipeline.llm.cached_chat import CachedChat
-from sag_pipeline.llm.cost_model import Estimate, estimate
+from sag_pipeline.llm.cost_model import Estimate, EstimateOptions, estimate
+from sag_pipeline.options import RunOptions
 from sag_pipeline.reading.bounded import BoundedReader
+from sag_pipeline.reading.launch import launched_here, refuse_source
 from sag_pipeline.steps.sources import RawDocument, SourceOptions, list_source
+from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.records import Document
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.models.open import open_chat
 from sag_retrieval.models.prices import Prices
 from sag_retrieval.models.protocols import Usage
 
-ANSWERS = "answers.sqlite"
-"""File of the answers below SAG_HOME."""
 _LEAST_MEASURED = 20
 
 
@@ -38,35 +39,63 @@ def measured(found: Estimate, spent: Sequence[Spent]) -> Estimate:
     return corrected
 
 
-def estimate_run(sources: Sequence[str] = (), prices: Prices | None = None) -> dict[str, Any]:
-    """What `sag ingest` with these sources would cost now: nothing is asked and nothing changed."""
-    settings = load_settings()
-    chat = open_chat(settings)
-    documents = _documents(sources or [settings.source])
+def estimate_run(sources: Sequence[str] = (), options: RunOptions | None = None) -> dict[str, Any]:
+    """What `sag ingest` with these sources and options would cost now: nothing is asked and nothing changed.
+
+    Args:
+        sources: Folders and files; none: SAG_SOURCE.
+        options: Those of the run.
+
+    Raises:
+        SourceError: If no source is there.
+
+    """
+    settings, run = load_settings(), options or RunOptions()
+    chat = open_chat(settings, run.chat)
+    given = list(sources) or [settings.source]
+    with launched_here():
+        for source in given:
+            refuse_source(source, settings)
+    places, faults = _listed(given, run.source)
+    chosen = EstimateOptions(run=run, language=settings.language)
     if chat is None:
-        return _report("offline", Estimate(), prices)
-    path = Path(settings.home) / ANSWERS
+        return _report("offline", Estimate(), run.chat.prices, faults)
+    documents, path = _documents(places, run.source), Path(settings.home) / ANSWERS
     if not path.is_file():
-        return _report(chat.model_id, estimate(documents), prices or chat.options.prices)
+        return _report(chat.model_id, estimate(documents, options=chosen), run.chat.prices, faults)
     with AnswerCache(path) as cache:
-        found = estimate(documents, kept=CachedChat(chat, cache).find)
+        found = estimate(documents, CachedChat(chat, cache).find, chosen)
         own = [row for row in cache.spent() if row.model == chat.model_id]
-        return _report(chat.model_id, measured(found, own), prices or chat.options.prices)
+        return _report(chat.model_id, measured(found, own), run.chat.prices, faults)
 
 
-def _documents(sources: Sequence[str]) -> Iterator[Document]:
-    with BoundedReader(SourceOptions()) as reader:
-        for source in sources:
-            for found in list_source(source):
-                document = reader.read(found) if isinstance(found, RawDocument) else found
-                if isinstance(document, Document):
-                    yield document
+def _listed(sources: Sequence[str], options: SourceOptions) -> tuple[list[RawDocument], list[str]]:
+    """Every document that is found, in the order in which a run asks about them; and why a source was not read."""
+    found: list[RawDocument] = []
+    faults: list[str] = []
+    for source in sources:
+        try:
+            found += [one for one in list_source(source, options) if isinstance(one, RawDocument)]
+        except SourceError as error:
+            faults.append(str(error))
+    if len(faults) == len(sources):
+        raise SourceError("; ".join(faults))
+    return sorted(found, key=lambda one: one.document_id), faults
 
 
-def _report(model: str, found: Estimate, prices: Prices | None) -> dict[str, Any]:
+def _documents(places: Sequence[RawDocument], options: SourceOptions) -> Iterator[Document]:
+    with BoundedReader(options) as reader:
+        for place in places:
+            document = reader.read(place)
+            if isinstance(document, Document):
+                yield document
+
+
+def _report(model: str, found: Estimate, prices: Prices | None, faults: Sequence[str]) -> dict[str, Any]:
     steps = [_row(step, usage, prices) for step, usage in found.usage.items()]
     total = _row("total", sum(found.usage.values(), Usage()), prices)
-    return {"model": model, "steps": [*steps, total], "prices": None if prices is None else asdict(prices)}
+    shown = None if prices is None else asdict(prices)
+    return {"model": model, "steps": [*steps, total], "prices": shown, "unread_sources": list(faults)}
 
 
 def _row(step: str, usage: Usage, prices: Prices | None) -> dict[str, Any]:

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sag_pipeline.llm.answer_cache import AnswerCache
+from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache
 from sag_pipeline.llm.cached_chat import CachedChat, Call
-from sag_pipeline.llm.estimate import ANSWERS
 from sag_pipeline.llm.extract import events_work, keys_work, prompt_versions, summaries_work, triples_work
 from sag_pipeline.llm.known_keys_index import ReleasedKeys, pending_keys
 from sag_pipeline.runner import Work

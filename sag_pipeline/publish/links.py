@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from sag_pipeline.publish.names import normal_names
 from sag_pipeline.steps.entity_resolution import Aligned, KeyColumns, align_keys
-from sag_pipeline.steps.idf import idf
+from sag_pipeline.steps.idf import Smoothing, idf
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.release.schema import TABLES
@@ -116,7 +116,7 @@ def whole_table(store: Store, name: str) -> pa.Table:
     return rows
 
 
-def weigh_keys(store: Store, total_events: int) -> pa.Table:
+def weigh_keys(store: Store, total_events: int, smoothing: Smoothing = "none") -> pa.Table:
     """How many events carry each key, and its idf; keys without events are left out."""
     links = {name: whole_table(store, name) for name in ("carriers", "event_keys", "distinct_keys")}
     is_event = pc.starts_with(links["carriers"]["carrier_id"], "e").to_numpy()
@@ -124,7 +124,7 @@ def weigh_keys(store: Store, total_events: int) -> pa.Table:
     counts = np.bincount(key[is_event[carrier]], minlength=links["distinct_keys"].num_rows)
     rows = np.flatnonzero(counts)
     distinct, back = np.unique(counts[rows], return_inverse=True)
-    values = np.array([idf(count, total_events) for count in distinct.tolist()], np.float64)
+    values = np.array([idf(count, total_events, smoothing=smoothing) for count in distinct.tolist()], np.float64)
     return pa.table(
         {
             "key_id": links["distinct_keys"]["key_id"].take(pa.array(rows)),

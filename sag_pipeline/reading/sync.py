@@ -4,6 +4,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 from sag_pipeline.reading.bounded import BoundedReader, refusal_of
 from sag_pipeline.runner import ProgressCallback, RunStats, ignore_progress
@@ -11,7 +12,8 @@ from sag_pipeline.steps.sources import RawDocument, SourceOptions, list_source
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.source_list import Source, SourceList, rename_documents, unit_of
 from sag_pipeline.store.store import DocumentResult, Pending, StepSpec, Store
-from sag_retrieval.core.errors import SettingsError, SourceError
+from sag_retrieval.core.errors import SourceError
+from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.records import Quarantined
 
 _DOCUMENTS_A_COMMIT = 256
@@ -26,16 +28,17 @@ class SyncOptions:
     """What of a source is read, and how much of it may go without a word."""
 
     source: SourceOptions = field(default_factory=SourceOptions)
+    """Bounds on what is read."""
     allow_removals: bool = False
-    max_removed_share: float = 0.3
+    """Remove what is gone, however much of a source it is."""
+    max_removed_share: Annotated[float, Bounds(0, 1)] = 0.3
     """A larger share of a source's documents is removed only if that is allowed."""
-    least_removed: int = 10
+    least_removed: Annotated[int, Bounds(0)] = 10
     """Fewer are removed whatever their share, unless nothing would be left."""
 
     def __post_init__(self) -> None:
         """Refuse a share that is none."""
-        if not 0 <= self.max_removed_share <= 1:
-            raise SettingsError(f"max_removed_share={self.max_removed_share} must lie between 0 and 1")
+        check_options(self)
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from sag_pipeline.steps.keys import title_key
 from sag_pipeline.steps.known_keys import NO_KNOWN, KnownKey, KnownKeys
 from sag_pipeline.steps.typed_values import DEFAULT_TYPES, key_type_of, typed_keys
 from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.records import Document, Event, EventKey, Key
 from sag_retrieval.models.protocols import Request
 from sag_retrieval.prompts import load_prompt
@@ -27,11 +28,12 @@ class KeyOptions:
     """What a key's type may be."""
     is_asked_by_event: bool = False
     """One question an event, as in the seed, instead of one a chunk: dearer, seldom better."""
-    most_known: int = 40
+    most_known: Annotated[int, Bounds(0)] = 40
     """Known keys in one question."""
 
     def __post_init__(self) -> None:
         """Refuse a list of types that leaves nothing to choose."""
+        check_options(self)
         if not self.types:
             raise SettingsError("key types are empty; name at least one, such as topic")
 

@@ -1,9 +1,9 @@
 """AutoContext: lines put before a chunk, so that it is found by what its document and section are about."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.text.sentences import sentence_spans
 
 _LEAST_CUT = 24
@@ -15,18 +15,21 @@ class HeaderOptions:
     """Which parts a header has, and how long it may be. The default found most evidence without a model."""
 
     document_title: bool = True
+    """The title of the document."""
     document_summary: bool = False
+    """The summary of the document."""
     section_title: bool = True
+    """The title of the section."""
     section_summary: bool = False
+    """A sentence on the section; makes one for every section."""
     sentences: bool = False
     """Say what the parts are; off: the bare titles and summaries, one a line."""
-    max_length: int | None = None
+    max_length: Annotated[int, Bounds(0)] | None = None
     """Characters; None: no limit."""
 
     def __post_init__(self) -> None:
         """Refuse a limit below 0."""
-        if self.max_length is not None and self.max_length < 0:
-            raise SettingsError(f"max_length={self.max_length} must be at least 0, or None for no limit")
+        check_options(self)
 
 
 FULL_HEADER = HeaderOptions(document_summary=True, section_summary=True, sentences=True)

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, get_args
+from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -26,6 +26,7 @@ from sag_pipeline.steps.section_repair import (
     runs_from_starts,
 )
 from sag_retrieval.core.errors import ModelError, SettingsError
+from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.records import Document, Section, make_id
 from sag_retrieval.models.protocols import Reply, Request
 from sag_retrieval.prompts import load_prompt
@@ -41,31 +42,26 @@ _LONGEST_NUMBER = 100
 class SectionOptions:
     """How documents are divided; lengths count characters."""
 
-    min_length: int = 1_000
+    min_length: Annotated[int, Bounds(0)] = 1_000
     """A shorter document is one untitled section, and no model is asked."""
-    max_characters: int = 20_000
+    max_characters: Annotated[int, Bounds(1)] = 20_000
     """A longer document is read in windows of about this size."""
-    line_length: int = LINE_LENGTH
+    line_length: Annotated[int, Bounds(10)] = LINE_LENGTH
     """Longer lines are cut, so that a section can begin inside a long paragraph."""
-    min_average: int = 500
+    min_average: Annotated[int, Bounds(0)] = 500
     """A window whose sections would be shorter on average stays one section."""
     merge_windows: Merging = "same_title"
     """When the sections on both sides of a window's border are one."""
-    min_section: int = 400
+    min_section: Annotated[int, Bounds(0)] = 400
     """Without a model: a shorter section joins its neighbour; half of it in Chinese."""
-    max_section: int = 6_000
+    max_section: Annotated[int, Bounds(1)] = 6_000
     """Without a model: a longer section is divided where its words change; half of it in Chinese."""
 
     def __post_init__(self) -> None:
         """Refuse values out of bounds, with the value and the bound."""
-        least = {"min_length": 0, "max_characters": 1, "line_length": 10, "min_average": 0, "min_section": 0}
-        for name, bound in least.items():
-            if getattr(self, name) < bound:
-                raise SettingsError(f"{name}={getattr(self, name)} must be at least {bound}")
+        check_options(self)
         if self.max_section < max(2 * self.min_section, 1):
             raise SettingsError(f"max_section={self.max_section} is below twice min_section={self.min_section}")
-        if self.merge_windows not in get_args(Merging):
-            raise SettingsError(f"merge_windows={self.merge_windows!r} is none of {get_args(Merging)}")
 
 
 def _line_number(given: object) -> int | None:

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Annotated, Any, BinaryIO
 
 from sag_pipeline.steps.folders import Place, open_regular, printable, walk
 from sag_pipeline.steps.json_items import decode_exactly, parse_json, split_list
-from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.records import Quarantined
 
 SUFFIXES = frozenset({".md", ".txt", ".html", ".htm", ".pdf", ".docx", ".pptx", ".xlsx", ".csv", ".json", ".jsonl"})
@@ -25,24 +25,20 @@ _BEFORE_JSON = b" \t\n\r\x00\xef\xbb\xbf\xff\xfe"
 class SourceOptions:
     """Bounds on what is read."""
 
-    max_bytes: int = 50_000_000
+    max_bytes: Annotated[int, Bounds(1)] = 50_000_000
     """A larger file, line of a JSONL file, or text of a converted file, is put aside."""
     follow_links_outside: bool = False
     """Whether links that lead out of the source are read; otherwise they are put aside."""
-    unpacked_bytes: int = 500_000_000
+    unpacked_bytes: Annotated[int, Bounds(1)] = 500_000_000
     """An office file that holds more, unpacked, is put aside."""
-    conversion_seconds: int = 60
+    conversion_seconds: Annotated[int, Bounds(1)] = 60
     """Processor time of converting one file."""
-    conversion_memory: int = 2 << 30
+    conversion_memory: Annotated[int, Bounds(LEAST_MEMORY)] = 2 << 30
     """Resident bytes of the process that converts."""
 
     def __post_init__(self) -> None:
         """Refuse a bound that nothing meets."""
-        for name in ("max_bytes", "unpacked_bytes", "conversion_seconds"):
-            if getattr(self, name) < 1:
-                raise SettingsError(f"{name}={getattr(self, name)} must be at least 1")
-        if self.conversion_memory < LEAST_MEMORY:
-            raise SettingsError(f"conversion_memory={self.conversion_memory} must be at least {LEAST_MEMORY} bytes")
+        check_options(self)
 
 
 @dataclass(frozen=True, slots=True)

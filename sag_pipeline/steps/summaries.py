@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 
 from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.records import Document, Summary
 from sag_retrieval.text.layout import LineKind, logical_lines, marker_length
 from sag_retrieval.text.sentences import one_line, sentences, spans_within
@@ -23,18 +24,18 @@ _ENDS = tuple('.!?。！？…"”’」』)）')
 class SummaryOptions:
     """How long summaries are, and how much text is weighed at once."""
 
-    sentence_count: int = 3
-    max_characters: int = 500
-    window: int = 200
+    sentence_count: Annotated[int, Bounds(1)] = 3
+    """Sentences of a summary."""
+    max_characters: Annotated[int, Bounds(1)] = 500
+    """Longest summary."""
+    window: Annotated[int, Bounds(2)] = 200
     """Sentences weighed together; the winners of all windows are weighed again."""
 
     def __post_init__(self) -> None:
         """Refuse what leaves no summary or never ends."""
-        if self.sentence_count < 1 or self.max_characters < 1 or self.window <= self.sentence_count:
-            raise SettingsError(
-                f"sentence_count={self.sentence_count} and max_characters={self.max_characters} must be at least 1, "
-                f"window={self.window} more than sentence_count"
-            )
+        check_options(self)
+        if self.window <= self.sentence_count:
+            raise SettingsError(f"window={self.window} must be more than sentence_count={self.sentence_count}")
 
 
 def summarise(document: Document, options: SummaryOptions | None = None) -> Summary:

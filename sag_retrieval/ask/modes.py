@@ -5,12 +5,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pkgutil import resolve_name
 
 from sag_retrieval.ask.answer import Answer
-from sag_retrieval.ask.deep import ask_deep
-from sag_retrieval.ask.fast import ask_fast
 from sag_retrieval.ask.mode_result import ModeResult, to_answer
-from sag_retrieval.ask.normal import ask_normal
 from sag_retrieval.ask.options import MODES, AskOptions, Mode
 from sag_retrieval.ask.progress import OnEvent, Progress
 from sag_retrieval.ask.protocols import SearchFunction
@@ -18,8 +16,6 @@ from sag_retrieval.ask.session import Session
 from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.search.method import LONGEST_QUERY, check_text
-
-_MODES: dict[Mode, Callable[[Session], ModeResult]] = {"fast": ask_fast, "normal": ask_normal, "deep": ask_deep}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +53,11 @@ def ask(
     check_text("question", question, LONGEST_QUERY)
     if not question.strip():
         raise QueryError("the question is blank; ask something")
-    if not isinstance(mode, str) or mode not in _MODES:
+    if not isinstance(mode, str) or mode not in MODES:
         raise QueryError(f"mode {shown(mode)} is unknown; there are {', '.join(MODES)}")
     session = Session(question.strip(), search, chat, options or AskOptions(), on_event, time.perf_counter)
-    return to_answer(session, mode, _MODES[mode](session))
+    work: Callable[[Session], ModeResult] = resolve_name(MODES[mode].target)
+    return to_answer(session, mode, work(session))
 
 
 def ask_events(

@@ -13,11 +13,23 @@ from sag_retrieval.evaluation.runner import Evaluation
 _SHOWN_KEYS = 8
 
 
-def settings(console: Console, found: Sequence[Mapping[str, str]]) -> None:
-    """One row a setting."""
+def settings(console: Console, found: Sequence[Mapping[str, str]], options: Sequence[str]) -> None:
+    """One row a setting, then the names of what has options."""
     table = Table("setting", "value", "from", "meaning", box=None)
     for row in found:
         table.add_row(*(escape(row[name]) for name in ("name", "value", "origin", "meaning")))
+    console.print(table)
+    console.print(f"[dim]options: sag settings --options {escape(' | '.join(options))}[/dim]", highlight=False)
+
+
+def options(console: Console, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """One row an option."""
+    if not rows:
+        console.print(f"{escape(name)} has no options")
+        return
+    table = Table("option", "default", "values", "meaning", box=None)
+    for row in rows:
+        table.add_row(*(escape(str(row[column])) for column in ("name", "default", "values", "meaning")))
     console.print(table)
 
 

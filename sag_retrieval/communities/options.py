@@ -1,12 +1,12 @@
 """Options of clustering."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.options import Bounds, check_options
 
 ClusterMethod = Literal["leiden", "leiden-modularity", "louvain", "key-type"]
-_METHODS = ("leiden", "leiden-modularity", "louvain", "key-type")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,29 +22,37 @@ class ClusterOptions:
     """
 
     method: ClusterMethod = "leiden"
+    """`leiden`: few strong ties, groups keep their size as the corpus grows; `leiden-modularity`; `louvain`;
+    `key-type`: by the commonest key of the one type in `key_types`."""
     pairs: Literal["candidates", "all"] = "candidates"
     """`all` weighs every pair, as the seed does: exact, at most 5,000 events."""
     use_idf: bool = True
+    """Rare keys tie more than common ones."""
     key_types: tuple[str, ...] = ()
     """Types of keys that tie events together; empty: every type. For `key-type`, the type to group by."""
     without_key_types: tuple[str, ...] = ("title",)
     """Types that tie nothing: a document's title would tie all of its events and no others."""
-    alpha: float = 0.7
+    alpha: Annotated[float, Bounds(0, 1)] = 0.7
     """Share of the keys in a pair's weight; the rest is likeness of meaning."""
-    threshold: float = 0.1
-    common_key_limit: int = 100
+    threshold: Annotated[float, Bounds(-1, 1)] = 0.1
+    """A pair of events counts from this weight."""
+    common_key_limit: Annotated[int, Bounds(2, 1_000_000)] = 100
     """A key with more events than this proposes no pairs; it still counts in the weight of a pair."""
-    neighbours_by_meaning: int = 5
-    strongest: int = 8
+    neighbours_by_meaning: Annotated[int, Bounds(0, 1_000)] = 5
+    """Events nearest in meaning that each event is paired with."""
+    strongest: Annotated[int, Bounds(1, 1_000)] = 8
     """Pairs kept for each event."""
-    resolution: float | None = None
+    resolution: Annotated[float, Bounds(0, 1_000_000)] | None = None
     """Weight per pair that a community must hold to stay together: larger gives smaller communities.
     None: .005, and more for less than 600 events."""
-    levels: int = 3
-    level_ratio: float = 0.2
+    levels: Annotated[int, Bounds(1, 8)] = 3
+    """At most so many levels of communities."""
+    level_ratio: Annotated[float, Bounds(0, 1)] = 0.2
     """Resolution of each level above, relative to the one below."""
-    iterations: int = 4
+    iterations: Annotated[int, Bounds(1, 1_000)] = 4
+    """Rounds in which communities are refined."""
     seed: int = 0
+    """Of the random numbers of the clustering."""
 
     def resolution_for(self, size: int) -> float:
         """The resolution for so many events: as given, else `max(.005, 3 / events)`.
@@ -57,20 +65,6 @@ class ClusterOptions:
 
     def __post_init__(self) -> None:
         """Check every bound once."""
-        for name, value, low, high in (
-            ("alpha", self.alpha, 0.0, 1.0),
-            ("threshold", self.threshold, -1.0, 1.0),
-            ("common_key_limit", self.common_key_limit, 2, 1_000_000),
-            ("neighbours_by_meaning", self.neighbours_by_meaning, 0, 1_000),
-            ("strongest", self.strongest, 1, 1_000),
-            ("resolution", self.resolution or 0.0, 0.0, 1e6),
-            ("levels", self.levels, 1, 8),
-            ("level_ratio", self.level_ratio, 0.0, 1.0),
-            ("iterations", self.iterations, 1, 1_000),
-        ):
-            if not low <= value <= high:
-                raise SettingsError(f"{name} is {value}, allowed are {low} to {high}")
-        if self.method not in _METHODS:
-            raise SettingsError(f"method is {self.method!r}, allowed are {', '.join(_METHODS)}")
+        check_options(self)
         if self.method == "key-type" and len(self.key_types) != 1:
             raise SettingsError(f"method 'key-type' groups by one key type, got {list(self.key_types)}")

@@ -2,6 +2,7 @@
 
 SagError
 ├── SettingsError      a setting or option is missing, misspelt or out of bounds
+├── PluginError        a part that another installed package adds cannot be used
 ├── SourceError        a source of documents cannot be read at all
 ├── StoreError         a file of the pipeline's own below SAG_HOME is damaged or missing
 ├── ReleaseError       the release on disk cannot be used
@@ -48,6 +49,10 @@ class SagError(Exception):
 
 class SettingsError(SagError, ValueError):
     """A setting or option is missing, misspelt or out of bounds."""
+
+
+class PluginError(SagError):
+    """A part that another installed package adds by an entry point cannot be used."""
 
 
 class SourceError(SagError):

@@ -28,26 +28,40 @@ _SCALARS: Final = {bool: "true or false", int: "a whole number", float: "a numbe
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The least and the greatest value of a number; with `is_open` the least itself is refused."""
+    """The least and the greatest value of a number; `above` and `below` leave the end itself out."""
 
     low: float = -math.inf
     high: float = math.inf
-    is_open: bool = False
+    above: bool = False
+    below: bool = False
 
     def holds(self, value: float) -> bool:
         """Whether a number lies within; nan never does."""
-        return value <= self.high and (value > self.low if self.is_open else value >= self.low)
+        is_over = value > self.low if self.above else value >= self.low
+        return is_over and (value < self.high if self.below else value <= self.high)
 
     def __str__(self) -> str:
-        low = _number(self.low)
-        if self.high == math.inf:
-            return f"more than {low}" if self.is_open else f"at least {low}"
-        return f"more than {low}, at most {_number(self.high)}" if self.is_open else f"{low} to {_number(self.high)}"
+        low, high = _number(self.low), _number(self.high)
+        if not self.above and not self.below and self.high < math.inf:
+            return f"{low} to {high}"
+        upper = "" if self.high == math.inf else f", {'less than' if self.below else 'at most'} {high}"
+        return f"{'more than' if self.above else 'at least'} {low}{upper}"
 
 
 @dataclass(frozen=True, slots=True)
 class Inline:
     """Marks a group whose options are named without the group's name."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Presets:
+    """Marks a group of which whole sets of values have names, such as `header=full`."""
+
+    named: Mapping[str, Any]
+
+    def name_of(self, group: object) -> str:
+        """The name of a group's values; `own` if they are none of the presets."""
+        return next((name for name, preset in self.named.items() if preset == group), "own")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +94,7 @@ class Option:
         }
 
 
-class _Refused(ValueError):
+class _RefusedError(ValueError):
     """A value that a type does not take."""
 
 
@@ -148,6 +162,9 @@ def expected(hint: Any) -> str:  # noqa: ANN401  a type as it is annotated
     kind, marks = _bare(hint)
     if get_origin(kind) is Literal:
         return "one of " + ", ".join(map(str, get_args(kind)))
+    presets = presets_of(hint)
+    if presets is not None:
+        return "one of " + ", ".join(presets.named)
     arms = [arm for arm in _arms(kind) if arm is not type(None) and not _is_callable(arm)]
     said = " or ".join(map(expected, arms)) if len(_arms(kind)) > 1 else _word(kind)
     bounds = "".join(f", {mark}" for mark in marks if isinstance(mark, Bounds))
@@ -189,30 +206,43 @@ def is_option_group(hint: Any) -> bool:  # noqa: ANN401  a type as it is annotat
     return isinstance(kind, type) and is_dataclass(kind) and not hasattr(kind, "parse")
 
 
+def presets_of(hint: Any) -> Presets | None:  # noqa: ANN401  a type as it is annotated
+    """The presets of a group, if it has any."""
+    return next((mark for mark in _bare(hint)[1] if isinstance(mark, Presets)), None)
+
+
 def _walk(options: Any, path: tuple[str, ...], prefix: str) -> Iterator[Option]:  # noqa: ANN401  any dataclass
     meanings = _meanings(type(options))
-    for name, hint in _hints(type(options)).items():
-        marks = _bare(hint)[1]
-        if any(isinstance(mark, Internal) for mark in marks):
-            continue
-        value = getattr(options, name)
+    for name in _own_options(type(options)):
+        hint, value = _hints(type(options))[name], getattr(options, name)
         if is_option_group(hint):
-            is_inline = any(isinstance(mark, Inline) for mark in marks)
+            is_inline = _is_marked(hint, Inline)
+            preset = presets_of(hint)
+            if preset is not None:
+                yield Option(f"{prefix}{name}", (*path, name), hint, preset.name_of(value), meanings.get(name, ""))
             yield from _walk(value, (*path, name), prefix if is_inline else f"{prefix}{name}.")
         else:
             yield Option(f"{prefix}{name}", (*path, name), hint, value, meanings.get(name, ""))
+
+
+def _own_options(cls: type) -> list[str]:
+    return [name for name, hint in _hints(cls).items() if not _is_marked(hint, Internal)]
+
+
+def _is_marked(hint: Any, mark: type) -> bool:  # noqa: ANN401  a type as it is annotated
+    return any(isinstance(each, mark) for each in _bare(hint)[1])
 
 
 def _flat(given: Mapping[str, Any], known: Mapping[str, Option], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Names with dots and their values; an instance in place of a group gives all of its values."""
     for key, value in given.items():
         name = f"{prefix}{key}"
-        if name in known or not any(other.startswith(f"{name}.") for other in known):
+        if not any(other.startswith(f"{name}.") for other in known):
             yield name, value
         elif isinstance(value, Mapping):
             yield from _flat(value, known, f"{name}.")
         elif is_dataclass(value) and not isinstance(value, type):
-            inside = {each.name: getattr(value, each.name) for each in fields(value)}
+            inside = {name: getattr(value, name) for name in _own_options(type(value))}
             yield from _flat(inside, known, f"{name}.")
         else:
             yield name, value
@@ -231,27 +261,31 @@ def _unknown(name: str, known: Mapping[str, Option], what: str) -> str:
 def _read(option: Option, value: Any, what: str) -> Any:  # noqa: ANN401  a value of any option
     try:
         found = _parsed(option.hint, value)
-    except (_Refused, ValueError, RecursionError):
-        found = _Refused
-    if found is _Refused or not _takes(option.hint, found):
+    except (_RefusedError, ValueError, OverflowError, RecursionError):
+        found = _RefusedError
+    if found is _RefusedError or not _takes(option.hint, found):
         raise SettingsError(
             f"{option.name}={shown(value)} must be {option.expects}; `sag settings --options {what}` lists the options"
         )
     return found
 
 
-def _parsed(hint: Any, value: Any) -> Any:  # noqa: ANN401, C901, PLR0911  one case a kind of type
+def _parsed(hint: Any, value: Any) -> Any:  # noqa: ANN401  a value of any option
     """A value as its type: text is read, lists become tuples, the rest stays."""
     kind, _ = _bare(hint)
-    arms = _arms(kind)
-    if len(arms) > 1:
-        return _parsed_by_one(arms, value)
+    presets = presets_of(hint)
+    if presets is not None:
+        return presets.named.get(value) if isinstance(value, str) else value
+    if len(_arms(kind)) > 1:
+        return _parsed_by_one(_arms(kind), value)
     if get_origin(kind) is tuple and isinstance(value, str | list | tuple):
-        inner = get_args(kind)[0]
-        return tuple(_parsed(inner, part) for part in _parts(value))
-    if not isinstance(value, str) or kind is str:
-        return value
-    text = value.strip()
+        return tuple(_parsed(get_args(kind)[0], part) for part in _parts(value))
+    if kind is float and type(value) is int:
+        return float(value)
+    return _from_text(kind, value.strip()) if isinstance(value, str) and kind is not str else value
+
+
+def _from_text(kind: Any, text: str) -> Any:  # noqa: ANN401  a value of any option
     if kind is bool:
         return _truth(text)
     if kind is int or kind is float:
@@ -272,7 +306,7 @@ def _parsed_by_one(arms: Sequence[Any], value: Any) -> Any:  # noqa: ANN401  a v
             found = _parsed(arm, value)
         except SettingsError:
             raise
-        except (_Refused, ValueError):
+        except (_RefusedError, ValueError, OverflowError):
             continue
         if _takes(arm, found):
             return found
@@ -290,22 +324,22 @@ def _parts(value: str | Sequence[Any]) -> Sequence[Any]:
 
 def _truth(text: str) -> bool:
     if text.lower() not in _TRUE | _FALSE:
-        raise _Refused(text)
+        raise _RefusedError(text)
     return text.lower() in _TRUE
 
 
 def _with(options: T, chosen: Mapping[tuple[str, ...], Any]) -> T:
     """The options with values replaced by path; every class checks itself when it is built."""
+    if not chosen:
+        return options
     groups: dict[str, dict[tuple[str, ...], Any]] = {}
     for (name, *rest), value in chosen.items():
         groups.setdefault(name, {})[tuple(rest)] = value
-    values = {
-        name: inside[()] if () in inside else _with(getattr(options, name), inside) for name, inside in groups.items()
-    }
+    values = {name: _with(inside.pop((), getattr(options, name)), inside) for name, inside in groups.items()}
     return replace(options, **values)  # type: ignore[type-var]
 
 
-def _takes(hint: Any, value: object) -> bool:  # noqa: ANN401, PLR0911  one case a kind of type
+def _takes(hint: Any, value: object) -> bool:  # noqa: ANN401  one case a kind of type
     """Whether a value is of the type and within its bounds."""
     kind, marks = _bare(hint)
     arms = _arms(kind)

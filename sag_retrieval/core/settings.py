@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from sag_retrieval.core.errors import SettingsError, nearest, shown
+from sag_retrieval.core.providers import CHAT_MODELS, EMBEDDERS, HASHING, OFFLINE, checked, described
 
 ENV_FILE = ".env"
 """Read in the working directory; the environment wins over it."""
@@ -17,16 +18,11 @@ _OURS = ("SAG_", "OPENAI_")
 
 
 def _chat_model(name: str) -> str:
-    if name != "offline" and not (name.startswith("openai:") and len(name) > len("openai:")):
-        raise ValueError(f"{name!r} is neither 'offline' nor 'openai:<model>'")
-    return name
+    return checked(CHAT_MODELS, name)
 
 
 def _embedding_model(name: str) -> str:
-    provider, colon, model = name.partition(":")
-    if name != "hashing" and not (provider in {"openai", "sentence-transformers"} and colon and model):
-        raise ValueError(f"{name!r} is none of 'hashing', 'openai:<model>', 'sentence-transformers:<name or folder>'")
-    return name
+    return checked(EMBEDDERS, name)
 
 
 class Settings(BaseSettings):
@@ -41,12 +37,9 @@ class Settings(BaseSettings):
         description="folders below which sources must lie, separated as in PATH; without any, runs started from the "
         "Dagster page read `SAG_SOURCE` alone",
     )
-    chat_model: Annotated[str, AfterValidator(_chat_model)] = Field(
-        default="offline", description="`offline` or `openai:<model>`"
-    )
+    chat_model: Annotated[str, AfterValidator(_chat_model)] = Field(default=OFFLINE, description=described(CHAT_MODELS))
     embedding_model: Annotated[str, AfterValidator(_embedding_model)] = Field(
-        default="hashing",
-        description="`hashing`, `openai:<model>` or `sentence-transformers:<name or folder>`",
+        default=HASHING, description=described(EMBEDDERS)
     )
     language: Literal["auto", "zh", "en"] = Field(default="auto", description="language of the prompts")
 

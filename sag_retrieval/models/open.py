@@ -1,19 +1,27 @@
 """Models by the names that settings hold."""
 
 from pathlib import Path
+from typing import Any
 
 from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.providers import CHAT_MODELS, EMBEDDERS, HASHING, OFFLINE, Provider, provider_of
 from sag_retrieval.core.settings import Settings
-from sag_retrieval.models.openai import OpenAIChat
-from sag_retrieval.models.protocols import Embedder
+from sag_retrieval.models.protocols import ChatModel, Embedder
 from sag_retrieval.models.rate_limits import ChatOptions
 
 
-def open_chat(settings: Settings, options: ChatOptions | None = None) -> OpenAIChat | None:
-    """The language model of the settings; None is `offline`: rules take its place."""
-    if settings.chat_model == "offline":
+def open_chat(settings: Settings, options: ChatOptions | None = None) -> ChatModel | None:
+    """The language model of the settings; None is `offline`: rules take its place.
+
+    Raises:
+        SettingsError: If the name is unknown.
+        PluginError: If the package that adds it cannot be used.
+
+    """
+    if settings.chat_model == OFFLINE:
         return None
-    return OpenAIChat(settings.chat_model.removeprefix("openai:"), options=options)
+    chat: ChatModel = _open(*provider_of(CHAT_MODELS, settings.chat_model), options)
+    return chat
 
 
 def open_embedder(name: str, folder: Path) -> Embedder:
@@ -21,10 +29,11 @@ def open_embedder(name: str, folder: Path) -> Embedder:
 
     Raises:
         SettingsError: If the name is unknown or the model cannot be loaded.
+        PluginError: If the package that adds it cannot be used.
         ModelError: If the folder has no counts for `hashing`.
 
     """
-    if name == "hashing":
+    if name == HASHING:
         from sag_retrieval.models.hashing import HashingEmbedder, HashingFit  # noqa: PLC0415  only who embeds
 
         return HashingEmbedder(HashingFit.load(folder))
@@ -32,19 +41,20 @@ def open_embedder(name: str, folder: Path) -> Embedder:
 
 
 def open_dense(name: str, options: ChatOptions | None = None) -> Embedder:
-    """An embedder that reads meaning: `openai:<model>` or `sentence-transformers:<name or folder>`.
+    """An embedder that is no part of a release: any of `EMBEDDERS` but `hashing`.
 
     Raises:
-        SettingsError: If it is neither, or cannot be loaded; `hashing` needs a folder: see `open_embedder`.
+        SettingsError: If the name is unknown, the model cannot be loaded, or it is `hashing`, which needs what it
+            counted: see `open_embedder`.
+        PluginError: If the package that adds it cannot be used.
 
     """
-    provider, _, model = name.partition(":")
-    if provider == "openai" and model:
-        from sag_retrieval.models.embeddings import OpenAIEmbedder  # noqa: PLC0415  only who embeds
+    if name == HASHING:
+        raise SettingsError(f"{name!r} is opened with what it counted on a corpus; see `open_embedder`")
+    embedder: Embedder = _open(*provider_of(EMBEDDERS, name), options)
+    return embedder
 
-        return OpenAIEmbedder(model, options=options)
-    if provider == "sentence-transformers" and model:
-        from sag_retrieval.models.local import LocalEmbedder  # noqa: PLC0415  only who embeds
 
-        return LocalEmbedder(model)
-    raise SettingsError(f"{name!r} is neither 'openai:<model>' nor 'sentence-transformers:<name or folder>'")
+def _open(provider: Provider, model: str, options: ChatOptions | None) -> Any:  # noqa: ANN401  a chat or an embedder
+    given = (model,) if provider.model else ()
+    return provider.open(*given, options=options) if provider.takes_options else provider.open(*given)

@@ -1,7 +1,8 @@
 """What tokens cost: prices are the user's to set, none are built in because they would be out of date."""
 
+import math
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.models.protocols import Usage
@@ -13,6 +14,7 @@ class Prices:
 
     input: float
     output: float
+    form: ClassVar[str] = "prices as input/output"
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -30,9 +32,12 @@ class Prices:
             given, received = map(float, text.split("/"))
         except ValueError:
             given = received = -1.0
-        if given < 0 or received < 0:
+        if not (0 <= given < math.inf and 0 <= received < math.inf):
             raise SettingsError(f"prices {text!r} are not `input/output` for a million tokens, such as 0.25/2")
         return cls(given, received)
+
+    def __str__(self) -> str:
+        return f"{self.input:g}/{self.output:g}"
 
     def cost(self, usage: Usage) -> float:
         """Money for a usage."""

@@ -7,8 +7,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from typing import Annotated
 
-from sag_retrieval.core.errors import ModelUnavailable, SettingsError
+from sag_retrieval.core.errors import ModelUnavailable
+from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.models.prices import Prices
 
 _SECONDS = re.compile(r"\d+(\.\d+)?")
@@ -23,41 +25,44 @@ class ChatOptions:
 
     """
 
-    concurrency: int = 16
+    concurrency: Annotated[int, Bounds(1)] = 16
     """Calls under way at once."""
-    timeout_seconds: float = 120.0
+    timeout_seconds: Annotated[float, Bounds(0, above=True)] = 120.0
     """For one try, from sending to the last byte."""
-    tries: int = 6
+    tries: Annotated[int, Bounds(1)] = 6
     """For one call: the first and its repeats after refusals, faults of the server and cut connections."""
-    first_pause_seconds: float = 0.5
+    first_pause_seconds: Annotated[float, Bounds(0)] = 0.5
     """Before the second try; doubled each time, drawn from the upper half, never under Retry-After."""
-    longest_pause_seconds: float = 60.0
-    requests_per_minute: int | None = None
-    tokens_per_minute: int | None = None
-    failures_until_down: int = 12
+    longest_pause_seconds: Annotated[float, Bounds(0)] = 60.0
+    """Between two tries, however many failed."""
+    requests_per_minute: Annotated[int, Bounds(1)] | None = None
+    """What the server allows; calls wait for it."""
+    tokens_per_minute: Annotated[int, Bounds(1)] | None = None
+    """What the server allows, sent and received; calls wait for it."""
+    failures_until_down: Annotated[int, Bounds(1)] = 12
     """Tries that fail one after the other, over all calls, until the server counts as down."""
-    patience_seconds: float = 10.0
+    patience_seconds: Annotated[float, Bounds(0)] = 10.0
     """How long these failures must last: a server that starts again at once is not down."""
-    down_seconds: float = 30.0
+    down_seconds: Annotated[float, Bounds(0)] = 30.0
     """How long a server counts as down before one call may try it again."""
-    max_calls: int | None = None
-    max_tokens: int | None = None
-    max_cost: float | None = None
-    """Budget in the unit of the prices."""
-    temperature: float | None = 0.0
+    max_calls: Annotated[int, Bounds(0)] | None = None
+    """Budget of a step: calls."""
+    max_tokens: Annotated[int, Bounds(0)] | None = None
+    """Budget of a step: tokens sent and received."""
+    max_cost: Annotated[float, Bounds(0)] | None = None
+    """Budget of a step, in the unit of the prices."""
+    temperature: Annotated[float, Bounds(0)] | None = 0.0
+    """How freely the model words its answers; none: the server decides."""
     seed: int | None = None
+    """Of the model's random numbers, where its server takes one."""
     prices: Prices | None = None
-    max_answer_tokens: int | None = 8_192
+    """Money for a million tokens, `input/output`, such as 0.25/2; without it costs are told in tokens alone."""
+    max_answer_tokens: Annotated[int, Bounds(1)] | None = 8_192
     """Where a request sets no bound of its own: a model that repeats itself ends here."""
 
     def __post_init__(self) -> None:
         """Refuse counts and times that would never let a call through."""
-        for name in ("concurrency", "timeout_seconds", "tries", "failures_until_down"):
-            if getattr(self, name) <= 0:
-                raise SettingsError(f"{name} must be over 0, got {getattr(self, name)}")
-        for name in ("requests_per_minute", "tokens_per_minute"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise SettingsError(f"{name} must be at least 1 or None, got {getattr(self, name)}")
+        check_options(self)
 
 
 @dataclass(slots=True)

@@ -1,13 +1,15 @@
 """What may be chosen about communities and reports, with defaults that need no thought."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 from sag_retrieval.communities.options import ClusterOptions
-from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.options import Bounds, Internal, check_options
 
 Language = Literal["auto", "zh", "en"]
-_MOST = 10_000
+Count = Annotated[int, Bounds(1, 10_000)]
+Told = Annotated[str, Internal()]
+ToldCount = Annotated[int, Internal()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,38 +24,34 @@ class ReportOptions:
     """
 
     title: str = ""
-    """Empty: the kind of page."""
+    """Title of the page; empty: the kind of page."""
     language: Language = "auto"
     """Of the page's own words; `auto`: that of most events."""
-    release: str = ""
-    released: str = ""
+    release: Told = ""
+    released: Told = ""
     """Date of the release: the report bears no other date."""
-    scope: str = ""
+    scope: Told = ""
     """The `sql` or `where` that chose the events; empty: everything."""
-    period: str = ""
-    events_before: int = 0
-    events_after: int = 0
+    period: Told = ""
+    events_before: ToldCount = 0
+    events_after: ToldCount = 0
     """Events before and after the range, told where the range holds none."""
-    models: str = ""
-    failures: int = 0
+    models: Told = ""
+    failures: ToldCount = 0
     """Communities a model could not describe."""
     cluster: ClusterOptions = field(default_factory=ClusterOptions)
-    full_articles: int = 40
-    articles: int = 200
-    on_map: int = 60
-    typical: int = 6
-    list_all_up_to: int = 3_000
+    """How events become communities."""
+    full_articles: Count = 40
+    """Communities with a whole article each."""
+    articles: Count = 200
+    """Communities with an article at all; the others are counted."""
+    on_map: Count = 60
+    """Communities on the map."""
+    typical: Count = 6
+    """Events that stand for a community."""
+    list_all_up_to: Annotated[int, Bounds(0)] = 3_000
     """Reports of more events list only typical and new ones."""
 
     def __post_init__(self) -> None:
         """Check every bound once."""
-        for name, value in (
-            ("full_articles", self.full_articles),
-            ("articles", self.articles),
-            ("on_map", self.on_map),
-            ("typical", self.typical),
-        ):
-            if not 1 <= value <= _MOST:
-                raise SettingsError(f"{name} is {value}, allowed are 1 to {_MOST}")
-        if self.language not in ("auto", "zh", "en"):
-            raise SettingsError(f"language is {self.language!r}, allowed are auto, zh, en")
+        check_options(self)

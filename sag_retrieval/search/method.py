@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, Protocol, SupportsIndex
+from typing import Any, Final, Protocol, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +12,9 @@ from sag_retrieval.release.allowed import Allowed, Flags
 from sag_retrieval.release.csr import Rows
 from sag_retrieval.release.index import Index
 
-__all__ = ["Allowed", "Flags", "Floats", "Method", "MethodName", "Query", "RankedKey", "Ranking", "Rows"]
+__all__ = ["Allowed", "Flags", "Floats", "Method", "Query", "RankedKey", "Ranking", "Rows"]
 
 Floats = npt.NDArray[np.float64]
-MethodName = Literal["sag", "sag-literal", "dense", "bm25", "hybrid", "bridge", "think-on-graph", "tiers"]
 
 LONGEST_QUERY: Final = 20_000
 LONGEST_KEY: Final = 1_000

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.core.errors import SettingsError, nearest
+from sag_retrieval.core.errors import SettingsError, nearest, shown
+from sag_retrieval.core.options import Bounds, build_options, check_options
 
 Floats = npt.NDArray[np.float64]
 RelevanceScale = Literal["constant", "raw", "minmax", "calibrated"]
@@ -18,79 +19,43 @@ SegmentPreset = Literal["balanced", "precision", "find_all"]
 CANDIDATES = 200
 """Hits a query should bring: ranks beyond them weigh nothing under any preset's decay but `find_all`'s."""
 
-_LEAST: dict[str, float] = {
-    "max_length": 1,
-    "overall_max_length": 0,
-    "overall_max_length_extension": 0,
-    "minimum_value": -math.inf,
-    "irrelevant_chunk_penalty": 0,
-    "decay_rate": 0,
-    "top_k_for_document_selection": 1,
-    "reference_length": 1,
-    "constant_relevance": 0,
-    "fallback_top_k": 0,
-}
 _PRESETS_ARE = "presets: balanced, precision, find_all"
-_WHOLE = {
-    "max_length",
-    "overall_max_length",
-    "overall_max_length_extension",
-    "top_k_for_document_selection",
-    "reference_length",
-    "fallback_top_k",
-}
-
-
-def _check_number(name: str, value: object, least: float) -> None:
-    kind = int if name in _WHOLE else (int, float)
-    if isinstance(value, bool) or not isinstance(value, kind) or not math.isfinite(value):
-        raise SettingsError(f"{name} is {value!r}, which is no {'whole ' * (kind is int)}number; {_PRESETS_ARE}")
-    if value < least or (name == "decay_rate" and value == 0):
-        bound = "more than 0" if name == "decay_rate" else f"at least {least:g}"
-        raise SettingsError(f"{name} is {value}, must be {bound}; {_PRESETS_ARE}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentOptions:
     """How segments are valued and chosen; lengths count chunks. The defaults are the preset `balanced`."""
 
-    max_length: int = 15
+    max_length: Annotated[int, Bounds(1)] = 15
     """Longest segment."""
-    overall_max_length: int = 30
+    overall_max_length: Annotated[int, Bounds(0)] = 30
     """All segments of a call with one query together."""
-    overall_max_length_extension: int = 5
+    overall_max_length_extension: Annotated[int, Bounds(0)] = 5
     """Added to `overall_max_length` for every query after the first."""
     minimum_value: float = 0.5
     """A segment worth less is not returned."""
-    irrelevant_chunk_penalty: float = 0.18
+    irrelevant_chunk_penalty: Annotated[float, Bounds(0)] = 0.18
     """What a chunk costs. Higher: shorter segments (0.05: 20 to 50 chunks, 0.2: 4 to 10, 0.4: 1 to 3)."""
-    decay_rate: float = 30.0
+    decay_rate: Annotated[float, Bounds(0, above=True)] = 30.0
     """Ranks over which the worth of a hit falls to 1/e."""
-    top_k_for_document_selection: int = 10
+    top_k_for_document_selection: Annotated[int, Bounds(1)] = 10
     """Only documents of a query's first hits are looked at."""
     chunk_length_adjustment: bool = True
     """Whether longer chunks count for more."""
     length_scaling: Scaling = "floor"
     """`floor`: chunks up to `reference_length` count alike; `linear`: in proportion to their characters."""
-    reference_length: int = 700
+    reference_length: Annotated[int, Bounds(1)] = 700
     """Characters of a chunk that counts once."""
     relevance: RelevanceScale | Callable[[Floats], Floats] = "calibrated"
     """How a query's scores, best first, become relevance in 0 to 1."""
-    constant_relevance: float = 0.8
+    constant_relevance: Annotated[float, Bounds(0)] = 0.8
     """The relevance of every hit under `constant`."""
-    fallback_top_k: int = 1
+    fallback_top_k: Annotated[int, Bounds(0)] = 1
     """Best hits to return as they are when no segment is worth enough; 0: none."""
 
     def __post_init__(self) -> None:
         """Refuse values out of bounds, with the value and the bound."""
-        for name, least in _LEAST.items():
-            _check_number(name, getattr(self, name), least)
-        if self.length_scaling not in get_args(Scaling):
-            raise SettingsError(f"length_scaling is {self.length_scaling!r}; give one of {get_args(Scaling)}")
-        if not callable(self.relevance) and self.relevance not in get_args(RelevanceScale):
-            raise SettingsError(
-                f"relevance is {self.relevance!r}; give one of {get_args(RelevanceScale)} or a function of scores"
-            )
+        check_options(self)
 
     def within(self, characters: int, chunk_length: float) -> "SegmentOptions":
         """These options for a budget of characters: as many chunks at most, a third of them in one segment.
@@ -130,16 +95,11 @@ def segment_options(given: SegmentOptions | Mapping[str, object] | str = "balanc
             of bounds.
 
     """
-    if isinstance(given, SegmentOptions):
-        return given
     if isinstance(given, str):
         if given not in PRESETS:
-            raise SettingsError(f"unknown preset of segments {given!r}; {_PRESETS_ARE}{nearest(given, PRESETS)}")
+            raise SettingsError(f"unknown preset of segments {shown(given)}; {_PRESETS_ARE}{nearest(given, PRESETS)}")
         return PRESETS[given]
-    if not isinstance(given, Mapping):
-        raise SettingsError(f"segments must be a preset or names and values, got {given!r}; {_PRESETS_ARE}")
-    known = [field.name for field in fields(SegmentOptions)]
-    unknown = sorted(str(name) for name in given if name not in known)
-    if unknown:
-        raise SettingsError(f"unknown options of segments {unknown}; options: {', '.join(known)}; {_PRESETS_ARE}")
-    return replace(PRESETS["balanced"], **dict(given))  # type: ignore[arg-type] # checked when built
+    try:
+        return build_options(SegmentOptions, given, what="segments")
+    except SettingsError as error:
+        raise SettingsError(f"{error}; {_PRESETS_ARE}") from None

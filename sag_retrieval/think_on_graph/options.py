@@ -1,19 +1,23 @@
 """How far and how wide the graph is walked."""
 
-from dataclasses import dataclass, fields
-from typing import Final, Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.options import Bounds, check_options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphOptions:
     """Bounds of the beam search and who judges; the defaults are the seed's."""
 
-    max_hops: int = 2
-    beam_width: int = 6
-    top_docs: int = 50
-    max_seeds: int = 6
+    max_hops: Annotated[int, Bounds(0, 6)] = 2
+    """Longest path, in edges."""
+    beam_width: Annotated[int, Bounds(1, 100)] = 6
+    """Paths kept after each hop."""
+    top_docs: Annotated[int, Bounds(1, 10_000)] = 50
+    """Documents that the paths may give."""
+    max_seeds: Annotated[int, Bounds(1, 100)] = 6
+    """Entities where the walk starts."""
     use_llm: bool = True
     """Let the language model prune paths and score documents, where there is one."""
     pruned: Literal["alone", "filled"] = "alone"
@@ -39,21 +43,4 @@ class GraphOptions:
 
     def __post_init__(self) -> None:
         """Refuse numbers out of bounds and unknown choices."""
-        for name, known in _CHOICES.items():
-            if getattr(self, name) not in known:
-                raise SettingsError(f"{name}={getattr(self, name)!r} is none of {', '.join(known)}")
-        for field in fields(self):
-            bounds = _BOUNDS.get(field.name)
-            value = getattr(self, field.name)
-            if bounds and not bounds[0] <= value <= bounds[1]:
-                raise SettingsError(f"{field.name}={value!r} is not between {bounds[0]} and {bounds[1]}")
-
-
-_BOUNDS: Final = {"max_hops": (0, 6), "beam_width": (1, 100), "top_docs": (1, 10_000), "max_seeds": (1, 100)}
-_CHOICES: Final = {
-    "seeds": ("words", "linked"),
-    "relevance": ("words", "events", "news"),
-    "scale": ("range", "rank"),
-    "shown": ("paths", "triples"),
-    "judged": ("alone", "mixed"),
-}
+        check_options(self)

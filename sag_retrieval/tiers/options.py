@@ -1,9 +1,9 @@
 """Which tiers are searched, how, and who decides to go on."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
-from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.options import Bounds, check_options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -11,12 +11,13 @@ class TierOptions:
     """One tier: whether it is searched, and for how many rows."""
 
     enabled: bool = True
-    top_k: int = 5
+    """Whether this tier is searched."""
+    top_k: Annotated[int, Bounds(1)] = 5
+    """Rows of this tier that are hits."""
 
     def __post_init__(self) -> None:
         """Refuse a count below 1."""
-        if self.top_k < 1:
-            raise SettingsError(f"top_k={self.top_k} of a tier is less than 1; switch it off with enabled=False")
+        check_options(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +31,12 @@ class TiersOptions:
     sufficiency_check: bool = True
     """Ask after categories and after events whether they suffice."""
     category: TierOptions = field(default_factory=TierOptions)
+    """The tier of communities."""
     item: TierOptions = field(default_factory=TierOptions)
+    """The tier of events."""
     resource: TierOptions = field(default_factory=TierOptions)
-    candidates: int = 100
+    """The tier of documents."""
+    candidates: Annotated[int, Bounds(1)] = 100
     """Rows a language model is shown at most; more are preselected by vectors."""
     widen: bool = True
     """Method `llm`: where the tier above found nothing, choose among all rows."""
@@ -41,7 +45,4 @@ class TiersOptions:
 
     def __post_init__(self) -> None:
         """Refuse an unknown method and a count below 1."""
-        if self.method not in {"rag", "llm"}:
-            raise SettingsError(f"method={self.method!r} of tiers is neither 'rag' nor 'llm'")
-        if self.candidates < 1:
-            raise SettingsError(f"candidates={self.candidates} is less than 1")
+        check_options(self)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import sag_retrieval
-from sag_retrieval.search.method import MethodName
+from sag_retrieval.search.registry import MethodName
 from sag_retrieval.segments.options import PRESETS, SegmentPreset
 
 ROOT = Path(__file__).parents[2]

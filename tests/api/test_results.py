@@ -103,7 +103,9 @@ EVIL = "<script>alert('x')</script>\" onmouseover=\"y"
 def test_whatever_a_text_holds_is_shown_as_text():
     hit = Hit(1, 0.5, "c", EVIL, EVIL, EVIL, (), (HitKey("k", EVIL, EVIL, EVIL),), 0, 0, 9)
     result = SearchResult(EVIL, EVIL, EVIL, (hit,), (), {})
-    answer = Answer(EVIL, EVIL, EVIL, is_found=True, citations=(Citation(1, "c", EVIL, EVIL, 0, 9, EVIL),), notes=(EVIL,))
+    answer = Answer(
+        EVIL, EVIL, EVIL, is_found=True, citations=(Citation(1, "c", EVIL, EVIL, 0, 9, EVIL),), notes=(EVIL,)
+    )
 
     for shown in (result, answer):
         page = Tags(shown._repr_html_())

@@ -354,7 +354,9 @@ def test_a_home_that_cannot_be_pruned_is_still_ingested(home, kept, instance):
     assert keep_in_size(home, instance, Keep()) == {"pruned_releases": 0, "pruned_reports": 0, "pruned_runs": 0}
 
 
-@pytest.mark.parametrize("wrong", [{"releases": 0}, {"reports": -1}, {"runs": 0}, {"grace_hours": float("nan")}])
+@pytest.mark.parametrize(
+    "wrong", [{"keep_releases": 0}, {"keep_reports": -1}, {"keep_runs": 0}, {"grace_hours": float("nan")}]
+)
 def test_bounds_of_what_is_kept_are_told(wrong):
-    with pytest.raises(SettingsError, match="below"):
+    with pytest.raises(SettingsError, match="must be"):
         Keep(**wrong)

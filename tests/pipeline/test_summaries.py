@@ -70,5 +70,5 @@ def test_more_sentences_can_be_asked_for():
 
 @pytest.mark.parametrize("options", [{"sentence_count": 0}, {"max_characters": 0}, {"window": 3}])
 def test_options_that_leave_nothing_are_refused(options):
-    with pytest.raises(SettingsError, match="sentence_count"):
+    with pytest.raises(SettingsError, match=next(iter(options))):
         SummaryOptions(**options)

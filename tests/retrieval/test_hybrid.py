@@ -137,5 +137,5 @@ def test_the_weight_of_vectors_may_depend_on_the_language():
     [{"dense_weight": 1.1}, {"dense_weight": {"en": -1}}, {"kg_boost": -1}, {"keyword_boost": float("nan")}],
 )
 def test_weights_out_of_bounds_are_refused(wrong):
-    with pytest.raises(SettingsError, match="is not"):
+    with pytest.raises(SettingsError, match="must be"):
         HybridOptions(**wrong)

@@ -256,7 +256,7 @@ def test_missing_options_are_those_of_balanced():
         {"max_lenght": 3},
         {"max_length": 0},
         {"max_length": 2.5},
-        {"max_length": "3"},
+        {"max_length": "three"},
         {"decay_rate": 0},
         {"irrelevant_chunk_penalty": -0.1},
         {"minimum_value": float("nan")},
@@ -271,7 +271,7 @@ def test_a_wrong_option_is_refused_with_the_presets_named(given_options):
 
 @pytest.mark.parametrize("given_options", [{"relevance": "cosine"}, {"length_scaling": "log"}])
 def test_a_wrong_choice_is_refused_with_the_choices_named(given_options):
-    with pytest.raises(ValueError, match="give one of"):
+    with pytest.raises(ValueError, match="must be one of"):
         segment_options(given_options)
 
 

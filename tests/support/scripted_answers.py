@@ -20,6 +20,8 @@ def read_well(request: Request) -> dict[str, Any]:
         "ExtractedKeys": _keys,
         "ExtractedTriples": _triples,
         "ExtractedSummary": _summary,
+        "SectionMarks": _sections,
+        "SectionSummary": _section_summary,
     }[schema_of(request) or _by_prompt(prompt)](prompt)
 
 
@@ -65,3 +67,14 @@ def _triples(prompt: str) -> dict[str, Any]:
 
 def _summary(prompt: str) -> dict[str, Any]:
     return {"summary": " ".join(after(prompt, "Sentences:\n", "句子：\n").split())[:300]}
+
+
+def _sections(prompt: str) -> dict[str, Any]:
+    """A section for every heading; the lines of a document are numbered from 0."""
+    lines = re.findall(r"^\[(\d+)\] (.*)$", prompt, re.MULTILINE)
+    marks = [(number, text) for number, text in lines if text.startswith("#")] or lines[:1]
+    return {"sections": [{"title": text.strip("# "), "start_index": int(number)} for number, text in marks]}
+
+
+def _section_summary(prompt: str) -> dict[str, Any]:
+    return {"summary": " ".join(after(prompt, "Text:\n", "原文：\n").split())[:100]}

@@ -121,7 +121,7 @@ def test_a_blank_question_or_an_unknown_mode_is_refused(question, mode):
 
 @pytest.mark.parametrize("option", [{"top_k": 0}, {"rounds": 0}, {"max_seconds": -1.0}])
 def test_options_out_of_bounds_are_refused_with_the_bound(option):
-    with pytest.raises(QueryError, match="must be at least"):
+    with pytest.raises(QueryError, match=r"must be .* at least"):
         AskOptions(**option)
 
 

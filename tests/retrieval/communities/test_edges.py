@@ -186,5 +186,5 @@ def test_tiny_sets_have_no_or_one_pair(size):
     [("alpha", 1.5), ("levels", 0), ("strongest", 0), ("resolution", -1.0), ("method", "kmeans")],
 )
 def test_an_option_out_of_bounds_is_refused_with_its_bound(name, value):
-    with pytest.raises(SettingsError, match=f"{name} is .*{value}.*allowed are"):
+    with pytest.raises(SettingsError, match=f"{name}=.*{value}.* must be"):
         ClusterOptions(**{name: value})

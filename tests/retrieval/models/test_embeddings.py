@@ -63,7 +63,7 @@ def test_names_of_settings_open_their_models(monkeypatch, tmp_path):
     assert open_chat(load_settings(chat_model="offline")) is None
     assert open_chat(load_settings(chat_model="openai:gpt")).model_id == "openai:gpt"
     assert open_dense("openai:e").__class__ is OpenAIEmbedder
-    with pytest.raises(SettingsError, match="neither"):
+    with pytest.raises(SettingsError, match="open_embedder"):
         open_dense("hashing")
-    with pytest.raises(SettingsError, match="neither"):
+    with pytest.raises(SettingsError, match="none of 'hashing', 'openai:<model>'"):
         open_embedder("word2vec", tmp_path)

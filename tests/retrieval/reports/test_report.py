@@ -404,5 +404,5 @@ def test_the_most_similar_sentence_is_found(text, content, expected):
 
 @pytest.mark.parametrize(("name", "value"), [("typical", 0), ("articles", 100_000), ("language", "fr")])
 def test_a_report_option_out_of_bounds_is_refused(name, value):
-    with pytest.raises(SettingsError, match=f"{name} is .*{value}"):
+    with pytest.raises(SettingsError, match=f"{name}=.*{value}.* must be"):
         ReportOptions(**{name: value})

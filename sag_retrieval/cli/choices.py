@@ -1,0 +1,166 @@
+"""What several commands take alike: a restriction, a method, and options by name."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import click
+
+from sag_retrieval.core.errors import QueryError, SettingsError, shown
+from sag_retrieval.core.options import build_options, parse_settings
+from sag_retrieval.search.registry import METHODS
+
+of_release = click.option("--release", "release_id", metavar="ID", help="Open this release, not the current one.")
+with_sql = click.option(
+    "--sql",
+    metavar="SQL",
+    help="Find only what a SELECT of event_id, chunk_id or document_id, or a condition, allows.",
+)
+with_where = click.option(
+    "--where",
+    "conditions",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Find only what meets this condition, such as language=en or date__gte=2020; may be repeated.",
+)
+with_method = click.option("--method", type=click.Choice(list(METHODS)), default="sag", show_default=True)
+
+
+def with_set(what: str) -> Callable[[Any], Any]:
+    """The option `--set`, with the name that `sag settings --options` lists its options under."""
+    told = f"An option, see `sag settings --options {what}`; may be repeated."
+    return click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help=told)
+
+
+def _ask() -> object:
+    from sag_retrieval.ask.options import AskOptions  # noqa: PLC0415  as below: `sag --help` stays quick
+
+    return AskOptions()
+
+
+def _report() -> object:
+    from sag_retrieval.reports.options import ReportOptions  # noqa: PLC0415
+
+    return ReportOptions()
+
+
+def _cluster() -> object:
+    from sag_retrieval.communities.options import ClusterOptions  # noqa: PLC0415
+
+    return ClusterOptions()
+
+
+def _segments() -> object:
+    from sag_retrieval.segments.options import SegmentOptions  # noqa: PLC0415
+
+    return SegmentOptions()
+
+
+def _chat() -> object:
+    from sag_retrieval.models.rate_limits import ChatOptions  # noqa: PLC0415
+
+    return ChatOptions()
+
+
+OPERATIONS: Final[dict[str, Callable[[], object]]] = {
+    "ask": _ask,
+    "report": _report,
+    "cluster": _cluster,
+    "segments": _segments,
+    "chat": _chat,
+}
+"""Options of what is no method, by name; the pipeline adds those of `ingest`."""
+
+
+def option_names() -> list[str]:
+    """Every name that `sag settings --options` knows."""
+    return [*METHODS, *OPERATIONS]
+
+
+def default_options(name: str) -> Any:  # noqa: ANN401  each has a class of its own
+    """The options of a method or operation as they are without `--set`; None for a method that has none."""
+    return OPERATIONS[name]() if name in OPERATIONS else METHODS[name].defaults
+
+
+def method_options(method: str, given: Mapping[str, Any]) -> Any:  # noqa: ANN401  each method has a class of its own
+    """The options of a method with some values given; None: none are.
+
+    Raises:
+        SettingsError: If the method has no options, a name is unknown or a value out of bounds.
+
+    """
+    if not given:
+        return None
+    usual = METHODS[method].defaults
+    if usual is None:
+        raise SettingsError(f"method {method} has no options, got {', '.join(given)}")
+    return build_options(type(usual), given, what=method, base=usual)
+
+
+def search_settings(pairs: Sequence[str], method: str, preset: str | None) -> tuple[Any, Any]:
+    """From `--set` of a search to the options of the method and of segments; None: nothing is given.
+
+    Raises:
+        SettingsError: If a name is unknown or a value out of bounds.
+
+    """
+    own, segments = _divided(parse_settings(pairs, method), "segments")
+    return method_options(method, own), _segment_options(preset, segments)
+
+
+def ask_settings(pairs: Sequence[str], method: str) -> tuple[dict[str, str], Any]:
+    """From `--set` of an asking to its own options and those of its searches.
+
+    Raises:
+        SettingsError: If a name is unknown or a value out of bounds.
+
+    """
+    own, search = _divided(parse_settings(pairs, "ask"), "search")
+    build_options(type(default_options("ask")), own, what="ask")
+    return own, method_options(method, search)
+
+
+def where_of(conditions: Sequence[str]) -> dict[str, Any] | None:
+    """Conditions by field; a value is JSON where it reads as such and the field is not one of text.
+
+    Raises:
+        QueryError: If one has no `=` or no field, or a field stands twice.
+
+    """
+    found: dict[str, Any] = {}
+    for condition in conditions:
+        name, equals, value = condition.partition("=")
+        if not equals or not name.strip():
+            raise QueryError(f"--where {shown(condition)} is not FIELD=VALUE, such as language=en")
+        if name.strip() in found:
+            raise QueryError(f"--where {name.strip()} is given twice; `{name.strip()}__in=[…]` takes several values")
+        found[name.strip()] = _value(name.strip(), value)
+    return found or None
+
+
+def _value(name: str, text: str) -> Any:  # noqa: ANN401  any JSON
+    from sag_retrieval.release.sandbox.where import COLUMNS  # noqa: PLC0415  loads what opens a release
+
+    field, _, operator = name.partition("__")
+    try:
+        value = json.loads(text, parse_constant=str)
+    except (ValueError, RecursionError):
+        return text
+    is_text = COLUMNS.get(field, ("", ""))[1] == "text" and operator != "isnull"
+    return text if is_text and not isinstance(value, list | str) else value
+
+
+def _divided(given: Mapping[str, str], group: str) -> tuple[dict[str, str], dict[str, str]]:
+    """What is given, without the names of a group, and those of the group without its name."""
+    start = f"{group}."
+    inside = {name.removeprefix(start): value for name, value in given.items() if name.startswith(start)}
+    return {name: value for name, value in given.items() if not name.startswith(start)}, inside
+
+
+def _segment_options(preset: str | None, given: Mapping[str, str]) -> Any:  # noqa: ANN401  options of segments
+    if preset is None and not given:
+        return None
+    from sag_retrieval.segments.options import SegmentOptions, segment_options  # noqa: PLC0415
+
+    start = segment_options(preset or "balanced")
+    return build_options(SegmentOptions, given, what="segments", base=start)

@@ -159,7 +159,7 @@ class Release:
 
         """
         reader = self._reader
-        asked = Query(query, () if keys is None else keys, top_k, None, explain, gold_documents)  # type: ignore[arg-type]
+        asked = Query(query, () if keys is None else keys, top_k, None, explain, gold_documents)
         if top_k < 1:
             raise QueryError(f"top_k must be at least 1, got {top_k}")
         is_free = sql is None and (where is None or where == {})

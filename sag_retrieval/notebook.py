@@ -14,7 +14,7 @@ MOST: Final = 50
 def html(template: str, **values: Any) -> str:  # noqa: ANN401  whatever the template shows
     """A macro of `notebook.html.j2` filled in."""
     module = _templates().get_template("notebook.html.j2").module
-    return str(module.style()) + str(getattr(module, template)(**values))  # type: ignore[attr-defined]
+    return str(module.style()) + str(getattr(module, template)(**values))
 
 
 def shortened(text: str) -> str:

@@ -32,7 +32,7 @@ class Query:
     allowed: Allowed | None = None
     explain: bool = False
     """Whether the ranking's trace tells how each hit was found."""
-    gold_documents: tuple[str, ...] = ()
+    gold_documents: Collection[str] = ()
     """With `explain`: documents known to be right; the trace counts how many each stage still has."""
 
     def __post_init__(self) -> None:

@@ -142,7 +142,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
 
 def test_names_of_methods_modes_and_presets_are_those_of_their_types():
     assert typing.get_args(MethodName) == tuple(sag_retrieval.METHODS)
-    assert typing.get_args(sag_retrieval.Mode) == sag_retrieval.MODES
+    assert typing.get_args(sag_retrieval.Mode) == tuple(sag_retrieval.MODES)
     assert typing.get_args(SegmentPreset) == tuple(PRESETS)
 
 

@@ -68,7 +68,7 @@ def searches(release: Release) -> list[Hit]:
     release.search("Who?", method="hybrid", options=HybridOptions(graph=GraphOptions()), segments="find_all")
     release.search("Who?", method="tiers", options=TiersOptions(item=TierOptions(top_k=3)))
     release.search("Who?", method=own, options={"hops": 2}, where={"key.amount__gte": 3}, explain=True)
-    release.search("Who?", [], None, 3, "sag")  # type: ignore[misc]  # pyright: ignore[reportCallIssue]
+    release.search("Who?", [], None, 3, "sag")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     return [hit for hit in result if hit.score > table.num_rows]
 
 

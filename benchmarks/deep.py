@@ -49,7 +49,7 @@ def main() -> None:
     model = SimulatedModel({row.question: _hops(row.decomposition, passages) for row in rows.itertuples()})
     with _home(given.home) as home, open_release(home) as release:
         search = release.searcher()
-        table = {"search": evaluate(search, questions).to_json()}
+        table = {"search": evaluate(search, questions).to_dict()}
         table["fast"] = _asked("fast", search, questions, None)
         table["normal"] = _asked("normal", search, questions, model)
         table["deep"] = _asked("deep", search, questions, model)
@@ -69,14 +69,14 @@ def main() -> None:
 
 def _asked(mode: Mode, search: SearchFunction, questions: list[Question], script: Script | None) -> dict[str, Any]:
     if script is None:
-        return evaluate_answers(lambda text: ask(search, text, mode=mode), questions).to_json()
+        return evaluate_answers(lambda text: ask(search, text, mode=mode), questions).to_dict()
     with ChatServer(script) as server:
         chat = OpenAIChat("simulated", base_url=server.base_url, api_key="none", options=QUICK)
         options = AskOptions()
         scored: AnswersEvaluation = evaluate_answers(
             lambda text: ask(search, text, mode=mode, chat=chat, options=options), questions
         )
-    return scored.to_json() | {
+    return scored.to_dict() | {
         "side_by_side": server.peak,
         "requests_per_question": len(server.calls) / len(questions),
     }

@@ -1,65 +1,24 @@
 """Answers and reports from a release: `open_release().search(…)`, `.ask(…)`, `.report(…)`.
 
-Opening        open_release, Release
-Settings       Settings, load_settings
-Errors         SagError and what is below it
+The public names stand, grouped, in `__init__.pyi`: one list that type checkers read and that is loaded name by name
+when it is first used, so that `import sag_retrieval` stays cheap.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import warnings
+from typing import Any, Final
 
-from sag_retrieval.core.errors import (
-    AnswerError,
-    BudgetExceeded,
-    FilterError,
-    ModelError,
-    ModelUnavailable,
-    PluginError,
-    QueryError,
-    ReleaseError,
-    SagError,
-    SchemaMismatch,
-    SettingsError,
-    SourceError,
-)
+import lazy_loader
 
-if TYPE_CHECKING:
-    from sag_retrieval.api import Release, open_release
-    from sag_retrieval.core.settings import Settings, load_settings
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)  # type: ignore[no-untyped-call]
 
-__all__ = [
-    "AnswerError",
-    "BudgetExceeded",
-    "FilterError",
-    "ModelError",
-    "ModelUnavailable",
-    "PluginError",
-    "QueryError",
-    "Release",
-    "ReleaseError",
-    "SagError",
-    "SchemaMismatch",
-    "Settings",
-    "SettingsError",
-    "SourceError",
-    "load_settings",
-    "open_release",
-]
-
-_HOMES = {
-    "Release": "sag_retrieval.api",
-    "open_release": "sag_retrieval.api",
-    "Settings": "sag_retrieval.core.settings",
-    "load_settings": "sag_retrieval.core.settings",
-}
+_RENAMED: Final = {"ModelDown": "ModelUnavailable", "BudgetSpent": "BudgetExceeded"}
+"""Old name → new name; the old ones leave with version 0.3."""
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401  whatever the name stands for
-    """Import a public name when it is first used, so that `import sag_retrieval` stays cheap."""
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    """Load a public name, also under its name of version 0.1."""
+    if name not in _RENAMED:
+        return _load(name)
+    told = f"sag_retrieval.{name} is now called {_RENAMED[name]}; the old name leaves with version 0.3"
+    warnings.warn(told, DeprecationWarning, stacklevel=2)
+    return _load(_RENAMED[name])

@@ -1,4 +1,4 @@
-"""A release in the hand: search it, ask it, report on it."""
+"""The public `Release`: search it, ask it, report on it, read its tables."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -6,9 +6,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from sag_retrieval import notebook
 from sag_retrieval.ask.protocols import SearchFunction
-from sag_retrieval.core.errors import QueryError
+from sag_retrieval.core.errors import QueryError, ReleaseError, nearest, shown
 from sag_retrieval.core.options import build_options
+from sag_retrieval.core.public import public
 from sag_retrieval.core.settings import Settings, load_settings
 from sag_retrieval.models.open import open_chat, open_embedder
 from sag_retrieval.models.protocols import ChatModel
@@ -16,7 +18,10 @@ from sag_retrieval.release.contents import Verify
 from sag_retrieval.release.files import Manifest
 from sag_retrieval.release.index import Index
 from sag_retrieval.release.reader import Reader, open_reader
+from sag_retrieval.release.sandbox.sql_result import SqlResult
+from sag_retrieval.release.schema import ORDER, TABLES
 from sag_retrieval.search.join_segments import CANDIDATES, SegmentSpec, join_segments
+from sag_retrieval.search.lookup import ChunkResult, DocumentResult, chunk_by_id, document_by_id
 from sag_retrieval.search.method import Method, Query
 from sag_retrieval.search.registry import MethodName, resolve_method
 from sag_retrieval.search.result import SearchResult, build_result
@@ -24,38 +29,63 @@ from sag_retrieval.search.result import SearchResult, build_result
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sag_retrieval.ask import Answer, AskOptions, AskProgress, Mode
+    from sag_retrieval.ask import Answer, AskOptions, Mode, Progress
+    from sag_retrieval.hybrid import HybridOptions
     from sag_retrieval.reports.options import ReportOptions
     from sag_retrieval.reports.report import Report
+    from sag_retrieval.search.options import SearchOptions
+    from sag_retrieval.think_on_graph.options import GraphOptions
+    from sag_retrieval.tiers.options import TiersOptions
+
+    MethodOptions = SearchOptions | HybridOptions | GraphOptions | TiersOptions | Mapping[str, Any]
 
 
 def open_release(home: Path | str | None = None, *, release: str | None = None, verify: Verify = "lazy") -> "Release":
-    """The release in force below `home` (or SAG_HOME), or the one with the given id.
+    """Open the current release below `home` (or SAG_HOME), or the one with the given id.
 
     Opening maps files and reads little; the release stays as it is while it is held, whatever is published meanwhile.
 
+    Example:
+        >>> with open_release() as release:
+        ...     release.search("Who made the O-ring?").hits[0].document_id
+        'kestrel-7-recall-2022.md'
+
     Args:
         home: Folder of releases; None: SAG_HOME.
-        release: Id of a release; None: the one in force.
+        release: Id of a release; None: the current one.
         verify: When the bytes of files are compared with the release's checksums: `lazy` when they are first used,
             `full` all while opening, `off` never. Lengths are always compared.
 
     Raises:
         ReleaseError: If there is none, it cannot be used by this package, or it is damaged; a damage that opening does
             not see is raised by what first needs the file.
+        SettingsError: If a setting is wrong.
 
     """
+    if release is not None and not isinstance(release, str):
+        raise ReleaseError(f"release must be an id, got {shown(release)}; `sag releases list` shows what is there")
     settings = load_settings(home=home)
     return Release(open_reader(settings.home, release, open_embedder, verify), settings)
 
 
+@public
 class Release:
     """An opened release. Safe to share between threads; many processes may open the same one."""
 
     def __init__(self, reader: Reader, settings: Settings) -> None:
         """Hold an opened release and the settings that name the language model."""
-        self._reader = reader
+        self._held = reader
         self._settings = settings
+        self._is_closed = False
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ReleaseError("this release is closed; open it again with open_release()")
+
+    @property
+    def _reader(self) -> Reader:
+        self._check_open()
+        return self._held
 
     @property
     def release_id(self) -> str:
@@ -65,7 +95,12 @@ class Release:
     @property
     def manifest(self) -> Manifest:
         """What it says of itself: counts, embedder, hashes, checks."""
-        return self._reader.manifest
+        return self._held.manifest
+
+    @property
+    def path(self) -> Path:
+        """Its folder."""
+        return self._held.folder
 
     @property
     def index(self) -> Index:
@@ -77,62 +112,66 @@ class Release:
         """The language model of the settings; None for `offline`."""
         return open_chat(self._settings)
 
-    def search(  # noqa: PLR0913  the atomic search and its restrictions
+    def search(  # noqa: PLR0913  the search and its restrictions
         self,
         query: str,
         keys: Sequence[str] | None = None,
-        sql: str | None = None,
+        sql: str | tuple[str, ...] | None = None,
         top_k: int = 10,
         *,
         method: MethodName | str | Method = "sag",
-        options: object = None,
+        options: "MethodOptions | None" = None,
         where: Mapping[str, Any] | None = None,
         segments: SegmentSpec | None = None,
         explain: bool = False,
         gold_documents: Sequence[str] = (),
     ) -> SearchResult:
-        """The best chunks for a query, each with its events and keys.
+        """Find the best chunks for a query, each with its events and keys.
+
+        Example:
+            >>> release = open_release()
+            >>> result = release.search("Who made the O-ring?", top_k=3, where={"language": "en"})
+            >>> len(result), result[0].document_id
+            (3, 'kestrel-7-recall-2022.md')
 
         Args:
             query: The question.
             keys: Names the answer has to do with, if known.
             sql: A SELECT of event_id, chunk_id or document_id, or a condition over events, that restricts what may be
-                found, before ranking.
-            top_k: How many hits at the most.
-            method: One of `METHODS`, or a function `(Index, Query) → Ranking` of your own.
-            options: Options of the method, such as `SearchOptions`; None: its defaults.
+                found, before ranking; of several, each must hold.
+            top_k: How many hits at the most, 1 or more.
+            method: One of `METHODS`, or a function of your own: see `Method`.
+            options: Options of the method: an object such as `SearchOptions`, or names and values (`{"hops": 2}`).
             where: Conditions such as `{"language": "zh", "key.person": "…", "key.amount__gte": 3}`.
             segments: A preset (`balanced`, `precision`, `find_all`) or options: also join hits that lie near each other
                 into `result.segments`.
             explain: Fill `result.trace`: what each stage had, and the way from the query to each hit.
             gold_documents: With `explain`, documents known to be right: each stage tells how many it still had.
 
+        Returns:
+            At most `top_k` hits, best first. Offsets count characters of the document's text; seconds are wall time.
+
         Raises:
-            QueryError: If the query is empty or the method unknown.
+            QueryError: If the query is empty, the method unknown, or an argument of the wrong kind.
+            SettingsError: If an option is unknown or out of bounds.
             FilterError: If the restriction was refused.
+            ReleaseError: If the release is closed or damaged.
 
         """
-        wanted = max(top_k, CANDIDATES) if segments else top_k
-        allowed = self._reader.sandbox.allowed(sql, where) if sql or where else None
-        asked = Query(query, keys or (), wanted, allowed, explain, tuple(gold_documents))
-        name, rank = resolve_method(method, options, chat=self.chat, home=self._reader.folder)
-        ranking = rank(self.index, asked)
-        joined = join_segments(self.index, ranking, segments) if segments else ()
-        found = build_result(self.index, asked, ranking.first(top_k), release=self.release_id, method=name)
+        reader = self._reader
+        asked = Query(query, () if keys is None else keys, top_k, None, explain, gold_documents)
+        if top_k < 1:
+            raise QueryError(f"top_k must be at least 1, got {top_k}")
+        is_free = sql is None and (where is None or where == {})
+        allowed = None if is_free else reader.sandbox.allowed(sql, where)
+        wanted = max(top_k, CANDIDATES) if segments is not None else top_k
+        asked = replace(asked, top_k=wanted, allowed=allowed)
+        name, rank = resolve_method(method, options, chat=self.chat, home=reader.folder)
+        ranking = rank(reader.index, asked)
+        joined = join_segments(reader.index, ranking, segments) if segments is not None else ()
+        best = ranking.first(top_k)
+        found = build_result(reader.index, asked, best, release=self.release_id, method=name)
         return replace(found, segments=joined)
-
-    def table(self, name: str) -> "pd.DataFrame":
-        """A table of the release (`docs/release-format.md`) as a DataFrame, in the release's order.
-
-        Raises:
-            QueryError: If readers hold no table of this name.
-
-        """
-        rows = self.index.rows
-        if name not in rows:
-            raise QueryError(f"table {name!r} is none of {', '.join(sorted(rows))}")
-        frame: pd.DataFrame = rows[name].to_pandas()
-        return frame
 
     def searcher(
         self,
@@ -140,59 +179,85 @@ class Release:
         *,
         sql: str | None = None,
         where: Mapping[str, Any] | None = None,
-        options: object = None,
+        options: "MethodOptions | None" = None,
     ) -> SearchFunction:
-        """Its search by one method, with its options and a restriction, as evaluation and asking call it."""
-        bound = sql
+        """Bind the search to a method, its options and a restriction, as evaluation and asking call it.
+
+        Example:
+            >>> release = open_release()
+            >>> find = release.searcher("bm25", where={"language": "en"})
+            >>> [hit.document_id for hit in find("O-ring", top_k=1).hits]
+            ['kestrel-7-recall-2022.md']
+
+        Args:
+            method: One of `METHODS`, or a function of your own.
+            sql: Restriction of every search; one given with a search comes on top.
+            where: Restriction of every search, as conditions.
+            options: Options of the method.
+
+        """
 
         def search(text: str, keys: Sequence[str] = (), sql: str | None = None, top_k: int = 10) -> SearchResult:
-            chosen = sql if bound is None else bound
-            return self.search(text, keys, chosen, top_k, method=method, where=where, options=options)
+            both = tuple(each for each in (bound, sql) if each is not None) or None
+            return self.search(text, keys, both, top_k, method=method, options=options, where=where)
 
+        bound = sql
         return search
 
     def ask(  # noqa: PLR0913  the question, how it is searched, and its restrictions
         self,
         query: str,
-        mode: "Mode" = "fast",
-        sql: str | None = None,
         *,
+        mode: "Mode" = "fast",
         method: MethodName | str | Method = "sag",
+        sql: str | None = None,
         where: Mapping[str, Any] | None = None,
         options: "AskOptions | Mapping[str, Any] | None" = None,
-        search_options: object = None,
-        on_event: Callable[["AskProgress"], None] = lambda _: None,
+        search_options: "MethodOptions | None" = None,
+        on_event: Callable[["Progress"], None] = lambda _: None,
     ) -> "Answer":
-        """An answer with citations down to the character, or that the documents do not hold it.
+        """Answer a question with citations down to the character, or say that the documents do not hold it.
+
+        Example:
+            >>> release = open_release()
+            >>> answer = release.ask("Which company made the part that caused the sensors to leak?")
+            >>> answer.citations[0].quote
+            'The leak came from an O-ring made by Marlow Seals.'
 
         Args:
             query: The question.
             mode: `fast` (no model), `normal` (the model rewrites the question) or `deep` (a plan of sub-questions).
+            method: How to search: one of `METHODS`, or a function of your own.
             sql: Restriction of every search.
-            method: How to search.
             where: Restriction of every search, as conditions.
+            options: Budgets and choices, an object or names and values; `sql` given here wins over theirs.
             search_options: Options of the method.
-            options: Budgets and choices; `sql` given here wins over theirs.
-            on_event: Hears of every step while it happens.
+            on_event: Called with every step while it happens, by one thread at a time.
+
+        Returns:
+            An answer whatever a model does: failures and spent budgets are in its `notes`.
 
         Raises:
-            QueryError: If the question is blank or the mode unknown.
+            QueryError: If the question is blank or the mode or method unknown.
+            SettingsError: If an option is unknown or out of bounds.
             FilterError: If the restriction was refused.
+            ReleaseError: If the release is closed or damaged.
 
         """
         from sag_retrieval.ask import AskOptions, ask  # noqa: PLC0415  searching alone needs none of it
 
+        self._check_open()
         default = AskOptions(language=self._settings.language)
         chosen = build_options(AskOptions, options, what="ask", base=default)
-        chosen = replace(chosen, sql=sql) if sql else chosen
+        chosen = replace(chosen, sql=sql) if sql is not None else chosen
         chat = None if mode == "fast" else self.chat
         search = self.searcher(method, where=where, options=search_options)
         return ask(search, query, mode=mode, chat=chat, options=chosen, on_event=on_event)
 
     def report(
         self,
-        sql: str | None = None,
         *,
+        sql: str | None = None,
         where: Mapping[str, Any] | None = None,
         period: str = "",
         out: Path | str | None = None,
@@ -200,28 +265,149 @@ class Release:
     ) -> "Report":
         """Write a report: events in communities, each statement cited, as a page, as Markdown and as tables.
 
+        Example:
+            >>> release = open_release()
+            >>> report = release.report(period="2022..2023", options={"title": "Two years"})
+            >>> report.page.name, report.markdown.name
+            ('report.html', 'report.md')
+
         Args:
             sql: Which events: a SELECT of ids, or a condition.
             where: Which events, as conditions.
             period: Which events by date, such as `2019..2021-06`.
             out: Folder for the files; below `home/reports` if not given.
-            options: Title, language, clustering and how much is told.
+            options: Title, language, clustering and how much is told: an object, or names and values.
 
         Raises:
+            QueryError: If the period is not like `2019..2021-06`.
+            SettingsError: If an option is unknown or out of bounds.
             FilterError: If the restriction was refused.
+            ReleaseError: If the release is closed or damaged.
 
         """
         from sag_retrieval.reports.build import Scope, make_report  # noqa: PLC0415  searching alone needs none of it
         from sag_retrieval.reports.options import ReportOptions  # noqa: PLC0415
 
+        reader, folder = self._reader, Path(out) if out else None
         chosen = build_options(ReportOptions, options, what="report")
         scope = Scope(sql=sql, where=where, period=period)
-        folder = Path(out) if out else None
-        return make_report(self._reader, self._settings.home, scope=scope, options=chosen, out=folder, chat=self.chat)
+        return make_report(reader, self._settings.home, scope=scope, options=chosen, out=folder, chat=self.chat)
+
+    @property
+    def tables(self) -> dict[str, int]:
+        """Rows of each table, by its name.
+
+        Example:
+            >>> release = open_release()
+            >>> sorted(release.tables)[:4]
+            ['calls', 'chunk_keys', 'chunks', 'documents']
+
+        """
+        return {name: self.manifest.counts[name] for name in TABLES if name in self.manifest.counts}
+
+    def table(self, name: str) -> "pd.DataFrame":
+        """Read a table of the release (docs/release-format.md) as a DataFrame, in the release's order.
+
+        Example:
+            >>> release = open_release()
+            >>> len(release.table("events")) == release.tables["events"]
+            True
+
+        Args:
+            name: One of `release.tables`.
+
+        Raises:
+            QueryError: If the release has no table of this name.
+            ReleaseError: If the release is closed or damaged.
+
+        """
+        reader = self._reader
+        if not isinstance(name, str) or name not in self.tables:
+            raise QueryError(f"table {shown(name)} is none of {', '.join(self.tables)}{nearest(name, self.tables)}")
+        rows = reader.index.rows
+        found = rows[name] if name in rows else reader.sandbox.table(name, TABLES[name].names, ORDER[name])
+        frame: pd.DataFrame = found.to_pandas()
+        return frame
+
+    def sql(self, query: str) -> SqlResult:
+        """Run one SELECT over the release's tables, read-only and bounded like a filter.
+
+        Example:
+            >>> release = open_release()
+            >>> release.sql("SELECT language, count(*) AS n FROM documents GROUP BY language ORDER BY language").columns
+            ('language', 'n')
+
+        Args:
+            query: A SELECT over the tables and functions that docs/algorithm/filters.md lists.
+
+        Returns:
+            Its rows: at most a million, within five seconds and a gigabyte.
+
+        Raises:
+            FilterError: If it is refused, wrong, or takes more than that.
+            ReleaseError: If the release is closed or damaged.
+
+        """
+        return SqlResult(query, self._reader.sandbox.select(query))
+
+    def document(self, document_id: str) -> DocumentResult:
+        """Read a document: its text, what was given with it, and the ids of its chunks.
+
+        Example:
+            >>> release = open_release()
+            >>> release.document("kestrel-7-recall-2022.md").language
+            'en'
+
+        Args:
+            document_id: Its id, as hits and tables name it.
+
+        Raises:
+            QueryError: If the release holds no such document.
+            ReleaseError: If the release is closed or damaged.
+
+        """
+        return document_by_id(self.index, document_id)
+
+    def chunk(self, chunk_id: str) -> ChunkResult:
+        """Read a chunk: its text and place, its events and keys.
+
+        Example:
+            >>> release = open_release()
+            >>> hit = release.search("Who made the O-ring?")[0]
+            >>> release.chunk(hit.chunk_id).text == hit.text
+            True
+
+        Args:
+            chunk_id: Its id, as hits and tables name it.
+
+        Raises:
+            QueryError: If the release holds no such chunk.
+            ReleaseError: If the release is closed or damaged.
+
+        """
+        return chunk_by_id(self.index, chunk_id)
 
     def close(self) -> None:
-        """Let `sag releases prune` have it."""
-        self._reader.close()
+        """Release the read lock, so that the release can be pruned; closing twice is no error.
+
+        Example:
+            >>> release = open_release()
+            >>> release.close()
+            >>> release
+            Release('r...', 23 documents, 262 events, closed)
+
+        """
+        self._is_closed = True
+        self._held.close()
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{self.tables.get(name, 0)} {name}" for name in ("documents", "events"))
+        return f"Release({self.release_id!r}, {counts}{', closed' if self._is_closed else ''})"
+
+    def _repr_html_(self) -> str:
+        return notebook.html(
+            "release", manifest=self.manifest, tables=self.tables, path=self.path, is_closed=self._is_closed
+        )
 
     def __enter__(self) -> Self:
         return self

@@ -58,7 +58,7 @@ def report(config: Reporting, sag: PipelineResource) -> dg.MaterializeResult:  #
     started = time.perf_counter()
     with open_release(sag.settings().home) as release:
         made = release.report(
-            config.sql or None,
+            sql=config.sql or None,
             where=config.where or None,
             period=config.period,
             out=config.out or None,

@@ -2,14 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from sag_retrieval import notebook
 from sag_retrieval.ask.protocols import FoundPassage
+from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.models.protocols import Usage
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_SHOWN = 60
+"""Characters of the text that `repr` shows."""
 NOT_FOUND = {"en": "The answer is not in the documents.", "zh": "文档中没有答案。"}
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class Citation:
     """What `[marker]` in the text points to: characters `start` to before `end` of the document."""
@@ -23,9 +31,10 @@ class Citation:
     quote: str
 
 
+@public
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """The answer to a question. Without evidence `is_found` is false and the text says so.
+class Answer(Convertible):
+    """The answer to a question; `str(answer)` is its text. Without evidence `is_found` is false and the text says so.
 
     `hits` are the passages found for it, those that a model cites first; `trace` tells plan, rounds,
     searches and calls; `notes` what went wrong or was left out, and what was done instead.
@@ -47,8 +56,45 @@ class Answer:
         """Ids of the documents of the hits, each once, in their order."""
         return tuple(dict.fromkeys(hit.document_id for hit in self.hits))
 
-    def to_json(self) -> dict[str, Any]:
-        """What `sag ask --json` prints."""
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        count = len(self.citations)
+        return f"Answer({_short(self.text)!r}, {count} citation{'' if count == 1 else 's'})"
+
+    def _repr_html_(self) -> str:
+        return notebook.html("answer", given=self)
+
+    def to_arrow(self) -> "pa.Table":
+        """One row for each citation: marker, place, title and quote.
+
+        Example:
+            >>> from sag_retrieval import open_release
+            >>> with open_release() as release:
+            ...     answer = release.ask("Which company made the part that caused the sensors to leak?")
+            >>> answer.to_arrow()["quote"][0].as_py()
+            'The leak came from an O-ring made by Marlow Seals.'
+
+        """
+        import pyarrow as pa  # noqa: PLC0415  asking alone needs none of it
+
+        text, number = pa.string(), pa.int32()
+        kinds = {"marker": number, "chunk_id": text, "document_id": text, "title": text}
+        schema = pa.schema(kinds | {"start": number, "end": number, "quote": text})
+        return pa.Table.from_pylist([asdict(citation) for citation in self.citations], schema=schema)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain values: what `sag ask --json` prints.
+
+        Example:
+            >>> from sag_retrieval import open_release
+            >>> with open_release() as release:
+            ...     answer = release.ask("Who made the O-ring?")
+            >>> sorted(answer.to_dict())[:5]
+            ['answer', 'citations', 'hits', 'is_found', 'mode']
+
+        """
         return {
             "question": self.question,
             "answer": self.text,
@@ -66,6 +112,11 @@ class Answer:
 def not_found(language: str) -> str:
     """The sentence that says so."""
     return NOT_FOUND["zh" if language.startswith("zh") else "en"]
+
+
+def _short(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _SHOWN else flat[:_SHOWN] + "…"
 
 
 def _hit(rank: int, hit: FoundPassage) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pkgutil import resolve_name
 from sag_retrieval.ask.answer import Answer
 from sag_retrieval.ask.mode_result import ModeResult, to_answer
 from sag_retrieval.ask.options import MODES, AskOptions, Mode
-from sag_retrieval.ask.progress import AskProgress, OnEvent
+from sag_retrieval.ask.progress import OnEvent, Progress
 from sag_retrieval.ask.protocols import SearchFunction
 from sag_retrieval.ask.session import Session
 from sag_retrieval.core.errors import QueryError, shown
@@ -67,7 +67,7 @@ def ask_events(
     mode: Mode = "fast",
     chat: ChatModel | None = None,
     options: AskOptions | None = None,
-) -> Iterator[AskProgress | Answer]:
+) -> Iterator[Progress | Answer]:
     """What happens while a question is asked, as it happens, and the answer last.
 
     Raises:
@@ -75,7 +75,7 @@ def ask_events(
         FilterError: If the restriction in the options was refused.
 
     """
-    events: queue.SimpleQueue[AskProgress | Answer | _Failed] = queue.SimpleQueue()
+    events: queue.SimpleQueue[Progress | Answer | _Failed] = queue.SimpleQueue()
 
     def run() -> None:
         try:

@@ -4,11 +4,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sag_retrieval.core.public import public
+
 _SHOWN = 5
 
 
+@public
 @dataclass(frozen=True, slots=True)
-class AskProgress:
+class Progress:
     """Something that has just happened.
 
     Kinds: `background`, `rewrite`, `plan`, `started`, `answered`, `enough`, `note`, `done`.
@@ -23,7 +26,7 @@ class AskProgress:
         return line(self.data) if line else f"{self.kind}: {dict(self.data)}"
 
 
-OnEvent = Callable[[AskProgress], None]
+OnEvent = Callable[[Progress], None]
 
 
 def _background(data: Mapping[str, Any]) -> str:

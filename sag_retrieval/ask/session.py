@@ -10,7 +10,7 @@ from textwrap import shorten
 from typing import Any
 
 from sag_retrieval.ask.options import AskOptions
-from sag_retrieval.ask.progress import AskProgress, OnEvent
+from sag_retrieval.ask.progress import OnEvent, Progress
 from sag_retrieval.ask.protocols import FoundPassage, FoundPassages, SearchFunction
 from sag_retrieval.core.errors import BudgetExceeded, FilterError, ModelError
 from sag_retrieval.models.protocols import AnswerT, ChatModel, Reply, Request, Usage
@@ -55,7 +55,7 @@ class Session:
     def tell(self, kind: str, **data: Any) -> None:  # noqa: ANN401  shown as it is
         """Pass on that something happened; one event at a time, whatever thread it comes from."""
         with self._lock:
-            self.on_event(AskProgress(kind, data))
+            self.on_event(Progress(kind, data))
 
     def note(self, text: str) -> None:
         """Keep a remark for the answer, and pass it on."""

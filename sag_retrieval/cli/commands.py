@@ -2,7 +2,7 @@
 
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -171,7 +171,7 @@ def ask(  # noqa: PLR0913  one argument an option
             search_options=searching,
             on_event=lambda event: show.progress(console, event),
         )
-    print_json(answer.to_json()) if is_json else show.answer(Terminal(), answer)
+    print_json(answer.to_dict()) if is_json else show.answer(Terminal(), answer)
 
 
 @click.command()
@@ -214,10 +214,7 @@ def report(  # noqa: PLR0913  one argument an option
     chosen = build_options(ReportOptions, {**parse_settings(pairs, "report"), **given}, what="report")
     where = where_of(conditions)
     with open_release(release=release_id) as release:
-        made = release.report(sql, where=where, period=period, out=out, options=chosen)
-    told: dict[str, Any] = {"headline": made.headline, "page": str(made.page), "markdown": str(made.markdown)}
-    told |= {"tables": {n: str(p) for n, p in made.tables.items()}, "counts": dict(made.counts)}
-    told |= {"previous": made.previous, "fault": made.fault}
+        made = release.report(sql=sql, where=where, period=period, out=out, options=chosen)
     if made.fault:
         complain(made.fault)
-    print_json(told) if is_json else say(f"{made.headline}\n{made.page}\n{made.markdown}")
+    print_json(made.to_dict()) if is_json else say(f"{made.headline}\n{made.page}\n{made.markdown}")

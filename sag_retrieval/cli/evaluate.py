@@ -80,7 +80,7 @@ def evaluate(  # noqa: PLR0913  one argument an option
             scored = evaluate_answers(
                 lambda question: release.ask(question, mode=mode, sql=sql, where=where, **named), asked, mode=mode
             )
-        print_json(scored.to_json()) if is_json else show.answers(Terminal(), scored)
+        print_json(scored.to_dict()) if is_json else show.answers(Terminal(), scored)
         return
     chosen, _ = search_settings(pairs, method, None)
     with open_release(release=release_id) as release:
@@ -90,8 +90,8 @@ def evaluate(  # noqa: PLR0913  one argument an option
         found = run(search, asked, ks=cuts, method=method, explained=explained if explain else None)
         other = run(rival, asked, ks=cuts, method=against) if rival and against else None
     if is_json:
-        difference = {"against": other.to_json()} if other else {}
-        print_json(found.to_json() | difference)
+        difference = {"against": other.to_dict()} if other else {}
+        print_json(found.to_dict() | difference)
     else:
         show.evaluation(Terminal(), found, other, compare(found, other) if other else {}, explain=explain)
 

@@ -30,21 +30,9 @@ def list_releases(*, is_json: bool) -> None:
 
 
 def _list(*, is_json: bool) -> None:
-    from sag_retrieval.release.files import Releases  # noqa: PLC0415
+    from sag_retrieval import list_releases as found  # noqa: PLC0415
 
-    below = Releases(load_settings().home)
-    current = below.current()
-    rows = [
-        {
-            "release": each.folder.name,
-            "in_force": each.folder.name == current,
-            "created_at": each.manifest.created_at if each.manifest else each.created_at.isoformat(timespec="seconds"),
-            "embedding_model": each.manifest.embedding_model if each.manifest else "",
-            "counts": dict(each.manifest.counts) if each.manifest else {},
-            "fault": each.fault,
-        }
-        for each in below.found()
-    ]
+    rows = [each.to_dict() for each in found()]
     print_json(rows) if is_json else show.releases(Terminal(), rows)
 
 

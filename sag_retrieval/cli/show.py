@@ -152,7 +152,7 @@ def _percent(interval: Interval) -> str:
 def answers(console: Console, scored: Any) -> None:  # noqa: ANN401  scores of answers
     """One row a measure of the answers of a mode."""
     table = Table("measure", "value", box=None)
-    for name, value in scored.to_json().items():
+    for name, value in scored.to_dict().items():
         if isinstance(value, (int, float, str)):
             table.add_row(escape(name), f"{value:.4f}" if isinstance(value, float) else escape(str(value)))
     console.print(table)

@@ -17,6 +17,7 @@ SagError
 """
 
 import reprlib
+from collections.abc import Iterable
 from typing import Final
 
 MEND: Final = "run `sag repair`, then `sag ingest`"
@@ -31,8 +32,23 @@ def shown(value: object) -> str:
         return f"a {type(value).__name__}"
 
 
+def nearest(given: object, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: `; did you mean 'hops'?`, or nothing where none is near."""
+    from difflib import get_close_matches  # noqa: PLC0415  needed only when something is wrong
+
+    found = get_close_matches(given, list(known), n=1, cutoff=0.5) if isinstance(given, str) else []
+    return f"; did you mean {found[0]!r}?" if found else ""
+
+
 class SagError(Exception):
     """Base of every error raised on purpose; the message names the value, the bound and the next command."""
+
+    __module__ = "sag_retrieval"
+
+    def __init_subclass__(cls) -> None:
+        """Let tracebacks name the errors of this file as users import them."""
+        if cls.__module__ == __name__:
+            cls.__module__ = "sag_retrieval"
 
 
 class SettingsError(SagError, ValueError):

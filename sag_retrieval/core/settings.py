@@ -9,7 +9,7 @@ from dotenv import dotenv_values
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.errors import SettingsError, nearest, shown
 from sag_retrieval.core.providers import CHAT_MODELS, EMBEDDERS, HASHING, OFFLINE, checked, described
 
 ENV_FILE = ".env"
@@ -47,10 +47,18 @@ class Settings(BaseSettings):
 def load_settings(**given: object) -> Settings:
     """The settings in force; `given` wins over the environment, which wins over `.env`.
 
+    Example:
+        >>> load_settings(language="zh").language
+        'zh'
+
     Raises:
-        SettingsError: If a value is out of bounds, with its name, value and bound.
+        SettingsError: If a value is out of bounds, with its name, value and bound, or a name is unknown.
 
     """
+    for name in given:
+        if name not in Settings.model_fields:
+            known = ", ".join(Settings.model_fields)
+            raise SettingsError(f"setting {shown(name)} is none of {known}{nearest(name, Settings.model_fields)}")
     read_env_file()
     try:
         return Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from sag_retrieval.ask.answer import Answer
 from sag_retrieval.ask.generated import without_markers
 from sag_retrieval.core.errors import QueryError
+from sag_retrieval.core.public import Convertible
 from sag_retrieval.evaluation import metrics
 from sag_retrieval.evaluation.evaluators import ANSWER_SCORES
 from sag_retrieval.evaluation.intervals import Interval, bootstrap
@@ -26,7 +28,7 @@ class AnswerOutcome:
     answer: Answer
     scores: dict[str, float]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """One line of `per_question`."""
         return {
             "id": self.question.id,
@@ -44,7 +46,7 @@ class AnswerOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswersEvaluation:
+class AnswersEvaluation(Convertible):
     """A mode's outcome for every question."""
 
     mode: str
@@ -54,8 +56,21 @@ class AnswersEvaluation:
         """Mean of a score over the questions that have it."""
         return bootstrap([o.scores[name] for o in self.outcomes if name in o.scores])
 
-    def to_json(self) -> dict[str, Any]:
-        """What `sag evaluate --answers --json` prints: every mean beside its interval."""
+    def __repr__(self) -> str:
+        return f"AnswersEvaluation({self.mode}, {len(self.outcomes)} questions)"
+
+    def to_arrow(self) -> pa.Table:
+        """One row for each question: its answer, tokens and seconds, and each score as a column."""
+        names = dict.fromkeys(name for outcome in self.outcomes for name in outcome.scores)
+        told = [outcome.to_dict() for outcome in self.outcomes]
+        rows = [each | {name: each["scores"].get(name) for name in names} for each in told]
+        text, whole, number = pa.string(), pa.int64(), pa.float64()
+        kinds = {"id": text, "question": text, "answers": pa.list_(text), "answer": text, "is_found": pa.bool_()}
+        kinds |= {"documents": pa.list_(text), "calls": whole, "tokens": whole, "seconds": number}
+        return pa.Table.from_pylist(rows, schema=pa.schema(kinds | dict.fromkeys(names, number)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The evaluation as plain values, every mean beside its interval: what `--answers --json` prints."""
         names = dict.fromkeys(name for outcome in self.outcomes for name in outcome.scores)
         scores = {name: self.score(name) for name in names}
         usages = [outcome.answer.usage for outcome in self.outcomes]
@@ -69,7 +84,7 @@ class AnswersEvaluation:
             "calls_per_question": _mean([usage.calls for usage in usages]),
             "tokens_per_question": _mean([usage.input_tokens + usage.output_tokens for usage in usages]),
             "seconds_per_query": {f"p{p}": float(np.percentile(seconds, p)) for p in (50, 95)},
-            "per_question": [outcome.to_json() for outcome in self.outcomes],
+            "per_question": [outcome.to_dict() for outcome in self.outcomes],
         }
 
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from sag_retrieval.ask.protocols import FoundPassages, SearchFunction
 from sag_retrieval.core.errors import QueryError
+from sag_retrieval.core.public import Convertible
 from sag_retrieval.evaluation.intervals import Interval, bootstrap, paired_difference
 from sag_retrieval.evaluation.questions import Question
 from sag_retrieval.evaluation.ranking import distinct, evidence_coverage, has_all_at, recall_at
@@ -33,7 +35,7 @@ class QuestionOutcome:
     evidence: float | None = None
     stages: Mapping[str, float] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """One line of `per_question`."""
         return {
             "id": self.question.id,
@@ -49,7 +51,7 @@ class QuestionOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(Convertible):
     """A method's outcome for every question. Means are over questions with gold documents."""
 
     method: str
@@ -82,8 +84,23 @@ class Evaluation:
         seconds = [outcome.seconds for outcome in self.outcomes]
         return {name: float(np.percentile(seconds, p)) for name, p in (("p50", 50), ("p95", 95))}
 
-    def to_json(self) -> dict[str, Any]:
-        """What `sag evaluate --json` prints."""
+    def __repr__(self) -> str:
+        return f"Evaluation({self.method}, {len(self.outcomes)} questions)"
+
+    def to_arrow(self) -> pa.Table:
+        """One row for each question: its documents, gold documents and seconds, and `recall@k` and `all_gold@k`."""
+        cuts = {f"{name}@{k}": (name, k) for name in ("recall", "all_gold") for k in self.ks}
+        rows = [
+            {name: told[name] for name in ("id", "question", "gold_documents", "documents", "seconds")}
+            | {column: told[name].get(str(k)) for column, (name, k) in cuts.items()}
+            for told in (outcome.to_dict() for outcome in self.outcomes)
+        ]
+        text, number = pa.string(), pa.float64()
+        kinds = {"id": text, "question": text, "gold_documents": pa.list_(text), "documents": pa.list_(text)}
+        return pa.Table.from_pylist(rows, schema=pa.schema(kinds | dict.fromkeys(["seconds", *cuts], number)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The evaluation as plain values: what `sag evaluate --json` prints."""
         recall = {k: self.recall(k) for k in self.ks}
         all_gold = {k: self.all_gold(k) for k in self.ks}
         evidence = {} if all(o.evidence is None for o in self.outcomes) else {"evidence": self.evidence().mean}
@@ -101,7 +118,7 @@ class Evaluation:
             "seconds_per_query": self.seconds_per_query(),
             **evidence,
             **({"stages": stages} if stages else {}),
-            "per_question": [outcome.to_json() for outcome in self.outcomes],
+            "per_question": [outcome.to_dict() for outcome in self.outcomes],
         }
 
 

@@ -18,6 +18,7 @@ from uuid import uuid4
 
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import MEND, ReleaseError
+from sag_retrieval.core.public import public
 from sag_retrieval.release.lock import write_lock
 from sag_retrieval.release.schema import SCHEMA_VERSION
 
@@ -29,6 +30,7 @@ _ID: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,127}")
 _log = logging.getLogger(__name__)
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """What a release says of itself.

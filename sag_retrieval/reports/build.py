@@ -65,7 +65,7 @@ def chosen_events(reader: Reader, scope: Scope) -> EventTable:
 
     """
     flags = np.ones(reader.index.arrays.event_count, dtype=np.bool_)
-    if scope.sql or scope.where:
+    if scope.sql is not None or scope.where is not None:
         allowed = reader.sandbox.allowed(scope.sql, scope.where)
         flags &= flags if allowed is None else allowed.events
     for condition in scope.conditions():

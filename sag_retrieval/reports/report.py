@@ -3,12 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sag_retrieval import notebook
 from sag_retrieval.communities.events import EventTable
 from sag_retrieval.communities.groups import Communities
 from sag_retrieval.communities.naming import name_communities
+from sag_retrieval.core.errors import QueryError, nearest, shown
+from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.models.protocols import ChatModel, Usage
 from sag_retrieval.reports.changes import Previous
 from sag_retrieval.reports.compose import compose
@@ -21,8 +26,9 @@ PAGE_FILE = "report.html"
 MARKDOWN_FILE = "report.md"
 
 
+@public
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Convertible):
     """What was written, and what there is to tell about it."""
 
     report_id: str
@@ -44,6 +50,46 @@ class Report:
     """Release of the report before it in its series; empty for the first."""
     fault: str = ""
     """Why it could not be compared with the report before; empty if it was, or is the first."""
+
+    def __repr__(self) -> str:
+        return f"Report({self.headline!r}, {self.counts['events']} events, {self.counts['communities']} communities)"
+
+    def _repr_html_(self) -> str:
+        return notebook.html("report", made=self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Headline, files and counts as plain values: what `sag report --json` prints."""
+        return {
+            "headline": self.headline,
+            "page": str(self.page),
+            "markdown": str(self.markdown),
+            "tables": {name: str(path) for name, path in self.tables.items()},
+            "counts": dict(self.counts),
+            "previous": self.previous,
+            "fault": self.fault,
+        }
+
+    def to_arrow(self, table: str = "report_communities") -> pa.Table:
+        """One of the report's tables, by default one row for each community.
+
+        Example:
+            >>> from sag_retrieval import open_release
+            >>> with open_release() as release:
+            ...     report = release.report(period="2022..2023")
+            >>> report.to_arrow("report_events").num_rows == report.counts["events"]
+            True
+
+        Args:
+            table: One of `report.tables`.
+
+        Raises:
+            QueryError: If the report has no table of this name.
+
+        """
+        if table not in self.tables:
+            known = ", ".join(self.tables)
+            raise QueryError(f"table {shown(table)} is none of {known}{nearest(table, self.tables)}")
+        return pq.read_table(self.tables[table])
 
 
 def write_report(

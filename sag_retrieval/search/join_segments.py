@@ -6,11 +6,12 @@ from sag_retrieval.release.index import Index
 from sag_retrieval.search.method import Ranking
 from sag_retrieval.search.result import ResultSegment
 from sag_retrieval.segments import SegmentOptions, extract_segments, segment_documents
+from sag_retrieval.segments.options import SegmentPreset
 
 CANDIDATES = 200
 """Hits that segments are looked for in, however many are returned."""
 
-SegmentSpec = SegmentOptions | Mapping[str, object] | str
+SegmentSpec = SegmentOptions | Mapping[str, object] | SegmentPreset
 
 
 def join_segments(index: Index, ranking: Ranking, options: SegmentSpec) -> tuple[ResultSegment, ...]:

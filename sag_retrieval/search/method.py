@@ -27,7 +27,7 @@ class Query:
     allowed: Allowed | None = None
     explain: bool = False
     """Whether the ranking's trace tells how each hit was found."""
-    gold_documents: tuple[str, ...] = ()
+    gold_documents: Collection[str] = ()
     """With `explain`: documents known to be right; the trace counts how many each stage still has."""
 
     def __post_init__(self) -> None:
@@ -39,14 +39,19 @@ class Query:
         """
         check_text("query", self.text, LONGEST_QUERY)
         if isinstance(self.keys, str) or not isinstance(self.keys, Collection):
-            raise QueryError(f"keys must be a list of texts, got {shown(self.keys)}")
+            meant = f'; did you mean ["{self.keys}"]?' if isinstance(self.keys, str) else ""
+            raise QueryError(f"keys must be a list of texts, got {shown(self.keys)}{meant}")
         if len(self.keys) > MOST_KEYS:
             raise QueryError(f"{len(self.keys)} keys are given, allowed are {MOST_KEYS}")
         for key in self.keys:
             check_text("key", key, LONGEST_KEY)
+        if isinstance(self.gold_documents, str):
+            raise QueryError(f"gold_documents must be a list of ids, got {shown(self.gold_documents)}")
         object.__setattr__(self, "keys", tuple(self.keys))
+        object.__setattr__(self, "gold_documents", tuple(self.gold_documents))
         if isinstance(self.top_k, bool) or not isinstance(self.top_k, SupportsIndex):
-            raise QueryError(f"top_k must be a whole number, got {shown(self.top_k)}")
+            meant = f"; did you mean {self.top_k}?" if str(self.top_k).isdecimal() else ""
+            raise QueryError(f"top_k must be a whole number, got {shown(self.top_k)}{meant}")
 
 
 def check_text(what: str, text: object, longest: int) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Final, Literal
 
-from sag_retrieval.core.errors import QueryError, shown
+from sag_retrieval.core.errors import QueryError, SettingsError, nearest, shown
+from sag_retrieval.core.options import build_options
 from sag_retrieval.core.plugins import Registry
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.search.method import Method
@@ -43,16 +44,15 @@ class MethodEntry:
         """The method with these options, or with its defaults.
 
         Raises:
-            QueryError: If the options are those of another method.
+            SettingsError: If an option is unknown or out of bounds, or the options are those of another method.
 
         """
         target = resolve_name(self.target) if isinstance(self.target, str) else self.target
         defaults = self.defaults
-        if options is not None and not (defaults is not None and isinstance(options, type(defaults))):
-            wanted = f"takes {type(defaults).__name__}" if defaults is not None else "has no options"
-            raise QueryError(f"method {self.name!r} {wanted}, got {shown(options)}")
+        if options and defaults is None:
+            raise SettingsError(f"method {self.name!r} has no options, got {shown(options)}; leave them out")
         given = {"chat": chat, "home": home}
-        first = () if defaults is None else (defaults if options is None else options,)
+        first = () if defaults is None else (build_options(type(defaults), options, what=self.name, base=defaults),)
         is_method = defaults is None and not self.needs
         method: Method = target if is_method else target(*first, **{name: given[name] for name in self.needs})
         return method
@@ -128,17 +128,20 @@ def method_named(
 
     Args:
         name: One of `METHODS`.
-        options: Options of the method's own class; None: its defaults.
+        options: Options of the method's own class, or names and values; None: its defaults.
         chat: Language model for the methods that can use one.
         home: Folder of the release, for the methods that read more than its index.
 
     Raises:
-        QueryError: If there is none of this name, with the names that there are, or the options are of another one.
+        QueryError: If there is none of this name, with the nearest name and those that there are.
+        SettingsError: If an option is unknown or out of bounds, or the options are those of another method.
         PluginError: If the package that adds it cannot be used.
 
     """
     if not isinstance(name, str) or name not in METHODS:
-        raise QueryError(f"method {shown(name)} is none of {', '.join(METHODS)}; see `sag search --help`")
+        raise QueryError(
+            f"method {shown(name)} is none of {', '.join(METHODS)}{nearest(name, METHODS)}; see `sag search --help`"
+        )
     return METHODS[name].make(options, chat=chat, home=home)
 
 

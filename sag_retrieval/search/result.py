@@ -1,22 +1,27 @@
 """What a search gives back: hits with their events and keys, and the keys that led to them."""
 
-import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from sag_retrieval import notebook
+from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.core.types import Rows
 from sag_retrieval.release.csr import join
 from sag_retrieval.release.index import Index
 from sag_retrieval.search.method import Query, Ranking
 
 KeyValue = str | float | bool | None
+_SHOWN = 40
+"""Characters of a title that `repr` shows."""
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class HitEvent:
     """An event of a hit's chunk."""
@@ -25,6 +30,7 @@ class HitEvent:
     content: str
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class HitKey:
     """A key of a hit's chunk."""
@@ -35,6 +41,7 @@ class HitKey:
     unit: str | None = None
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class ResultKey:
     """A key that took part: hop 0 is a seed key, and `reason` says why it is one."""
@@ -48,8 +55,9 @@ class ResultKey:
     unit: str | None = None
 
 
+@public
 @dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Convertible):
     """A found chunk: `text == document.text[start:end]`. `parts` are the terms its score is made of."""
 
     rank: int
@@ -65,7 +73,16 @@ class Hit:
     end: int
     parts: Mapping[str, float] = field(default_factory=dict)
 
+    def to_dict(self) -> dict[str, Any]:
+        """The hit as plain values, its events and keys as lists of them."""
+        return asdict(self)
 
+    def to_arrow(self) -> pa.Table:
+        """The hit as a table of one row; see `SearchResult.to_arrow`."""
+        return hit_table([self])
+
+
+@public
 @dataclass(frozen=True, slots=True)
 class ResultSegment:
     """Chunks `chunk_start` to before `chunk_end` of a document as one piece: `text == document.text[start:end]`."""
@@ -80,9 +97,14 @@ class ResultSegment:
     text: str
 
 
+@public
 @dataclass(frozen=True, slots=True)
-class SearchResult:
-    """Hits, best first, the keys that took part, and the seconds of each step; segments where they were asked for."""
+class SearchResult(Convertible):
+    """Hits, best first, the keys that took part, and the seconds of each step; segments where they were asked for.
+
+    A sequence of its hits: `len(result)`, `for hit in result`, `result[0]`; `result[:3]` is a result of three hits.
+    A result without hits is false.
+    """
 
     query: str
     release: str
@@ -93,17 +115,73 @@ class SearchResult:
     trace: Mapping[str, Any] = field(default_factory=dict)
     segments: tuple[ResultSegment, ...] = ()
 
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> Hit: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> "SearchResult": ...
+
+    def __getitem__(self, place: "SupportsIndex | slice") -> "Hit | SearchResult":
+        """The hit at a place, from 0, or a result of the hits of a slice."""
+        return replace(self, hits=self.hits[place]) if isinstance(place, slice) else self.hits[place]
+
+    def __repr__(self) -> str:
+        hits = f"{len(self)} hit{'' if len(self) == 1 else 's'} by {self.method}"
+        return f"SearchResult({hits}{f', best {_short(self.hits[0].title)!r}' if self.hits else ''})"
+
+    def _repr_html_(self) -> str:
+        return notebook.html("result", found=self)
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain values under the names of the contract; trace and segments only where there are any."""
+        """The result as plain values; trace and segments only where there are any.
+
+        Example:
+            >>> from sag_retrieval import open_release
+            >>> with open_release() as release:
+            ...     result = release.search("Who made the O-ring?", top_k=2)
+            >>> sorted(result.to_dict())
+            ['hits', 'keys', 'method', 'query', 'release', 'seconds']
+
+        """
         found = asdict(self)
         for name in ("trace", "segments"):
             if not found[name]:
                 del found[name]
         return found
 
-    def to_json(self, *, indent: int | None = None) -> str:
-        """The same as JSON, Chinese as it is."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
+    def to_arrow(self) -> pa.Table:
+        """One row for each hit: its place, score and text, its events and keys as lists of text.
+
+        Each part of the score is a column `part.<name>`. A key reads `type: value unit`.
+
+        Example:
+            >>> from sag_retrieval import open_release
+            >>> with open_release() as release:
+            ...     result = release.search("Who made the O-ring?", method="bm25", top_k=2)
+            >>> result.to_arrow().column_names[:5]
+            ['rank', 'score', 'document_id', 'chunk_id', 'title']
+
+        """
+        return hit_table(self.hits)
+
+
+def hit_table(hits: "tuple[Hit, ...] | list[Hit]") -> pa.Table:
+    """Hits as rows; the same columns for none, but for the parts of the scores."""
+    names = list(dict.fromkeys(name for hit in hits for name in hit.parts))
+    rows = [
+        {name: getattr(hit, name) for name in _COLUMNS.names if name not in {"events", "keys"}}
+        | {"events": [event.content for event in hit.events], "keys": list(map(_key_text, hit.keys))}
+        | {f"part.{name}": hit.parts.get(name) for name in names}
+        for hit in hits
+    ]
+    schema = pa.schema([*_COLUMNS, *(pa.field(f"part.{name}", pa.float64()) for name in names)])
+    return pa.Table.from_pylist(rows, schema=schema)
 
 
 def build_result(index: Index, query: Query, ranking: Ranking, *, release: str, method: str) -> SearchResult:
@@ -122,8 +200,14 @@ def build_result(index: Index, query: Query, ranking: Ranking, *, release: str, 
         ResultKey(**name, weight=key.weight, hop=key.hop, reason=key.reason)
         for name, key in zip(named, ranking.keys, strict=True)
     )
-    hits = tuple(_hits(index, ranking))
-    return SearchResult(query.text, release, method, hits, keys, dict(ranking.seconds), dict(ranking.trace))
+    return SearchResult(
+        query.text, release, method, hits_of(index, ranking), keys, dict(ranking.seconds), dict(ranking.trace)
+    )
+
+
+def hits_of(index: Index, ranking: Ranking) -> tuple[Hit, ...]:
+    """The chunks of a ranking with their texts, events and keys."""
+    return tuple(_hits(index, ranking))
 
 
 def keys_of(index: Index, rows: Rows) -> list[dict[str, Any]]:
@@ -178,5 +262,28 @@ def _taken(index: Index, table: str, columns: tuple[str, ...], rows: npt.NDArray
     return found
 
 
+def _key_text(key: HitKey) -> str:
+    return f"{key.type}: {notebook.readable(key.value)}{f' {key.unit}' if key.unit else ''}"
+
+
+def _short(title: str) -> str:
+    return title if len(title) <= _SHOWN else title[:_SHOWN] + "…"
+
+
+_COLUMNS = pa.schema(
+    [
+        ("rank", pa.int32()),
+        ("score", pa.float64()),
+        ("document_id", pa.string()),
+        ("chunk_id", pa.string()),
+        ("title", pa.string()),
+        ("text", pa.string()),
+        ("start", pa.int32()),
+        ("end", pa.int32()),
+        ("chunk_index", pa.int32()),
+        ("events", pa.list_(pa.string())),
+        ("keys", pa.list_(pa.string())),
+    ]
+)
 _OF_CHUNK = ("chunk_id", "document_id", "text", "chunk_index", "start", "end")
 _VALUES = ("value_string", "value_number", "value_bool")

@@ -5,12 +5,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
-from sag_retrieval.core.errors import SettingsError, shown
+from sag_retrieval.core.errors import SettingsError, nearest, shown
 from sag_retrieval.core.options import Bounds, build_options, check_options
 from sag_retrieval.core.types import Floats
 
 RelevanceScale = Literal["constant", "raw", "minmax", "calibrated"]
 Scaling = Literal["floor", "linear"]
+SegmentPreset = Literal["balanced", "precision", "find_all"]
 
 CANDIDATES = 200
 """Hits a query should bring: ranks beyond them weigh nothing under any preset's decay but `find_all`'s."""
@@ -93,7 +94,7 @@ def segment_options(given: SegmentOptions | Mapping[str, object] | str = "balanc
     """
     if isinstance(given, str):
         if given not in PRESETS:
-            raise SettingsError(f"unknown preset of segments {shown(given)}; {_PRESETS_ARE}")
+            raise SettingsError(f"unknown preset of segments {shown(given)}; {_PRESETS_ARE}{nearest(given, PRESETS)}")
         return PRESETS[given]
     try:
         return build_options(SegmentOptions, given, what="segments")

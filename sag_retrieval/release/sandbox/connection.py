@@ -1,7 +1,7 @@
 """The one door for SQL from outside: checked text, a locked read-only connection, bounded time and memory."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +12,7 @@ from typing import Any, Final
 import duckdb
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from sag_retrieval.core.errors import MEND, FilterError, ReleaseError
 from sag_retrieval.core.types import Flags, Rows
@@ -90,6 +91,10 @@ def _frozen(flags: Flags) -> Flags:
 
 
 _KEPT: Final = 64
+
+Restriction = str | tuple[str, ...] | None
+"""SQL that restricts what may be found; of several, each must hold."""
+_BATCH: Final = 10_000
 _TABLES: Final = {"event_id": "events", "chunk_id": "chunks", "document_id": "documents"}
 
 
@@ -100,6 +105,10 @@ class SandboxOptions:
     seconds: float = 5.0
     memory: str = "1GB"
     threads: int = 1
+    rows: int = 1_000_000
+    """Rows that a SELECT may give."""
+    size: int = 1_000_000_000
+    """Bytes that they may take."""
     scope: tuple[str, ...] = ()
 
 
@@ -125,7 +134,44 @@ class SqlSandbox:
         named = f'SELECT DISTINCT CAST(t."{kind}" AS VARCHAR) AS id FROM ({query}) AS t WHERE id IS NOT NULL'  # noqa: S608  checked
         return kind, tuple(self._fetch(f"{named} ORDER BY id", ())["id"].tolist())
 
-    def allowed(self, sql: str | None = None, where: Mapping[str, object] | None = None) -> Allowed | None:
+    def select(self, sql: str) -> pa.Table:
+        """The rows of a SELECT, in its order.
+
+        Raises:
+            FilterError: If `sql` is refused, wrong, or takes longer, more memory or more rows than allowed.
+            ReleaseError: If the database is damaged where this reads it.
+
+        """
+        checked = check_sql(sql)
+        if checked.is_condition:
+            raise FilterError("sql refused: a condition alone selects nothing here; write SELECT … FROM … WHERE …")
+        found = self._read(checked.sql, "sql")
+        twice = sorted({name for name in found.column_names if found.column_names.count(name) > 1})
+        if twice:
+            raise FilterError(f"sql refused: several columns are called {twice[0]!r}; name them apart with AS")
+        return _plain_numbers(found)
+
+    def table(self, name: str, columns: Sequence[str], order: Sequence[str]) -> pa.Table:
+        """A whole table of the database, whatever its length; the names are our own."""
+        listed, by = (", ".join(f'"{each}"' for each in names) for names in (columns, order))
+        with self._cursor("table") as cursor:
+            return cursor.sql(f'SELECT {listed} FROM "{name}" ORDER BY {by}').to_arrow_table()  # noqa: S608  our own names
+
+    def _read(self, query: str, what: str) -> pa.Table:
+        """The rows of a query, broken off where they become too many."""
+        found: list[pa.RecordBatch] = []
+        rows = size = 0
+        with self._cursor(what) as cursor:
+            reader = cursor.sql(query).to_arrow_reader(_BATCH)
+            for batch in reader:
+                rows, size = rows + batch.num_rows, size + batch.nbytes
+                if rows > self._options.rows or size > self._options.size:
+                    bounds = f"{self._options.rows:,} rows or {self._options.size:,} bytes"
+                    raise FilterError(f"{what} gives more than {bounds}; select fewer columns or add LIMIT")
+                found.append(batch)
+            return pa.Table.from_batches(found, schema=reader.schema)
+
+    def allowed(self, sql: Restriction = None, where: Mapping[str, object] | None = None) -> Allowed | None:
         """What `sql` and `where` together leave to be found; None without any restriction.
 
         Raises:
@@ -136,12 +182,13 @@ class SqlSandbox:
 
         """
         condition = compile_where({} if where is None else where, self._options.scope)
-        asked = repr((sql if sql is None else checked_text(sql), condition))
+        restrictions = () if sql is None else sql if isinstance(sql, tuple) else (sql,)
+        asked = repr((tuple(map(checked_text, restrictions)), condition))
         with self._lock:
             if asked in self._kept:
                 self._kept.move_to_end(asked)
                 return self._kept[asked]
-        named = [*self._named_by_sql(sql), *self._named_by_where(where)]
+        named = [*map(self._named_by_sql, restrictions), *self._named_by_where(where)]
         if not named:
             return None
         left = restrict(self.places, named)
@@ -177,14 +224,12 @@ class SqlSandbox:
             raise FilterError(f"sql must return one column, {' or '.join(IDS)}; it returns {columns}")
         return columns[0].lower(), query
 
-    def _named_by_sql(self, sql: str | None) -> Iterator[NamedIds]:
-        if sql is None:
-            return
+    def _named_by_sql(self, sql: str) -> NamedIds:
         kind, query = self._checked(sql)
         table = _TABLES[kind]
         named = f'SELECT "{kind}" FROM ({query})'  # noqa: S608  checked
         found = self._fetch(f'SELECT t."row" AS r FROM {table} AS t WHERE t.{kind} IN ({named})', ())  # noqa: S608
-        yield NamedIds(table, found["r"])
+        return NamedIds(table, found["r"])
 
     def _named_by_where(self, where: Mapping[str, object] | None) -> Iterator[NamedIds]:
         condition = compile_where({} if where is None else where, self._options.scope)
@@ -202,7 +247,7 @@ class SqlSandbox:
         return {name: np.ma.getdata(values) for name, values in found.items()}
 
     @contextmanager
-    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+    def _cursor(self, what: str = "filter") -> Iterator[duckdb.DuckDBPyConnection]:
         """A cursor whose query is broken off when its time is up."""
         cursor = self._connection.cursor()
         timer = Timer(self._options.seconds, cursor.interrupt)
@@ -211,14 +256,14 @@ class SqlSandbox:
         try:
             yield cursor
         except duckdb.InterruptException as error:
-            raise FilterError(f"filter took longer than {self._options.seconds:g} s; make it narrower") from error
+            raise FilterError(f"{what} took longer than {self._options.seconds:g} s; make it narrower") from error
         except duckdb.OutOfMemoryException as error:
-            raise FilterError(f"filter needs more memory than {self._options.memory}; make it narrower") from error
+            raise FilterError(f"{what} needs more memory than {self._options.memory}; make it narrower") from error
         except duckdb.Error as error:
             reason = str(error).splitlines()[0]
             if _is_damage(error):
                 raise ReleaseError(f"sag.duckdb is damaged: {reason}; {MEND}") from error
-            raise FilterError(f"filter refused: {reason}") from error
+            raise FilterError(f"{what} refused: {reason}") from error
         finally:
             timer.cancel()
             cursor.close()
@@ -233,6 +278,19 @@ class SqlSandbox:
 
     def _rows(self, query: str) -> list[Rows]:
         return [values.astype(np.int32) for values in self._fetch(query, ()).values()]
+
+
+def _plain_numbers(table: pa.Table) -> pa.Table:
+    """The same with whole sums as integers and other decimals as floats: DuckDB sums in 128 bits."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_decimal(field.type):
+            kind = pa.int64() if field.type.scale == 0 else pa.float64()
+            try:
+                column = table.column(place).cast(kind)
+            except pa.ArrowInvalid:
+                column = table.column(place).cast(pa.float64())
+            table = table.set_column(place, field.name, column)
+    return table
 
 
 def _is_damage(error: duckdb.Error) -> bool:

@@ -93,7 +93,10 @@ def compile_where(where: Mapping[str, object], scope: Sequence[str] = ()) -> Whe
 
     """
     if not isinstance(where, Mapping):
-        raise FilterError(f"where must map fields to values, got {shown(where)}")
+        raise FilterError(
+            f'where must map fields to values, such as {{"language": "en"}}, got {shown(where)}; '
+            "a condition in SQL is given as sql=…"
+        )
     if len(where) > MOST_FIELDS:
         raise FilterError(f"where has {len(where):,} conditions, allowed are {MOST_FIELDS}")
     parts: list[str] = []

@@ -239,7 +239,7 @@ def test_the_deep_mode_fills_each_answer_into_the_next_question(question, says, 
     assert [step["is_found"] for step in told["steps"]] == [True] * 3
     assert told["steps"][2]["asked"] in {"Where was Anna Mauz born?", "林月毕业于哪里？"}
     assert answer.usage.calls == len(server.calls) == 6
-    json.dumps(answer.to_json(), ensure_ascii=False)
+    json.dumps(answer.to_dict(), ensure_ascii=False)
 
 
 def test_steps_without_a_need_are_asked_side_by_side():

@@ -31,7 +31,7 @@ QUESTIONS = [
 def test_the_table_of_a_mode_holds_scores_cost_and_every_question():
     evaluation = evaluate_answers(lambda question: ask(SEARCH, question), QUESTIONS, ks=(1,))
 
-    told = json.loads(json.dumps(evaluation.to_json(), ensure_ascii=False))
+    told = json.loads(json.dumps(evaluation.to_dict(), ensure_ascii=False))
 
     assert told["mode"] == "fast"
     assert told["accuracy"] == 1

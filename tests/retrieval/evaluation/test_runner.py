@@ -40,7 +40,7 @@ def _ticking():
 def test_the_json_is_that_of_the_contract():
     evaluation = evaluate(OverlapSearch(CHUNKS), QUESTIONS, ks=(1, 2), method="overlap", clock=_ticking())
 
-    told = json.loads(json.dumps(evaluation.to_json()))
+    told = json.loads(json.dumps(evaluation.to_dict()))
 
     assert told["method"] == "overlap"
     assert (told["questions"], told["questions_with_gold"]) == (4, 3)
@@ -71,7 +71,7 @@ def test_stages_that_count_gold_documents_are_measured():
     evaluation = evaluate(OverlapSearch(CHUNKS), QUESTIONS[:2], ks=(2,), explained=explained)
 
     assert evaluation.stages() == {"keys": 0.75}
-    assert evaluation.to_json()["per_question"][1]["stages"] == {"keys": 0.5}
+    assert evaluation.to_dict()["per_question"][1]["stages"] == {"keys": 0.5}
 
 
 def test_two_methods_are_compared_question_by_question():

@@ -1,0 +1,72 @@
+# The public names, in the order of use: what type checkers read and what `__init__.py` loads.
+
+# a release
+from .api import Release as Release, open_release as open_release
+from .release.listing import ReleaseInfo as ReleaseInfo, list_releases as list_releases
+from .release.files import Manifest as Manifest
+from .release.contents import Verify as Verify
+
+# what it holds
+from .search.lookup import ChunkResult as ChunkResult, DocumentResult as DocumentResult
+from .release.sandbox.sql_result import SqlResult as SqlResult
+
+# searching
+from .search.registry import METHODS as METHODS
+from .search.registry import MethodName as MethodName
+from .search.result import (
+    Hit as Hit,
+    HitEvent as HitEvent,
+    HitKey as HitKey,
+    ResultKey as ResultKey,
+    ResultSegment as ResultSegment,
+    SearchResult as SearchResult,
+)
+from .search.options import SearchOptions as SearchOptions
+from .hybrid import HybridOptions as HybridOptions
+from .think_on_graph.options import GraphOptions as GraphOptions
+from .tiers.options import TierOptions as TierOptions, TiersOptions as TiersOptions
+from .segments.options import SegmentOptions as SegmentOptions, SegmentPreset as SegmentPreset
+
+# asking
+from .ask.answer import Answer as Answer, Citation as Citation
+from .ask.options import MODES as MODES, AskOptions as AskOptions, Mode as Mode
+from .ask.progress import Progress as Progress
+from .ask.protocols import (
+    FoundPassage as FoundPassage,
+    FoundPassages as FoundPassages,
+    SearchFunction as SearchFunction,
+)
+from .models.protocols import Usage as Usage
+
+# reporting
+from .reports.report import Report as Report
+from .reports.options import Language as Language, ReportOptions as ReportOptions
+from .communities.options import ClusterOptions as ClusterOptions
+
+# a method or model of your own
+from .search.method import Method as Method, Query as Query, RankedKey as RankedKey, Ranking as Ranking
+from .release.allowed import Allowed as Allowed
+from .release.index import Index as Index
+from .models.protocols import ChatModel as ChatModel, Embedder as Embedder, Reply as Reply, Request as Request
+
+# settings
+from .core.settings import Settings as Settings, load_settings as load_settings
+from .core.version import __version__ as __version__
+
+# errors
+from .core.errors import (
+    AnswerError as AnswerError,
+    BudgetExceeded as BudgetExceeded,
+    FilterError as FilterError,
+    ModelError as ModelError,
+    ModelUnavailable as ModelUnavailable,
+    PluginError as PluginError,
+    QueryError as QueryError,
+    RecordError as RecordError,
+    ReleaseError as ReleaseError,
+    SagError as SagError,
+    SchemaMismatch as SchemaMismatch,
+    SettingsError as SettingsError,
+    SourceError as SourceError,
+    StoreError as StoreError,
+)

@@ -1,0 +1,119 @@
+"""One document or chunk of a release, by its id."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sag_retrieval import notebook
+from sag_retrieval.core.errors import QueryError, shown
+from sag_retrieval.core.public import Convertible, public
+from sag_retrieval.release.index import Index
+from sag_retrieval.search.method import Ranking, check_text
+from sag_retrieval.search.result import Hit, HitEvent, HitKey, hits_of
+
+
+@public
+@dataclass(frozen=True, slots=True)
+class ChunkResult(Convertible):
+    """A chunk with its events and keys: `text == document.text[start:end]`."""
+
+    chunk_id: str
+    document_id: str
+    title: str
+    text: str
+    events: tuple[HitEvent, ...]
+    keys: tuple[HitKey, ...]
+    chunk_index: int
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return notebook.html("chunk", found=self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The chunk as plain values."""
+        return asdict(self)
+
+    def to_arrow(self) -> pa.Table:
+        """The chunk as a table of one row, with the columns of `SearchResult.to_arrow` but rank and score."""
+        hit = Hit(rank=1, score=0.0, **{name: getattr(self, name) for name in self.__slots__})
+        return hit.to_arrow().drop_columns(["rank", "score"])
+
+
+@public
+@dataclass(frozen=True, slots=True)
+class DocumentResult(Convertible):
+    """A document: its whole text, what was given with it, and the ids of its chunks in order."""
+
+    document_id: str
+    source: str
+    title: str
+    language: str
+    text: str
+    summary: str
+    metadata: dict[str, Any]
+    chunk_ids: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"DocumentResult({self.document_id!r}, {len(self.text)} characters, {len(self.chunk_ids)} chunks)"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document as plain values."""
+        return asdict(self)
+
+    def to_arrow(self) -> pa.Table:
+        """The document as a table of one row, `metadata` as JSON."""
+        values = self.to_dict() | {"metadata": json.dumps(self.metadata, ensure_ascii=False)}
+        return pa.Table.from_pylist([values], schema=_DOCUMENT)
+
+
+def chunk_by_id(index: Index, chunk_id: str) -> ChunkResult:
+    """The chunk with this id.
+
+    Raises:
+        QueryError: If the release holds none.
+
+    """
+    row = _row(index, "chunks", "chunk_id", chunk_id)
+    hit = hits_of(index, Ranking(np.array([row], np.int32), np.zeros(1)))[0]
+    return ChunkResult(**{name: getattr(hit, name) for name in ChunkResult.__slots__})
+
+
+def document_by_id(index: Index, document_id: str) -> DocumentResult:
+    """The document with this id.
+
+    Raises:
+        QueryError: If the release holds none.
+
+    """
+    row = _row(index, "documents", "document_id", document_id)
+    columns = ["document_id", "source", "title", "language", "text", "summary", "metadata"]
+    values = index.rows["documents"].select(columns).slice(row, 1).to_pylist()[0]
+    first, last = index.arrays.document_chunks[row : row + 2].tolist()
+    chunks = index.rows["chunks"]["chunk_id"].slice(first, last - first).to_pylist()
+    return DocumentResult(**(values | {"metadata": json.loads(values["metadata"])}), chunk_ids=tuple(chunks))
+
+
+def _row(index: Index, table: str, column: str, wanted: str) -> int:
+    check_text(column.replace("_", " "), wanted, _LONGEST)
+    row = int(pc.index(index.rows[table][column], wanted).as_py())
+    if row < 0:
+        raise QueryError(f"{column} {shown(wanted)} is not in {table}; `release.table({table!r})` shows what is")
+    return row
+
+
+_LONGEST = 10_000
+_DOCUMENT = pa.schema(
+    [(name, pa.string()) for name in ("document_id", "source", "title", "language", "text", "summary", "metadata")]
+    + [("chunk_ids", pa.list_(pa.string()))]
+)

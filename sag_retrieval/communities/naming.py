@@ -1,4 +1,4 @@
-"""Every community gets a title and a summary: kept, asked of a model, or made offline."""
+"""Name communities: keep known titles and summaries, ask a model for others, or make them by rule."""
 
 import json
 from collections import Counter
@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sag_retrieval.communities.distinctive_keys import distinctive_keys
-from sag_retrieval.communities.events import EventTable
+from sag_retrieval.communities.events import EventTable, clean
 from sag_retrieval.communities.groups import CitedSentence, Communities, Community
-from sag_retrieval.communities.titles import TitledGroup, clean, fits, make_summary, make_title
+from sag_retrieval.communities.titles import TitledGroup, distinctive_keys, fits, make_summary, make_title
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.models.protocols import ChatModel, Request, Usage
 from sag_retrieval.prompts import load_prompt
@@ -80,13 +79,13 @@ def name_communities(
         {fold(known[each.community_id][0]) for each in communities.at(level) if each.community_id in known}
         for level in range(communities.levels)
     ]
-    named = []
+    named, clean_events = [], events.cleaned()
     for each, group in zip(communities, groups, strict=True):
         title, summary = known.get(each.community_id) or told.get(each.community_id) or ("", ())
         if each.community_id not in known and (not title or fold(title) in taken[each.level]):
-            title = make_title(events, group, taken[each.level])
+            title = make_title(clean_events, group, taken[each.level])
         taken[each.level].add(fold(title))
-        named.append(replace(each, title=title, summary=summary or make_summary(events, group)))
+        named.append(replace(each, title=title, summary=summary or make_summary(clean_events, group)))
     return NamedCommunities(replace(communities, communities=tuple(named)), usage, failures)
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from sag_retrieval.communities.build import build_communities
-from sag_retrieval.communities.events import EventTable
-from sag_retrieval.communities.from_index import event_table
+from sag_retrieval.communities.events import EventTable, event_table
 from sag_retrieval.communities.groups import Communities
 from sag_retrieval.communities.naming import known_names, name_communities
 from sag_retrieval.communities.options import ClusterOptions

@@ -108,7 +108,7 @@ class EventTable:
         return matrix
 
     def cleaned(self) -> "EventTable":
-        """The same events with clean contents, key values and document titles; chunk texts stay: spans refer to them."""
+        """The same events with clean contents, key values and titles; texts of chunks stay: spans refer to them."""
         return replace(
             self,
             contents=[clean(each) for each in self.contents],

@@ -57,7 +57,7 @@ def name_communities(
     """Give every community a summary and a title that no other of its level has.
 
     What is known by id is kept. With a model the largest `MOST_ASKED` of the others are asked for; a failed
-    answer, a title that is taken or too long, and sentences that no event states give way to offline ones.
+    answer, a title that is taken or too long, and sentences that no event states are replaced by those of the rules.
 
     Raises:
         ModelUnavailable: If the model's server is gone.
@@ -97,7 +97,7 @@ def known_names(communities: Communities) -> KnownNames:
 def _groups(events: EventTable, communities: Communities) -> list[TitledGroup]:
     documents, languages, incidence = events.document, events.documents.languages, events.incidence()
     found: list[TitledGroup] = []
-    for level in range(communities.levels):  # a key is telling beside the groups of its own level
+    for level in range(communities.levels):  # keys are compared with those of groups of the same level
         members = [each.members for each in communities.at(level)]
         for rows, keys in zip(members, distinctive_keys(events, members), strict=True):
             language = Counter(languages[row] for row in documents[rows].tolist()).most_common(1)[0][0]

@@ -11,7 +11,7 @@ _METHODS = ("leiden", "leiden-modularity", "louvain", "key-type")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterOptions:
-    """How events become communities.
+    """How events are grouped into communities.
 
     Raises:
         SettingsError: If a value is out of bounds, with the value and the bound.
@@ -30,7 +30,7 @@ class ClusterOptions:
     without_key_types: tuple[str, ...] = ("title",)
     """Types that tie nothing: a document's title would tie all of its events and no others."""
     alpha: float = 0.7
-    """Share of the keys in a pair's weight; the rest is likeness of meaning."""
+    """Share of the keys in a pair's weight; the rest is cosine similarity."""
     threshold: float = 0.1
     common_key_limit: int = 100
     """A key with more events than this proposes no pairs; it still counts in the weight of a pair."""

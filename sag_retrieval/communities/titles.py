@@ -30,9 +30,9 @@ _SECOND_KEY = 0.35
 
 @dataclass(frozen=True, slots=True)
 class DistinctiveKey:
-    """A key of a community: its row, how many of the community's events carry it, how telling it is.
+    """A key of a community: its row, how many of the community's events carry it, how distinctive it is.
 
-    `rivals` counts the other communities that have it among their three most telling keys.
+    `rivals` counts the other communities that have it among their three most distinctive keys.
     """
 
     row: int
@@ -42,7 +42,7 @@ class DistinctiveKey:
 
 
 def distinctive_keys(events: EventTable, groups: Sequence[Rows], most: int = 12) -> list[list[DistinctiveKey]]:
-    """The `most` telling keys of each group of event rows, best first, ties by row.
+    """The `most` distinctive keys of each group of event rows, best first, ties by row.
 
     A key that c of a group's s events and d of all n events carry scores `c · ln(c n / (s d))`: frequent here
     and rare elsewhere. In a group of all events, where every such score is 0, keys are ordered by count.
@@ -77,7 +77,7 @@ def key_counts(incidence: csr_array, groups: Sequence[Rows]) -> csr_array:
 
 @dataclass(frozen=True, slots=True)
 class TitledGroup:
-    """What a title is made from: members by falling centrality, telling keys, the language to write in.
+    """What a title is made from: members by falling centrality, distinctive keys, the language to write in.
 
     `carried` has shape (members, keys), 1 where the member carries the key.
     """
@@ -91,7 +91,7 @@ class TitledGroup:
 def make_title(events: EventTable, group: TitledGroup, taken: Collection[str]) -> str:
     """A short title that is not among the folded titles `taken`.
 
-    One or two telling keys; a later key where the title is taken; the words of the most typical event where
+    One or two distinctive keys; a later key where the title is taken; the words of the most typical event where
     no key can name the group; at last a number.
 
     Source:
@@ -130,7 +130,7 @@ def _names(events: EventTable, keys: Sequence[DistinctiveKey]) -> list[tuple[str
 
 
 def naming_keys(events: EventTable, keys: Sequence[DistinctiveKey]) -> list[DistinctiveKey]:
-    """The keys that name something; titles of documents only where nothing else is telling."""
+    """The keys that name something; titles of documents only where nothing else is distinctive."""
     names = [key for key in keys if names_something(events.keys, key.row)]
     own = [key for key in names if fold(events.keys.types[key.row]) != _OF_A_DOCUMENT]
     return own if any(key.score > 0 for key in own) else names
@@ -170,7 +170,7 @@ def shorten(text: str) -> str:
 
 
 def make_summary(events: EventTable, group: TitledGroup) -> tuple[CitedSentence, ...]:
-    """Two or three sentences, each with the events that say it: telling keys, period, newest event."""
+    """Two or three sentences, each with the events that say it: distinctive keys, period, newest event."""
     return tuple(sentence for sentence in (_about(events, group), _newest(events, group)) if sentence)
 
 

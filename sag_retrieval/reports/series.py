@@ -56,7 +56,7 @@ def find_before(series: Path, own: Path, event_ids: Sequence[str]) -> Before:
 
 
 def _told(own: Path) -> str | None:
-    """What a report that was written before says of its predecessor; None where it says nothing."""
+    """The predecessor that an existing report names; None where there is no such report."""
     try:
         return _name(json.loads((own / "report.json").read_text(encoding="utf-8"))["previous"])
     except DAMAGE:
@@ -76,7 +76,7 @@ def _name(said: object) -> str:
 
 
 def remember(series: Path, own: Path, before: str, communities: Communities, event_ids: Sequence[str]) -> None:
-    """Keep what the next report is compared with; the series names this report last of all."""
+    """Keep what the next report is compared with; naming this report as the latest is the last step."""
     with write_lock(series.parent):  # not that of the home: a long run must not keep reports waiting
         sweep(series)
         if (own / COMMUNITIES).exists():
@@ -130,14 +130,14 @@ def _written(report: Path) -> datetime:
 
 
 def write_sums(folder: Path) -> None:
-    """Write down what each file below the folder is now."""
+    """Store a hash of each file below the folder."""
     files = {path.relative_to(folder).as_posix(): _hash(path.read_bytes()) for path in _files(folder)}
     told = {"files": files, "own": _hash(json.dumps(files, sort_keys=True).encode())}
     durable.write_text(folder / SUMS, json.dumps(told, indent=1, sort_keys=True, ensure_ascii=False))
 
 
 def wrong_files(folder: Path) -> Iterator[tuple[str, str]]:
-    """Files that are not as they were written, and what is wrong; none where nothing was written down (version 0.1)."""
+    """Damaged files and what is wrong with each; none where there are no checksums (version 0.1)."""
     if not (folder / SUMS).exists():
         return
     try:

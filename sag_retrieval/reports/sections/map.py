@@ -176,16 +176,11 @@ def _strongest_two(ties: Ties, count: int) -> list[Pair]:
 
 def _lines(placed: Placed, pairs: Sequence[Pair]) -> tuple[Line, ...]:
     widest = max((weight for *_, weight in pairs), default=1.0) or 1.0
-    return tuple(
-        Line(
-            one,
-            two,
-            *placed.centre[one - 1].tolist(),
-            *placed.centre[two - 1].tolist(),
-            round(0.8 + 4.2 * float(np.sqrt(weight / widest)), 1),
-        )
-        for one, two, weight in pairs
-    )
+    found = []
+    for one, two, weight in pairs:
+        (x1, y1), (x2, y2) = placed.centre[[one - 1, two - 1]].tolist()
+        found.append(Line(one, two, x1, y1, x2, y2, round(0.8 + 4.2 * float(np.sqrt(weight / widest)), 1)))
+    return tuple(found)
 
 
 def _link(events: EventTable, row: int, community: RankedCommunity, listed: Collection[int]) -> tuple[str, str]:

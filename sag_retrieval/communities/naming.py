@@ -74,14 +74,14 @@ def name_communities(
         for each, group in zip(communities, groups, strict=True)
         if each.community_id not in known and len(each.members) > 1
     ]
-    told, usage, failures = _ask(events, unknown[:MOST_ASKED], chat, known)
+    described, usage, failures = _ask(events, unknown[:MOST_ASKED], chat, known)
     taken = [
         {fold(known[each.community_id][0]) for each in communities.at(level) if each.community_id in known}
         for level in range(communities.levels)
     ]
     named, clean_events = [], events.cleaned()
     for each, group in zip(communities, groups, strict=True):
-        title, summary = known.get(each.community_id) or told.get(each.community_id) or ("", ())
+        title, summary = known.get(each.community_id) or described.get(each.community_id) or ("", ())
         if each.community_id not in known and (not title or fold(title) in taken[each.level]):
             title = make_title(clean_events, group, taken[each.level])
         taken[each.level].add(fold(title))
@@ -108,10 +108,10 @@ def _groups(events: EventTable, communities: Communities) -> list[TitledGroup]:
 def _ask(
     events: EventTable, asked: Sequence[tuple[Community, TitledGroup]], chat: ChatModel | None, known: KnownNames
 ) -> tuple[dict[str, tuple[str, tuple[CitedSentence, ...]]], Usage, int]:
-    told: dict[str, tuple[str, tuple[CitedSentence, ...]]] = {}
+    described: dict[str, tuple[str, tuple[CitedSentence, ...]]] = {}
     usage, failures = Usage(), 0
     if chat is None or not asked:
-        return told, usage, failures
+        return described, usage, failures
     taken = [title for title, _ in known.values()][:50]
     requests = (_request(events, group, taken) for _, group in asked)
     for (each, group), reply in zip(asked, chat.ask_all(requests), strict=True):
@@ -121,8 +121,8 @@ def _ask(
         usage += reply.usage
         title, summary = clean(reply.value.title), tuple(_checked(events, group, reply.value))
         failures += not summary
-        told[each.community_id] = (title if fits(title) else "", summary)
-    return told, usage, failures
+        described[each.community_id] = (title if fits(title) else "", summary)
+    return described, usage, failures
 
 
 def _request(events: EventTable, group: TitledGroup, taken: Sequence[str]) -> Request[Described]:

@@ -28,7 +28,7 @@ class Scope:
     where: Mapping[str, object] | None = None
     period: str = ""
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         """The restriction in words; empty for everything."""
         parts = [
             self.sql or "",
@@ -89,7 +89,7 @@ def make_report(
         options,
         release=reader.manifest.release_id,
         released=reader.manifest.created_at[:10],
-        scope=scope.told(),
+        scope=scope.in_words(),
         period=scope.period,
         events_before=total,
         events_after=len(events),
@@ -98,7 +98,7 @@ def make_report(
     series = (
         home
         / REPORTS
-        / settings_hash(options.title, scope.told(), scope.period, asdict(options.cluster), options.language)
+        / settings_hash(options.title, scope.in_words(), scope.period, asdict(options.cluster), options.language)
     )
     own = series / reader.manifest.release_id
     before = find_before(series, own, events.event_ids)

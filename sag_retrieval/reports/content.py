@@ -36,7 +36,7 @@ class Statement:
     cites: tuple[Cite, ...] = ()
     date: str = ""
     row: int = -1
-    """Row of the event that is told; -1 for a sentence of a summary."""
+    """Row of the event; -1 for a sentence of a summary."""
     is_new: bool = False
     lang: str = ""
     """Set where it is in another language than the page."""

@@ -40,8 +40,8 @@ class Before:
 
 def find_before(series: Path, own: Path, event_ids: Sequence[str]) -> Before:
     """What the report in the folder `own` is compared with; a predecessor that cannot be read counts as none."""
-    told = _told(own)
-    release = told if told is not None else _latest(series)
+    kept = _kept_predecessor(own)
+    release = kept if kept is not None else _latest(series)
     if release in ("", own.name):
         return Before()
     folder = series / release / COMMUNITIES
@@ -55,7 +55,7 @@ def find_before(series: Path, own: Path, event_ids: Sequence[str]) -> Before:
         return Before(release, fault=f"the report of {release} before this one {kind}: nothing is compared with it")
 
 
-def _told(own: Path) -> str | None:
+def _kept_predecessor(own: Path) -> str | None:
     """The predecessor that an existing report names; None where there is no such report."""
     try:
         return _name(json.loads((own / "report.json").read_text(encoding="utf-8"))["previous"])
@@ -125,15 +125,15 @@ def prune_reports(home: Path, *, keep: int = 12, grace_hours: float = 24.0, now:
 
 def _written(report: Path) -> datetime:
     """When a report was finished; of an unfinished one when its folder last changed."""
-    told = report / "report.json"
-    return datetime.fromtimestamp((told if told.is_file() else report).stat().st_mtime, UTC)
+    kept = report / "report.json"
+    return datetime.fromtimestamp((kept if kept.is_file() else report).stat().st_mtime, UTC)
 
 
 def write_sums(folder: Path) -> None:
     """Store a hash of each file below the folder."""
     files = {path.relative_to(folder).as_posix(): _hash(path.read_bytes()) for path in _files(folder)}
-    told = {"files": files, "own": _hash(json.dumps(files, sort_keys=True).encode())}
-    durable.write_text(folder / SUMS, json.dumps(told, indent=1, sort_keys=True, ensure_ascii=False))
+    kept = {"files": files, "own": _hash(json.dumps(files, sort_keys=True).encode())}
+    durable.write_text(folder / SUMS, json.dumps(kept, indent=1, sort_keys=True, ensure_ascii=False))
 
 
 def wrong_files(folder: Path) -> Iterator[tuple[str, str]]:
@@ -141,9 +141,9 @@ def wrong_files(folder: Path) -> Iterator[tuple[str, str]]:
     if not (folder / SUMS).exists():
         return
     try:
-        told = json.loads((folder / SUMS).read_text(encoding="utf-8"))
-        files = dict(told["files"])
-        is_own = told["own"] == _hash(json.dumps(files, sort_keys=True).encode())
+        kept = json.loads((folder / SUMS).read_text(encoding="utf-8"))
+        files = dict(kept["files"])
+        is_own = kept["own"] == _hash(json.dumps(files, sort_keys=True).encode())
     except (OSError, ValueError, KeyError, TypeError) as error:
         yield SUMS, f"it cannot be read ({error})"
         return

@@ -21,7 +21,7 @@ from benchmarks.planted import planted
 from sag_retrieval.communities.build import build_communities
 from sag_retrieval.communities.edges import weigh_edges
 from sag_retrieval.communities.events import EventTable, Rows
-from sag_retrieval.communities.hierarchy import sweep
+from sag_retrieval.communities.groups import measure
 from sag_retrieval.communities.leiden import partition
 from sag_retrieval.communities.naming import name_communities
 from sag_retrieval.communities.neighbours import nearest
@@ -118,19 +118,21 @@ def on_real_events() -> list[dict[str, object]]:
     for name, make in CORPORA.items():
         events = make()
         edges = weigh_edges(events, ClusterOptions())
-        for found in sweep(edges, [0.002, 0.005, 0.01, 0.03]):
-            proper = [size for size in found.sizes if size >= 3]
+        for resolution in (0.002, 0.005, 0.01, 0.03):
+            group = partition(edges, ClusterOptions(resolution=resolution))
+            quality, _, _ = measure(edges, group, 0)
+            proper = [size for size in np.bincount(group).tolist() if size >= 3]
             rows.append(
                 {
                     "corpus": name,
                     "events": len(events),
-                    "resolution": found.resolution,
+                    "resolution": resolution,
                     "communities": len(proper),
                     "largest": proper[0],
                     "median": float(np.median(proper)),
                     "in_none": len(events) - sum(proper),
-                    "modularity": found.quality.modularity,
-                    "conductance": found.quality.conductance,
+                    "modularity": quality.modularity,
+                    "conductance": quality.conductance,
                 }
             )
     return rows

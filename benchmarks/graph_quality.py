@@ -37,6 +37,7 @@ from judging import CUTS, DEPTH, Outcome, cached, gain, ingested, spoken  # noqa
 from sets import SETS, Question, QuestionSet, read  # noqa: E402
 
 from sag_retrieval.communities.options import ClusterOptions  # noqa: E402
+from sag_retrieval.communities.released import release_communities  # noqa: E402
 from sag_retrieval.hybrid import SEARCH as HYBRID  # noqa: E402
 from sag_retrieval.hybrid import hybrid_method  # noqa: E402
 from sag_retrieval.models.open import open_embedder  # noqa: E402
@@ -44,7 +45,6 @@ from sag_retrieval.models.openai import OpenAIChat  # noqa: E402
 from sag_retrieval.models.protocols import ChatModel  # noqa: E402
 from sag_retrieval.models.rate_limits import ChatOptions  # noqa: E402
 from sag_retrieval.release.reader import Reader, open_reader  # noqa: E402
-from sag_retrieval.reports.build import release_communities  # noqa: E402
 from sag_retrieval.search.method import Method, Query  # noqa: E402
 from sag_retrieval.search.registry import method_named  # noqa: E402
 from sag_retrieval.think_on_graph.method import SEARCH as GRAPH  # noqa: E402

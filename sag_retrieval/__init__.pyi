@@ -45,8 +45,8 @@ from .communities.options import ClusterOptions as ClusterOptions
 
 # a method or model of your own
 from .search.method import Method as Method, Query as Query, RankedKey as RankedKey, Ranking as Ranking
-from .release.allowed import Allowed as Allowed
-from .release.index import Index as Index
+
+from .release.index import Allowed as Allowed, Index as Index
 from .models.protocols import ChatModel as ChatModel, Embedder as Embedder, Reply as Reply, Request as Request
 
 # settings

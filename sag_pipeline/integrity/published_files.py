@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sag_retrieval.core.errors import SagError
 from sag_retrieval.release.verify import FileFault, verify_release
-from sag_retrieval.reports.sums import wrong_files
+from sag_retrieval.reports.series import wrong_files
 
 
 def release_folders(home: Path) -> list[Path]:

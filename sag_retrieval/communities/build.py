@@ -1,4 +1,4 @@
-"""From events to communities, level by level."""
+"""Build the communities of events, level by level."""
 
 from itertools import pairwise
 
@@ -14,8 +14,7 @@ from sag_retrieval.communities.groups import (
     measure,
     members_of,
 )
-from sag_retrieval.communities.hierarchy import coarser, strongest_ties
-from sag_retrieval.communities.leiden import by_size, partition
+from sag_retrieval.communities.leiden import by_size, coarser, partition, strongest_ties
 from sag_retrieval.communities.options import ClusterOptions
 
 

@@ -1,4 +1,4 @@
-"""The pairs of events that hold communities together, found without looking at every pair."""
+"""Weighted edges between events, from candidate pairs instead of all pairs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Edges:
 
     @property
     def strength(self) -> Floats:
-        """Weight above the background, never negative: what ties count for in communities."""
+        """Weight above the background, never negative: the weight that community detection uses."""
         return np.maximum(self.weight - self.background, 0.0)
 
 

@@ -1,13 +1,19 @@
-"""The events of a report, with all that clustering and writing read about them, as one value."""
+"""The event table that clustering and reports read: events with their chunks, documents, keys and vectors."""
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 from scipy.sparse import coo_array, csr_array
 
 from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.models.protocols import Vectors
+from sag_retrieval.release.index import Index
+
+_GAP = re.compile(r"\s{2,}|[^\S ]")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 
 __all__ = ["Chunks", "Documents", "EventLinks", "EventTable", "Flags", "Floats", "Keys", "Rows"]
 
@@ -53,7 +59,7 @@ class EventLinks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventTable:
-    """Events by row. `vectors` has one row an event, of length 1 or all zero.
+    """Events by row. `vectors` has one row for each event, of length 1 or all zero.
 
     `spans` has shape (events, 2): first character and end in the text of its chunk, or -1 where unknown.
     `dates` are ISO days, months or years, or None.
@@ -98,3 +104,99 @@ class EventTable:
         matrix.sum_duplicates()
         matrix.data[:] = 1.0
         return matrix
+
+    def cleaned(self) -> "EventTable":
+        """The same events with clean contents, key values and titles; texts of chunks stay: spans refer to them."""
+        return replace(
+            self,
+            contents=[clean(each) for each in self.contents],
+            keys=replace(self.keys, values=[clean(each) for each in self.keys.values]),
+            documents=replace(self.documents, titles=[clean(each) for each in self.documents.titles]),
+        )
+
+
+def clean(text: str) -> str:
+    """One line without control characters and marks that turn the direction of writing."""
+    return _GAP.sub(" ", _CONTROLS.sub(" ", text)).strip()
+
+
+def event_table(index: Index, allowed: Flags | None = None) -> EventTable:
+    """The events whose flag is set (None: all), with chunks, documents, keys and vectors, in release order.
+
+    Boolean keys are left out: sharing one does not relate two events.
+
+    Args:
+        index: An opened release.
+        allowed: Shape (events,), such as `sandbox.allowed(sql, where).events`.
+
+    """
+    arrays = index.arrays
+    chosen = np.arange(arrays.event_count) if allowed is None else np.flatnonzero(allowed)
+    event_rows = chosen.astype(np.int32)
+    columns = ["event_id", "content", "start", "end", "date"]
+    events = index.rows["events"].select(columns).take(pa.array(event_rows))
+    chunk_rows, chunk = np.unique(arrays.event_chunk[event_rows], return_inverse=True)
+    document_rows, document = np.unique(arrays.chunk_document[chunk_rows], return_inverse=True)
+    key_rows, links = _links(index, event_rows)
+    chunks = index.rows["chunks"].select(["chunk_id", "text", "start"]).take(pa.array(chunk_rows))
+    texts = chunks["text"].to_pylist()
+    return EventTable(
+        event_ids=events["event_id"].to_pylist(),
+        contents=events["content"].to_pylist(),
+        chunk=chunk.astype(np.int32),
+        spans=_spans(events, chunks["start"].to_numpy()[chunk], np.array([len(text) for text in texts])[chunk]),
+        dates=events["date"].to_pylist(),
+        chunks=Chunks(chunk_ids=chunks["chunk_id"].to_pylist(), texts=texts, document=document.astype(np.int32)),
+        documents=_documents(index, document_rows),
+        keys=_keys(index, key_rows),
+        links=links,
+        vectors=arrays.vectors["events"].take(event_rows),
+    )
+
+
+def _links(index: Index, event_rows: Rows) -> tuple[Rows, EventLinks]:
+    lists = index.arrays.event_keys
+    counts = np.diff(lists.starts)[event_rows]
+    first = np.repeat(lists.starts[:-1][event_rows] - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
+    carried = lists.items[first + np.arange(int(counts.sum()))]
+    event = np.repeat(np.arange(len(event_rows), dtype=np.int32), counts)
+    is_flag = index.rows["keys"]["value_bool"].is_valid().to_numpy()[carried]
+    key_rows, key = np.unique(carried[~is_flag], return_inverse=True)
+    return key_rows.astype(np.int32), EventLinks(event=event[~is_flag], key=key.astype(np.int32))
+
+
+def _spans(events: pa.Table, chunk_start: Rows, chunk_length: Rows) -> Rows:
+    """Spans in the chunk's text; -1 where the release does not know them or they reach beyond the chunk."""
+    start, end = (
+        events[name].fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64) - chunk_start
+        for name in ("start", "end")
+    )
+    known = (start >= 0) & (end > start) & (end <= chunk_length)
+    return np.where(known[:, None], np.column_stack([start, end]), -1).astype(np.int32)
+
+
+def _documents(index: Index, rows: Rows) -> Documents:
+    table = index.rows["documents"].select(["document_id", "title", "language"]).take(pa.array(rows))
+    return Documents(
+        document_ids=table["document_id"].to_pylist(),
+        titles=table["title"].to_pylist(),
+        languages=table["language"].to_pylist(),
+    )
+
+
+def _keys(index: Index, rows: Rows) -> Keys:
+    names = ["key_type", "value_string", "value_number", "unit"]
+    table = index.rows["keys"].select(names).take(pa.array(rows))
+    return Keys(
+        types=table["key_type"].to_pylist(),
+        values=[_shown(*row) for row in zip(*(table[name].to_pylist() for name in names[1:]), strict=True)],
+        is_text=table["value_string"].is_valid().to_numpy(),
+    )
+
+
+def _shown(text: str | None, number: float | None, unit: str | None) -> str:
+    if text is not None:
+        return text
+    value = number or 0.0
+    shown = f"{value:,.0f}" if value.is_integer() else f"{value:,g}"
+    return f"{shown} {unit}" if unit and unit.isascii() else f"{shown}{unit or ''}"

@@ -1,4 +1,4 @@
-"""Communities of events as values: who belongs where, how typical each is, how well it holds."""
+"""Communities as values: members, centrality of each event, and quality of the partition."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Community:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """How well one level's communities hold together."""
+    """Quality of one level of communities."""
 
     level: int
     communities: int

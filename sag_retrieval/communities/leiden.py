@@ -1,16 +1,22 @@
-"""Communities of a weighted graph by igraph: Leiden, and the Louvain of the seed; seeded, without a trace."""
+"""Detect communities in a weighted graph with Leiden or Louvain, and join them to coarser levels."""
 
 import random
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import igraph
+import leidenalg
 import numpy as np
 
 from sag_retrieval.communities.edges import Edges
-from sag_retrieval.communities.events import Floats, Rows
+from sag_retrieval.communities.events import Flags, Floats, Rows
+from sag_retrieval.communities.groups import Tie, sum_by
 from sag_retrieval.communities.options import ClusterOptions
+
+TIES_KEPT = 6
+"""Ties kept for each community."""
 
 _one_at_a_time = threading.Lock()  # igraph has one random number generator for the whole process
 
@@ -49,7 +55,7 @@ def _find(graph: igraph.Graph, weight: Floats, options: ClusterOptions) -> igrap
     )
 
 
-def to_graph(edges: Edges, chosen: "np.typing.NDArray[np.bool_] | None" = None) -> igraph.Graph:
+def to_graph(edges: Edges, chosen: Flags | None = None) -> igraph.Graph:
     """The graph of the chosen pairs, without weights."""
     pairs = np.column_stack([edges.left, edges.right]).astype(np.int64)
     return igraph.Graph(n=edges.node_count, edges=pairs if chosen is None else pairs[chosen])
@@ -57,7 +63,7 @@ def to_graph(edges: Edges, chosen: "np.typing.NDArray[np.bool_] | None" = None) 
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Lets igraph draw from its own seeded generator; Python's shared one is neither read nor moved."""
+    """Give igraph its own seeded generator; Python's shared one is neither read nor changed."""
     with _one_at_a_time:
         igraph.set_random_number_generator(random.Random(seed))  # noqa: S311  repeatable, not secret
         try:
@@ -74,3 +80,50 @@ def by_size(group: Rows) -> Rows:
     rank = np.empty(len(first), dtype=np.int32)
     rank[np.lexsort((first, -count))] = np.arange(len(first), dtype=np.int32)
     return rank[number]
+
+
+def coarser(edges: Edges, group: Rows, options: ClusterOptions, level: int) -> Rows:
+    """Group number of every node one level up: whole groups of the level below, joined by their ties.
+
+    Joining two groups pays where the weight between them exceeds `resolution · level_ratio^level` per pair of
+    events, which is the constant Potts model on groups with their sizes.
+
+    Source:
+        docs/algorithm.md §reports.3.
+
+    """
+    sizes = np.bincount(group)
+    low, high, weight = ties(edges, group)
+    graph = igraph.Graph(n=len(sizes), edges=np.column_stack([low, high]).astype(np.int64))
+    found = leidenalg.find_partition(
+        graph,
+        leidenalg.CPMVertexPartition,
+        weights=weight.tolist(),
+        node_sizes=sizes.tolist(),
+        resolution_parameter=options.resolution_for(len(group)) * options.level_ratio**level,
+        n_iterations=options.iterations,
+        seed=options.seed,
+    )
+    return by_size(np.asarray(found.membership, dtype=np.int32)[group])
+
+
+def ties(edges: Edges, group: Rows) -> tuple[Rows, Rows, Floats]:
+    """Pairs of groups that are tied (`low < high`, ordered), and the summed strength between them."""
+    one, two = group[edges.left], group[edges.right]
+    apart = one != two
+    low, high = np.minimum(one, two)[apart].astype(np.int64), np.maximum(one, two)[apart].astype(np.int64)
+    width = int(group.max()) + 1 if len(group) else 1
+    code, number = np.unique(low * width + high, return_inverse=True)
+    weight = sum_by(number.astype(np.int32), edges.strength[apart], len(code))
+    return (code // width).astype(np.int32), (code % width).astype(np.int32), weight
+
+
+def strongest_ties(edges: Edges, group: Rows, ids: Sequence[str]) -> Iterator[Tie]:
+    """The ties that are among the `TIES_KEPT` strongest of either of their groups; `ids` name the groups."""
+    low, high, weight = ties(edges, group)
+    kept: Counter[int] = Counter()
+    for number in np.lexsort((high, low, -weight)).tolist():
+        one, other = int(low[number]), int(high[number])
+        if min(kept[one], kept[other]) < TIES_KEPT:
+            kept.update((one, other))
+            yield Tie(ids[one], ids[other], float(weight[number]))

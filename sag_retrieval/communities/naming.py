@@ -1,4 +1,4 @@
-"""Every community gets a title and a summary: kept, asked of a model, or made offline."""
+"""Name communities: keep known titles and summaries, ask a model for others, or make them by rule."""
 
 import json
 from collections import Counter
@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sag_retrieval.communities.distinctive_keys import distinctive_keys
-from sag_retrieval.communities.events import EventTable
+from sag_retrieval.communities.events import EventTable, clean
 from sag_retrieval.communities.groups import CitedSentence, Communities, Community
-from sag_retrieval.communities.titles import TitledGroup, clean, fits, make_summary, make_title
+from sag_retrieval.communities.titles import TitledGroup, distinctive_keys, fits, make_summary, make_title
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.models.protocols import ChatModel, Request, Usage
 from sag_retrieval.prompts import load_prompt
@@ -58,7 +57,7 @@ def name_communities(
     """Give every community a summary and a title that no other of its level has.
 
     What is known by id is kept. With a model the largest `MOST_ASKED` of the others are asked for; a failed
-    answer, a title that is taken or too long, and sentences that no event states give way to offline ones.
+    answer, a title that is taken or too long, and sentences that no event states are replaced by those of the rules.
 
     Raises:
         ModelUnavailable: If the model's server is gone.
@@ -75,18 +74,18 @@ def name_communities(
         for each, group in zip(communities, groups, strict=True)
         if each.community_id not in known and len(each.members) > 1
     ]
-    told, usage, failures = _ask(events, unknown[:MOST_ASKED], chat, known)
+    described, usage, failures = _ask(events, unknown[:MOST_ASKED], chat, known)
     taken = [
         {fold(known[each.community_id][0]) for each in communities.at(level) if each.community_id in known}
         for level in range(communities.levels)
     ]
-    named = []
+    named, clean_events = [], events.cleaned()
     for each, group in zip(communities, groups, strict=True):
-        title, summary = known.get(each.community_id) or told.get(each.community_id) or ("", ())
+        title, summary = known.get(each.community_id) or described.get(each.community_id) or ("", ())
         if each.community_id not in known and (not title or fold(title) in taken[each.level]):
-            title = make_title(events, group, taken[each.level])
+            title = make_title(clean_events, group, taken[each.level])
         taken[each.level].add(fold(title))
-        named.append(replace(each, title=title, summary=summary or make_summary(events, group)))
+        named.append(replace(each, title=title, summary=summary or make_summary(clean_events, group)))
     return NamedCommunities(replace(communities, communities=tuple(named)), usage, failures)
 
 
@@ -98,7 +97,7 @@ def known_names(communities: Communities) -> KnownNames:
 def _groups(events: EventTable, communities: Communities) -> list[TitledGroup]:
     documents, languages, incidence = events.document, events.documents.languages, events.incidence()
     found: list[TitledGroup] = []
-    for level in range(communities.levels):  # a key is telling beside the groups of its own level
+    for level in range(communities.levels):  # keys are compared with those of groups of the same level
         members = [each.members for each in communities.at(level)]
         for rows, keys in zip(members, distinctive_keys(events, members), strict=True):
             language = Counter(languages[row] for row in documents[rows].tolist()).most_common(1)[0][0]
@@ -109,10 +108,10 @@ def _groups(events: EventTable, communities: Communities) -> list[TitledGroup]:
 def _ask(
     events: EventTable, asked: Sequence[tuple[Community, TitledGroup]], chat: ChatModel | None, known: KnownNames
 ) -> tuple[dict[str, tuple[str, tuple[CitedSentence, ...]]], Usage, int]:
-    told: dict[str, tuple[str, tuple[CitedSentence, ...]]] = {}
+    described: dict[str, tuple[str, tuple[CitedSentence, ...]]] = {}
     usage, failures = Usage(), 0
     if chat is None or not asked:
-        return told, usage, failures
+        return described, usage, failures
     taken = [title for title, _ in known.values()][:50]
     requests = (_request(events, group, taken) for _, group in asked)
     for (each, group), reply in zip(asked, chat.ask_all(requests), strict=True):
@@ -122,8 +121,8 @@ def _ask(
         usage += reply.usage
         title, summary = clean(reply.value.title), tuple(_checked(events, group, reply.value))
         failures += not summary
-        told[each.community_id] = (title if fits(title) else "", summary)
-    return told, usage, failures
+        described[each.community_id] = (title if fits(title) else "", summary)
+    return described, usage, failures
 
 
 def _request(events: EventTable, group: TitledGroup, taken: Sequence[str]) -> Request[Described]:

@@ -1,4 +1,4 @@
-"""Nearest events by meaning, in blocks: exact for small sets, by cells of like events for large ones."""
+"""Nearest events by cosine similarity: exact for small sets, by clusters of vectors for large ones."""
 
 import numpy as np
 import numpy.typing as npt

@@ -11,7 +11,7 @@ ClusterMethod = Literal["leiden", "leiden-modularity", "louvain", "key-type"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterOptions:
-    """How events become communities.
+    """How events are grouped into communities.
 
     Raises:
         SettingsError: If a value is out of bounds, with the value and the bound.
@@ -33,7 +33,7 @@ class ClusterOptions:
     without_key_types: tuple[str, ...] = ("title",)
     """Types that tie nothing: a document's title would tie all of its events and no others."""
     alpha: Annotated[float, Bounds(0, 1)] = 0.7
-    """Share of the keys in a pair's weight; the rest is likeness of meaning."""
+    """Share of the keys in a pair's weight; the rest is cosine similarity."""
     threshold: Annotated[float, Bounds(-1, 1)] = 0.1
     """A pair of events counts from this weight."""
     common_key_limit: Annotated[int, Bounds(2, 1_000_000)] = 100

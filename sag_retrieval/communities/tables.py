@@ -1,13 +1,24 @@
-"""Communities as Arrow tables, and back."""
+"""Store communities as Arrow tables and Parquet files, and read them back."""
 
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from sag_retrieval.communities.groups import CitedSentence, Communities, Community, Quality, Tie
 from sag_retrieval.core.errors import SchemaMismatch
+
+COMMUNITIES = "communities"
+"""Folder beside the tables of a release, and in the folder of a report."""
+REPORTS = "reports"
+"""Folder below a home; its lock is held while reports or communities are written."""
+DAMAGE = (OSError, ValueError, TypeError, KeyError, IndexError, pa.ArrowException)
+"""What reading raises where a file is missing, cut short or of another form."""
 
 _STRING, _INT, _FLOAT = pa.string(), pa.int32(), pa.float64()
 _SENTENCE = pa.struct([("text", _STRING), ("event_ids", pa.list_(_STRING))])
@@ -152,3 +163,28 @@ def _community(row: Mapping[str, object], members: list[tuple[int, float]]) -> C
         centrality=np.array([centrality for _, centrality in members]),
         summary=tuple(CitedSentence(str(each["text"]), tuple(each["event_ids"])) for each in sentences),
     )
+
+
+def write_communities(folder: Path, communities: Communities, event_ids: Sequence[str]) -> None:
+    """Write communities into a folder, which is there whole or not at all."""
+    draft = folder.with_name(f".draft-{uuid4().hex}")
+    draft.mkdir(parents=True)
+    try:
+        for name, rows in communities_tables(communities, event_ids).items():
+            pq.write_table(rows, draft / f"{name}.parquet", compression="zstd")
+        draft.rename(folder)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def read_tables(folder: Path) -> dict[str, pa.Table]:
+    """The tables of communities in a folder."""
+    return {name: pq.read_table(folder / f"{name}.parquet") for name in COMMUNITY_SCHEMAS}
+
+
+def read_kept(folder: Path, event_ids: Sequence[str]) -> Communities | None:
+    """The communities in a folder; None where they are missing, incomplete or damaged."""
+    try:
+        return read_communities(read_tables(folder), event_ids)
+    except DAMAGE:
+        return None

@@ -1,14 +1,14 @@
-"""Titles and summaries of communities without a language model: from their telling keys and their dates."""
+"""Title and summarise communities without a language model, from their distinctive keys and their dates."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from sag_retrieval.communities.distinctive_keys import DistinctiveKey
-from sag_retrieval.communities.events import EventTable, Rows
+from sag_retrieval.communities.events import EventTable, Floats, Keys, Rows
 from sag_retrieval.communities.groups import CitedSentence
 from sag_retrieval.text.words import fold, is_cjk
 
@@ -23,16 +23,61 @@ _NOT_A_NAME = frozenset(
 _OF_A_DOCUMENT = "title"
 """Type of the keys that are titles of documents: they name a community only where nothing else does."""
 _ADDED = re.compile(r"(?<!\s)\s*+[(（:：].*", re.DOTALL)
-_GAP = re.compile(r"\s+")
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _FIGURES_ONLY = re.compile(r"^[\W\d_年月日时分秒]*$")
 _SECOND_KEY = 0.35
 """A second key enters the title from this share of the first one's score."""
 
 
 @dataclass(frozen=True, slots=True)
+class DistinctiveKey:
+    """A key of a community: its row, how many of the community's events carry it, how distinctive it is.
+
+    `rivals` counts the other communities that have it among their three most distinctive keys.
+    """
+
+    row: int
+    count: int
+    score: float
+    rivals: int = 0
+
+
+def distinctive_keys(events: EventTable, groups: Sequence[Rows], most: int = 12) -> list[list[DistinctiveKey]]:
+    """The `most` distinctive keys of each group of event rows, best first, ties by row.
+
+    A key that c of a group's s events and d of all n events carry scores `c · ln(c n / (s d))`: frequent here
+    and rare elsewhere. In a group of all events, where every such score is 0, keys are ordered by count.
+
+    Source:
+        docs/algorithm.md §reports.5.
+
+    """
+    incidence = events.incidence()
+    counts = key_counts(incidence, groups)
+    total = incidence.sum(axis=0)
+    found = []
+    for number, members in enumerate(groups):
+        part = slice(counts.indptr[number], counts.indptr[number + 1])
+        key, count = counts.indices[part], counts.data[part]
+        score = count * np.log(count * len(events) / (len(members) * total[key]))
+        order = np.lexsort((key, -count, -np.round(score, 9)))[:most]
+        found.append([DistinctiveKey(int(key[i]), int(count[i]), float(score[i])) for i in order])
+    first = Counter(key.row for keys in found for key in keys[:3])
+    return [[replace(key, rivals=max(first[key.row] - 1, 0)) for key in keys] for keys in found]
+
+
+def key_counts(incidence: csr_array, groups: Sequence[Rows]) -> csr_array:
+    """Shape (groups, keys): events of the group that carry the key."""
+    sizes = [len(members) for members in groups]
+    member = np.concatenate([np.zeros(0, np.int32), *groups])
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    ones: Floats = np.ones(len(member))
+    member_rows = csr_array((ones, member, starts), shape=(len(groups), incidence.shape[0]))
+    return csr_array(member_rows @ incidence)
+
+
+@dataclass(frozen=True, slots=True)
 class TitledGroup:
-    """What a title is made from: members by falling centrality, telling keys, the language to write in.
+    """What a title is made from: members by falling centrality, distinctive keys, the language to write in.
 
     `carried` has shape (members, keys), 1 where the member carries the key.
     """
@@ -46,7 +91,7 @@ class TitledGroup:
 def make_title(events: EventTable, group: TitledGroup, taken: Collection[str]) -> str:
     """A short title that is not among the folded titles `taken`.
 
-    One or two telling keys; a later key where the title is taken; the words of the most typical event where
+    One or two distinctive keys; a later key where the title is taken; the words of the most typical event where
     no key can name the group; at last a number.
 
     Source:
@@ -79,22 +124,22 @@ def _names(events: EventTable, keys: Sequence[DistinctiveKey]) -> list[tuple[str
     usable = [
         (value, key.score if fits(value) else key.score / 2, key.rivals)
         for key in naming_keys(events, keys)
-        if (value := clean(events.keys.values[key.row]))
+        if (value := events.keys.values[key.row])
     ]
     return sorted(usable, key=lambda each: -each[1])
 
 
 def naming_keys(events: EventTable, keys: Sequence[DistinctiveKey]) -> list[DistinctiveKey]:
-    """The keys that name something; titles of documents only where nothing else is telling."""
-    names = [key for key in keys if names_something(events, key.row)]
+    """The keys that name something; titles of documents only where nothing else is distinctive."""
+    names = [key for key in keys if names_something(events.keys, key.row)]
     own = [key for key in names if fold(events.keys.types[key.row]) != _OF_A_DOCUMENT]
     return own if any(key.score > 0 for key in own) else names
 
 
-def names_something(events: EventTable, row: int) -> bool:
+def names_something(keys: Keys, row: int) -> bool:
     """Whether a key is a name: a text, neither a date nor a quantity."""
-    kind, value = events.keys.types[row], events.keys.values[row]
-    return events.keys.can_name(row) and fold(kind) not in _NOT_A_NAME and not _FIGURES_ONLY.match(value)
+    kind, value = keys.types[row], keys.values[row]
+    return keys.can_name(row) and fold(kind) not in _NOT_A_NAME and not _FIGURES_ONLY.match(value)
 
 
 def _pairs(names: list[tuple[str, float, int]]) -> Iterator[tuple[str, str, float]]:
@@ -116,7 +161,6 @@ def fits(title: str) -> bool:
 
 def shorten(text: str) -> str:
     """The beginning of a text that fits: up to a bracket or colon, else with `…` where it was cut."""
-    text = clean(text)
     for whole in (text, _ADDED.sub("", text)):
         if whole and fits(whole):
             return whole
@@ -125,13 +169,8 @@ def shorten(text: str) -> str:
     return " ".join(text.split()[:MOST_WORDS]) + "…"
 
 
-def clean(text: str) -> str:
-    """One line without control characters and marks that turn the direction of writing."""
-    return _GAP.sub(" ", _CONTROLS.sub(" ", text)).strip()
-
-
 def make_summary(events: EventTable, group: TitledGroup) -> tuple[CitedSentence, ...]:
-    """Two or three sentences, each with the events that say it: telling keys, period, newest event."""
+    """Two or three sentences, each with the events that say it: distinctive keys, period, newest event."""
     return tuple(sentence for sentence in (_about(events, group), _newest(events, group)) if sentence)
 
 
@@ -142,9 +181,7 @@ def _about(events: EventTable, group: TitledGroup) -> CitedSentence | None:
     counted = sorted(named, key=lambda key: (-key.count, key.row))
     size, zh = len(group.members), group.language == "zh"
     parts = [
-        f"{clean(events.keys.values[key.row])}（{key.count} 个）"
-        if zh
-        else f"{clean(events.keys.values[key.row])} ({key.count})"
+        f"{events.keys.values[key.row]}（{key.count} 个）" if zh else f"{events.keys.values[key.row]} ({key.count})"
         for key in counted
     ]
     text = (
@@ -167,7 +204,7 @@ def _newest(events: EventTable, group: TitledGroup) -> CitedSentence | None:
     if not dated:
         return None
     (first, _, first_row), (last, _, last_row) = dated[0], dated[-1]
-    content = clean(events.contents[last_row])
+    content = events.contents[last_row]
     if group.language == "zh":
         span = f"时间从 {first} 到 {last}，" if first != last else f"时间为 {last}，"
         text = f"{span}最新的一件是：{content}"

@@ -1,4 +1,4 @@
-"""Weight of a pair of events: shared keys, normalised over all pairs, fused with likeness of meaning."""
+"""Weight of a pair of events: normalised weight of shared keys, combined with cosine similarity."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -82,7 +82,7 @@ def _sum_of_squares(incidence: csr_array, idf: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """Sums of the weights of the keys that two events share; `marks` tell quickly of most pairs that share none."""
+    """Sums of the weights of the keys that two events share; `marks` exclude most pairs that share none."""
 
     carried: csr_array
     weighted: csr_array
@@ -90,7 +90,7 @@ class Sharing:
 
     @classmethod
     def of(cls, incidence: csr_array, weight: Floats) -> "Sharing":
-        """By these weights, one a key."""
+        """With these weights, one for each key."""
         weighted = csr_array(incidence * weight)
         weighted.eliminate_zeros()
         return cls(incidence, weighted, _marks(weighted))
@@ -107,7 +107,7 @@ class Sharing:
 
 
 def _marks(carried: csr_array) -> npt.NDArray[np.uint64]:
-    """One of 64 bits a key, together for each event: events that have no bit in common share no key."""
+    """64 bits for each event, one of them set for each key: events that have no bit in common share no key."""
     marks = np.zeros(carried.shape[0], dtype=np.uint64)
     event = np.repeat(np.arange(len(marks)), np.diff(carried.indptr))
     np.bitwise_or.at(marks, event, np.uint64(1) << (carried.indices % 64).astype(np.uint64))

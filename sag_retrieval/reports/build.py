@@ -1,29 +1,23 @@
-"""From an opened release to communities beside it and a report below its home."""
+"""Make a report of an opened release: restrict its events, group them, write the report below its home."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
 
 from sag_retrieval.communities.build import build_communities
-from sag_retrieval.communities.events import EventTable
-from sag_retrieval.communities.from_index import event_table
-from sag_retrieval.communities.groups import Communities
+from sag_retrieval.communities.events import EventTable, event_table
 from sag_retrieval.communities.naming import known_names, name_communities
-from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.communities.released import settings_hash
+from sag_retrieval.communities.tables import REPORTS
 from sag_retrieval.core.errors import QueryError
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.release.beside import mark_of, write_made
-from sag_retrieval.release.leftovers import delete, sweep
-from sag_retrieval.release.lock import write_lock
 from sag_retrieval.release.reader import Reader
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.report import Report, write_report
-from sag_retrieval.reports.series import COMMUNITIES, REPORTS, find_before, read_kept, remember, write_tables
-from sag_retrieval.reports.sums import SUMS, write_sums
+from sag_retrieval.reports.series import SUMS, find_before, remember, write_sums
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +28,7 @@ class Scope:
     where: Mapping[str, object] | None = None
     period: str = ""
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         """The restriction in words; empty for everything."""
         parts = [
             self.sql or "",
@@ -74,36 +68,6 @@ def chosen_events(reader: Reader, scope: Scope) -> EventTable:
     return event_table(reader.index, flags)
 
 
-def release_communities(
-    reader: Reader, options: ClusterOptions, chat: ChatModel | None = None, earlier: Path | None = None
-) -> Communities:
-    """The communities of a whole release, kept beside it; titles of communities with the same members are kept.
-
-    Args:
-        reader: The release.
-        options: How events become communities; other options replace what is kept, and so does a damage to it.
-        chat: Gives titles and summaries; None: rules do.
-        earlier: Folder of an earlier release, whose titles are kept.
-
-    """
-    folder = reader.folder / COMMUNITIES
-    events = event_table(reader.index)
-    mark = _hash(asdict(options), chat.model_id if chat else "offline")
-    kept = read_kept(folder, events.event_ids) if mark_of(folder) == mark else None
-    if kept is not None:
-        return kept
-    others = read_kept(earlier / COMMUNITIES, events.event_ids) if earlier else None
-    known = known_names(others) if others is not None else None
-    communities = name_communities(events, build_communities(events, options), chat, known).communities
-    with write_lock(reader.folder.parents[1] / REPORTS):
-        sweep(reader.folder, f".{COMMUNITIES}-")
-        if folder.exists():
-            delete(folder)
-        write_tables(folder, communities, events.event_ids)
-        write_made(folder, mark)
-    return communities
-
-
 def make_report(
     reader: Reader,
     home: Path,
@@ -125,14 +89,16 @@ def make_report(
         options,
         release=reader.manifest.release_id,
         released=reader.manifest.created_at[:10],
-        scope=scope.told(),
+        scope=scope.in_words(),
         period=scope.period,
         events_before=total,
         events_after=len(events),
         models=f"{chat.model_id if chat else 'offline'}, {reader.manifest.embedding_model}",
     )
     series = (
-        home / REPORTS / _hash(options.title, scope.told(), scope.period, asdict(options.cluster), options.language)
+        home
+        / REPORTS
+        / settings_hash(options.title, scope.in_words(), scope.period, asdict(options.cluster), options.language)
     )
     own = series / reader.manifest.release_id
     before = find_before(series, own, events.event_ids)
@@ -144,7 +110,3 @@ def make_report(
     remember(series, own, before.release, named.communities, events.event_ids)
     write_sums(own)
     return replace(report, previous=before.release, fault=before.fault)
-
-
-def _hash(*parts: object) -> str:
-    return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()

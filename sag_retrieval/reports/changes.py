@@ -1,4 +1,4 @@
-"""What is new: communities and events beside those of an earlier report."""
+"""Compare communities and events with those of an earlier report."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -59,6 +59,31 @@ class Change:
     def joined(self) -> int:
         """Events that were in other communities before; for one that continues an earlier one."""
         return self.size - self.added - (self.before - self.removed) if self.before and self.size else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Comparison:
+    """What differs from the earlier report; nothing where there was none."""
+
+    previous: Previous | None
+    is_new: Flags
+    """Which events the earlier report did not have."""
+    changes: Sequence[Change]
+
+    @property
+    def statuses(self) -> dict[str, str]:
+        """Status of each changed community."""
+        return {change.community_id: change.status for change in self.changes}
+
+    def count_new(self, community: Community) -> int:
+        """New events of a community."""
+        return int(np.count_nonzero(self.is_new[community.members]))
+
+
+def compare_with(communities: Sequence[Community], events: EventTable, previous: Previous | None) -> Comparison:
+    """New events and changed communities since the earlier report."""
+    changes = compare(communities, events, previous) if previous else []
+    return Comparison(previous=previous, is_new=new_events(events, previous), changes=changes)
 
 
 def new_events(events: EventTable, previous: Previous | None) -> Flags:

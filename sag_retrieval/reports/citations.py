@@ -1,26 +1,20 @@
-"""Numbers every cited passage as the reader meets it, and cuts it to the sentences that are cited."""
+"""Number the citations of a finished report in reading order, and cut each passage to its cited sentences."""
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 from sag_retrieval.communities.events import EventTable
+from sag_retrieval.reports.content import Cite, Reference, Statement
 from sag_retrieval.text.words import tokens
 
 _AROUND = 80
 _SENTENCE = re.compile(r"[^。！？；.!?\n]*(?:[。！？；.!?]+[”’\"'」』）)\]]*|\n|$)")
 _Sentence = tuple[int, int, frozenset[str]]
 _WORD_END = re.compile(r"[\s，。！？；、,.!?;:：]")
-
-
-@dataclass(frozen=True, slots=True)
-class Cite:
-    """One citation: the number of its source, the mark in the source, and its own number in the page."""
-
-    source: int
-    mark: int
-    reference: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +50,29 @@ class CitedSource:
     cited_by: tuple[Citing, ...]
 
 
+def number_statements(value: Any, cite: Callable[[Reference], Cite]) -> Any:  # noqa: ANN401  content of any section
+    """The same content with every reference numbered, walked in the order of fields and items.
+
+    Content consists of dataclasses, tuples, lists, mappings and plain values; what cites nothing is returned as it is.
+    """
+    if isinstance(value, Statement):
+        return replace(value, cites=tuple(cite(each) for each in value.references))
+    if isinstance(value, tuple | list):
+        return type(value)([number_statements(each, cite) for each in value])
+    if isinstance(value, Mapping):
+        return {name: number_statements(each, cite) for name, each in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {each.name: getattr(value, each.name) for each in fields(value)}
+        numbered = {name: number_statements(part, cite) for name, part in parts.items()}
+        return replace(value, **numbered)
+    return value
+
+
 class Citations:
-    """Collects citations in the order of reading."""
+    """Numbers passages, marks and citations in the order in which `cite` is called."""
 
     def __init__(self, events: EventTable) -> None:
-        """Start without any."""
+        """Start without any citation."""
         self._events = events
         self._numbers: dict[int, int] = {}
         self._marks: defaultdict[int, dict[tuple[int, int], int]] = defaultdict(dict)
@@ -71,18 +83,20 @@ class Citations:
         self._printed: set[int] = set()
         self.count = 0
 
-    def cite(self, row: int, name: str, *, printed: bool = True) -> Cite:
-        """Cite the passage that holds an event, in a place of this name."""
+    def cite(self, reference: Reference) -> Cite:
+        """The next citation: of the passage that holds the event."""
+        row = reference.row
         chunk = int(self._events.chunk[row])
         number = self._numbers.setdefault(chunk, len(self._numbers) + 1)
         start, end, approximate = self.span(row)
         marks = self._marks[chunk]
         mark = marks.setdefault((start, end), len(marks) + 1)
         self.count += 1
+        name = " · ".join(filter(None, (reference.place, self._events.dates[row])))
         self._citing[chunk].append(Citing(self.count, name))
         if approximate:
             self._approximate.add(chunk)
-        if printed:
+        if reference.printed:
             self._printed.add(chunk)
         return Cite(number, mark, self.count)
 
@@ -102,7 +116,12 @@ class Citations:
             self._sentences[chunk] = sentences(self._events.chunks.texts[chunk])
         return most_similar(self._sentences[chunk], content)
 
-    def sources(self) -> list[CitedSource]:
+    @property
+    def numbers(self) -> dict[str, int]:
+        """Number of each cited passage by chunk id."""
+        return {self._events.chunks.chunk_ids[chunk]: number for chunk, number in self._numbers.items()}
+
+    def sources(self) -> tuple[CitedSource, ...]:
         """The cited passages by number."""
         events, found = self._events, []
         for chunk, number in self._numbers.items():
@@ -122,7 +141,7 @@ class Citations:
                     cited_by=tuple(self._citing[chunk]),
                 )
             )
-        return found
+        return tuple(found)
 
 
 def sentences(text: str) -> list[_Sentence]:

@@ -1,133 +1,65 @@
-"""From events and communities to everything a report says."""
+"""Compose a report: build every section, then number all citations in reading order."""
 
-import numpy as np
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
-from sag_retrieval.communities.events import EventTable
-from sag_retrieval.communities.groups import Communities
-from sag_retrieval.communities.titles import clean
 from sag_retrieval.core.records import make_id
-from sag_retrieval.reports import overview
-from sag_retrieval.reports.articles import article_stubs, write_themes
-from sag_retrieval.reports.changes import Previous
-from sag_retrieval.reports.content import Content, Theme
-from sag_retrieval.reports.context import ReportContext, make_context
-from sag_retrieval.reports.drawing import draw_map, draw_timeline
-from sag_retrieval.reports.options import ReportOptions
-from sag_retrieval.reports.provenance import provenance
-from sag_retrieval.reports.select import period_of
+from sag_retrieval.reports.citations import Citations, number_statements
+from sag_retrieval.reports.context import ReportContext
+from sag_retrieval.reports.section import Section
+from sag_retrieval.reports.sections import SECTIONS
 
-EVENTS_FILE = "report_events.parquet"
-COMMUNITIES_FILE = "report_communities.parquet"
-CHANGES_FILE = "report_changes.parquet"
+T = TypeVar("T")
 
 
-def compose(
-    events: EventTable, communities: Communities, options: ReportOptions, previous: Previous | None
-) -> tuple[Content, ReportContext]:
-    """Everything the report says, in the order of reading, and the materials it was made of.
+@dataclass(frozen=True, slots=True, eq=False)
+class Content:
+    """A finished report: the sections that it has, in reading order, with their numbered content."""
+
+    sections: tuple[tuple[Section[Any], Any], ...]
+    citations: Citations
+    report_id: str
+
+    def of(self, section: Section[T]) -> T | None:
+        """The content of a section; None where the report does not have it."""
+        return next((content for each, content in self.sections if each.name == section.name), None)
+
+    def __iter__(self) -> Iterator[tuple[Section[Any], Any]]:
+        """The sections in reading order."""
+        return iter(self.sections)
+
+
+def compose(context: ReportContext, sections: Sequence[Section[Any]] = SECTIONS) -> Content:
+    """The whole report.
 
     Source:
-        docs/algorithm.md §reports.6 to §reports.9.
+        docs/algorithm.md §reports.6 to §reports.10.
 
     """
-    draft = make_context(events, communities, options, previous)
-    if not len(events):
-        return _empty(draft), draft
-    articles = article_stubs(draft)
-    stands_out = overview.highlights(draft, articles)
-    told = overview.news(draft)
-    themes = write_themes(draft, articles)
-    singles, singles_left = overview.singles(draft)
-    listed = _listed(themes) | {each.row for each in singles}
-    content = Content(
-        title=_title(draft),
-        report_id=_report_id(draft),
-        headline=_headline(draft),
-        figures=_figures(draft),
-        highlights=stands_out,
-        news_sentence=overview.news_sentence(draft),
-        news=tuple(each for each in told if each.change.added),
-        regrouped=tuple(each for each in told if not each.change.added),
-        news_left=len(draft.changes) - len(told),
-        themes=themes,
-        map=draw_map(draft, articles, listed),
-        timeline=draw_timeline(draft, articles, listed),
-        top_keys=overview.top_keys(draft),
-        singles=singles,
-        singles_left=singles_left,
-        further=draft.proper_count - len(draft.ranked),
-        sources=tuple(draft.citations.sources()),
-        facts=provenance(draft, communities),
-        counts=_counts(draft),
-        citation_count=draft.citations.count,
-        has_new=bool(draft.is_new.any()),
-    )
-    return content, draft
+    return number({each.name: each.build(context) for each in sections}, context, sections)
 
 
-def _empty(draft: ReportContext) -> Content:
-    options, labels = draft.options, draft.labels
-    counts = labels.empty_counts.format(before=f"{options.events_before:,}", after=f"{options.events_after:,}")
-    return Content(
-        title=_title(draft),
-        report_id=_report_id(draft),
-        headline=labels.empty,
-        figures=(),
-        facts=provenance(draft, Communities(communities=(), quality=())),
-        empty=(counts, "sag report" if options.scope or options.period else "sag ingest"),
-        counts=_counts(draft),
-    )
+def number(built: Mapping[str, Any], context: ReportContext, sections: Sequence[Section[Any]] = SECTIONS) -> Content:
+    """The built sections with numbered citations; the order in which they were built does not matter.
+
+    Args:
+        built: Content by name of section, None where the report does not have the section.
+        context: What they were built from.
+        sections: The sections in reading order.
+
+    """
+    citations = Citations(context.events)
+    kept = [each for each in sections if built[each.name] is not None]
+    numbered = {each.name: number_statements(built[each.name], citations.cite) for each in kept}
+    sources = citations.sources()
+    for each in kept:
+        if each.with_sources:
+            numbered[each.name] = each.with_sources(numbered[each.name], sources)
+    return Content(tuple((each, numbered[each.name]) for each in kept), citations, _report_id(context))
 
 
-def _listed(themes: tuple[Theme, ...]) -> set[int]:
-    return {each.row for theme in themes for article in theme.articles for each in (*article.typical, *article.rest)}
-
-
-def _title(draft: ReportContext) -> str:
-    return clean(draft.options.title) or draft.labels.kind
-
-
-def _report_id(draft: ReportContext) -> str:
-    options = draft.options
-    before = draft.previous.release if draft.previous else ""
+def _report_id(context: ReportContext) -> str:
+    options, previous = context.options, context.comparison.previous
+    before = previous.release if previous else ""
     return make_id("r", options.release, options.scope, options.period, options.cluster, options.title, before)
-
-
-def _headline(draft: ReportContext) -> str:
-    labels, counts = draft.labels, _counts(draft)
-    if not draft.ranked:
-        return labels.counted(labels.event_count, len(draft.events)) + labels.stop
-    text = labels.headline.format(
-        documents=labels.counted(labels.document_count, counts["documents"]),
-        events=labels.counted(labels.event_count, counts["events"]),
-        communities=labels.counted(labels.community_count, counts["communities"]),
-        title=draft.ranked[0].title,
-        size=labels.counted(labels.event_count, len(draft.ranked[0].members)),
-    )
-    if draft.previous and counts["new"]:
-        text += labels.headline_new.format(new=f"{counts['new']:,}")
-    return text + labels.stop
-
-
-def _counts(draft: ReportContext) -> dict[str, int]:
-    return {
-        "events": len(draft.events),
-        "documents": len(set(draft.events.document.tolist())),
-        "communities": draft.proper_count,
-        "keys": int((draft.total > 0).sum()),
-        "new": int(draft.is_new.sum()),
-        "single": sum(len(each.members) for each in draft.singles),
-    }
-
-
-def _figures(draft: ReportContext) -> tuple[tuple[str, str], ...]:
-    labels, counts = draft.labels, _counts(draft)
-    period = period_of(draft.events, np.arange(len(draft.events), dtype=np.int32))
-    return (
-        (labels.events, f"{counts['events']:,}"),
-        (labels.documents, f"{counts['documents']:,}"),
-        (labels.communities, f"{counts['communities']:,}"),
-        (labels.keys, f"{counts['keys']:,}"),
-        (labels.new, f"{counts['new']:,}" if draft.previous else "–"),
-        (labels.period, period or "–"),
-    )

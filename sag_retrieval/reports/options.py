@@ -1,4 +1,4 @@
-"""What may be chosen about communities and reports, with defaults that need no thought."""
+"""Options of reports."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -14,9 +14,9 @@ ToldCount = Annotated[int, Internal()]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOptions:
-    """What a report is called, what it is about, and how much of it is told.
+    """Title, subject and length of a report.
 
-    Release, range, counts around the range and models are only told: the caller has chosen the events.
+    Release, range, counts around the range and models are only printed: the caller has chosen the events.
 
     Raises:
         SettingsError: If a value is out of bounds, with the value and the bound.
@@ -35,7 +35,7 @@ class ReportOptions:
     period: Told = ""
     events_before: ToldCount = 0
     events_after: ToldCount = 0
-    """Events before and after the range, told where the range holds none."""
+    """Events before and after the range, printed where the range holds none."""
     models: Told = ""
     failures: ToldCount = 0
     """Communities a model could not describe."""

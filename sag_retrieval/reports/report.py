@@ -1,4 +1,4 @@
-"""Write a report: the page, its Markdown twin and its tables."""
+"""Write a report: the HTML page, the same as Markdown, and its tables."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,10 +17,11 @@ from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.models.protocols import ChatModel, Usage
 from sag_retrieval.reports.changes import Previous
 from sag_retrieval.reports.compose import compose
-from sag_retrieval.reports.markdown import render_markdown, render_preview
+from sag_retrieval.reports.context import make_context
 from sag_retrieval.reports.options import ReportOptions
-from sag_retrieval.reports.page import render_page
-from sag_retrieval.reports.report_tables import report_tables
+from sag_retrieval.reports.render import render_markdown, render_page, render_preview
+from sag_retrieval.reports.sections.header import SECTION as HEADER
+from sag_retrieval.reports.tables import report_tables
 
 PAGE_FILE = "report.html"
 MARKDOWN_FILE = "report.md"
@@ -29,7 +30,7 @@ MARKDOWN_FILE = "report.md"
 @public
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report(Convertible):
-    """What was written, and what there is to tell about it."""
+    """The written files, and the key figures of the report."""
 
     report_id: str
     folder: Path
@@ -114,14 +115,16 @@ def write_report(
         named = name_communities(events, communities, chat)
         communities, usage = named.communities, named.usage
         options = replace(options, failures=options.failures + named.failures)
-    content, draft = compose(events, communities, options, previous)
+    context = make_context(events, communities, options, previous)
+    content = compose(context)
+    header = content.of(HEADER)
     out.mkdir(parents=True, exist_ok=True)
     page, markdown = out / PAGE_FILE, out / MARKDOWN_FILE
-    html = render_page(content, draft.labels).encode("utf-8", "replace")
+    html = render_page(content, context).encode("utf-8", "replace")
     page.write_bytes(html)
-    markdown.write_bytes(render_markdown(content, draft.labels).encode("utf-8", "replace"))
+    markdown.write_bytes(render_markdown(content, context).encode("utf-8", "replace"))
     tables = {}
-    for name, table in report_tables(content, draft, communities).items():
+    for name, table in report_tables(content, context, events).items():
         tables[name] = out / f"{name}.parquet"
         pq.write_table(table, tables[name], compression="zstd")
     return Report(
@@ -130,10 +133,10 @@ def write_report(
         page=page,
         markdown=markdown,
         tables=tables,
-        headline=content.headline,
-        counts={**content.counts, "citations": content.citation_count},
-        preview=render_preview(content, draft.labels),
-        largest=tuple((each.title, each.size, each.new_count) for each in content.articles[:10]),
+        headline=header.headline if header else "",
+        counts={**context.counts, "citations": content.citations.count},
+        preview=render_preview(content, context),
+        largest=tuple((each.title, each.size, each.new_count) for each in context.ranking.communities[:10]),
         page_bytes=len(html),
         usage=usage,
     )

@@ -1,28 +1,30 @@
-"""The reports of one kind, one after another below `home/reports`: which came before, and which may go."""
+"""The files of reports below `home/reports`: series, predecessors, checksums and pruning."""
 
 import json
 import os
-import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 from pathlib import Path
 from uuid import uuid4
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from sag_retrieval.communities.groups import Communities
-from sag_retrieval.communities.tables import COMMUNITY_SCHEMAS, communities_tables, read_communities
+from sag_retrieval.communities.tables import (
+    COMMUNITIES,
+    DAMAGE,
+    REPORTS,
+    read_communities,
+    read_tables,
+    write_communities,
+)
+from sag_retrieval.core import durable
 from sag_retrieval.release.leftovers import delete, sweep
 from sag_retrieval.release.lock import write_lock
 from sag_retrieval.reports.changes import Previous
 
-COMMUNITIES = "communities"
-REPORTS = "reports"
 _LATEST = "LATEST"
-_DAMAGE = (OSError, ValueError, TypeError, KeyError, IndexError, pa.ArrowException)
-"""What reading raises where a file is missing, cut short or of another form."""
+SUMS = "sums.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,8 @@ class Before:
 
 def find_before(series: Path, own: Path, event_ids: Sequence[str]) -> Before:
     """What the report in the folder `own` is compared with; a predecessor that cannot be read counts as none."""
-    told = _told(own)
-    release = told if told is not None else _latest(series)
+    kept = _kept_predecessor(own)
+    release = kept if kept is not None else _latest(series)
     if release in ("", own.name):
         return Before()
     folder = series / release / COMMUNITIES
@@ -48,23 +50,23 @@ def find_before(series: Path, own: Path, event_ids: Sequence[str]) -> Before:
         ids = sorted(set(tables["community_events"]["event_id"].to_pylist()))
         previous = Previous.of(read_communities(tables, ids), ids, release)
         return Before(release, previous, read_communities(tables, event_ids))
-    except _DAMAGE as error:
+    except DAMAGE as error:
         kind = "is gone" if not (series / release).is_dir() else f"cannot be read ({type(error).__name__})"
         return Before(release, fault=f"the report of {release} before this one {kind}: nothing is compared with it")
 
 
-def _told(own: Path) -> str | None:
-    """What a report that was written before says of its predecessor; None where it says nothing."""
+def _kept_predecessor(own: Path) -> str | None:
+    """The predecessor that an existing report names; None where there is no such report."""
     try:
         return _name(json.loads((own / "report.json").read_text(encoding="utf-8"))["previous"])
-    except _DAMAGE:
+    except DAMAGE:
         return None
 
 
 def _latest(series: Path) -> str:
     try:
         return _name((series / _LATEST).read_text(encoding="utf-8").strip())
-    except _DAMAGE:
+    except DAMAGE:
         return ""
 
 
@@ -74,13 +76,13 @@ def _name(said: object) -> str:
 
 
 def remember(series: Path, own: Path, before: str, communities: Communities, event_ids: Sequence[str]) -> None:
-    """Keep what the next report is compared with; the series names this report last of all."""
+    """Keep what the next report is compared with; naming this report as the latest is the last step."""
     with write_lock(series.parent):  # not that of the home: a long run must not keep reports waiting
         sweep(series)
         if (own / COMMUNITIES).exists():
             delete(own / COMMUNITIES)
         sweep(own)
-        write_tables(own / COMMUNITIES, communities, event_ids)
+        write_communities(own / COMMUNITIES, communities, event_ids)
         _write(own / "report.json", json.dumps({"release": own.name, "previous": before}, indent=1))
         if (series / _LATEST).is_dir():
             delete(series / _LATEST)
@@ -123,30 +125,42 @@ def prune_reports(home: Path, *, keep: int = 12, grace_hours: float = 24.0, now:
 
 def _written(report: Path) -> datetime:
     """When a report was finished; of an unfinished one when its folder last changed."""
-    told = report / "report.json"
-    return datetime.fromtimestamp((told if told.is_file() else report).stat().st_mtime, UTC)
+    kept = report / "report.json"
+    return datetime.fromtimestamp((kept if kept.is_file() else report).stat().st_mtime, UTC)
 
 
-def write_tables(folder: Path, communities: Communities, event_ids: Sequence[str]) -> None:
-    """Write communities into a folder, which is there whole or not at all."""
-    draft = folder.with_name(f".draft-{uuid4().hex}")
-    draft.mkdir(parents=True)
+def write_sums(folder: Path) -> None:
+    """Store a hash of each file below the folder."""
+    files = {path.relative_to(folder).as_posix(): _hash(path.read_bytes()) for path in _files(folder)}
+    kept = {"files": files, "own": _hash(json.dumps(files, sort_keys=True).encode())}
+    durable.write_text(folder / SUMS, json.dumps(kept, indent=1, sort_keys=True, ensure_ascii=False))
+
+
+def wrong_files(folder: Path) -> Iterator[tuple[str, str]]:
+    """Damaged files and what is wrong with each; none where there are no checksums (version 0.1)."""
+    if not (folder / SUMS).exists():
+        return
     try:
-        for name, rows in communities_tables(communities, event_ids).items():
-            pq.write_table(rows, draft / f"{name}.parquet", compression="zstd")
-        draft.rename(folder)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        kept = json.loads((folder / SUMS).read_text(encoding="utf-8"))
+        files = dict(kept["files"])
+        is_own = kept["own"] == _hash(json.dumps(files, sort_keys=True).encode())
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        yield SUMS, f"it cannot be read ({error})"
+        return
+    if not is_own:
+        yield SUMS, "its bytes are not those that were written"
+        return
+    for name, digest in files.items():
+        try:
+            if _hash((folder / name).read_bytes()) != digest:
+                yield name, "its bytes are not those that were written"
+        except OSError as error:
+            yield name, f"it cannot be read ({error.strerror})"
 
 
-def read_tables(folder: Path) -> dict[str, pa.Table]:
-    """The tables of communities in a folder."""
-    return {name: pq.read_table(folder / f"{name}.parquet") for name in COMMUNITY_SCHEMAS}
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name != SUMS)
 
 
-def read_kept(folder: Path, event_ids: Sequence[str]) -> Communities | None:
-    """The communities in a folder; None where they are missing, half written or damaged."""
-    try:
-        return read_communities(read_tables(folder), event_ids)
-    except _DAMAGE:
-        return None
+def _hash(data: bytes) -> str:
+    return blake2b(data, digest_size=12).hexdigest()

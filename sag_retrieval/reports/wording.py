@@ -1,104 +1,98 @@
-"""The fixed words of a report: what must be said in every language."""
+"""Messages in English and Chinese: the shared ones here, those of a section beside that section."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+Wording = Mapping[str, tuple[str, str]]
+"""Each message in English and in Chinese; `{…}` are places for `format`."""
+
+COMMON: Wording = {
+    "lang": ("en", "zh-Hans"),
+    "colon": (": ", "："),
+    "comma": (", ", "、"),
+    "stop": (".", "。"),
+    "contents": ("Contents", "目录"),
+    "filter": ("Filter events or communities", "筛选事件或社区"),
+    "filter_found": ("{count} events found", "找到 {count} 个事件"),
+    "light_dark": ("Light / dark", "浅色 / 深色"),
+    "print_all": ("Print every event", "打印全部事件"),
+    "to_content": ("Skip to the report", "跳到正文"),
+    "events": ("Events", "事件"),
+    "documents": ("Documents", "文档"),
+    "communities": ("Communities", "社区"),
+    "keys": ("Keys", "属性"),
+    "main_keys": ("Main keys", "主要属性"),
+    "new": ("New", "新增"),
+    "period": ("Period", "时间"),
+    "no_date": ("No date", "无日期"),
+    "other": ("Other", "其他"),
+    "event_count": ("{count} events", "{count} 个事件"),
+    "document_count": ("{count} documents", "{count} 篇文档"),
+    "community_count": ("{count} communities", "{count} 个社区"),
+    "new_count": ("{count} new", "新增 {count} 个"),
+    "not_listed": ("{count} further events are not listed here; see {file}.", "另有 {count} 个事件未列出，见 {file}。"),
+    "further": (
+        "{count} smaller communities have no article here; see {file}.",
+        "另有 {count} 个较小的社区没有单独成文，见 {file}。",
+    ),
+    "status_": ("", ""),
+    "status_new": ("New", "新出现"),
+    "status_grown": ("Grown", "增长"),
+    "status_shrunk": ("Shrunk", "缩小"),
+    "status_merged": ("Merged", "合并"),
+    "status_split": ("Split off", "分出"),
+    "status_changed": ("Other members", "成员变动"),
+    "status_gone": ("Gone", "消失"),
+}
+"""Messages of the page's frame, and those that several sections use."""
+
+_KEY_TYPES_ZH: Mapping[str, str] = {
+    "person": "人物",
+    "organisation": "组织",
+    "organization": "组织",
+    "company": "公司",
+    "place": "地点",
+    "geo": "地点",
+    "location": "地点",
+    "date": "日期",
+    "time": "时间",
+    "topic": "主题",
+    "subject": "主题",
+    "tag": "标签",
+    "title": "标题",
+    "section": "章节",
+    "action": "行为",
+    "event": "事件",
+    "product": "产品",
+    "number": "数字",
+    "work": "作品",
+}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Messages:
-    """Every word of the page that does not come from the events; `{…}` are places for `format`."""
+    """Messages in one language, read as attributes or items: those of a section together with the shared ones."""
 
-    lang: str
-    kind: str
-    contents: str
-    stands_out: str
-    whats_new: str
-    map: str
-    timeline: str
-    top_keys: str
-    communities: str
-    sources: str
-    how_made: str
-    filter: str
-    filter_found: str
-    light_dark: str
-    print_all: str
-    to_content: str
-    events: str
-    documents: str
-    keys: str
-    new: str
-    period: str
-    headline: str
-    headline_new: str
-    event_count: str
-    document_count: str
-    community_count: str
-    new_count: str
-    new_events: str
-    map_how: str
-    map_help: str
-    map_legend_new: str
-    map_legend_many: str
-    map_part: str
-    other: str
-    zoom_in: str
-    zoom_out: str
-    fit: str
-    all_communities: str
-    number: str
-    title: str
-    main_keys: str
-    no_map: str
-    timeline_how: str
-    timeline_rows: str
-    no_dates: str
-    no_date: str
-    type: str
-    key: str
-    idf: str
-    keys_how: str
-    related: str
-    typical: str
-    more_events: str
-    more_in_page: str
-    not_listed: str
-    further: str
-    single: str
-    back_to_map: str
-    cited_by: str
-    approximate: str
-    first_report: str
-    nothing_new: str
-    news_since: str
-    news_events: str
-    news_no_events: str
-    news_gone: str
-    news_regrouped: str
-    change_joined: str
-    change_from: str
-    changes_more: str
-    status: Mapping[str, str]
-    empty: str
-    empty_counts: str
-    empty_command: str
-    no_summary: str
-    facts: Mapping[str, str]
-    yes: str
-    no: str
-    everything: str
-    overview_key: str
-    comma: str
-    stop: str
-    key_types: Mapping[str, str] = field(default_factory=dict)
+    def __init__(self, language: str, wording: Wording | None = None) -> None:
+        """Choose Chinese for `zh`, else English."""
+        self._is_chinese = language.startswith("zh")
+        self._texts = {name: pair[self._is_chinese] for name, pair in {**COMMON, **(wording or {})}.items()}
+
+    def __getitem__(self, name: str) -> str:
+        """The message of this name."""
+        return self._texts[name]
+
+    def __getattr__(self, name: str) -> str:
+        """The message of this name."""
+        if name.startswith("_") or name not in self._texts:
+            raise AttributeError(f"there is no message {name!r} in COMMON or in the section's own wording")
+        return self._texts[name]
 
     def key_type(self, kind: str) -> str:
-        """A key type as readers call it; one that is not known stays as it is."""
-        return self.key_types.get(kind.casefold(), kind)
+        """The reader's word for a key type; an unknown one stays as it is."""
+        return _KEY_TYPES_ZH.get(kind.casefold(), kind) if self._is_chinese else kind
 
     def counted(self, pattern: str, count: int) -> str:
         """A pattern such as `{count} events` with its number, and in English in the singular for one."""
         text = pattern.format(count=f"{count:,}")
-        if count != 1 or self.lang != "en":
+        if count != 1 or self._is_chinese:
             return text
         return f"{text.removesuffix('ies')}y" if text.endswith("ies") else text.removesuffix("s")

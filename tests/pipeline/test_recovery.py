@@ -22,12 +22,12 @@ from sag_pipeline.vacuum import vacuum
 from sag_retrieval import ReleaseError, SettingsError, SourceError, open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.communities.released import release_communities
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.release.files import Releases
 from sag_retrieval.release.lock import write_lock
 from sag_retrieval.release.prune import prune_releases
 from sag_retrieval.release.reader import open_reader
-from sag_retrieval.reports.build import release_communities
 from sag_retrieval.reports.series import prune_reports
 from tests.kept_home import unpack
 

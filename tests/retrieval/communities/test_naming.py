@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from sag_retrieval.communities.build import build_communities
-from sag_retrieval.communities.distinctive_keys import distinctive_keys
-from sag_retrieval.communities.events import EventLinks
+from sag_retrieval.communities.events import EventLinks, clean
 from sag_retrieval.communities.groups import CitedSentence
 from sag_retrieval.communities.naming import Described, DescribedSentence, known_names, name_communities
 from sag_retrieval.communities.options import ClusterOptions
-from sag_retrieval.communities.titles import clean, fits, naming_keys, shorten
+from sag_retrieval.communities.titles import distinctive_keys, fits, naming_keys, shorten
 from sag_retrieval.core.errors import AnswerError, ModelError
 from sag_retrieval.models.protocols import Reply, Request, Usage
 from sag_retrieval.text.words import fold
@@ -171,7 +170,7 @@ def test_a_telling_key_is_frequent_here_and_rare_elsewhere(towns):
     ],
 )
 def test_titles_are_cut_and_cleaned(text, expected):
-    assert shorten(text) == expected
+    assert shorten(clean(text)) == expected
     assert clean(expected) == expected
 
 

@@ -13,6 +13,7 @@ from benchmarks.damages import Damage, inflict
 from sag_pipeline.publish.publish import seal
 from sag_retrieval import open_release
 from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.communities.released import release_communities
 from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.release.contents import Contents
@@ -22,7 +23,6 @@ from sag_retrieval.release.sums import BLOCK, measure, sums_of
 from sag_retrieval.release.tables import VectorTables
 from sag_retrieval.release.vectors import write_dense
 from sag_retrieval.release.verify import FileFault, verify_release
-from sag_retrieval.reports.build import release_communities
 
 QUESTION = "Who built the buoy?"
 

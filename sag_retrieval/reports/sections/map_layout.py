@@ -1,4 +1,4 @@
-"""Where the map draws each community, event and label."""
+"""Layout of the map: coordinates of circles, dots and labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -112,6 +112,15 @@ def place_dots(count: int, x: float, y: float, radius: float) -> tuple[Points, f
 def text_width(text: str, size: float = LABEL_SIZE) -> float:
     """About how wide a text is drawn: a Chinese character is square, another a little over half as wide."""
     return sum(size * (1.04 if is_cjk(character) or ord(character) > 0x2E80 else 0.6) for character in text)  # noqa: PLR2004  full-width forms
+
+
+def shortened(title: str, width: float, size: float = LABEL_SIZE) -> str:
+    """The title as far as it fits the width, with `…` where it was cut."""
+    if text_width(title, size) <= width:
+        return title
+    while title and text_width(title + "…", size) > width:
+        title = title[:-1]
+    return title.rstrip() + "…"
 
 
 def place_labels(placed: Placed, titles: Sequence[str]) -> list[Label]:

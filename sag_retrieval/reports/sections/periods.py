@@ -1,4 +1,4 @@
-"""Events by period: the columns and rows of the timeline."""
+"""Count events by period: the columns and rows of the timeline."""
 
 import re
 from collections.abc import Sequence

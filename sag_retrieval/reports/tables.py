@@ -1,15 +1,16 @@
-"""The tables of a report: what the page says, for programs, and what the next report is compared with."""
+"""The tables of a report: the content of the page for programs."""
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from sag_retrieval.communities.groups import Communities
-from sag_retrieval.reports.changes import Previous
-from sag_retrieval.reports.content import Content
-from sag_retrieval.reports.context import ReportContext
+from sag_retrieval.communities.events import EventTable
+from sag_retrieval.reports.changes import Change
+from sag_retrieval.reports.citations import Citations
+from sag_retrieval.reports.compose import Content
+from sag_retrieval.reports.content import RankedCommunity
+from sag_retrieval.reports.context import KeyStatistics, ReportContext
+from sag_retrieval.reports.sections.map import SECTION as MAP
 
 _STRING, _INT, _FLOAT, _BOOL = pa.string(), pa.int32(), pa.float64(), pa.bool_()
 
@@ -72,45 +73,37 @@ REPORT_SCHEMAS: dict[str, pa.Schema] = {
 """Columns of the tables. Rank, place and theme are null for communities that the page does not show."""
 
 
-def report_tables(content: Content, draft: ReportContext, communities: Communities) -> dict[str, pa.Table]:
-    """The tables of `REPORT_SCHEMAS`."""
+def report_tables(content: Content, context: ReportContext, events: EventTable) -> dict[str, pa.Table]:
+    """The tables of `REPORT_SCHEMAS`.
+
+    Args:
+        content: The finished report.
+        context: What it was built from.
+        events: The events as the release has them, so that values of keys can be joined with its own.
+
+    """
     rows: dict[str, Iterator[Mapping[str, object]]] = {
-        "report_communities": _communities(content, draft, communities),
-        "report_events": _events(content, draft, communities),
-        "report_keys": _keys(draft),
-        "report_links": ({"one": t.one, "other": t.other, "weight": t.weight} for t in communities.ties),
-        "report_changes": _changes(draft),
+        "report_communities": _communities(content, context),
+        "report_events": _events(context, content.citations),
+        "report_keys": _keys(context.ranking.communities, context.keys, events),
+        "report_links": ({"one": t.one, "other": t.other, "weight": t.weight} for t in context.communities.ties),
+        "report_changes": _changes(context.comparison.changes),
     }
     return {name: pa.Table.from_pylist(list(each), REPORT_SCHEMAS[name]) for name, each in rows.items()}
 
 
-def read_previous(folder: Path) -> Previous | None:
-    """What an earlier report knew, or None if the folder holds no report."""
-    files = [folder / f"{name}.parquet" for name in ("report_communities", "report_events")]
-    if not all(file.is_file() for file in files):
-        return None
-    communities, events = (pq.read_table(file) for file in files)
-    finest = [row for row in communities.to_pylist() if row["level"] == 0]
-    members: dict[str, set[str]] = {row["community_id"]: set() for row in finest}
-    for community, event in zip(events["community_id"].to_pylist(), events["event_id"].to_pylist(), strict=True):
-        members[community].add(event)
-    return Previous(
-        release=finest[0]["release"] if finest else "",
-        titles={row["community_id"]: row["title"] for row in finest},
-        members={key: frozenset(each) for key, each in members.items()},
-    )
-
-
-def _communities(content: Content, draft: ReportContext, communities: Communities) -> Iterator[Mapping[str, object]]:
-    articles = {each.community_id: each for each in content.articles}
-    circles = {each.article.community_id: each for each in content.map.circles} if content.map else {}
-    statuses = {change.community_id: change.status for change in draft.changes}
-    for each in communities:
-        article, circle = articles.get(each.community_id), circles.get(each.community_id)
-        dates = sorted(date for row in each.members.tolist() if (date := draft.events.dates[row]))
+def _communities(content: Content, context: ReportContext) -> Iterator[Mapping[str, object]]:
+    ranked = {each.community_id: each for each in context.ranking.communities}
+    drawn = content.of(MAP)
+    circles = drawn.picture.circles if drawn and drawn.picture else ()
+    places = {each.community.community_id: (each.x, each.y) for each in circles}
+    statuses = context.comparison.statuses
+    for each in context.communities:
+        article, place = ranked.get(each.community_id), places.get(each.community_id)
+        dates = sorted(date for row in each.members.tolist() if (date := context.events.dates[row]))
         yield {
             "report_id": content.report_id,
-            "release": draft.options.release,
+            "release": context.options.release,
             "community_id": each.community_id,
             "parent_id": each.parent_id,
             "level": each.level,
@@ -118,23 +111,22 @@ def _communities(content: Content, draft: ReportContext, communities: Communitie
             "title": each.title,
             "summary": each.summary_text,
             "event_count": len(each.members),
-            "new_count": draft.new_count(each),
+            "new_count": context.comparison.count_new(each),
             "first_date": dates[0] if dates else None,
             "last_date": dates[-1] if dates else None,
-            "x": circle.x if circle else None,
-            "y": circle.y if circle else None,
+            "x": place[0] if place else None,
+            "y": place[1] if place else None,
             "theme": article.theme if article else None,
             "status": statuses.get(each.community_id),
         }
 
 
-def _events(content: Content, draft: ReportContext, communities: Communities) -> Iterator[Mapping[str, object]]:
-    numbers = {source.chunk_id: source.number for source in content.sources}
-    events = draft.events
-    for each in communities.at(0):
+def _events(context: ReportContext, citations: Citations) -> Iterator[Mapping[str, object]]:
+    numbers, events = citations.numbers, context.events
+    for each in context.communities.at(0):
         for row, centrality in zip(each.members.tolist(), each.centrality.tolist(), strict=True):
             chunk = int(events.chunk[row])
-            start, end, approximate = draft.citations.span(row)
+            start, end, approximate = citations.span(row)
             yield {
                 "community_id": each.community_id,
                 "event_id": events.event_ids[row],
@@ -142,7 +134,7 @@ def _events(content: Content, draft: ReportContext, communities: Communities) ->
                 "document_id": events.documents.document_ids[int(events.chunks.document[chunk])],
                 "date": events.dates[row],
                 "centrality": centrality,
-                "is_new": bool(draft.is_new[row]),
+                "is_new": bool(context.comparison.is_new[row]),
                 "span_start": start,
                 "span_end": end,
                 "is_approximate": approximate,
@@ -150,20 +142,22 @@ def _events(content: Content, draft: ReportContext, communities: Communities) ->
             }
 
 
-def _keys(draft: ReportContext) -> Iterator[Mapping[str, object]]:
-    for each, keys in zip(draft.ranked, draft.telling, strict=True):
+def _keys(
+    communities: Sequence[RankedCommunity], statistics: KeyStatistics, events: EventTable
+) -> Iterator[Mapping[str, object]]:
+    for each, keys in zip(communities, statistics.distinctive, strict=True):
         for key in keys:
             yield {
                 "community_id": each.community_id,
-                "key_type": draft.events.keys.types[key.row],
-                "value": draft.events.keys.values[key.row],
+                "key_type": events.keys.types[key.row],
+                "value": events.keys.values[key.row],
                 "event_count": key.count,
-                "idf": float(draft.idf[key.row]),
+                "idf": float(statistics.idf[key.row]),
             }
 
 
-def _changes(draft: ReportContext) -> Iterator[Mapping[str, object]]:
-    for change in draft.changes:
+def _changes(changes: Sequence[Change]) -> Iterator[Mapping[str, object]]:
+    for change in changes:
         yield {
             "community_id": change.community_id,
             "title": change.title,

@@ -1,0 +1,223 @@
+"""Which communities get an article, in which theme, and which of their events the report lists."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sag_retrieval.communities.events import EventTable, Flags, Rows, clean
+from sag_retrieval.communities.groups import Communities, Community
+from sag_retrieval.communities.neighbours import cosines
+from sag_retrieval.reports.changes import Comparison
+from sag_retrieval.reports.content import RankedCommunity
+from sag_retrieval.reports.options import ReportOptions
+
+PROPER = 3
+"""Events of a community that gets an article; those of smaller ones are single events."""
+THEMES = 5
+"""Themes with a colour of their own; number 5 is the colour of the others."""
+
+_LOOKED_AT = 60
+_SAME = 0.9
+_LISTED_MOST = 40
+_TYPICAL_IN_SHORT = 3
+_SINGLES = 100
+_LEAST_ON_MAP = 10
+
+Ties = Mapping[int, Sequence[tuple[int, float]]]
+"""Tied communities with the weight by number, strongest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Ranking:
+    """The order of a report: its communities, their themes and ties, and its single events."""
+
+    communities: tuple[RankedCommunity, ...]
+    proper_count: int
+    """Communities large enough for an article, also those beyond the limit."""
+    theme_titles: tuple[str, ...]
+    """Of the themes with a colour of their own."""
+    ties: Ties
+    on_map: tuple[RankedCommunity, ...]
+    """The communities that the map shows; none where there is no map."""
+    singles: tuple[int, ...]
+    """Rows of the listed single events in time order."""
+    single_count: int
+    listed: frozenset[int]
+    """Rows of all events that the report lists, so that pictures can link to them."""
+
+    @property
+    def further(self) -> int:
+        """Count of communities large enough for an article that have none."""
+        return self.proper_count - len(self.communities)
+
+    @property
+    def themes(self) -> list[int]:
+        """Numbers of the themes that hold a community."""
+        return sorted({each.theme for each in self.communities})
+
+    def theme_title(self, theme: int, other: str) -> str:
+        """The title of a theme; `other` for the one without a colour of its own."""
+        return self.theme_titles[theme] if theme < len(self.theme_titles) else other
+
+
+def rank_communities(
+    events: EventTable, communities: Communities, options: ReportOptions, comparison: Comparison
+) -> Ranking:
+    """Order the communities by weight, choose themes, and select the events to list.
+
+    Source:
+        docs/algorithm.md §reports.3 and §reports.6.
+
+    """
+    finest = communities.at(0)
+    proper = [each for each in finest if len(each.members) >= PROPER]
+    ordered = sorted(
+        proper,
+        key=lambda each: (
+            -len(each.members),
+            -comparison.count_new(each),
+            -round(each.weight, 9),
+            each.community_id,
+        ),
+    )[: options.articles]
+    themes, titles = choose_themes(communities, ordered)
+    ranked = tuple(
+        _ranked(events, each, number, options, comparison, themes[each.community_id])
+        for number, each in enumerate(ordered, 1)
+    )
+    small = [each.members for each in finest if len(each.members) < PROPER]
+    singles = in_time_order(events, np.concatenate([np.zeros(0, np.int32), *small]))
+    shown = tuple(singles[:_SINGLES].tolist())
+    has_map = len(ranked[: options.on_map]) > 1 and len(events) >= _LEAST_ON_MAP
+    return Ranking(
+        communities=ranked,
+        proper_count=len(proper),
+        theme_titles=titles,
+        ties=_ties(communities, ranked),
+        on_map=ranked[: options.on_map] if has_map else (),
+        singles=shown,
+        single_count=len(singles),
+        listed=frozenset([*shown, *(row for each in ranked for row in (*each.typical, *each.rest))]),
+    )
+
+
+def _ranked(
+    events: EventTable, community: Community, number: int, options: ReportOptions, comparison: Comparison, theme: int
+) -> RankedCommunity:
+    is_full = number <= options.full_articles
+    typical = typical_events(events, community, options.typical if is_full else _TYPICAL_IN_SHORT)
+    most = len(community.members) if len(events) <= options.list_all_up_to else _LISTED_MOST
+    listed = listed_events(events, community, comparison.is_new, most) if is_full else typical
+    return RankedCommunity(
+        number=number,
+        community_id=community.community_id,
+        title=community.title,
+        summary=tuple(replace(sentence, text=clean(sentence.text)) for sentence in community.summary),
+        members=community.members,
+        theme=theme,
+        document_count=len(np.unique(events.document[community.members])),
+        period=period_of(events, community.members),
+        new_count=comparison.count_new(community),
+        status=comparison.statuses.get(community.community_id, ""),
+        is_full=is_full,
+        typical=tuple(typical.tolist()),
+        rest=tuple(listed[~np.isin(listed, typical)].tolist()),
+    )
+
+
+def choose_themes(communities: Communities, ranked: Sequence[Community]) -> tuple[dict[str, int], tuple[str, ...]]:
+    """Theme number of each ranked community, and the titles of the themes.
+
+    Themes are the five largest communities above that hold two or more ranked ones each: of the lowest level where
+    they cover half of the events, else of the level where they cover most. All else is other.
+    """
+    by_id = {each.community_id: each for each in communities}
+    best: tuple[int, dict[str, str], list[str]] = (0, {}, [])
+    half = sum(len(each.members) for each in ranked) / 2
+    above = {each.community_id: each.community_id for each in ranked}
+    for _ in range(1, communities.levels):
+        above = {key: by_id[up].parent_id or "" for key, up in above.items() if by_id[up].parent_id in by_id}
+        covered, chosen = _largest(above, ranked)
+        if covered > best[0]:
+            best = covered, above, chosen
+        if covered >= half:
+            break
+    _, above, chosen = best
+    number = {key: place for place, key in enumerate(chosen)}
+    themes = {each.community_id: number.get(above.get(each.community_id, ""), THEMES) for each in ranked}
+    return themes, tuple(by_id[key].title for key in chosen)
+
+
+def _largest(above: Mapping[str, str], ranked: Sequence[Community]) -> tuple[int, list[str]]:
+    """How many events the largest themes cover, and which they are."""
+    held = Counter(above.values())
+    size: Counter[str] = Counter()
+    for each in ranked:
+        up = above.get(each.community_id, "")
+        if held[up] > 1:
+            size[up] += len(each.members)
+    chosen = sorted(size, key=lambda key: (-size[key], key))[:THEMES]
+    return sum(size[key] for key in chosen), chosen
+
+
+def _ties(communities: Communities, ranked: Sequence[RankedCommunity]) -> dict[int, list[tuple[int, float]]]:
+    number = {each.community_id: each.number for each in ranked}
+    found: defaultdict[int, list[tuple[int, float]]] = defaultdict(list)
+    for tie in communities.ties:
+        one, other = number.get(tie.one), number.get(tie.other)
+        if one and other:
+            found[one].append((other, tie.weight))
+            found[other].append((one, tie.weight))
+    return {key: sorted(each, key=lambda pair: (-pair[1], pair[0])) for key, each in found.items()}
+
+
+def typical_events(events: EventTable, community: Community, most: int) -> Rows:
+    """At most `most` events that are typical and differ from one another, in time order.
+
+    Greedy: the next one has the highest `centrality - similarity`, with the similarity to the most similar of
+    those already taken. A near-duplicate (similarity above .9) is taken only when nothing else is left.
+
+    Source:
+        docs/algorithm.md §reports.6.
+
+    """
+    members, value = community.members[:_LOOKED_AT], community.centrality[:_LOOKED_AT].copy()
+    most_similar = np.zeros(len(members))
+    chosen: list[int] = []
+    while len(chosen) < min(most, len(members)):
+        best = int(np.argmax(value - most_similar - 2 * (most_similar > _SAME)))
+        chosen.append(best)
+        value[best] = -np.inf
+        similarity = cosines(events.vectors, np.full(len(members), members[best], np.int32), members)
+        most_similar = np.maximum(most_similar, similarity)
+    return in_time_order(events, members[np.array(chosen, dtype=np.intp)])
+
+
+def in_time_order(events: EventTable, rows: Rows) -> Rows:
+    """Rows by date, those without one last, ties by row."""
+    key = [(events.dates[row] is None, events.dates[row] or "", row) for row in rows.tolist()]
+    return np.array([row for *_, row in sorted(key)], dtype=np.int32)
+
+
+def listed_events(events: EventTable, community: Community, is_new: Flags, most: int) -> Rows:
+    """The events that an article lists: all of them, or above `most` the most typical and all new ones."""
+    members = community.members
+    if len(members) > most:
+        members = members[(np.arange(len(members)) < most) | is_new[members]]
+    return in_time_order(events, members)
+
+
+def period_of(events: EventTable, rows: Rows) -> str:
+    """`2019–2023`, `2019-03 – 2019-11`, one date, or nothing."""
+    dates = sorted(date for row in rows.tolist() if (date := events.dates[row]))
+    if not dates:
+        return ""
+    first, last = dates[0], dates[-1]
+    if first[:4] != last[:4]:
+        return f"{first[:4]}–{last[:4]}"
+    months = {date[:7] for date in dates}
+    if any(len(month) < len("2000-01") for month in months):
+        return str(first[:4])
+    return first[:7] if len(months) == 1 else f"{min(months)} – {max(months)}"

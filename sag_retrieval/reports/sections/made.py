@@ -1,0 +1,125 @@
+"""How the report was made: release, range, parameters, models, counts, quality, and what was left out."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sag_retrieval.communities.groups import Quality
+from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.reports.context import ReportContext
+from sag_retrieval.reports.markdown import escaped
+from sag_retrieval.reports.section import Section
+from sag_retrieval.reports.wording import Messages, Wording
+
+WORDING: Wording = {
+    "heading": ("How this report was made", "本报告如何生成"),
+    "release": ("Release", "版本"),
+    "released": ("Released", "版本日期"),
+    "previous": ("Compared with", "比较的版本"),
+    "scope": ("Range", "范围"),
+    "dates": ("Period", "时间"),
+    "method": ("Grouping", "分组方法"),
+    "parameters": ("Parameters", "参数"),
+    "models": ("Models", "模型"),
+    "levels": ("Levels", "层级"),
+    "counts": ("Counts", "数量"),
+    "quality": ("Quality", "质量"),
+    "left_out": ("Left out", "略去的内容"),
+    "failures": ("Without summary", "没有说明的社区"),
+    "yes": ("yes", "是"),
+    "no": ("no", "否"),
+    "everything": ("everything", "全部"),
+    "counted_links": (
+        "{links} links of events and keys · {pairs} pairs weighed · {kept} kept",
+        "事件与属性的联系 {links} 条 · 比较的事件对 {pairs} 个 · 保留 {kept} 个",
+    ),
+    "level_quality": (
+        "level {level}: modularity {modularity:.2f}, coverage {coverage:.2f}, conductance {conductance:.2f}",
+        "第 {level} 层：模块度 {modularity:.2f}，覆盖 {coverage:.2f}，外联 {conductance:.2f}",
+    ),
+    "common_keys": (
+        "keys of more than {limit} events proposed no pairs: {count}",
+        "{count} 个属性超过 {limit} 个事件，不用来提出事件对",
+    ),
+    "single": (
+        "{count} events are in no community of three or more",
+        "{count} 个事件不在三个以上事件的社区中",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Name and text of each fact."""
+
+    facts: tuple[tuple[str, str], ...]
+
+
+def build(context: ReportContext) -> Provenance:
+    """The facts that have a text."""
+    messages, options, communities = context.messages(WORDING), context.options, context.communities
+    previous = context.comparison.previous
+    found = {
+        "release": options.release,
+        "released": options.released,
+        "previous": previous.release if previous else "",
+        "scope": options.scope or messages.everything,
+        "dates": options.period,
+        "method": options.cluster.method,
+        "parameters": _parameters(options.cluster, len(context.events), messages),
+        "models": options.models,
+        "levels": " · ".join(f"{each.communities:,}" for each in communities.quality),
+        "counts": messages.counted_links.format(
+            links=f"{int(context.keys.total.sum()):,}",
+            pairs=f"{communities.candidate_count:,}",
+            kept=f"{communities.edge_count:,}",
+        ),
+        "quality": "; ".join(_quality(each, messages) for each in communities.quality),
+        "left_out": "; ".join(_left_out(context, messages)),
+        "failures": str(options.failures) if options.failures else "",
+    }
+    return Provenance(tuple((messages[name], text) for name, text in found.items() if text))
+
+
+def _parameters(options: ClusterOptions, size: int, messages: Messages) -> str:
+    shown = {
+        "alpha": options.alpha,
+        "threshold": options.threshold,
+        "idf": messages.yes if options.use_idf else messages.no,
+        "key types": ", ".join(options.key_types) or messages.everything,
+        "without": ", ".join(options.without_key_types) or "–",
+        "resolution": f"{options.resolution_for(size):g}",
+        "level ratio": options.level_ratio,
+        "strongest": options.strongest,
+        "neighbours by meaning": options.neighbours_by_meaning,
+        "common key limit": options.common_key_limit,
+        "pairs": options.pairs,
+        "seed": options.seed,
+    }
+    return " · ".join(f"{name} {value}" for name, value in shown.items())
+
+
+def _quality(quality: Quality, messages: Messages) -> str:
+    return messages.level_quality.format(
+        level=quality.level,
+        modularity=quality.modularity,
+        coverage=quality.coverage,
+        conductance=quality.conductance,
+    )
+
+
+def _left_out(context: ReportContext, messages: Messages) -> Iterator[str]:
+    if context.communities.common_keys:
+        limit = context.options.cluster.common_key_limit
+        yield messages.common_keys.format(limit=limit, count=context.communities.common_keys)
+    if context.ranking.single_count:
+        yield messages.single.format(count=f"{context.ranking.single_count:,}")
+
+
+def markdown(content: Provenance, messages: Messages) -> Iterator[str]:
+    """A list of facts."""
+    yield from (f"## {messages.heading}", "")
+    yield from (f"- **{escaped(name)}**: {escaped(text)}" for name, text in content.facts)
+    yield ""
+
+
+SECTION = Section(name="made", anchor="made", build=build, markdown=markdown, wording=WORDING)

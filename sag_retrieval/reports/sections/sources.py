@@ -1,0 +1,53 @@
+"""Sources: every cited passage with its marked sentences and the places that cite it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sag_retrieval.reports.citations import CitedSource
+from sag_retrieval.reports.context import ReportContext
+from sag_retrieval.reports.markdown import escaped
+from sag_retrieval.reports.section import Section
+from sag_retrieval.reports.wording import Messages, Wording
+
+WORDING: Wording = {
+    "heading": ("Sources", "来源"),
+    "cited_by": ("Cited by", "引用于"),
+    "approximate": ("approximate", "近似"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The passages by number; none until all citations are numbered."""
+
+    passages: tuple[CitedSource, ...] = ()
+
+
+def build(context: ReportContext) -> Sources | None:
+    """An empty list, filled by `with_sources`; None where there are no events."""
+    return Sources() if len(context.events) else None
+
+
+def with_sources(_content: Sources, passages: tuple[CitedSource, ...]) -> Sources:
+    """The list of all cited passages."""
+    return Sources(passages)
+
+
+def markdown(content: Sources, messages: Messages) -> Iterator[str]:
+    """Footnotes."""
+    for source in content.passages:
+        sentences = " … ".join(escaped(piece.text) for piece in source.pieces if piece.cited)
+        near = f" ({messages.approximate})" if source.approximate else ""
+        where = " · ".join(escaped(part) for part in (source.title, source.document_id, source.chunk_id))
+        yield f"[^{source.number}]: {where}{near}: “{sentences}”"
+
+
+SECTION = Section(
+    name="sources",
+    anchor="sources",
+    build=build,
+    markdown=markdown,
+    wording=WORDING,
+    with_sources=with_sources,
+    is_footnotes=True,
+)

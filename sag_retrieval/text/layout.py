@@ -18,8 +18,12 @@ _ITEM = re.compile(
 _BULLET = re.compile(r"[-*+–]\s+|[•▪◦·]\s*")
 _CHAPTER = re.compile(
     r"第[一二三四五六七八九十百零〇\d]{1,5}[章节回部篇卷编条]|[一二三四五六七八九十]{1,3}、"
-    r"|(?:chapter|stave|part|section|appendix|article|item|book)\s+(?:[ivxlc]+|\d+|[a-z]+)\b",
+    r"|(?:chapter|part|section|appendix|article|item|book)\s+(?:[ivxlc]+|\d+|[a-z]+)\b",
     re.IGNORECASE,
+)
+_NUMBER_WORDS = "One Two Three Four Five Six Seven Eight Nine Ten Eleven Twelve".split()
+_COUNTED_PART = re.compile(
+    rf"[A-Z][A-Za-z]{{3,}}\s+(?:{'|'.join([*_NUMBER_WORDS, *map(str.upper, _NUMBER_WORDS)])}|(?=[IVX])X{{0,3}}(?:IX|IV|V?I{{0,3}}))[.:]?"
 )
 _BOLD_LINE = re.compile(r"\*\*[^*]+\*\*[:：]?|__[^_]+__[:：]?")
 _ENDS_SENTENCE = re.compile(r"[.!?。！？；:：…]['\"”’」』)）\]】*_]*$")
@@ -50,6 +54,17 @@ class Line:
     kind: LineKind
     start: int
     end: int
+
+
+def is_counted_part(line: str) -> bool:
+    """Whether a line is one word and a number written out or in Roman: a part, whatever its book calls it.
+
+    Example:
+        >>> [is_counted_part(line) for line in ("Canto IV", "LETTER TWO", "Henry the Fourth")]
+        [True, True, False]
+
+    """
+    return _COUNTED_PART.fullmatch(line) is not None
 
 
 def logical_lines(text: str) -> list[Line]:
@@ -134,7 +149,7 @@ def _kind_of(bare: str) -> LineKind:
 def _kind_of_short(bare: str) -> LineKind:
     if _RULE.fullmatch(bare):
         return LineKind.RULE
-    if _CHAPTER.match(bare) and not _SENTENCE_MARK.search(bare):
+    if is_counted_part(bare) or (_CHAPTER.match(bare) and not _SENTENCE_MARK.search(bare)):
         return LineKind.HEADING
     if _BOLD_LINE.fullmatch(bare) or _LABEL.fullmatch(bare):
         return LineKind.LABEL

@@ -65,7 +65,10 @@ _LEGAL = re.compile(r"(?P<body>.{2,}?)(?:(?:集团)?股份有限公司|(?:集团
 _LONGEST_INDUSTRY = max(map(len, lists.INDUSTRIES))
 _MOTION = "[走跑飞驶开游爬流汇注涌漂放抛投扔混送运搬拖拉推迁移转调考越翻穿跨绕漫撞逃躲潜闯踏落掉坠沉返赶][进入过离]"
 """A verb of motion with its direction, whichever: 走进, 驶离, 漫过."""
-_LEADING_VERB = re.compile(rf"(?:{_either(lists.VERBS)}|{_MOTION}|[绕避移拉推]开)")
+_LEADING_VERB = re.compile(
+    rf"(?:{_either(lists.VERBS)}|{_MOTION}|[绕避移拉推]开"
+    r"|[一二两三四五六七八九十多几数每各这那]家|(?<=[年月日])起任?)"
+)
 _KNOWN_PLACE = re.compile(_either(lists.KNOWN_PLACES))
 _WORK = re.compile(r"《(?P<name>[^《》\n]{1,40})》")
 _QUOTED = re.compile(r"[“「『\"](?P<name>[^“”「」『』\"，。！？；、：\n]{2,20})[”」』\"]")

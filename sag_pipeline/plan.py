@@ -11,12 +11,12 @@ from sag_pipeline.steps.summaries import SummaryOptions
 from sag_pipeline.store.store import StepSpec
 
 VERSIONS = {
-    "documents": 1,
-    "summaries": 1,
-    "sections": 1,
-    "chunks": 1,
-    "events": 1,
-    "keys": 2,
+    "documents": 2,
+    "summaries": 2,
+    "sections": 2,
+    "chunks": 2,
+    "events": 2,
+    "keys": 3,
     "triples": 2,
 }
 """Raised when a step's code changes what it makes."""

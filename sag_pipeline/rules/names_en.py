@@ -44,7 +44,12 @@ _PINYIN = re.compile(
     re.IGNORECASE,
 )
 _BEHIND_LABEL = re.compile(r"[:：][ \t]\Z")
-_SENTENCE_GOES_ON = re.compile(r"[,;]?\s[a-z]|-[a-z]|[?!]")
+_VERB = (
+    r"(?:has|had|is|was|will|would|can|could|may|might|must|did|does"
+    r"|[a-z]{1,30}ed|(?!this\b|its\b|as\b|us\b)[a-z]{0,30}[^\Ws]s)\b"
+)
+_SENTENCE_GOES_ON = re.compile(rf"[,;]\s[a-z]|-[a-z]|[?!]|\s(?!{_VERB})[a-z]")
+"""What follows a first word that is no name: more of a phrase, but no verb whose subject it would be."""
 _LOWER_WORD = re.compile(r"(?<![\w'’-])[a-z]{2,}(?![\w-])")
 
 

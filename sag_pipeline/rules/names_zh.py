@@ -92,7 +92,10 @@ _SHORT_QUOTE = 2
 """A quoted name of so few characters needs a noun before it (台风“海燕”) or 是 behind it."""
 _NAMED_BEFORE = re.compile(rf"(?![如的是为和与或及])[{_HAN}]\Z")
 _SELF = re.compile("[本贵该](?:公司|集团|企业|机构|单位|[院行所校厂店社会局部])")
-_AS_WORDS = re.compile(r"(?:[”」』\"][、，和及或与]{0,2}[“「『\"][^“”「」『』\"\n]{1,20}){0,30}[”」』\"]等?[一二两几个]{0,2}(?:词|字|用语|措辞|表述|说法)")
+_AS_WORDS = re.compile(
+    r"(?:[”」』\"][、，和及或与]{0,2}[“「『\"][^“”「」『』\"\n]{1,20}){0,30}"
+    r"[”」』\"]等?[一二两几个]{0,2}(?:词|字|用语|措辞|表述|说法)"
+)
 """What stands in quotation marks is spoken of as a word: “可能”、“预计”等词语."""
 _SAID_BEFORE = re.compile(r"(?:说|道|问|答|(?<![简全名俗又])称|：|:)\s*\Z")
 

@@ -21,9 +21,9 @@ _CHAPTER = re.compile(
     r"|(?:chapter|part|section|appendix|article|item|book)\s+(?:[ivxlc]+|\d+|[a-z]+)\b",
     re.IGNORECASE,
 )
-_NUMBER_WORDS = "One Two Three Four Five Six Seven Eight Nine Ten Eleven Twelve".split()
 _COUNTED_PART = re.compile(
-    rf"[A-Z][A-Za-z]{{3,}}\s+(?:{'|'.join([*_NUMBER_WORDS, *map(str.upper, _NUMBER_WORDS)])}|(?=[IVX])X{{0,3}}(?:IX|IV|V?I{{0,3}}))[.:]?"
+    r"[A-Z][A-Za-z]{3,}\s+(?:(?=[IVX])X{0,3}(?:IX|IV|V?I{0,3})|O(?:ne|NE)|T(?:wo|WO|hree|HREE|en|EN|welve|WELVE)"
+    r"|F(?:our|OUR|ive|IVE)|S(?:ix|IX|even|EVEN)|E(?:ight|IGHT|leven|LEVEN)|N(?:ine|INE))[.:]?"
 )
 _BOLD_LINE = re.compile(r"\*\*[^*]+\*\*[:：]?|__[^_]+__[:：]?")
 _ENDS_SENTENCE = re.compile(r"[.!?。！？；:：…]['\"”’」』)）\]】*_]*$")

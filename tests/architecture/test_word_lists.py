@@ -86,7 +86,7 @@ def test_no_name_of_the_demo_stands_in_the_packages():
         path
         for package in ("sag_pipeline", "sag_retrieval")
         for path in (ROOT / package).rglob("*")
-        if path.suffix in (".py", ".txt", ".md", ".json", ".html", ".yaml", ".toml")
+        if path.suffix in (".py", ".txt", ".md", ".j2", ".js")
     ]
 
     found = {path.name: hits for path in sources if (hits := set(looked_for.findall(path.read_text(encoding="utf-8"))))}

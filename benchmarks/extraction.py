@@ -1,6 +1,8 @@
 """Extraction by a language model, measured at a scripted server: throughput, faults, tokens, estimate.
 
-python benchmarks/extraction.py [throughput] [faults] [tokens]
+python benchmarks/extraction.py [throughput] [faults] [tokens] [rules]
+
+`rules` measures extraction without a model: the names it finds against the entities that a model listed.
 """
 
 import gzip
@@ -24,6 +26,7 @@ from sag_pipeline.llm.answer_cache import AnswerCache
 from sag_pipeline.llm.cached_chat import CachedChat
 from sag_pipeline.llm.cost_model import estimate
 from sag_pipeline.llm.extract import events_work, keys_work, summaries_work
+from sag_pipeline.rules.keys import read_mentions
 from sag_pipeline.rules.sections import offline_sections
 from sag_pipeline.runner import StepInput
 from sag_pipeline.steps.chunks import split_chunks
@@ -34,11 +37,12 @@ from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.protocols import Reply, Request
 from sag_retrieval.models.rate_limits import ChatOptions
-from sag_retrieval.text.words import language_of
+from sag_retrieval.text.words import language_of, normal_name
 from tests.support.chat_server import count_tokens
 
 DATA = ROOT.parent / "shared" / "data"
 BATCH = 128
+NAME_TYPES = frozenset({"person", "organisation", "place", "product", "work", "entity"})
 
 
 def chat_of(base_url: str, **options: Any) -> OpenAIChat:  # noqa: ANN401  ChatOptions
@@ -137,6 +141,25 @@ def _tokens_of(documents: Sequence[Document]) -> dict[str, Any]:
         "output_per_million": server.seen["output"] / corpus,
         "expected_to_measured": sent / server.seen["input"],
         "steps": steps,
+    }
+
+
+def rules(count: int = 500) -> dict[str, float]:
+    """Precision and recall, in percent, of the names that rules find against entities recorded for the passages.
+
+    Dates, amounts and topics are left out of what is found; all that a model listed counts as wanted.
+    """
+    recorded = pq.read_table(DATA / "musique_train.extraction.parquet").to_pylist()
+    wanted = {row["doc_id"]: {normal_name(name) for name in row["entities"]} - {""} for row in recorded}
+    pairs = []
+    for document in _musique(count):
+        mentions, _ = read_mentions(f"{document.title}\n{document.text}")
+        found = {normal_name(str(mention.value)) for mention in mentions if mention.key_type in NAME_TYPES}
+        pairs.append((found, wanted[document.document_id]))
+    right = sum(len(found & gold) for found, gold in pairs)
+    return {
+        "precision": 100 * right / sum(len(found) for found, _ in pairs),
+        "recall": 100 * right / sum(len(gold) for _, gold in pairs),
     }
 
 

@@ -8,16 +8,24 @@ from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section
 from sag_retrieval.release.schema import ADDED
 
 _OURS: Final = (
-    StoredTable(name="documents", record=Document),
-    StoredTable(name="summaries", record=Summary, reads=("documents",), options=("summary",)),
-    StoredTable(name="sections", record=Section, reads=("documents",), options=("section", "header.section_summary")),
-    StoredTable(name="chunks", record=Chunk, reads=("documents", "summaries", "sections"), options=("chunk", "header")),
-    StoredTable(name="events", record=Event, reads=("documents", "summaries", "chunks")),
+    StoredTable(name="documents", record=Document, version=2),
+    StoredTable(name="summaries", record=Summary, reads=("documents",), version=2, options=("summary",)),
+    StoredTable(
+        name="sections", record=Section, reads=("documents",), version=2, options=("section", "header.section_summary")
+    ),
+    StoredTable(
+        name="chunks",
+        record=Chunk,
+        reads=("documents", "summaries", "sections"),
+        version=2,
+        options=("chunk", "header"),
+    ),
+    StoredTable(name="events", record=Event, reads=("documents", "summaries", "chunks"), version=2),
     StoredTable(
         name="keys",
         record=EventKey,
         reads=("documents", "summaries", "chunks", "events"),
-        version=2,
+        version=3,
         is_published=False,
     ),
     StoredTable(name="triples", record=Triple, reads=("documents", "chunks", "events", "keys"), version=2),

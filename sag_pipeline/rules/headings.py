@@ -5,11 +5,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sag_retrieval.text.layout import Line, LineKind, bare_heading, logical_lines
+from sag_retrieval.text.layout import Line, LineKind, bare_heading, is_counted_part, logical_lines
 from sag_retrieval.text.words import fold
 
 _UNMARKED_LEVEL = 5
 _LABEL_LEVEL = 7
+_COUNTED_LEVEL = 2
+"""`Canto IV`, `LETTER TWO`: like a chapter."""
 _RUNNING = 3
 """A line that stands so often between blank lines is a running head, not a heading."""
 _WIDEST = {"zh": 30, "en": 70}
@@ -21,7 +23,7 @@ _LEVELS: tuple[tuple[int, re.Pattern[str]], ...] = tuple(
             1,
             r"第[一二三四五六七八九十百零〇\d]+[部篇卷编]|(?:part|book|volume)\s+(?:[ivxlc]+|\d+|one|two|three)\b",
         ),
-        (2, r"第[一二三四五六七八九十百零〇\d]+[章回]|(?:chapter|stave|appendix|item)\s+\w+|附录|附件"),
+        (2, r"第[一二三四五六七八九十百零〇\d]+[章回]|(?:chapter|appendix|item)\s+\w+|附录|附件"),
         (
             3,
             r"第[一二三四五六七八九十百零〇\d]+[节条]|(?:section|article)\s+\w+|[一二三四五六七八九十]{1,3}[、．]",
@@ -95,6 +97,8 @@ def _level(text: str, lines: Sequence[Line], number: int, widest: int) -> int | 
 
 
 def _numbered_level(bare: str) -> int | None:
+    if is_counted_part(bare):
+        return _COUNTED_LEVEL
     return next((level for level, pattern in _LEVELS if pattern.match(bare)), None)
 
 

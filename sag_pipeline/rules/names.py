@@ -43,8 +43,8 @@ def names(text: str, lines: Sequence[Line]) -> tuple[list[Mention], NameIndex]:
     found = list(_found(text, [start for start, _ in spans_of(text, lines)]))
     forms = _forms(found)
     index = NameIndex(forms)
-    placed = longest_only([*found, *index.mentions(text)])
-    return [Mention(m.start, m.end, *forms[str(m.value)]) for m in placed], index
+    formed = [Mention(mention.start, mention.end, *forms[str(mention.value)]) for mention in found]
+    return longest_only([*formed, *index.mentions(text)]), index
 
 
 def _found(text: str, starts: Sequence[int]) -> Iterable[Mention]:

@@ -43,6 +43,13 @@ _PINYIN = re.compile(
     r"ua|ue|ui|un|uo|a|e|i|o|u)['’-]?){1,2}",
     re.IGNORECASE,
 )
+_BEHIND_LABEL = re.compile(r"[:：][ \t]\Z")
+_VERB = (
+    r"(?:has|had|is|was|will|would|can|could|may|might|must|did|does"
+    r"|[a-z]{1,30}ed|(?!this\b|its\b|as\b|us\b)[a-z]{0,30}[^\Ws]s)\b"
+)
+_SENTENCE_GOES_ON = re.compile(rf"[,;]\s[a-z]|-[a-z]|[?!]|\s(?!{_VERB})[a-z]")
+"""What follows a first word that is no name: more of a phrase, but no verb whose subject it would be."""
 _LOWER_WORD = re.compile(r"(?<![\w'’-])[a-z]{2,}(?![\w-])")
 
 
@@ -212,9 +219,16 @@ def _trimmed(text: str, start: int, end: int, *, is_first: bool) -> Name | None:
     is_label = is_first and text[last : last + 1] == ":" and name.partition(" ")[0].lower() not in lists.FIRST_NAMES
     if is_label or not _may_be_name(name):
         return None
+    is_first = is_first or (len(words) == 1 and not is_led and _opens_behind_label(text, first, last))
     is_sure = is_led or not is_first or len(words) > 1 or _is_marked(name) or name_type(name) == PLACE
     is_sure = is_sure or _is_shown(text, first, last)
     return Name(first, last, name, is_sure, is_first)
+
+
+def _opens_behind_label(text: str, start: int, end: int) -> bool:
+    """Whether a word begins a sentence behind a label: `Abdomen: Soft, without pain`; a first name calls somebody."""
+    is_behind = _BEHIND_LABEL.search(text, max(0, start - 2), start) and _SENTENCE_GOES_ON.match(text, end)
+    return bool(is_behind) and text[start:end].lower() not in lists.FIRST_NAMES
 
 
 def _is_he(text: str, words: list[tuple[int, int]]) -> bool:

@@ -63,19 +63,23 @@ _NOT_IN_PLACE = re.compile(
 _FIRM = re.compile(r"(?P<body>.*?)(?:公司|集团|集团公司)")
 _LEGAL = re.compile(r"(?P<body>.{2,}?)(?:(?:集团)?股份有限公司|(?:集团)?有限(?:责任)?公司|集团|公司)")
 _LONGEST_INDUSTRY = max(map(len, lists.INDUSTRIES))
-_LEADING_VERB = re.compile(rf"(?:{_either(lists.VERBS)})")
+_MOTION = "[走跑飞驶开游爬流汇注涌漂放抛投扔混送运搬拖拉推迁移转调考越翻穿跨绕漫撞逃躲潜闯踏落掉坠沉返赶][进入过离]"
+"""A verb of motion with its direction, whichever: 走进, 驶离, 漫过."""
+_LEADING_VERB = re.compile(
+    rf"(?:{_either(lists.VERBS)}|{_MOTION}|[绕避移拉推]开"
+    r"|[一二两三四五六七八九十多几数每各这那]家|(?<=[年月日])起任?)"
+)
 _KNOWN_PLACE = re.compile(_either(lists.KNOWN_PLACES))
 _WORK = re.compile(r"《(?P<name>[^《》\n]{1,40})》")
 _QUOTED = re.compile(r"[“「『\"](?P<name>[^“”「」『』\"，。！？；、：\n]{2,20})[”」』\"]")
 _LATIN = re.compile(
     r"(?<![A-Za-z0-9_@/.])[A-Za-z0-9][A-Za-z0-9&+.'’/-]*(?: [A-Z][A-Za-z0-9&+.'-]*| \d[\d.]*(?![\d%,]))*"
 )
-_PART = f"(?![{_NEVER_GIVEN}年于第街路])[{_HAN}]"
-_NUMBERED = re.compile(
-    rf"(?<![{_HAN}])(?:[年月日])?(?P<plain>(?:{_PART}){{2,3}}[一二三四五六七八九十]{{1,2}}号)"
-    rf"|(?:(?<=[的与和及由在为是了对把将用于])|(?<=发射|研制|推出|发布|驾驶|命名|样机|产品|项目|机组|卫星|飞船|接入|支持|谈到|号称))"
-    rf"(?P<name>(?:{_PART}){{2,3}}[一二三四五六七八九十]{{1,2}}号)(?!线|楼|院|街|路|令|文)"
-)
+_NUMBERED = re.compile(r"(?<![一二三四五六七八九十百千零第])[一二三四五六七八九十]{1,2}号(?!线|楼|院|街|路|公路|令|文)")
+_BEFORE_NUMBER = re.compile(rf"(?:(?![{_NEVER_GIVEN}年于第街路])[{_HAN}]){{2,}}\Z")
+_KIND = re.compile(_either(lists.NUMBERED_KINDS))
+_LONGEST_BODY = 3
+_LONGEST_BEFORE_NUMBER = 10
 _MEASURE = re.compile(
     r"[\d.]++(?:\s[x×]?[\d.]*+|[x×][\d.]*+)?\s?(?:[a-zµ°]{1,3}|[A-Z]|mmHg|MMBtu|MB|GB|TB|kHz|MHz|GHz|kW|MW|GW|kWh|MWh|GWh|mAh)"
     r"|[\d.]*+[a-zA-Zµ]{0,4}/[a-zA-Z\d]{1,3}|\d++\.\s.*|[\d/]++mmHg"
@@ -85,8 +89,14 @@ _LATIN_WORD = re.compile(
 )
 _GOES_ON_LATIN = re.compile(r"\s[a-z]")
 _SHORT_QUOTE = 2
-"""A quoted name of so few characters needs a noun before it (台风“木兰”) or 是 behind it."""
+"""A quoted name of so few characters needs a noun before it (台风“海燕”) or 是 behind it."""
 _NAMED_BEFORE = re.compile(rf"(?![如的是为和与或及])[{_HAN}]\Z")
+_SELF = re.compile("[本贵该](?:公司|集团|企业|机构|单位|[院行所校厂店社会局部])")
+_AS_WORDS = re.compile(
+    r"(?:[”」』\"][、，和及或与]{0,2}[“「『\"][^“”「」『』\"\n]{1,20}){0,30}"
+    r"[”」』\"]等?[一二两几个]{0,2}(?:词|字|用语|措辞|表述|说法)"
+)
+"""What stands in quotation marks is spoken of as a word: “可能”、“预计”等词语."""
 _SAID_BEFORE = re.compile(r"(?:说|道|问|答|(?<![简全名俗又])称|：|:)\s*\Z")
 
 
@@ -209,15 +219,44 @@ def _marked(text: str) -> Iterator[Mention]:
     for found in _QUOTED.finditer(text):
         if _is_quoted_name(text, found):
             yield Mention(found.start("name"), found.end("name"), ENTITY, found["name"])
-    for found in _NUMBERED.finditer(text):
-        name = found["plain"] or found["name"]
-        yield Mention(found.end() - len(name), found.end(), PRODUCT, name)
+    yield from _numbered(text)
     yield from _latin(text)
+
+
+def _numbered(text: str) -> Iterator[Mention]:
+    """Things that bear a name and a number: 风云三号.
+
+    The name is two or three characters behind a border, such as a mark, a verb or a kind of thing. Of a longer run its
+    end counts that is such a name elsewhere in the text, or that stands behind different characters in two places.
+    """
+    places = [(found.start(), found.end(), _before_number(text, found.start())) for found in _NUMBERED.finditer(text)]
+    runs = [run for _, _, run in places]
+    whole = {run for run in runs if 2 <= len(run) <= _LONGEST_BODY}  # noqa: PLR2004  one character is no name
+    before: dict[str, set[str]] = defaultdict(set)
+    for run in runs:
+        for size in range(2, min(_LONGEST_BODY, len(run) - 1) + 1):
+            before[run[-size:]].add(run[-size - 1])
+    for start, end, run in places:
+        ends = [run[-size:] for size in range(min(_LONGEST_BODY, len(run)), 1, -1)]
+        body = next((each for each in ends if each in whole or len(before[each]) > 1), "")
+        if body:
+            yield Mention(start - len(body), end, PRODUCT, text[start - len(body) : end])
+
+
+def _before_number(text: str, end: int) -> str:
+    """The characters between the last border and `end`."""
+    start = _name_start(text, end, _LONGEST_BEFORE_NUMBER, _NOT_IN_NAME)
+    for kind in _KIND.finditer(text, start, end):
+        start = kind.end()
+    run = _BEFORE_NUMBER.search(text[start:end])
+    return run[0] if run else ""
 
 
 def _is_quoted_name(text: str, found: re.Match[str]) -> bool:
     name, before = found["name"], text[max(0, found.start() - 3) : found.start()]
-    if name in lists.NOT_QUOTED or _SAID_BEFORE.search(before):
+    if name in lists.NOT_QUOTED or _SELF.fullmatch(name) or _SAID_BEFORE.search(before):
+        return False
+    if _AS_WORDS.match(text, found.end() - 1):
         return False
     return len(name) > _SHORT_QUOTE or bool(_NAMED_BEFORE.search(before)) or text.startswith("是", found.end())
 

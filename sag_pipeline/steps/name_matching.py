@@ -119,8 +119,8 @@ def title_name(title: str) -> str:
     """The normal name of a title without what stands behind it in brackets.
 
     Example:
-        >>> title_name("Ann Lee (chemist)"), title_name("海澜（公司）"), title_name("(untitled)")
-        ('ann lee', '海澜', 'untitled')
+        >>> title_name("Ann Lee (chemist)"), title_name("苹果（公司）"), title_name("(untitled)")
+        ('ann lee', '苹果', 'untitled')
 
     """
     return normal_name(_ADDITION.sub("", title))
@@ -130,7 +130,7 @@ def is_telling(name: str) -> bool:
     """Whether a normal name is long enough to mean one thing wherever it stands: two words, four characters.
 
     Example:
-        >>> is_telling("ann lee"), is_telling("mercury"), is_telling("海澜潮汐")
+        >>> is_telling("ann lee"), is_telling("mercury"), is_telling("苹果公司")
         (True, False, True)
 
     """

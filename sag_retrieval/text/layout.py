@@ -19,8 +19,12 @@ _ITEM = re.compile(
 _BULLET = re.compile(r"[-*+–]\s+|[•▪◦·]\s*")
 _CHAPTER = re.compile(
     r"第[一二三四五六七八九十百零〇\d]{1,5}[章节回部篇卷编条]|[一二三四五六七八九十]{1,3}、"
-    r"|(?:chapter|stave|part|section|appendix|article|item|book)\s+(?:[ivxlc]+|\d+|[a-z]+)\b",
+    r"|(?:chapter|part|section|appendix|article|item|book)\s+(?:[ivxlc]+|\d+|[a-z]+)\b",
     re.IGNORECASE,
+)
+_COUNTED_PART = re.compile(
+    r"[A-Z][A-Za-z]{3,}\s+(?:(?=[IVX])X{0,3}(?:IX|IV|V?I{0,3})|O(?:ne|NE)|T(?:wo|WO|hree|HREE|en|EN|welve|WELVE)"
+    r"|F(?:our|OUR|ive|IVE)|S(?:ix|IX|even|EVEN)|E(?:ight|IGHT|leven|LEVEN)|N(?:ine|INE))[.:]?"
 )
 _BOLD_LINE = re.compile(r"\*\*[^*]+\*\*[:：]?|__[^_]+__[:：]?")
 _ENDS_SENTENCE = re.compile(r"[.!?。！？；:：…]['\"”’」』)）\]】*_]*$")
@@ -58,6 +62,17 @@ class Line:
     kind: LineKind
     start: int
     end: int
+
+
+def is_counted_part(line: str) -> bool:
+    """Whether a line is one word and a number written out or in Roman: a part, whatever its book calls it.
+
+    Example:
+        >>> [is_counted_part(line) for line in ("Canto IV", "LETTER TWO", "Henry the Fourth")]
+        [True, True, False]
+
+    """
+    return _COUNTED_PART.fullmatch(line) is not None
 
 
 def logical_lines(text: str) -> list[Line]:
@@ -154,7 +169,7 @@ def _kind_of(bare: str) -> LineKind:
 def _kind_of_short(bare: str) -> LineKind:
     if _RULE.fullmatch(bare):
         return LineKind.RULE
-    if _CHAPTER.match(bare) and not _SENTENCE_MARK.search(bare):
+    if is_counted_part(bare) or (_CHAPTER.match(bare) and not _SENTENCE_MARK.search(bare)):
         return LineKind.HEADING
     if _BOLD_LINE.fullmatch(bare) or _LABEL.fullmatch(bare):
         return LineKind.LABEL

@@ -51,6 +51,14 @@ def found(text):
         ("The code of 502ai runs on GPT-4.", {("entity", "502ai"), ("product", "GPT-4")}),
         ("In the U.S. it failed.", {("place", "United States")}),
         ("Maurice succeeded his father William the Silent in 1585.", {("entity", "William the Silent")}),
+        ("Unlike U.S. states it grew. In the U.S. it failed.", {("place", "United States")}),
+        ("City: Tallinn\nAuthor: Plato, Athens", {("entity", "Tallinn"), ("entity", "Plato"), ("place", "Athens")}),
+        ("At the end: Nordlys has cost more.", {("entity", "Nordlys")}),
+        ("首台样机启明一号在试运行，支持启明二号。", {("product", "启明一号"), ("product", "启明二号")}),
+        ("中国发射卫星风云三号。", {("product", "风云三号")}),
+        ("2025年3月起任北桥市市长。", {("place", "北桥市")}),
+        ("鱼群游进青禾河。", {("place", "青禾河")}),
+        ("安德鲁·怀斯到场。", {("person", "安德鲁·怀斯")}),
         ("Unlike the Norwegians, Mary of the Weavers won.", {("entity", "Norwegians")}),
     ],
 )
@@ -69,6 +77,10 @@ def test_names_by_their_form_and_context(text, expected):
         "患者高热，医师查房后陈述病情。",
         "这座城市的地区和道路都在股市上市。",
         "他说：“走吧，好的。”",
+        "以「寻求」、「预计」、「相当可能」等用语来识别。",
+        "本协议称为“贵公司”，即“本公司”。",
+        "Abdomen: Soft, non-tender\nHealth: Generally good\nReply: Absolutely! See you.",
+        "他在二零一号公路上。",
     ],
 )
 def test_what_is_no_name(text):

@@ -19,7 +19,9 @@ from sag_pipeline.store.store import Store
 from sag_retrieval import SagError, open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.release.files import Releases
-from tests.kept_home import edit_manifest
+from tests.support.kept_home import edit_manifest
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 SEARCH = ("search", "Who built the Heron buoy?")

@@ -11,6 +11,8 @@ from sag_pipeline.publish.lance_source import LanceSource
 from sag_pipeline.store.vectors import vector_ids
 from sag_retrieval.release.vectors import DenseVectors
 
+pytestmark = pytest.mark.slow
+
 
 def source(texts: dict[str, str], dimension: int = 4) -> LanceSource:
     values = list(texts.values())

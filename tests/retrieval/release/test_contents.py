@@ -24,6 +24,8 @@ from sag_retrieval.release.vectors import write_dense
 from sag_retrieval.release.verify import Fault, verify_release
 from sag_retrieval.reports.build import release_communities
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "Who built the buoy?"
 
 

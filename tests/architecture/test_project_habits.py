@@ -22,7 +22,7 @@ CHANGELOG = "# Changelog\n\n## [0.3.0] – 2027-01-31\n"
 
 def reasons() -> list[tuple[str, str]]:
     """(file, reason) of every skip that a test file writes down as a text."""
-    written = re.compile(r"(?:pytest\.skip|skipif|importorskip)\((?:[^()\"]|\([^()]*\))*?f?\"([^\"]{12,})\"")
+    written = re.compile(r"(?:pytest\.skip|skipif)\((?:[^()\"]|\([^()]*\))*?f?\"([^\"]{12,})\"")
     return [
         (path.name, reason)
         for path in sorted((ROOT / "tests").rglob("*.py"))

@@ -31,7 +31,7 @@ from sag_pipeline.steps.sources import RawDocument, SourceOptions
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.records import Document, Quarantined
-from tests.hostile_files import archive, bombs, good
+from tests.support.hostile_files import archive, bombs, good
 
 SMALL = SourceOptions(unpacked_bytes=50_000_000, conversion_seconds=1, conversion_memory=512 << 20)
 LONG = SourceOptions(unpacked_bytes=100_000_000, conversion_seconds=3, conversion_memory=1 << 30)
@@ -191,7 +191,7 @@ def run(
         for _ in range(2):
             reads, before = SEEN.reads.total(), store.ledger.entries("step = 'documents'")
             started = time.perf_counter()
-            sync.follow_source(store, step, str(folder), sync.FollowOptions(source=options), told)
+            sync.sync_source(store, step, str(folder), sync.SyncOptions(source=options), told)
             seconds.append(time.perf_counter() - started)
         entries, wrong = store.ledger.entries("step = 'documents'"), violations(folder, store, names)
     if SEEN.reads.total() != reads:

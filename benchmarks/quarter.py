@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks import nights
 from sag_pipeline.runs import run_ingest, run_report
 from sag_retrieval import open_release
-from tests.kept_home import unpack
+from tests.support.kept_home import unpack
 
 ROOT = Path(__file__).parents[1]
 ADDED, WEEK = 5, 7

@@ -1,6 +1,7 @@
 """The tour of `sag demo`: ingest, search, ask and report on a small corpus, and where all of it lies."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ from sag_retrieval.cli import show
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.settings import load_settings
 
-CORPUS = Path(__file__).parents[1] / "data" / "documents"
-QUESTIONS = CORPUS.parent / "questions.jsonl"
+CHECKOUT = Path(__file__).parents[1] / "data" / "documents"
+"""The corpus in a clone of the repository."""
+PACKAGED = Path(__file__).parent / "demo_corpus"
+"""The same as a wheel brings it: `documents/` and `questions.jsonl`."""
 _SHOWN_HITS = 3
 
 
@@ -22,12 +25,11 @@ def run_demo(console: Console) -> dict[str, Any]:
     """Do the tour and tell it; what it made.
 
     Raises:
-        SourceError: If the corpus is not there: it comes with the repository, not with the package.
+        SourceError: If the corpus is not there: the package was not installed whole.
 
     """
-    if not CORPUS.is_dir():
-        raise SourceError(f"the demo's documents are not at {CORPUS}; run it from a clone of the repository")
-    home, source = load_settings().home, _shown(CORPUS)
+    home = load_settings().home
+    source = _shown(corpus(home))
     console.rule("1. Documents to a release: sag ingest " + escape(source))
     made = run_ingest([source])
     with open_release() as release:
@@ -61,6 +63,24 @@ def run_demo(console: Console) -> dict[str, Any]:
     }
 
 
+def corpus(home: Path, checkout: Path = CHECKOUT, packaged: Path = PACKAGED) -> Path:
+    """The demo's documents: those of the clone, or a copy below the home of those that the wheel brought.
+
+    A copy, because a source should lie where its reader can open and change it, not inside an installed package.
+
+    Raises:
+        SourceError: If neither is there.
+
+    """
+    if checkout.is_dir():
+        return checkout
+    if not (packaged / "documents").is_dir():
+        raise SourceError(
+            f"the demo's documents are not at {packaged}; install sag again: pip install --force-reinstall"
+        )
+    return Path(shutil.copytree(packaged / "documents", home / "demo-documents", dirs_exist_ok=True))
+
+
 def _shown(path: Path) -> str:
     """The path as one would type it from here."""
     try:
@@ -71,7 +91,11 @@ def _shown(path: Path) -> str:
 
 def _questions() -> list[str]:
     """One multi-hop question in each language."""
-    lines = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines() if line.strip()]
+    lines = [
+        json.loads(line)
+        for line in (PACKAGED / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+        if line.strip()
+    ]
     chosen: dict[bool, str] = {}
     for line in lines:
         chosen.setdefault(line["question"].isascii(), line["question"])

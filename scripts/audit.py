@@ -1,6 +1,7 @@
 """What is installed: is it what constraints.txt pins, under which licences, with which known advisories, as which list.
 
     python -m scripts.audit                     # versions, licences, advisories where a feed can be reached
+    python -m scripts.audit --licences          # the licence of every package
     python -m scripts.audit --sbom dist/sag.cdx.json
 
 The exit code is 1 for a version that is not pinned or differs, and for an advisory. pip-audit asks for advisories
@@ -122,6 +123,10 @@ def main() -> int:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(json.dumps(bill_of_materials(packages), indent=1) + "\n", encoding="utf-8")
         print(f"{out}: {len(packages)} packages")
+        return 0
+    if "--licences" in sys.argv:
+        for package in packages:
+            print(f"{package.name:32} {package.version:16} {licence_of(package)}")
         return 0
     versions = {canonicalize_name(package.name): package.version for package in packages}
     wrong = list(differences(versions, pinned((ROOT / "constraints.txt").read_text(encoding="utf-8"))))

@@ -10,6 +10,13 @@ import pytest
 SHARED = Path(__file__).parents[1].parent / "shared"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever needs the demo's release waits for an ingest, and is slow."""
+    for item in items:
+        if "demo_home" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture
 def shared() -> Path:
     """The folder of evaluation data beside the project; tests that need it are skipped without it."""

@@ -37,6 +37,7 @@ def test_what_the_feed_does_not_know_is_not_called_audited():
     assert verdict([])[1].startswith("NOT AUDITED")
 
 
+@pytest.mark.slow
 def test_the_bill_of_materials_names_every_package_with_version_and_licence():
     bill = bill_of_materials(installed())
 

@@ -16,6 +16,8 @@ from sag_retrieval.text.layout import LineKind, logical_lines
 from sag_retrieval.text.sentences import sentences
 from sag_retrieval.text.words import normal_form
 
+pytestmark = pytest.mark.slow
+
 BUILT_FROM_A_NAME = {"sag_pipeline.steps.keys"}
 """Modules that make an expression of one escaped name, which has no repetition."""
 

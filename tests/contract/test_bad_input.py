@@ -10,6 +10,8 @@ from sag_pipeline.status import status_of
 from sag_retrieval import SagError, open_release
 from sag_retrieval.core.settings import load_settings
 
+pytestmark = pytest.mark.slow
+
 GOOD = "Lumen Optics sold 120 buoys in 2021."
 
 

@@ -23,7 +23,9 @@ from sag_pipeline.steps.sources import RawDocument, SourceOptions, list_source
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.records import Document
 from sag_retrieval.core.settings import load_settings
-from tests.hostile_files import bombs, good, row, xlsx
+from tests.support.hostile_files import bombs, good, row, xlsx
+
+pytestmark = pytest.mark.slow
 
 BOUNDS = SourceOptions(unpacked_bytes=50_000_000, conversion_seconds=1, conversion_memory=512 << 20)
 REFUSED = {

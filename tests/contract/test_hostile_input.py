@@ -20,6 +20,8 @@ from sag_retrieval.release.sandbox.where import MOST_FIELDS, compile_where
 from sag_retrieval.search.method import LONGEST_QUERY, Query
 from sag_retrieval.search.registry import method_named
 
+pytestmark = pytest.mark.slow
+
 DEEP: list[object] = []
 for _ in range(5_000):
     DEEP = [DEEP]

@@ -18,6 +18,8 @@ from sag_pipeline.definitions import defs
 from sag_retrieval.cli.main import main
 from tests.support.chat_server import ChatServer
 
+pytestmark = pytest.mark.slow
+
 ATTACK = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe\u2066\u200f"
 MARKUP = "![x](http://127.0.0.1:9/a.png) [y](http://127.0.0.1:9) <img src=http://127.0.0.1:9> | *z* [/b]"
 EVENT = f"Lumen Optics built the Heron buoy {ATTACK} {MARKUP} in 2021."

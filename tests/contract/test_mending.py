@@ -24,9 +24,11 @@ from sag_retrieval import SagError, open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import MEND
 from sag_retrieval.release.files import Releases
-from tests.kept_home import edit_manifest
 from tests.support.chat_server import ChatServer
+from tests.support.kept_home import edit_manifest
 from tests.support.scripted_answers import read_well
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 SEARCH = ("search", "Who built the Heron buoy?")

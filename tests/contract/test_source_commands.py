@@ -16,6 +16,8 @@ from sag_retrieval import SagError, open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.release.files import Releases
 
+pytestmark = pytest.mark.slow
+
 SECRET = "Zanzibar Quorum Holdings"
 FILES = {f"{n}.md": f"The Egret left pier {n} at noon." for n in range(12)}
 

@@ -13,9 +13,11 @@ from sag_retrieval.cli.main import main
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.release.files import Releases
 from sag_retrieval.release.schema import SCHEMA_VERSION
-from tests.kept_home import edit_manifest, unpack
 from tests.support.chat_server import ChatServer
+from tests.support.kept_home import edit_manifest, unpack
 from tests.support.scripted_answers import read_well
+
+pytestmark = pytest.mark.slow
 
 READ = ("documents", "sections", "summaries", "chunks", "events", "keys", "triples")
 

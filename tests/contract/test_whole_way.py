@@ -15,6 +15,8 @@ from sag_retrieval import open_release
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.release.verify import verify_release
 
+pytestmark = pytest.mark.slow
+
 HERON = """# The Heron buoy
 
 The Heron buoy is built by Lumen Optics in Port Ansel. Its sensors come from Quill Instruments.

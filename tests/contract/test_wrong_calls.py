@@ -15,6 +15,8 @@ from sag_pipeline.runs import run_ingest
 from sag_retrieval.cli.main import main
 from scripts.write_docs import walk
 
+pytestmark = pytest.mark.slow
+
 COMMANDS = {path: command for path, command in walk("sag", main) if not isinstance(command, click.Group)}
 VALID: dict[str, list[str]] = {
     "sag demo": [],

@@ -1,8 +1,6 @@
 """Headers put before chunks."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,8 +12,8 @@ from sag_pipeline.steps.sections import untitled
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.records import Chunk, Document
 from sag_retrieval.models.hashing import HashingEmbedder, fit
+from tests.support.golden import enough, recorded
 
-GOLDEN = Path(__file__).parents[2].parent / "shared" / "golden" / "auto_context_header_golden.json"
 TEXTS = st.text(alphabet="ab c。，中文 ", max_size=80)
 
 
@@ -23,9 +21,8 @@ def without_line_ends(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.split("\n")).strip()
 
 
-@pytest.mark.skipif(not GOLDEN.is_file(), reason="recorded cases are not beside the project")
 def test_english_headers_are_as_recorded():
-    cases = json.loads(GOLDEN.read_text(encoding="utf-8"))["cases"]
+    cases = recorded("auto_context_header")["cases"]
     # a summary without a title is left out there and used here
     usable = [case for case in cases if case["document_title"] or not case["document_summary"]]
 
@@ -41,7 +38,7 @@ def test_english_headers_are_as_recorded():
 
         assert header == without_line_ends(case["chunk_header"])
 
-    assert len(usable) >= 30
+    assert enough(len(usable), 30)
 
 
 def test_a_chinese_document_gets_a_chinese_header():

@@ -186,6 +186,7 @@ def test_a_failed_import_leaves_no_half_file_and_says_why(tmp_path: Path):
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 
+@pytest.mark.slow
 @needs_shared
 @pytest.mark.parametrize(
     ("form", "source", "documents", "counts"),

@@ -9,6 +9,8 @@ import pytest
 from sag_pipeline.definitions import defs
 from sag_pipeline.reading.launch import launched_here
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 

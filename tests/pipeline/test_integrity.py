@@ -25,6 +25,8 @@ from sag_retrieval.core.settings import load_settings
 from tests.support.chat_server import ChatServer
 from tests.support.scripted_answers import read_well
 
+pytestmark = pytest.mark.slow
+
 FILES = {
     "heron.md": "# The Heron buoy\n\nThe Heron buoy is built by Lumen Optics in Port Ansel. It was sold in 2021.\n",
     "quill.md": "# Quill Instruments\n\nQuill Instruments was founded by Mara Voss. The firm makes sensors.\n",

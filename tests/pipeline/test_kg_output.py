@@ -1,7 +1,6 @@
 """Knowledge graphs in the form of kg_output.json."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -9,13 +8,11 @@ from sag_pipeline.steps.kg_output import clean_graph, events_of_graph, export_gr
 from sag_pipeline.steps.triples import read_triples
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.records import Event, Key
-
-GOLDEN = Path(__file__).parents[2].parent / "shared" / "golden"
-needs_golden = pytest.mark.skipif(not GOLDEN.exists(), reason="needs the shared golden data")
+from tests.support.golden import recorded
 
 
 def cases(name):
-    return json.loads((GOLDEN / f"{name}_golden.json").read_text())["cases"] if GOLDEN.exists() else []
+    return recorded(name)["cases"]
 
 
 def renamed(graph):
@@ -29,13 +26,11 @@ def renamed(graph):
     }
 
 
-@needs_golden
 @pytest.mark.parametrize("case", cases("kg_merge"), ids=range(len(cases("kg_merge"))))
 def test_merging_is_as_recorded_up_to_the_names_of_ids(case):
     assert renamed(merge_graphs(case["kg_list"])) == renamed(case["merged"])
 
 
-@needs_golden
 @pytest.mark.parametrize("case", cases("kg_json_extract"), ids=lambda c: c["text"][:20])
 def test_the_outermost_object_is_read_as_recorded(case):
     if case["ok"]:

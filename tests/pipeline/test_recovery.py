@@ -29,7 +29,9 @@ from sag_retrieval.release.lock import write_lock
 from sag_retrieval.release.prune import prune_releases
 from sag_retrieval.release.reader import open_reader
 from sag_retrieval.reports.series import prune_reports
-from tests.kept_home import unpack
+from tests.support.kept_home import unpack
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 LATER = datetime(2100, 1, 1, tzinfo=UTC)

@@ -18,6 +18,8 @@ from sag_pipeline.runs import run_ingest, run_report
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.reports.options import ReportOptions
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 LAUNCH = """
 mutation ($job: String!, $config: RunConfigData!) {

@@ -1,12 +1,6 @@
 """Recorded cases of the two methods that sections come from."""
 
-import json
-from functools import cache
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
-
-import pytest
 
 from sag_pipeline.steps.section_lines import Window, line_text, lines_of, windows_of
 from sag_pipeline.steps.section_repair import (
@@ -16,14 +10,7 @@ from sag_pipeline.steps.section_repair import (
     runs_from_ranges,
     runs_from_starts,
 )
-
-GOLDEN = Path(__file__).parents[2].parent / "shared" / "golden"
-pytestmark = pytest.mark.skipif(not GOLDEN.is_dir(), reason="recorded cases are not beside the project")
-
-
-@cache
-def recorded(name: str) -> Any:
-    return json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
+from tests.support.golden import enough, recorded
 
 
 def without_placeholders(title: str) -> str:
@@ -33,7 +20,7 @@ def without_placeholders(title: str) -> str:
 
 
 def test_long_lines_are_cut_as_recorded():
-    for case in recorded("sectioning_head_golden")["split_long_line"]:
+    for case in recorded("sectioning_head")["split_long_line"]:
         limit, line = case["max_line_length"], case["line"]
         if not line or any(len(part) > limit for part in case["parts"]):
             continue  # an empty line is no line alone; words longer than the limit stay whole there
@@ -44,7 +31,7 @@ def test_long_lines_are_cut_as_recorded():
 
 
 def test_texts_have_the_recorded_lines():
-    for case in recorded("sectioning_head_golden")["str_to_lines"]:
+    for case in recorded("sectioning_head")["str_to_lines"]:
         text = case["document"]
 
         lines = [line_text(text, line) for line in lines_of(text)]
@@ -53,14 +40,14 @@ def test_texts_have_the_recorded_lines():
 
 
 def test_windows_are_as_recorded():
-    for case in recorded("sectioning_head_golden")["windows"]:
+    for case in recorded("sectioning_head")["windows"]:
         windows = windows_of(case["line_lengths"], case["max_characters_per_window"])
 
         assert [list(window) for window in windows] == case["windows"]
 
 
 def test_replies_with_starts_are_repaired_as_recorded():
-    for case in recorded("sectioning_head_golden")["window_repair"]:
+    for case in recorded("sectioning_head")["window_repair"]:
         window = Window(*case["window"])
         if any(start > window.last for _, start in case["fixed"]):
             continue  # starts pushed out of the window there
@@ -71,7 +58,7 @@ def test_replies_with_starts_are_repaired_as_recorded():
 
 
 def test_replies_with_ranges_are_repaired_as_recorded():
-    for case in recorded("sectioning_partition_2024_08_golden")["cases"]:
+    for case in recorded("sectioning_partition_2024_08")["cases"]:
         window = Window(*case["range"])
 
         runs = runs_from_ranges(case["sections"], window)
@@ -83,7 +70,7 @@ def test_replies_with_ranges_are_repaired_as_recorded():
 
 
 def test_two_windows_are_joined_as_recorded():
-    for case in recorded("sectioning_head_golden")["merge"]:
+    for case in recorded("sectioning_head")["merge"]:
         if not 1 <= len(case["windows"]) <= 2:
             continue  # with more windows every second border is left out there
         starts = [start for window in case["windows"] for _, start in window]
@@ -97,7 +84,7 @@ def test_two_windows_are_joined_as_recorded():
 
 def test_whole_documents_are_divided_as_recorded():
     checked = 0
-    for case in recorded("sectioning_head_golden")["end_to_end"]:
+    for case in recorded("sectioning_head")["end_to_end"]:
         lines, replies = case["lines"], case["llm_replies_by_window_start"]
         windows = windows_of([len(line) for line in lines], case["max_characters_per_window"])
         if len(windows) > 2:
@@ -115,4 +102,4 @@ def test_whole_documents_are_divided_as_recorded():
             [without_placeholders(title), first, last] for title, first, last in case["sections"]
         ]
         checked += 1
-    assert checked >= 20
+    assert enough(checked, 20)

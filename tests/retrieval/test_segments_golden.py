@@ -1,10 +1,7 @@
 """Recorded cases of the method that segments come from."""
 
-import json
 from dataclasses import replace
-from functools import cache
 from itertools import accumulate, pairwise
-from pathlib import Path
 
 import pytest
 
@@ -16,14 +13,11 @@ from sag_retrieval.segments import (
     extract_segments,
     scale_by_length,
 )
-
-GOLDEN = Path(__file__).parents[2].parent / "shared" / "golden"
-pytestmark = pytest.mark.skipif(not GOLDEN.is_dir(), reason="recorded cases are not beside the project")
+from tests.support.golden import recorded
 
 
-@cache
 def cases(name: str) -> list[dict]:
-    return json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))["cases"]
+    return recorded(name)["cases"]
 
 
 def spans_of(lengths: list[int]) -> list[tuple[int, int]]:
@@ -31,7 +25,7 @@ def spans_of(lengths: list[int]) -> list[tuple[int, int]]:
 
 
 def test_chunk_values_are_as_recorded():
-    for case in cases("rse_chunk_value_golden"):
+    for case in cases("rse_chunk_value"):
         info = case["chunk_info"]
         options = SegmentOptions(
             irrelevant_chunk_penalty=case["irrelevant_chunk_penalty"], decay_rate=case["decay_rate"]
@@ -44,14 +38,14 @@ def test_chunk_values_are_as_recorded():
 
 @pytest.mark.parametrize(("how", "recorded"), [("floor", "adjusted_floor_at_reference"), ("linear", "adjusted_linear")])
 def test_both_readings_of_length_scaling_are_as_recorded(how, recorded):
-    for case in cases("rse_length_adjust_golden"):
+    for case in cases("rse_length_adjust"):
         scaled = scale_by_length(case["relevance_values"], case["chunk_lengths"], how, case["reference_length"])
 
         assert scaled == pytest.approx(case[recorded], abs=1e-6)
 
 
 def test_best_segments_are_as_recorded():
-    for case in cases("rse_segments_golden"):
+    for case in cases("rse_segments"):
         runs = best_segments(
             case["all_relevance_values"],
             case["document_splits"],
@@ -65,7 +59,7 @@ def test_best_segments_are_as_recorded():
 
 
 def test_segments_of_ranked_results_are_as_recorded():
-    for case in cases("rse_query_golden"):
+    for case in cases("rse_query"):
         options = replace(
             PRESETS[case["preset"]],
             chunk_length_adjustment=case["chunk_length_adjustment"],
@@ -82,7 +76,5 @@ def test_segments_of_ranked_results_are_as_recorded():
 
 
 def test_presets_are_as_recorded():
-    recorded = json.loads((GOLDEN / "rse_query_golden.json").read_text(encoding="utf-8"))["presets"]
-
-    for name, options in recorded.items():
+    for name, options in recorded("rse_query")["presets"].items():
         assert {key: getattr(PRESETS[name], key) for key in options} == options

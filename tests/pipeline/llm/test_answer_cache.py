@@ -181,6 +181,7 @@ with AnswerCache(Path(sys.argv[2])) as cache:
 """
 
 
+@pytest.mark.slow
 def test_after_kill_9_no_finished_call_is_paid_twice(tmp_path: Path):
     path = tmp_path / "answers.sqlite"
     with ChatServer(echo, delay=0.02) as server:

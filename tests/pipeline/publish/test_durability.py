@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.traced import Call, Disk, read, trace, why_not
+from tests.support.traced import Call, Disk, read, trace, why_not
+
+pytestmark = pytest.mark.slow
 
 FILES = {
     "heron.md": "# The Heron buoy\n\nThe Heron buoy is built by Lumen Optics in Port Ansel.\n",

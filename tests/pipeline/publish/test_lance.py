@@ -10,6 +10,8 @@ from sag_pipeline.publish.lance import LanceSource, write_lance
 from sag_pipeline.store.vectors import vector_ids
 from sag_retrieval.release.vectors import DenseVectors
 
+pytestmark = pytest.mark.slow
+
 
 def source(texts: dict[str, str], dimension: int = 4) -> LanceSource:
     values = list(texts.values())

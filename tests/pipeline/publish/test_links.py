@@ -62,6 +62,7 @@ def filled(folder, links: list[tuple[int, int]]) -> Store:
     return store
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, len(VALUES) - 1)), max_size=14))
 def test_links_by_row_are_those_of_the_tables(tmp_path_factory, links):
@@ -72,6 +73,7 @@ def test_links_by_row_are_those_of_the_tables(tmp_path_factory, links):
         assert np.array_equal(getattr(made.parts, field), getattr(by_id, field)), field
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, len(VALUES) - 1)), max_size=14))
 def test_keys_are_counted_as_sql_counts_them(tmp_path_factory, links):

@@ -2,7 +2,6 @@
 
 import copy
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,8 +17,8 @@ from sag_retrieval.evaluation.evaluators import (
     token_count_score,
 )
 from sag_retrieval.text.words import is_cjk, words
+from tests.support.golden import enough, recorded
 
-GOLDEN = Path(__file__).parents[3].parent / "shared" / "golden" / "sage_metrics_golden.json"
 RECORD = {
     "query": "谁创建了苹果公司？",
     "references": ["乔布斯"],
@@ -34,9 +33,7 @@ RECORD = {
 
 @pytest.fixture(scope="module")
 def golden():
-    if not GOLDEN.exists():
-        pytest.skip(f"recorded metrics are not at {GOLDEN}")
-    return json.loads(GOLDEN.read_text(encoding="utf-8"))
+    return recorded("sage_metrics")
 
 
 def test_compression_and_token_counts_agree_with_the_recorded_ones(golden):
@@ -49,7 +46,7 @@ def test_compression_and_token_counts_agree_with_the_recorded_ones(golden):
             assert scores["compression_factor"] == pytest.approx(case["sage_rate_original_over_refined"]), case
         assert token_count_score()(case)["token_count"] == case["token_count_refined_or_retrieved"], case
         checked += 1
-    assert checked > 80
+    assert enough(checked, 80)
 
 
 def test_latency_agrees_with_the_recorded_sums(golden):

@@ -1,7 +1,6 @@
 """Metrics agree with the recorded ones of SAGE for Latin text, and count Chinese by characters."""
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -22,16 +21,14 @@ from sag_retrieval.evaluation.metrics import (
     rouge_l,
 )
 from sag_retrieval.text.words import is_cjk
+from tests.support.golden import enough, recorded
 
-GOLDEN = Path(__file__).parents[3].parent / "shared" / "golden" / "sage_metrics_golden.json"
 TEXTS = st.text("ab cＡ，the.'苹果公司", max_size=30)
 
 
 @pytest.fixture(scope="module")
 def golden():
-    if not GOLDEN.exists():
-        pytest.skip(f"recorded metrics are not at {GOLDEN}")
-    return json.loads(GOLDEN.read_text(encoding="utf-8"))
+    return recorded("sage_metrics")
 
 
 def _latin(cases, *names):
@@ -49,7 +46,7 @@ def test_f1_exact_match_and_recall_agree_with_the_recorded_ones(golden):
         assert recall(*pair, words=plain_words) == pytest.approx(case["recall_whitespace"]), case
         assert normalise(pair[0]) == case["normalized_generated"]
         assert normalise(pair[1]) == case["normalized_reference"]
-    assert len(cases) > 100
+    assert enough(len(cases), 100)
 
 
 def test_the_best_of_several_references_agrees_with_the_recorded_one(golden):
@@ -63,7 +60,7 @@ def test_the_best_of_several_references_agrees_with_the_recorded_one(golden):
         assert overlap == expected["accuracy"], case
         assert best(context_recall, generated, references) == pytest.approx(expected["context_recall_4dp"], abs=5e-5)
         assert best(character_recall, generated, references) == pytest.approx(expected["brs_4dp"], abs=5e-5)
-    assert len(cases) > 80
+    assert enough(len(cases), 80)
 
 
 def test_rouge_l_is_the_one_of_token_lists(golden):
@@ -71,7 +68,7 @@ def test_rouge_l_is_the_one_of_token_lists(golden):
 
     for case in cases:
         assert rouge_l(case["generated"], case["reference"]) == pytest.approx(case["rouge_score_pkg"]["f"]), case
-    assert len(cases) > 90
+    assert enough(len(cases), 90)
 
 
 def test_an_answer_is_read_from_its_last_announcement(golden):

@@ -23,6 +23,7 @@ def test_rows_have_length_one_or_are_empty(given_texts):
     assert np.all((np.abs(lengths - 1) < 1e-5) | (lengths == 0))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(texts)
 def test_a_text_has_the_same_vector_alone_and_among_others(given_texts):

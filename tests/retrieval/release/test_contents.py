@@ -24,6 +24,8 @@ from sag_retrieval.release.tables import VectorTables
 from sag_retrieval.release.vectors import write_dense
 from sag_retrieval.release.verify import FileFault, verify_release
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "Who built the buoy?"
 
 

@@ -15,6 +15,8 @@ from sag_retrieval.communities.events import event_table
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.report import write_report
 
+pytestmark = pytest.mark.slow
+
 FILES = {
     "bridge.md": "# The bridge\n\nThe Anselm Bridge was closed on 3 May 2021. Mara Voss inspected the Anselm Bridge. "
     "The Anselm Bridge cost 4 million dollars in 2019.\n",

@@ -15,7 +15,10 @@ from sag_retrieval.reports.report import write_report
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright from the extra dev")
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium fonts-noto-cjk")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium fonts-noto-cjk"),
+]
 FLAGS = [
     "--headless",
     "--no-sandbox",

@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,13 +14,7 @@ from sag_retrieval.think_on_graph.beams import Beam, Grown
 from sag_retrieval.think_on_graph.judge import PathJudge
 from sag_retrieval.think_on_graph.reasoning import combine, scale
 from sag_retrieval.think_on_graph.retriever import _Search
-
-GOLDEN = Path(__file__).parents[4] / "shared" / "golden" / "kg_llm_reply_golden.json"
-needs_golden = pytest.mark.skipif(not GOLDEN.exists(), reason="needs the shared golden data")
-
-
-def golden(name):
-    return json.loads(GOLDEN.read_text())[name]
+from tests.support.golden import enough, recorded
 
 
 def a_star(width=9):
@@ -32,9 +25,8 @@ def a_star(width=9):
     return build_graph(names, ["owns"], (zeros, zeros, ends), ends * 10)
 
 
-@needs_golden
 def test_pruning_is_as_recorded_for_usable_replies_and_for_none(scripted):
-    cases = [c for c in golden("prune") if c["clean"]]
+    cases = [c for c in recorded("kg_llm_reply")["prune"] if c["clean"]]
     usable = [c for c in cases if c["reply"] is None or re.fullmatch(r"\d+(,\d+)*", c["reply"])]
     for case in usable:
         graph, grown = grown_beams(case["beams"])
@@ -50,7 +42,7 @@ def test_pruning_is_as_recorded_for_usable_replies_and_for_none(scripted):
 
         assert chosen == case["selected"], case
         assert len(chat.requests) == case["llm_called"]
-    assert len(usable) >= 38
+    assert enough(len(usable), 38)
 
 
 def grown_beams(beams):
@@ -63,9 +55,8 @@ def grown_beams(beams):
     return graph, Grown((Beam((0,), 0.0),), zeros, np.arange(len(beams)) * 2, scores, scores)
 
 
-@needs_golden
 def test_document_scores_are_as_recorded_for_complete_replies_and_for_none(scripted):
-    cases = [c for c in golden("reason") if c["kind"] in {"full", "doc", "err"}]
+    cases = [c for c in recorded("kg_llm_reply")["reason"] if c["kind"] in {"full", "doc", "err"}]
     for case in cases:
         documents = case["candidate_doc_ids"]
         lines = re.findall(r"(\d+):\s*([\d.]+)", case["reply"] or "")
@@ -77,7 +68,7 @@ def test_document_scores_are_as_recorded_for_complete_replies_and_for_none(scrip
         found = combine(documents, judged, heuristic) if judged else heuristic
 
         assert {str(d): s for d, s in found.items()} == pytest.approx(case["doc_scores"], abs=1e-6)
-    assert len(cases) > 100
+    assert enough(len(cases), 100)
 
 
 @given(

@@ -1,21 +1,13 @@
 """The walk agrees with recorded runs of the published implementation."""
 
-import json
 from operator import itemgetter
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sag_retrieval.think_on_graph import GraphOptions, build_graph, walk
 from sag_retrieval.think_on_graph.beams import path_text
-
-GOLDEN = Path(__file__).parents[4] / "shared" / "golden"
-pytestmark = pytest.mark.skipif(not GOLDEN.exists(), reason="needs the shared golden data")
-
-
-def read(name):
-    return json.loads((GOLDEN / f"{name}_golden.json").read_text())
+from tests.support.golden import recorded
 
 
 def a_graph(kg):
@@ -32,9 +24,7 @@ def a_graph(kg):
     return build_graph([e["name"] for e in kg["entities"]], relations, columns, documents)
 
 
-@pytest.mark.parametrize(
-    "case", read("kg_rank_docs_heuristic")["cases"] if GOLDEN.exists() else [], ids=itemgetter("id")
-)
+@pytest.mark.parametrize("case", recorded("kg_rank_docs_heuristic")["cases"], ids=itemgetter("id"))
 def test_documents_scores_and_paths_are_those_recorded(case):
     graph = a_graph(case["kg"])
     options = GraphOptions(

@@ -2,10 +2,10 @@
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
+from sag_retrieval.tiers.questions import question_text
 
 from sag_retrieval.core.errors import QueryError
 from sag_retrieval.models.protocols import Reply
@@ -13,10 +13,9 @@ from sag_retrieval.tiers import TierOptions, TiersOptions, retrieve
 from sag_retrieval.tiers.categories import best_of, cosines
 from sag_retrieval.tiers.judge import Decision, read_decision
 from sag_retrieval.tiers.workflow import question_text
+from tests.support.golden import recorded
 
-GOLDEN = Path(__file__).parents[4] / "shared" / "golden" / "memu_retrieve_golden.json"
-pytestmark = pytest.mark.skipif(not GOLDEN.exists(), reason="needs the shared golden data")
-CASES = json.loads(GOLDEN.read_text()) if GOLDEN.exists() else {}
+CASES = recorded("memu_retrieve")
 NAMES = {"category": "categories", "item": "items", "resource": "resources"}
 
 
@@ -105,7 +104,7 @@ def options_of(config, **given):
     return TiersOptions(**named, **tiers, **given)
 
 
-@pytest.mark.parametrize("case", CASES.get("workflow", []), ids=[c["id"] for c in CASES.get("workflow", [])])
+@pytest.mark.parametrize("case", CASES["workflow"], ids=[c["id"] for c in CASES["workflow"]])
 def test_the_response_is_that_of_the_corrected_flow(case):
     chat, source = RecordedChat(case["llm_replies"]), RecordedSource(case)
 
@@ -123,12 +122,12 @@ def test_the_response_is_that_of_the_corrected_flow(case):
     assert len(source.embedded) == len(set(source.embedded))
 
 
-@pytest.mark.parametrize("case", CASES.get("decision", []), ids=str)
+@pytest.mark.parametrize("case", CASES["decision"], ids=str)
 def test_a_decision_is_read_from_any_words(case):
     assert read_decision(case["reply"]) == (case["decision"], case["rewritten"])
 
 
-@pytest.mark.parametrize("case", CASES.get("query_text", []), ids=str)
+@pytest.mark.parametrize("case", CASES["query_text"], ids=str)
 def test_a_question_is_read_from_any_known_form(case):
     if "error" in case or not case["text"]:  # the recorded flow lets one kind of empty text pass
         with pytest.raises(QueryError if case.get("error") != "TypeError" else TypeError):
@@ -137,7 +136,7 @@ def test_a_question_is_read_from_any_known_form(case):
         assert question_text(case["query"]) == case["text"]
 
 
-@pytest.mark.parametrize("case", CASES.get("cosine_topk", []), ids=range(len(CASES.get("cosine_topk", []))))
+@pytest.mark.parametrize("case", CASES["cosine_topk"], ids=range(len(CASES["cosine_topk"])))
 def test_the_nearest_rows_are_those_recorded(case):
     corpus = [(row, vector) for row, vector in case["corpus"] if vector is not None]
 

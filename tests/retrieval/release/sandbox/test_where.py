@@ -3,7 +3,6 @@
 import datetime as dt
 import json
 import math
-from pathlib import Path
 
 import duckdb
 import pytest
@@ -13,8 +12,8 @@ from hypothesis import strategies as st
 from sag_retrieval.core.errors import FilterError
 from sag_retrieval.release.sandbox import compile_where
 from sag_retrieval.release.sandbox.where import COLUMNS, OPERATORS
+from tests.support.golden import recorded
 
-GOLDEN = Path(__file__).parents[4] / "shared" / "golden" / "memu_retrieve_golden.json"
 EVENTS = ("e0", "e1", "e2", "e3", "e4")
 DOCUMENTS = ("d0", "d1", "d2", "d3")
 
@@ -251,9 +250,8 @@ def _other(value):
     return value if not isinstance(value, str) or not value.isalnum() or value[:1].isdigit() else "other"
 
 
-@pytest.mark.skipif(not GOLDEN.exists(), reason="needs the shared golden data")
 def test_scope_fields_are_normalised_as_recorded():
-    for case in json.loads(GOLDEN.read_text())["where_normalize"]:
+    for case in recorded("memu_retrieve")["where_normalize"]:
         where = case["where"] or {}
         if "error" in case:
             with pytest.raises(FilterError):
@@ -265,9 +263,8 @@ def test_scope_fields_are_normalised_as_recorded():
             )
 
 
-@pytest.mark.skipif(not GOLDEN.exists(), reason="needs the shared golden data")
 def test_scope_fields_match_as_recorded():
-    cases = json.loads(GOLDEN.read_text())["where_match"]
+    cases = recorded("memu_retrieve")["where_match"]
     connection = duckdb.connect(":memory:", config={"threads": 1})
     connection.execute("CREATE TABLE documents (metadata VARCHAR)")
     for case in cases:

@@ -5,7 +5,7 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
-ARCHIVE = Path(__file__).parent / "data" / "home-0.1.tar.xz"
+ARCHIVE = Path(__file__).parents[1] / "data" / "home-0.1.tar.xz"
 
 
 def unpack(folder: Path) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""What was measured: run the files of this folder as scripts."""

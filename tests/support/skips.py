@@ -1,0 +1,18 @@
+"""Why a test may be skipped: what some machines lack. Any other reason is an error of the test."""
+
+import re
+
+ALLOWED = {
+    "evaluation data": r"evaluation data .*not (beside the project|found)|shared data is not beside the project"
+    r"|long documents are not beside the project|needs \.\./shared/data beside the project",
+    "Chromium": r"needs Chromium|needs playwright",
+    "strace": r"NO POWER CUT IS SIMULATED: strace",
+    "root": r"only root may become another user",
+    "PostgreSQL": r"pgserver, a PostgreSQL from PyPI, is not installed",
+}
+"""What is lacking → what the reason of a skip says."""
+
+
+def is_allowed(reason: str) -> bool:
+    """Whether a skip for this reason is known."""
+    return any(re.search(pattern, reason) for pattern in ALLOWED.values())

@@ -14,6 +14,7 @@ from sag_retrieval.core.records import Document
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.models.open import open_chat
 from sag_retrieval.models.prices import Prices
+from sag_retrieval.models.rate_limits import ChatOptions
 from sag_retrieval.models.protocols import Usage
 
 ANSWERS = "answers.sqlite"
@@ -45,13 +46,15 @@ def estimate_run(sources: Sequence[str] = (), prices: Prices | None = None) -> d
     documents = _documents(sources or [settings.source])
     if chat is None:
         return _report("offline", Estimate(), prices)
+    options: ChatOptions | None = getattr(chat, "options", None)
+    prices = prices or (options.prices if options else None)
     path = Path(settings.home) / ANSWERS
     if not path.is_file():
-        return _report(chat.model_id, estimate(documents), prices or chat.options.prices)
+        return _report(chat.model_id, estimate(documents), prices)
     with AnswerCache(path) as cache:
         found = estimate(documents, kept=CachedChat(chat, cache).find)
         own = [row for row in cache.spent() if row.model == chat.model_id]
-        return _report(chat.model_id, measured(found, own), prices or chat.options.prices)
+        return _report(chat.model_id, measured(found, own), prices)
 
 
 def _documents(sources: Sequence[str]) -> Iterator[Document]:

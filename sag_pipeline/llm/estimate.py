@@ -14,8 +14,8 @@ from sag_retrieval.core.records import Document
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.models.open import open_chat
 from sag_retrieval.models.prices import Prices
-from sag_retrieval.models.rate_limits import ChatOptions
 from sag_retrieval.models.protocols import Usage
+from sag_retrieval.models.rate_limits import ChatOptions
 
 ANSWERS = "answers.sqlite"
 """File of the answers below SAG_HOME."""

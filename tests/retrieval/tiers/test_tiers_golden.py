@@ -5,7 +5,6 @@ import re
 
 import numpy as np
 import pytest
-from sag_retrieval.tiers.questions import question_text
 
 from sag_retrieval.core.errors import QueryError
 from sag_retrieval.models.protocols import Reply

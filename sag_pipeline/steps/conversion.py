@@ -55,7 +55,7 @@ def _converted(reader: FileReader, payload: bytes) -> tuple[str | None, str]:
     from markitdown import StreamInfo  # noqa: PLC0415  loads slowly; only runs with such files need it
 
     info = StreamInfo(extension=f".{reader.name}", charset="utf-8" if reader.is_textual else None)
-    result = converter(reader.converter).convert(io.BytesIO(payload), info)
+    result = converter(reader).convert(io.BytesIO(payload), info)
     return result.title, result.text_content or ""
 
 
@@ -93,11 +93,11 @@ def _refuse_sparse_lines(reader: FileReader, text: str) -> None:
 
 
 @cache
-def converter(name: str) -> Any:  # noqa: ANN401  MarkItDown has no types
-    """MarkItDown's converter of this name."""
+def converter(reader: FileReader) -> Any:  # noqa: ANN401  MarkItDown has no types
+    """MarkItDown's converter for a reader's files."""
     from markitdown import converters  # noqa: PLC0415
 
-    return getattr(converters, name)()
+    return getattr(converters, reader.converter)()
 
 
 def load_converters() -> None:
@@ -106,4 +106,4 @@ def load_converters() -> None:
         with suppress(PluginError):
             reader = READERS[name]
             if reader.converter:
-                converter(reader.converter)
+                converter(reader)

@@ -78,8 +78,10 @@ def reader_of(suffix: str) -> FileReader:
     """The reader of a suffix.
 
     Raises:
-        KeyError: If there is none.
+        ValueError: If there is none.
         PluginError: If the package that adds it cannot be used.
 
     """
+    if not is_read(suffix):
+        raise ValueError(f"files of kind {suffix!r} are not read")
     return READERS[suffix.removeprefix(".")]

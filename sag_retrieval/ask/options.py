@@ -20,7 +20,7 @@ class ModeEntry:
 
 
 MODES: Final[Mapping[Mode, ModeEntry]] = {
-    "fast": ModeEntry("asks no model", "sag_retrieval.ask.fast:ask_fast"),
+    "fast": ModeEntry("asks no model", "sag_retrieval.ask.normal:ask_fast"),
     "normal": ModeEntry("lets a model rewrite the question", "sag_retrieval.ask.normal:ask_normal"),
     "deep": ModeEntry("plans sub-questions and works them off", "sag_retrieval.ask.deep:ask_deep"),
 }

@@ -1,6 +1,7 @@
 """Files made beside a release after it was published: they carry their own list of lengths and hashes."""
 
 import json
+import re
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +11,8 @@ from sag_retrieval.release.contents import wrong_lengths
 from sag_retrieval.release.sums import digest_of
 
 MADE: Final = "made"
+_OLD_MARK: Final = re.compile("[0-9a-f]{12}")
+"""All that version 0.1 wrote."""
 
 
 def write_made(folder: Path, mark: str) -> None:
@@ -48,7 +51,7 @@ def check_made(folder: Path) -> str:
     """
     try:
         text = (folder / MADE).read_text(encoding="utf-8")
-        if not text.startswith("{"):
+        if _OLD_MARK.fullmatch(text):
             return text
         told = json.loads(text)
         mark, files = (

@@ -22,7 +22,7 @@ import numpy as np
 
 from sag_pipeline.publish.links import make_links, weigh_keys
 from sag_pipeline.publish.publish import Embedding, publish
-from sag_pipeline.store.store import DocumentResult, Pending, StepSpec, Store
+from sag_pipeline.store.store import Pending, DocumentOutcome, StepSpec, Store
 from sag_pipeline.store.vectors import VectorStore, vector_ids
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key, Section, make_id
 
@@ -80,14 +80,14 @@ def records(number: int, pool: np.ndarray, edition: int) -> Iterator[tuple[str, 
 def fill(store: Store, numbers: range, pool: np.ndarray, edition: int, embedding: Embedding) -> None:
     """Commit documents, a part at a time, with their vectors."""
     for start in range(0, len(numbers), DOCUMENTS_A_PART):
-        outcomes: dict[str, list[DocumentResult]] = {}
+        outcomes: dict[str, list[DocumentOutcome]] = {}
         for number in numbers[start : start + DOCUMENTS_A_PART]:
             made: dict[str, list[object]] = {}
             for table, record in records(number, pool, edition):
                 made.setdefault(table, []).append(record)
             for table, rows in made.items():
                 pending = Pending(f"document-{number:07d}", f"{edition}")
-                outcomes.setdefault(table, []).append(DocumentResult(pending, rows))
+                outcomes.setdefault(table, []).append(DocumentOutcome(pending, rows))
         for table, results in outcomes.items():
             store.commit(StepSpec(table), results)
         for texts in (

@@ -12,7 +12,7 @@ from sag_pipeline.publish.publish import Embedding
 from sag_pipeline.runner import ProgressCallback, RunStats, ignore_progress
 from sag_pipeline.store.parts import of_documents
 from sag_pipeline.store.rows import from_table
-from sag_pipeline.store.store import DocumentResult, StepSpec, Store
+from sag_pipeline.store.store import DocumentOutcome, StepSpec, Store
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
 from sag_retrieval.core.batches import batched
 from sag_retrieval.core.providers import HASHING
@@ -78,7 +78,7 @@ def embed_pending(
                 embedding.vectors.append(ids[fresh], embedding.embedder.embed([texts[n] for n in first[fresh]]))
                 known = _merged(known, ids[fresh])
             tally.counts["rows"] += int(fresh.sum())
-        store.commit(step, [DocumentResult(p) for p in batch])
+        store.commit(step, [DocumentOutcome(p) for p in batch])
         tally.counts.update("new" if p.is_new else "changed" for p in batch)
         done += len(batch)
         progress(step.name, done, len(pending))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from sag_pipeline.store.store import DocumentResult, Pending, StepSpec, Store
+from sag_pipeline.store.store import Pending, DocumentOutcome, StepSpec, Store
 from sag_retrieval.core.batches import batched
 from sag_retrieval.core.errors import BudgetExceeded, ModelUnavailable
 
@@ -98,10 +98,10 @@ def _run_batch(store: Store, step: StepSpec, work: Work, batch: Sequence[Pending
     ids = [p.document_id for p in batch]
     tables = {name: store.read(name, ids) for name in step.inputs}
     inputs = [StepInput(i, {name: rows[i] for name, rows in tables.items()}) for i in ids]
-    outcomes: list[DocumentResult] = []
+    outcomes: list[DocumentOutcome] = []
     try:
         for pending, made in zip(batch, work(inputs), strict=True):
-            outcomes.append(DocumentResult(pending, made.records, made.reason))
+            outcomes.append(DocumentOutcome(pending, made.records, made.reason))
             tally.counts["new" if pending.is_new else "changed"] += 1
             tally.counts["failed"] += bool(made.reason)
             tally.counts["rows"] += len(made.records)

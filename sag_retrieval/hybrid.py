@@ -16,6 +16,7 @@ from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.index import Index
 from sag_retrieval.release.triples import graph_of
 from sag_retrieval.search.method import Method, Query, Ranking
+from sag_retrieval.search.options import Share
 from sag_retrieval.search.parsed_query import ParsedQuery, QuerySimilarity, parse_query
 from sag_retrieval.search.ranking import Stopwatch, best_rows, rank_by
 from sag_retrieval.search.weights import min_max
@@ -25,7 +26,6 @@ from sag_retrieval.think_on_graph.method import mean_score, walk_release
 from sag_retrieval.think_on_graph.options import GraphOptions
 from sag_retrieval.think_on_graph.retriever import debug_record
 
-Share = Annotated[float, Bounds(0, 1)]
 Positive = Annotated[float, Bounds(0)]
 
 LEAST_BOOST: Final = 0.02

@@ -21,7 +21,7 @@ _FIELDS = config_fields(SyncOptions, without=frozenset({"source"}))
 _Configured = create_model("_Configured", __base__=dg.Config, **_FIELDS)
 
 
-class Sources(_Configured):
+class SourcesConfig(_Configured):
     """Folders or files to follow, none means SAG_SOURCE; and what of them may be read and removed."""
 
     sources: list[str] = []
@@ -35,7 +35,7 @@ class Sources(_Configured):
 
 
 @dg.asset(group_name="read", kinds={"parquet"}, owners=["team:sag"])
-def documents(context: dg.AssetExecutionContext, config: Sources, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+def documents(context: dg.AssetExecutionContext, config: SourcesConfig, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a document: new and changed ones are read, vanished ones removed, broken ones put aside with a reason."""
     settings, ingest = sag.settings(), sag.options()
     options, step = config.options(ingest.source), step_of("documents", ingest)

@@ -11,7 +11,7 @@ from sag_pipeline.runner import ProgressCallback, RunStats, ignore_progress
 from sag_pipeline.steps.sources import RawDocument, SourceOptions, list_source
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.source_list import Source, SourceList, rename_documents, unit_of
-from sag_pipeline.store.store import DocumentResult, Pending, StepSpec, Store
+from sag_pipeline.store.store import Pending, DocumentOutcome, StepSpec, Store
 from sag_retrieval.core.batches import batched
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.options import Bounds, check_options
@@ -237,7 +237,7 @@ def _commit(
             refusal = "" if document.is_passing else refusal_of(pending.input_hash, reader.options)
             found.put_aside(document, refusal)
             continue
-        outcomes.append(DocumentResult(pending, (document,)))
+        outcomes.append(DocumentOutcome(pending, (document,)))
         places[raw.document_id] = Entry("", "", "", found.source.name, path=raw.path, line=_line(raw))
         tally.counts["new" if pending.is_new else "changed"] += 1
         tally.counts["rows"] += 1

@@ -41,7 +41,7 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentResult:
+class DocumentOutcome:
     """What a step made of one document. A reason with records: some are missing; without: it failed."""
 
     pending: Pending
@@ -165,7 +165,7 @@ class Store:
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def commit(
-        self, step: StepSpec, outcomes: Sequence[DocumentResult], sources: Mapping[str, Entry] | None = None
+        self, step: StepSpec, outcomes: Sequence[DocumentOutcome], sources: Mapping[str, Entry] | None = None
     ) -> None:
         """Write one part with the rows of all outcomes, then put them in force, all or none.
 
@@ -227,7 +227,7 @@ class Store:
         return self.parts.bytes_used()
 
 
-def _status(outcome: DocumentResult) -> str:
+def _status(outcome: DocumentOutcome) -> str:
     if not outcome.reason:
         return "done"
     return "partial" if outcome.records else "failed"

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from sag_retrieval.core.records import make_id
 from sag_retrieval.reports.citations import Citations, number_statements
 from sag_retrieval.reports.context import ReportContext
-from sag_retrieval.reports.section import Section
+from sag_retrieval.reports.section import ReportSection
 from sag_retrieval.reports.sections import SECTIONS
 
 T = TypeVar("T")
@@ -17,20 +17,20 @@ T = TypeVar("T")
 class Content:
     """A finished report: the sections that it has, in reading order, with their numbered content."""
 
-    sections: tuple[tuple[Section[Any], Any], ...]
+    sections: tuple[tuple[ReportSection[Any], Any], ...]
     citations: Citations
     report_id: str
 
-    def of(self, section: Section[T]) -> T | None:
+    def of(self, section: ReportSection[T]) -> T | None:
         """The content of a section; None where the report does not have it."""
         return next((content for each, content in self.sections if each.name == section.name), None)
 
-    def __iter__(self) -> Iterator[tuple[Section[Any], Any]]:
+    def __iter__(self) -> Iterator[tuple[ReportSection[Any], Any]]:
         """The sections in reading order."""
         return iter(self.sections)
 
 
-def compose(context: ReportContext, sections: Sequence[Section[Any]] = SECTIONS) -> Content:
+def compose(context: ReportContext, sections: Sequence[ReportSection[Any]] = SECTIONS) -> Content:
     """The whole report.
 
     Source:
@@ -40,7 +40,9 @@ def compose(context: ReportContext, sections: Sequence[Section[Any]] = SECTIONS)
     return number({each.name: each.build(context) for each in sections}, context, sections)
 
 
-def number(built: Mapping[str, Any], context: ReportContext, sections: Sequence[Section[Any]] = SECTIONS) -> Content:
+def number(
+    built: Mapping[str, Any], context: ReportContext, sections: Sequence[ReportSection[Any]] = SECTIONS
+) -> Content:
     """The built sections with numbered citations; the order in which they were built does not matter.
 
     Args:

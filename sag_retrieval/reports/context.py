@@ -14,7 +14,7 @@ from sag_retrieval.communities.weights import key_idf
 from sag_retrieval.reports.changes import Comparison, Previous, compare_with
 from sag_retrieval.reports.content import RankedCommunity, Reference, Statement
 from sag_retrieval.reports.options import ReportOptions
-from sag_retrieval.reports.ranking import Ranking, rank_communities
+from sag_retrieval.reports.ranking import EventRanking, rank_communities
 from sag_retrieval.reports.wording import Messages, Wording
 from sag_retrieval.text.words import fold
 
@@ -44,7 +44,7 @@ class ReportContext:
     options: ReportOptions
     language: str
     """Of the page: `zh` or `en`."""
-    ranking: Ranking
+    ranking: EventRanking
     keys: KeyStatistics
     comparison: Comparison
     counts: Mapping[str, int]
@@ -107,7 +107,7 @@ def page_language(events: EventTable, options: ReportOptions) -> str:
     return str(languages.most_common(1)[0][0])
 
 
-def _key_statistics(events: EventTable, ranking: Ranking) -> KeyStatistics:
+def _key_statistics(events: EventTable, ranking: EventRanking) -> KeyStatistics:
     incidence, members = events.incidence(), [each.members for each in ranking.communities]
     return KeyStatistics(
         distinctive=distinctive_keys(events, members),
@@ -117,7 +117,7 @@ def _key_statistics(events: EventTable, ranking: Ranking) -> KeyStatistics:
     )
 
 
-def _with_main_keys(events: EventTable, ranking: Ranking, keys: KeyStatistics) -> Ranking:
+def _with_main_keys(events: EventTable, ranking: EventRanking, keys: KeyStatistics) -> EventRanking:
     """The same ranking; each community has the distinctive keys that its title does not name."""
     named: list[RankedCommunity] = []
     for community, distinctive in zip(ranking.communities, keys.distinctive, strict=True):

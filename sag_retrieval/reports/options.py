@@ -7,7 +7,7 @@ from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.core.options import Bounds, Internal, check_options
 
 Language = Literal["auto", "zh", "en"]
-Count = Annotated[int, Bounds(1, 10_000)]
+Shown = Annotated[int, Bounds(1, 10_000)]
 Told = Annotated[str, Internal()]
 ToldCount = Annotated[int, Internal()]
 
@@ -41,13 +41,13 @@ class ReportOptions:
     """Communities a model could not describe."""
     cluster: ClusterOptions = field(default_factory=ClusterOptions)
     """How events become communities."""
-    full_articles: Count = 40
+    full_articles: Shown = 40
     """Communities with a whole article each."""
-    articles: Count = 200
+    articles: Shown = 200
     """Communities with an article at all; the others are counted."""
-    on_map: Count = 60
+    on_map: Shown = 60
     """Communities on the map."""
-    typical: Count = 6
+    typical: Shown = 6
     """Events that stand for a community."""
     list_all_up_to: Annotated[int, Bounds(0)] = 3_000
     """Reports of more events list only typical and new ones."""

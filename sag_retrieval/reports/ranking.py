@@ -30,7 +30,7 @@ Ties = Mapping[int, Sequence[tuple[int, float]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Ranking:
+class EventRanking:
     """The order of a report: its communities, their themes and ties, and its single events."""
 
     communities: tuple[RankedCommunity, ...]
@@ -64,7 +64,7 @@ class Ranking:
 
 def rank_communities(
     events: EventTable, communities: Communities, options: ReportOptions, comparison: Comparison
-) -> Ranking:
+) -> EventRanking:
     """Order the communities by weight, choose themes, and select the events to list.
 
     Source:
@@ -91,7 +91,7 @@ def rank_communities(
     singles = in_time_order(events, np.concatenate([np.zeros(0, np.int32), *small]))
     shown = tuple(singles[:_SINGLES].tolist())
     has_map = len(ranked[: options.on_map]) > 1 and len(events) >= _LEAST_ON_MAP
-    return Ranking(
+    return EventRanking(
         communities=ranked,
         proper_count=len(proper),
         theme_titles=titles,

@@ -17,7 +17,7 @@ def no_lines(_content: object, _messages: Messages) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Section(Generic[T]):
+class ReportSection(Generic[T]):
     """One section of the page. `name` is that of its module and of its template `<name>.html.j2` beside it.
 
     The template gets the content as `content` and the messages as `t`. Content is a dataclass of plain values and

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from sag_retrieval.reports.section import Section
+from sag_retrieval.reports.section import ReportSection
 
 NAMES = (
     "header",
@@ -19,4 +19,4 @@ NAMES = (
 )
 """The sections in reading order: citations are numbered in this order."""
 
-SECTIONS: tuple[Section[Any], ...] = tuple(import_module(f"{__name__}.{name}").SECTION for name in NAMES)
+SECTIONS: tuple[ReportSection[Any], ...] = tuple(import_module(f"{__name__}.{name}").SECTION for name in NAMES)

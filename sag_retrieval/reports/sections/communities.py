@@ -12,8 +12,8 @@ from sag_retrieval.communities.titles import names_something
 from sag_retrieval.reports.content import RankedCommunity, Reference, Statement
 from sag_retrieval.reports.context import KeyStatistics, ReportContext
 from sag_retrieval.reports.markdown import cited, dated, escaped, figures_of
-from sag_retrieval.reports.ranking import Ranking
-from sag_retrieval.reports.section import Section
+from sag_retrieval.reports.ranking import EventRanking
+from sag_retrieval.reports.section import ReportSection
 from sag_retrieval.reports.wording import Messages, Wording
 
 WORDING: Wording = {
@@ -154,7 +154,7 @@ def _type_rank(kind: str) -> int:
 
 
 def _related(
-    community: RankedCommunity, ranking: Ranking, keys: Keys, statistics: KeyStatistics, without: tuple[str, ...]
+    community: RankedCommunity, ranking: EventRanking, keys: Keys, statistics: KeyStatistics, without: tuple[str, ...]
 ) -> tuple[Related, ...]:
     """The most strongly tied communities, each with the shared keys of most weight."""
     found = []
@@ -205,4 +205,4 @@ def _article_lines(article: Article, messages: Messages) -> Iterator[str]:
     yield ""
 
 
-SECTION = Section(name="communities", anchor="communities", build=build, markdown=markdown, wording=WORDING)
+SECTION = ReportSection(name="communities", anchor="communities", build=build, markdown=markdown, wording=WORDING)

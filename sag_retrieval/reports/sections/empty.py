@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sag_retrieval.reports.context import ReportContext
-from sag_retrieval.reports.section import Section
+from sag_retrieval.reports.section import ReportSection
 from sag_retrieval.reports.wording import Messages, Wording
 
 WORDING: Wording = {
@@ -39,4 +39,4 @@ def markdown(content: EmptyRange, messages: Messages) -> Iterator[str]:
     yield from (content.counts, "", f"{messages.to_widen} `{content.command}`", "")
 
 
-SECTION = Section(name="empty", build=build, markdown=markdown, wording=WORDING)
+SECTION = ReportSection(name="empty", build=build, markdown=markdown, wording=WORDING)

@@ -9,7 +9,7 @@ from sag_retrieval.communities.events import EventTable, clean
 from sag_retrieval.reports.context import ReportContext
 from sag_retrieval.reports.markdown import escaped
 from sag_retrieval.reports.ranking import period_of
-from sag_retrieval.reports.section import Section
+from sag_retrieval.reports.section import ReportSection
 from sag_retrieval.reports.wording import Messages, Wording
 
 WORDING: Wording = {
@@ -90,4 +90,4 @@ def preview(content: Header, _messages: Messages) -> Iterator[str]:
     yield from (f"**{escaped(content.headline)}**", "", _joined(content), "")
 
 
-SECTION = Section(name="header", build=build, markdown=markdown, wording=WORDING, place="top", preview=preview)
+SECTION = ReportSection(name="header", build=build, markdown=markdown, wording=WORDING, place="top", preview=preview)

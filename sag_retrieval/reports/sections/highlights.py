@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sag_retrieval.reports.content import RankedCommunity, Statement
 from sag_retrieval.reports.context import ReportContext
 from sag_retrieval.reports.markdown import cited, titled
-from sag_retrieval.reports.section import Section
+from sag_retrieval.reports.section import ReportSection
 from sag_retrieval.reports.wording import Messages, Wording
 
 WORDING: Wording = {"heading": ("What stands out", "要点")}
@@ -68,6 +68,6 @@ def preview(content: Highlights, messages: Messages) -> Iterator[str]:
     yield from (f"{number}. {titled(each.community, messages)}" for number, each in enumerate(content.items, 1))
 
 
-SECTION = Section(
+SECTION = ReportSection(
     name="highlights", anchor="stands-out", build=build, markdown=markdown, wording=WORDING, preview=preview
 )

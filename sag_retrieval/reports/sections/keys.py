@@ -10,7 +10,7 @@ from sag_retrieval.communities.events import Keys
 from sag_retrieval.communities.titles import names_something
 from sag_retrieval.reports.context import KeyStatistics, ReportContext
 from sag_retrieval.reports.markdown import table
-from sag_retrieval.reports.section import Section
+from sag_retrieval.reports.section import ReportSection
 from sag_retrieval.reports.wording import Messages, Wording
 
 WORDING: Wording = {
@@ -94,4 +94,4 @@ def markdown(content: TopKeys, messages: Messages) -> Iterator[str]:
     )
 
 
-SECTION = Section(name="keys", anchor="keys", build=build, markdown=markdown, wording=WORDING)
+SECTION = ReportSection(name="keys", anchor="keys", build=build, markdown=markdown, wording=WORDING)

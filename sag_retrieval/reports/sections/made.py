@@ -7,7 +7,7 @@ from sag_retrieval.communities.groups import Quality
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.reports.context import ReportContext
 from sag_retrieval.reports.markdown import escaped
-from sag_retrieval.reports.section import Section
+from sag_retrieval.reports.section import ReportSection
 from sag_retrieval.reports.wording import Messages, Wording
 
 WORDING: Wording = {
@@ -122,4 +122,4 @@ def markdown(content: Provenance, messages: Messages) -> Iterator[str]:
     yield ""
 
 
-SECTION = Section(name="made", anchor="made", build=build, markdown=markdown, wording=WORDING)
+SECTION = ReportSection(name="made", anchor="made", build=build, markdown=markdown, wording=WORDING)

@@ -10,7 +10,7 @@ from sag_retrieval.reports.content import RankedCommunity
 from sag_retrieval.reports.context import ReportContext
 from sag_retrieval.reports.markdown import table
 from sag_retrieval.reports.ranking import Ties
-from sag_retrieval.reports.section import Section
+from sag_retrieval.reports.section import ReportSection
 from sag_retrieval.reports.sections.map_layout import Label, Placed, place_circles, place_dots, place_labels, shortened
 from sag_retrieval.reports.wording import Messages, Wording
 
@@ -87,7 +87,7 @@ class Circle:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MapEdge:
     """A tie on the map between two communities by number."""
 
     one: int
@@ -100,11 +100,11 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class MapPicture:
     """The drawing: its box, and lines under circles."""
 
     box: str
-    lines: tuple[Line, ...]
+    lines: tuple[MapEdge, ...]
     circles: tuple[Circle, ...]
     events_per_dot: int
 
@@ -113,7 +113,7 @@ class Picture:
 class Map:
     """The section: the picture with its legend, and all communities that have an article."""
 
-    picture: Picture | None
+    picture: MapPicture | None
     themes: tuple[tuple[int, str], ...]
     """Number and title of each theme in the legend."""
     communities: tuple[RankedCommunity, ...]
@@ -145,7 +145,7 @@ def _picture(
     ties: Ties,
     listed: Collection[int],
     is_new: "np.typing.NDArray[np.bool_]",
-) -> Picture:
+) -> MapPicture:
     pairs = _strongest_two(ties, len(shown))
     placed = place_circles([each.size for each in shown], [(one - 1, two - 1, weight) for one, two, weight in pairs])
     per_dot = -(-sum(each.size for each in shown) // _DOTS)
@@ -161,7 +161,7 @@ def _picture(
         )
         circles.append(Circle(community, x, y, radius, labels[i], dot_radius, dots))
     box = " ".join(f"{side:.0f}" for side in placed.box)
-    return Picture(box, _lines(placed, pairs), tuple(circles), per_dot)
+    return MapPicture(box, _lines(placed, pairs), tuple(circles), per_dot)
 
 
 def _strongest_two(ties: Ties, count: int) -> list[Pair]:
@@ -174,12 +174,12 @@ def _strongest_two(ties: Ties, count: int) -> list[Pair]:
     return [(*pair, weight) for pair, weight in sorted(pairs.items())]
 
 
-def _lines(placed: Placed, pairs: Sequence[Pair]) -> tuple[Line, ...]:
+def _lines(placed: Placed, pairs: Sequence[Pair]) -> tuple[MapEdge, ...]:
     widest = max((weight for *_, weight in pairs), default=1.0) or 1.0
     found = []
     for one, two, weight in pairs:
         (x1, y1), (x2, y2) = placed.centre[[one - 1, two - 1]].tolist()
-        found.append(Line(one, two, x1, y1, x2, y2, round(0.8 + 4.2 * float(np.sqrt(weight / widest)), 1)))
+        found.append(MapEdge(one, two, x1, y1, x2, y2, round(0.8 + 4.2 * float(np.sqrt(weight / widest)), 1)))
     return tuple(found)
 
 
@@ -215,4 +215,4 @@ def markdown(content: Map, messages: Messages) -> Iterator[str]:
     )
 
 
-SECTION = Section(name="map", anchor="map", build=build, markdown=markdown, wording=WORDING)
+SECTION = ReportSection(name="map", anchor="map", build=build, markdown=markdown, wording=WORDING)

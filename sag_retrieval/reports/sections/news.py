@@ -9,7 +9,7 @@ from sag_retrieval.reports.content import RankedCommunity, Statement
 from sag_retrieval.reports.context import ReportContext
 from sag_retrieval.reports.markdown import dated, escaped
 from sag_retrieval.reports.ranking import in_time_order
-from sag_retrieval.reports.section import Section
+from sag_retrieval.reports.section import ReportSection
 from sag_retrieval.reports.wording import Messages, Wording
 
 WORDING: Wording = {
@@ -151,4 +151,4 @@ def preview(content: News, messages: Messages) -> Iterator[str]:
         yield f"- {messages[f'status_{each.change.status}']}: {escaped(each.change.title)} ({escaped(each.figures)})"
 
 
-SECTION = Section(name="news", anchor="new", build=build, markdown=markdown, wording=WORDING, preview=preview)
+SECTION = ReportSection(name="news", anchor="new", build=build, markdown=markdown, wording=WORDING, preview=preview)

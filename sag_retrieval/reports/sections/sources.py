@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sag_retrieval.reports.citations import CitedSource
 from sag_retrieval.reports.context import ReportContext
 from sag_retrieval.reports.markdown import escaped
-from sag_retrieval.reports.section import Section
+from sag_retrieval.reports.section import ReportSection
 from sag_retrieval.reports.wording import Messages, Wording
 
 WORDING: Wording = {
@@ -42,7 +42,7 @@ def markdown(content: Sources, messages: Messages) -> Iterator[str]:
         yield f"[^{source.number}]: {where}{near}: “{sentences}”"
 
 
-SECTION = Section(
+SECTION = ReportSection(
     name="sources",
     anchor="sources",
     build=build,

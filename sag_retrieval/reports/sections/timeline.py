@@ -8,7 +8,7 @@ import numpy as np
 from sag_retrieval.communities.events import EventTable
 from sag_retrieval.reports.content import RankedCommunity
 from sag_retrieval.reports.context import ReportContext
-from sag_retrieval.reports.section import Section
+from sag_retrieval.reports.section import ReportSection
 from sag_retrieval.reports.sections.map_layout import shortened
 from sag_retrieval.reports.sections.periods import Timeline, make_timeline
 from sag_retrieval.reports.wording import Messages, Wording
@@ -56,7 +56,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class TimelinePicture:
     """The timeline as drawn."""
 
     width: float
@@ -76,7 +76,7 @@ class Picture:
 class TimelineSection:
     """The picture; None where no event has a date."""
 
-    picture: Picture | None
+    picture: TimelinePicture | None
 
 
 def build(context: ReportContext) -> TimelineSection | None:
@@ -89,7 +89,7 @@ def build(context: ReportContext) -> TimelineSection | None:
 
 def draw(
     events: EventTable, communities: Sequence[RankedCommunity], listed: Collection[int], messages: Messages
-) -> Picture | None:
+) -> TimelinePicture | None:
     """Bars of all events and a row of circles for each of the 15 largest communities."""
     shown = communities[:_ROWS]
     timeline = make_timeline(events, [each.members for each in shown])
@@ -107,7 +107,7 @@ def draw(
         for i, community in enumerate(shown)
     )
     years = tuple((round(_LEFT + i * step, 1), each.year) for i, each in enumerate(timeline.columns) if each.year)
-    return Picture(
+    return TimelinePicture(
         width=1000.0,
         height=top + len(shown) * _ROW + 18,
         left=_LEFT,
@@ -161,4 +161,4 @@ def markdown(content: TimelineSection, messages: Messages) -> Iterator[str]:
         yield from (messages.no_dates, "")
 
 
-SECTION = Section(name="timeline", anchor="timeline", build=build, markdown=markdown, wording=WORDING)
+SECTION = ReportSection(name="timeline", anchor="timeline", build=build, markdown=markdown, wording=WORDING)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sag_pipeline.publish.links import make_links, normal_names, weigh_keys
 from sag_pipeline.publish.relational import _shaped, build_tables
 from sag_pipeline.steps.keys import make_key
-from sag_pipeline.store.store import DocumentResult, Pending, StepSpec, Store
+from sag_pipeline.store.store import Pending, DocumentOutcome, StepSpec, Store
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section
 from sag_retrieval.release.arrays import graph_parts
 from sag_retrieval.text.words import normal_name
@@ -30,7 +30,7 @@ def filled(folder, links: list[tuple[int, int]]) -> Store:
     """Two documents with two chunks each of two events; a link is an event's number and a value's."""
     store = Store(folder)
     keys = [make_key("entity", value) for value in VALUES]
-    made: dict[str, list[DocumentResult]] = {}
+    made: dict[str, list[DocumentOutcome]] = {}
     for d, name in enumerate(("a", "b")):
         pending = Pending(name, "1")
         chunks = [
@@ -53,7 +53,7 @@ def filled(folder, links: list[tuple[int, int]]) -> Store:
             "triples": [],
         }
         for table, records in rows.items():
-            made.setdefault(table, []).append(DocumentResult(pending, records))
+            made.setdefault(table, []).append(DocumentOutcome(pending, records))
     for table, outcomes in made.items():
         store.commit(StepSpec(table), outcomes)
     for name, rows in make_links(store).items():

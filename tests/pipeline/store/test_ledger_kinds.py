@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sag_pipeline.reading.sync import SyncOptions, sync_source
 from sag_pipeline.runs import run_ingest
 from sag_pipeline.store.ledger import SCHEMA, Entry, Ledger
-from sag_pipeline.store.store import DocumentResult, Pending, StepSpec, Store
+from sag_pipeline.store.store import Pending, DocumentOutcome, StepSpec, Store
 from sag_pipeline.vacuum import compact
 from sag_retrieval import open_release
 from sag_retrieval.core.records import Document
@@ -69,7 +69,7 @@ def test_documents_of_any_id_are_added_changed_and_removed(tmp_path_factory, cha
     for batch in changes:
         wanted = dict(batch)
         put = {name: text for name, text in wanted.items() if text}
-        store.commit(DOCUMENTS, [DocumentResult(Pending(n, t), (document(n, t),)) for n, t in put.items()])
+        store.commit(DOCUMENTS, [DocumentOutcome(Pending(n, t), (document(n, t),)) for n, t in put.items()])
         store.ledger.commit([Entry(name, "documents", "removed") for name in wanted if name not in put])
         newest |= wanted
         compact(store, "documents", purge=purge)

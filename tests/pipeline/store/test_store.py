@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sag_pipeline.store.ledger import Entry, Ledger
 from sag_pipeline.store.parts import Parts
 from sag_pipeline.store.rows import content_hash, from_table, schema_of, to_table
-from sag_pipeline.store.store import DocumentResult, Pending, StepSpec, Store
+from sag_pipeline.store.store import Pending, DocumentOutcome, StepSpec, Store
 from sag_pipeline.vacuum import compact, wasteful
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.records import Document, EventKey, Key, Summary
@@ -24,7 +24,7 @@ def document(name: str, text: str = "text") -> Document:
 
 
 def put(store: Store, *documents: Document) -> None:
-    outcomes = [DocumentResult(Pending(d.document_id, d.version), (d,)) for d in documents]
+    outcomes = [DocumentOutcome(Pending(d.document_id, d.version), (d,)) for d in documents]
     store.commit(DOCUMENTS, outcomes, {d.document_id: Entry("", "", "", "inbox") for d in documents})
 
 
@@ -34,7 +34,7 @@ def summarise(store: Store, step: StepSpec = SUMMARIES) -> list[str]:
     texts = store.read("documents", [p.document_id for p in pending])
     store.commit(
         step,
-        [DocumentResult(p, (Summary(p.document_id, texts[p.document_id][0].text.upper()),)) for p in pending],
+        [DocumentOutcome(p, (Summary(p.document_id, texts[p.document_id][0].text.upper()),)) for p in pending],
     )
     return [p.document_id for p in pending]
 
@@ -72,7 +72,7 @@ def test_an_unchanged_output_stops_the_work_downstream(tmp_path):
     chunks = StepSpec("sections", ("summaries",))
     put(store, document("a"))
     summarise(store)
-    store.commit(chunks, [DocumentResult(p) for p in store.pending(chunks)])
+    store.commit(chunks, [DocumentOutcome(p) for p in store.pending(chunks)])
 
     summarise(store, replace(SUMMARIES, fingerprint="v2"))
 
@@ -97,9 +97,9 @@ def test_what_a_step_made_goes_when_its_input_fails(tmp_path):
     chunks = StepSpec("sections", ("summaries",))
     put(store, document("a"))
     summarise(store)
-    store.commit(chunks, [DocumentResult(p) for p in store.pending(chunks)])
+    store.commit(chunks, [DocumentOutcome(p) for p in store.pending(chunks)])
 
-    store.commit(SUMMARIES, [DocumentResult(Pending("a", "x"), reason="the model is down")])
+    store.commit(SUMMARIES, [DocumentOutcome(Pending("a", "x"), reason="the model is down")])
 
     assert store.drop_stale(chunks) == 1
     assert store.pending(chunks) == []
@@ -112,7 +112,7 @@ def test_a_failure_is_tried_again_only_where_chance_plays_a_part(tmp_path, retri
     put(store, document("a"))
     (pending,) = store.pending(step)
 
-    store.commit(step, [DocumentResult(pending, reason="no answer")])
+    store.commit(step, [DocumentOutcome(pending, reason="no answer")])
 
     assert [p.document_id for p in store.pending(step)] == expected
     assert [p.attempts for p in store.pending(step)] == [1] * len(expected)

@@ -22,7 +22,7 @@ import numpy as np
 
 from sag_pipeline.publish.links import make_links, weigh_keys
 from sag_pipeline.publish.publish import Embedding, publish
-from sag_pipeline.store.store import Pending, DocumentOutcome, StepSpec, Store
+from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
 from sag_pipeline.store.vectors import VectorStore, vector_ids
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key, Section, make_id
 

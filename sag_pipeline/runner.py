@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from sag_pipeline.store.store import Pending, DocumentOutcome, StepSpec, Store
+from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
 from sag_retrieval.core.batches import batched
 from sag_retrieval.core.errors import BudgetExceeded, ModelUnavailable
 

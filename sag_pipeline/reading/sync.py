@@ -11,7 +11,7 @@ from sag_pipeline.runner import ProgressCallback, RunStats, ignore_progress
 from sag_pipeline.steps.sources import RawDocument, SourceOptions, list_source
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.source_list import Source, SourceList, rename_documents, unit_of
-from sag_pipeline.store.store import Pending, DocumentOutcome, StepSpec, Store
+from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
 from sag_retrieval.core.batches import batched
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.options import Bounds, check_options

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from sag_retrieval.core.errors import QueryError, SettingsError, shown
+from sag_retrieval.core.errors import QueryError, SettingsError, nearest, shown
 from sag_retrieval.core.options import build_options, parse_settings
 from sag_retrieval.search.registry import METHODS
 
@@ -78,7 +78,14 @@ def option_names() -> list[str]:
 
 
 def default_options(name: str) -> Any:  # noqa: ANN401  each has a class of its own
-    """The options of a method or operation as they are without `--set`; None for a method that has none."""
+    """The options of a method or operation as they are without `--set`; None for a method that has none.
+
+    Raises:
+        SettingsError: If there is neither a method nor an operation of that name.
+
+    """
+    if name not in option_names():
+        raise SettingsError(f"options of {shown(name)} are not known{nearest(name, option_names())}")
     return OPERATIONS[name]() if name in OPERATIONS else METHODS[name].defaults
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sag_pipeline.publish.links import make_links, normal_names, weigh_keys
 from sag_pipeline.publish.relational import _shaped, build_tables
 from sag_pipeline.steps.keys import make_key
-from sag_pipeline.store.store import Pending, DocumentOutcome, StepSpec, Store
+from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section
 from sag_retrieval.release.arrays import graph_parts
 from sag_retrieval.text.words import normal_name

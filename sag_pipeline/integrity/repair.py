@@ -16,17 +16,19 @@ from sag_pipeline.integrity.published_files import (
     wrong_report,
 )
 from sag_pipeline.integrity.salvage import known_calls, salvage_answers, wrong_answers
-from sag_pipeline.integrity.verify import lost_ledger, missing_vectors, paid_calls, wrong_lock
+from sag_pipeline.integrity.verify import lost_ledger, missing_vectors, paid_calls, wrong_locks
 from sag_pipeline.llm.answer_cache import ANSWERS
 from sag_pipeline.steps.sources import RawDocument, list_source
 from sag_pipeline.store.chain import breaks, is_doubtful, link_files
 from sag_pipeline.store.ledger import Entry, Ledger
 from sag_pipeline.store.rows import schema_of
 from sag_pipeline.store.sealed import damage, discard, read_footer
+from sag_pipeline.store.source_list import FILE as SOURCES
+from sag_pipeline.store.source_list import SourceList
 from sag_pipeline.store.store import PURGE, Store
 from sag_pipeline.store.verify import open_anyway, parts_in_use, unused_parts, wrong_parts, wrong_vectors
 from sag_retrieval.core import durable
-from sag_retrieval.core.errors import ModelError, SagError, StoreError
+from sag_retrieval.core.errors import ModelError, SagError, SourceError, StoreError
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit
 from sag_retrieval.release.beside import wrong_made
@@ -84,6 +86,7 @@ def repair_home(home: Path) -> Repaired:
         done += _mend_ledger(home)
         store = Store(home)
         sources = sorted({entry.source for entry in store.ledger.entries("step = 'documents'") if entry.source})
+        done += _mend_sources(store)
         done += _mend_answers(store)
         done += _mend_embedder(home)
         done += _mend_vectors(store)
@@ -94,9 +97,17 @@ def repair_home(home: Path) -> Repaired:
 
 
 def _mend_lock(home: Path) -> Iterator[Done]:
-    if wrong_lock(home):
-        (home / "lock").rename(home / f"lock.aside-{os.getpid()}")
-        yield Done("lock", "moved away")
+    for fault in wrong_locks(home):
+        (home / fault.file).rename(home / f"{fault.file}.aside-{os.getpid()}")
+        yield Done(fault.file, "moved away")
+
+
+def _mend_sources(store: Store) -> Iterator[Done]:
+    try:
+        SourceList(store)
+    except SourceError:
+        discard(store.home / SOURCES)
+        yield Done(SOURCES, "removed; it is written again by the next ingest")
 
 
 def _mend_ledger(home: Path) -> Iterator[Done]:

@@ -20,6 +20,8 @@ from sag_pipeline.integrity.salvage import wrong_answers
 from sag_pipeline.llm.answer_cache import ANSWERS
 from sag_pipeline.plan import IngestOptions, step_of
 from sag_pipeline.store.chain import breaks, link_files
+from sag_pipeline.store.source_list import FILE as SOURCES
+from sag_pipeline.store.source_list import SourceList
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import VectorStore, vector_ids
 from sag_pipeline.store.verify import open_anyway, parts_in_use, unused_parts, vector_files, wrong_parts, wrong_vectors
@@ -84,8 +86,8 @@ def verify_home(home: Path, *, deep: bool) -> Verified:
     """
     if not home.is_dir():
         raise SourceError(f"there is no home at {home}; `sag ingest` makes one, SAG_HOME names another")
-    if wrong := wrong_lock(home):
-        return Verified(str(home), deep, [CheckedFiles("lock", 1, "file", [wrong])])
+    if wrong := wrong_locks(home):
+        return Verified(str(home), deep, [CheckedFiles("lock", len(wrong), "files", wrong)])
     try:
         with write_lock(home, _PATIENCE_SECONDS):
             return look(home, deep=deep)
@@ -93,24 +95,31 @@ def verify_home(home: Path, *, deep: bool) -> Verified:
         return look(home, deep=deep)
 
 
-def wrong_lock(home: Path) -> HomeFault | None:
-    """What stands in the way of locking a home."""
-    lock = home / "lock"
-    is_wrong = lock.exists() and not lock.is_file()
-    return (
-        HomeFault("lock", "it is no file, so that no run can hold it", "moved away by `sag repair`")
-        if is_wrong
-        else None
-    )
+def wrong_locks(home: Path) -> list[HomeFault]:
+    """What stands in the way of locking a home or its reports."""
+    return [
+        HomeFault(name, "it is no file, so that no run can hold it", "moved away by `sag repair`")
+        for name in ("lock", "reports/lock")
+        if (home / name).exists() and not (home / name).is_file()
+    ]
 
 
 def look(home: Path, *, deep: bool) -> Verified:
     """The same for whoever holds the lock."""
     store = open_anyway(home)
     checks: tuple[Callable[[Store, bool], CheckedFiles], ...] = (
-        _ledger, _tables, _vectors, _embedder, _answers, _releases, _reports,
+        _sources, _ledger, _tables, _vectors, _embedder, _answers, _releases, _reports,
     )  # fmt: skip
     return Verified(str(home), deep, [check(store, deep) for check in checks])
+
+
+def _sources(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001  always whole: it is small
+    mend = "removed by `sag repair`: sources are known by their names until they are ingested again"
+    try:
+        count = len(list(SourceList(store)))
+    except SourceError as error:
+        return CheckedFiles("sources", 1, "file", [HomeFault(SOURCES, str(error).partition("; ")[0], mend)])
+    return CheckedFiles("sources", count, "sources")
 
 
 def _ledger(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001  always whole: it is small, and all rests on it

@@ -46,6 +46,8 @@ def read_rows(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
 
     """
     with reading(path):
+        if path.is_dir():
+            raise IsADirectoryError("it is a folder")
         return pq.read_table(
             path,
             columns=None if columns is None else list(columns),

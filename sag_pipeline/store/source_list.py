@@ -93,10 +93,8 @@ class SourceList:
             return []
         try:
             return [Source(**row) for row in json.loads(self._file.read_text(encoding="utf-8"))]
-        except (ValueError, TypeError) as error:
-            raise SourceError(
-                f"{self._file} is broken ({error}); without it sources are known by name alone"
-            ) from error
+        except (OSError, ValueError, TypeError) as error:
+            raise SourceError(f"{self._file} is damaged ({error}); `sag repair` mends it") from error
 
     def _write(self) -> None:
         self._file.parent.mkdir(parents=True, exist_ok=True)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from sag_pipeline.store.ledger import Entry, Ledger
 from sag_pipeline.store.parts import Parts, by_document, of_documents
 from sag_pipeline.store.rows import content_hash, from_table, schema_of, to_table
+from sag_pipeline.store.sealed import reading
 from sag_retrieval.release.lock import write_lock
 
 PURGE = "purge"
@@ -129,8 +130,11 @@ class Store:
         """Current records of some documents; a document without rows has an empty list."""
         found: dict[str, list[Any]] = {document: [] for document in documents}
         for part, members in self.places(table, documents).items():
-            for document, rows in by_document(of_documents(self.parts.read(table, part), members)):
-                found[document] = from_table(table, rows)
+            rows = self.parts.read(table, part)
+            with reading(self.parts.path(table, part)):  # a file of another table has other columns
+                found |= {
+                    document: from_table(table, own) for document, own in by_document(of_documents(rows, members))
+                }
         return found
 
     def places(self, table: str, documents: Sequence[str] | None = None) -> dict[str, list[str]]:
@@ -155,7 +159,10 @@ class Store:
         read = None if columns is None else sorted({"document_id", *columns})
         for part, members in self.places(table).items():
             rows = self.parts.read(table, part, read)
-            yield rows if rows.num_rows == rows_of[part] else of_documents(rows, members)
+            with reading(self.parts.path(table, part)):  # a file of another table has other columns
+                is_live = rows.num_rows == rows_of[part]
+                rows = rows.select(read or schema_of(table).names) if is_live else of_documents(rows, members)
+            yield rows
 
     def whole(self, table: str) -> pa.Table | None:
         """A table that is kept whole, or None before it was made."""

@@ -292,6 +292,9 @@ DAMAGED_STORES = {
     "a page of the answers is none": Fault(SAVES, spoil_answers, read_answers, says="is damaged ("),
 }
 AS_VERIFIED = {
+    "the list of sources": Fault(
+        "removed by `sag repair`: sources are known", lambda h: (h / "sources.json").write_bytes(b"["), VERIFY
+    ),
     "a commit": Fault("`sag repair` keeps the other commits", lambda h: flip(one(h, "ledger/*2-*")), VERIFY),
     "a part": Fault("made again by `sag repair` and `sag ingest`", lambda h: flip(one(h, "tables/chunks/*")), VERIFY),
     "a file of vectors": Fault(

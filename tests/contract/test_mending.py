@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from sag_pipeline.integrity.salvage import ANSWERS
-from sag_pipeline.llm.answer_cache import AnswerCache
+from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache
 from sag_pipeline.publish.relational import build_tables
 from sag_pipeline.runs import run_report
 from sag_pipeline.store.store import Store
@@ -363,10 +362,10 @@ SOURCES = {
 }
 WRONG_CALLS = {
     "an option without a value": Fault(
-        "`sag ingest --help` shows the names", shown_by=("ingest", "--set", "size"), shows="en_size"
+        " is not NAME=VALUE; `sag settings --options ", shown_by=("ingest", "--set", "size"), shows="en_size"
     ),
     "nothing to keep": Fault(
-        "; see `sag ingest --help`", shown_by=("ingest", "--set", "keep_runs=0"), shows="keep_releases"
+        "; `sag settings --options ", shown_by=("ingest", "--set", "keep_runs=0"), shows="keep_releases"
     ),
     "an empty query": Fault("as in `sag search 'who …'`", shown_by=("search", " "), shows="Heron"),
     "an unknown method": Fault("; see `sag search --help`", shown_by=search_by("guess"), shows="think-on-graph"),
@@ -378,10 +377,11 @@ FILLED_IN = {"search 'who …'": "search 'who built the Heron?'", "sources forge
 """Commands that leave something to the reader, as a reader would call them."""
 TOLD_ELSEWHERE = (
     "Next: `sag search",
+    "An option, see `sag settings",
     "or raise the bound: `sag ingest --set conversion_seconds=",
     "or raise the bound: `sag ingest --set conversion_memory=",
 )
-"""The first ends the demo: no fault. The others need files that are slow to read: `test_hostile_files.py`."""
+"""The first ends the demo, the second is help: no faults. The others need files that are slow to read: `test_hostile_files.py`."""
 
 
 def messages() -> set[str]:

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from benchmarks.damages import Damage, draw, inflict
 from sag_pipeline.integrity.repair import price_of, repair_home
-from sag_pipeline.integrity.salvage import ANSWERS, salvage_answers, wrong_answers
+from sag_pipeline.integrity.salvage import salvage_answers, wrong_answers
 from sag_pipeline.integrity.verify import verify_home
-from sag_pipeline.llm.answer_cache import AnswerCache, Answered, CacheError
+from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache, Answered, CacheError
 from sag_pipeline.runs import run_ingest, run_report
 from sag_pipeline.store.chain import HEAD, breaks
 from sag_pipeline.store.ledger import Entry, Ledger
@@ -93,7 +93,7 @@ def test_an_undamaged_home_raises_no_alarm(home):
 
     assert found.faults == []
     assert {each.name: each.count > 0 for each in found.checked} == dict.fromkeys(
-        ("ledger", "tables", "vectors", "embedder", "answers", "releases", "reports"), True
+        ("sources", "ledger", "tables", "vectors", "embedder", "answers", "releases", "reports"), True
     )
     assert repair_home(home).done == []
 

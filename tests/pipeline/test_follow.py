@@ -230,7 +230,7 @@ def test_a_broken_list_of_sources_is_a_clear_error(store, inbox):
     follow(store)
     (store.home / "sources.json").write_text("[{", encoding="utf-8")
 
-    with pytest.raises(SourceError, match=r"sources\.json is broken"):
+    with pytest.raises(SourceError, match=r"sources\.json is damaged"):
         follow(store)
 
 

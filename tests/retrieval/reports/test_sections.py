@@ -34,7 +34,7 @@ from dataclasses import dataclass
 
 from sag_retrieval.reports.content import Statement
 from sag_retrieval.reports.markdown import cited
-from sag_retrieval.reports.section import Section
+from sag_retrieval.reports.section import ReportSection
 
 WORDING = {"heading": ("Languages", "语言")}
 
@@ -56,7 +56,7 @@ def markdown(content, messages):
     yield from (f"- {cited(content.example)}", "")
 
 
-SECTION = Section(name="languages", anchor="languages", build=build, markdown=markdown, wording=WORDING)
+SECTION = ReportSection(name="languages", anchor="languages", build=build, markdown=markdown, wording=WORDING)
 '''
 TEMPLATE = """{% import "parts.html.j2" as parts %}
 <ul>

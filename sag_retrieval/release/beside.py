@@ -54,13 +54,10 @@ def check_made(folder: Path) -> str:
         if _OLD_MARK.fullmatch(text):
             return text
         told = json.loads(text)
-        mark, files = (
-            str(told["mark"]),
-            {str(name): (int(n), str(digest)) for name, (n, digest) in told["files"].items()},
-        )
+        mark = str(told["mark"])
+        files = {str(name): (int(n), str(digest)) for name, (n, digest) in told["files"].items()}
         wrong = next(wrong_lengths(folder, files), None)
         changed = wrong or next(((n, "it has changed") for n in files if digest_of(folder / n) != files[n][1]), None)
-        mark = str(told["mark"])
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise _damaged(folder, MADE, str(error)) from error
     if changed:

@@ -28,8 +28,7 @@ from sag_retrieval.release.arrays import graph_parts, open_arrays, write_arrays 
 from sag_retrieval.release.index import Index  # noqa: E402
 from sag_retrieval.release.schema import TABLES  # noqa: E402
 from sag_retrieval.release.vectors import write_vectors  # noqa: E402
-from sag_retrieval.search.method import Query  # noqa: E402
-from sag_retrieval.search.parsed_query import parse_query  # noqa: E402
+from sag_retrieval.search.method import Query, parse_query  # noqa: E402
 from sag_retrieval.tiers.method import tiers_method  # noqa: E402
 
 EVENTS_PER_CHUNK = 5

@@ -23,7 +23,7 @@ from .search.result import (
 )
 from .search.options import SearchOptions as SearchOptions
 from .hybrid import HybridOptions as HybridOptions
-from .think_on_graph.options import GraphOptions as GraphOptions
+from .think_on_graph.retriever import GraphOptions as GraphOptions
 from .tiers.options import TierOptions as TierOptions, TiersOptions as TiersOptions
 from .segments.options import SegmentOptions as SegmentOptions, SegmentPreset as SegmentPreset
 
@@ -51,7 +51,7 @@ from .models.protocols import ChatModel as ChatModel, Embedder as Embedder, Repl
 
 # settings
 from .core.settings import Settings as Settings, load_settings as load_settings
-from .core.version import __version__ as __version__
+from .core.public import __version__ as __version__
 
 # errors
 from .core.errors import (

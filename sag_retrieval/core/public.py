@@ -1,11 +1,18 @@
-"""What public classes have in common: the name they are imported by, and how results become plain values and tables."""
+"""What public classes share: import name, version, conversion to plain values and tables, HTML for notebooks."""
 
 import json
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+__version__: Final = version("sag")
+
 
 AnyClass = TypeVar("AnyClass", bound=type)
 
@@ -58,3 +65,43 @@ class Convertible:
         """
         frame: pd.DataFrame = self.to_arrow().to_pandas()
         return frame
+
+
+_LONGEST: Final = 600
+"""Characters of a text that are shown; the rest is in the result."""
+MOST_ROWS: Final = 50
+"""Rows of a table that are shown."""
+
+
+def render_html(template: str, **values: Any) -> str:  # noqa: ANN401  whatever the template shows
+    """A macro of `notebook.html.j2` filled in."""
+    module = _templates().get_template("notebook.html.j2").module
+    return str(module.style()) + str(getattr(module, template)(**values))
+
+
+def shortened(text: str) -> str:
+    """The beginning of a long text, in one run of words."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _LONGEST else flat[:_LONGEST].rstrip() + " …"
+
+
+def readable(value: object) -> str:
+    """A value as text; a number without needless zeros, its thousands divided."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f"{value:,.12g}" if is_number else str(value)
+
+
+def render_table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], count: int) -> str:
+    """Rows as a table, with how many there are where not all are shown."""
+    return render_html("table", columns=columns, rows=rows[:MOST_ROWS], count=count)
+
+
+@cache
+def _templates() -> Any:  # noqa: ANN401  a jinja2.Environment, imported when something is shown
+    from jinja2 import Environment, FileSystemLoader  # noqa: PLC0415
+
+    templates = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    templates.filters |= {"shortened": shortened, "readable": readable}
+    return templates

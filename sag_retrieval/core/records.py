@@ -3,8 +3,13 @@
 The columns of each table, with their meaning, stand in `release/schema.py`; a record has the same names.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import islice
+from typing import TypeVar
+
+ItemT = TypeVar("ItemT")
 
 TITLE = "title"
 """Type of the key that a document's own title becomes."""
@@ -174,3 +179,18 @@ class Extraction:
     events: tuple[Event, ...] = ()
     keys: tuple[EventKey, ...] = ()
     triples: tuple[Triple, ...] = field(default=())
+
+
+def batched(items: Iterable[ItemT], size: int) -> Iterator[tuple[ItemT, ...]]:
+    """Batches of `size` items in order, the last one perhaps smaller; of lazy items one batch is held at a time.
+
+    As `itertools.batched`, which Python 3.11 lacks.
+
+    Example:
+        >>> list(batched("abcde", 2))
+        [('a', 'b'), ('c', 'd'), ('e',)]
+
+    """
+    rest = iter(items)
+    while batch := tuple(islice(rest, size)):
+        yield batch

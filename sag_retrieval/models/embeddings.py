@@ -1,21 +1,22 @@
-"""Vectors from an embedding model behind any OpenAI-compatible address."""
+"""Dense embedding models: an OpenAI-compatible server, or sentence-transformers in this process."""
 
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-from sag_retrieval.core.errors import AnswerError, ModelError
+from sag_retrieval.core.errors import AnswerError, ModelError, SettingsError
 from sag_retrieval.core.types import Floats32
-from sag_retrieval.models import event_loop
+from sag_retrieval.models.calls import Caller, Refused, in_order, submit
 from sag_retrieval.models.openai import close_all, make_client
-from sag_retrieval.models.prices import estimate_tokens
+from sag_retrieval.models.protocols import estimate_tokens
 from sag_retrieval.models.rate_limits import ChatOptions
-from sag_retrieval.models.retry import Caller, Refused
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+    from sentence_transformers import SentenceTransformer
 
 BATCH = 128
 """Texts in one request: what small servers take."""
@@ -59,9 +60,9 @@ class OpenAIEmbedder:
         """One row a text, in order (see `Embedder`)."""
         places = [i for i, text in enumerate(texts) if text.strip()]
         batches = [places[i : i + BATCH] for i in range(0, len(places), BATCH)]
-        found = event_loop.in_order(
+        found = in_order(
             batches,
-            lambda batch: event_loop.submit(self._embed([texts[i] for i in batch])),
+            lambda batch: submit(self._embed([texts[i] for i in batch])),
             self._options.concurrency,
         )
         parts = [_or_raise(part) for part in found]
@@ -111,3 +112,55 @@ def _or_raise(part: Floats32 | ModelError) -> Floats32:
     if isinstance(part, ModelError):
         raise part
     return part
+
+
+class LocalEmbedder:
+    """Embeds texts with a model from a folder, or by name from the machine's cache."""
+
+    def __init__(self, model: str, *, batch_size: int = 64) -> None:
+        """Load the model.
+
+        Raises:
+            SettingsError: If the package is not installed or the model cannot be loaded.
+
+        """
+        self._name = model
+        self._batch_size = batch_size
+        self._model = _load(model)
+
+    @property
+    def fingerprint(self) -> str:
+        """`sentence-transformers:`, the model's name and the dimension."""
+        return f"sentence-transformers:{self._name}:{self.dimension}"
+
+    @property
+    def dimension(self) -> int:
+        """Columns of a vector."""
+        return int(self._model.get_embedding_dimension() or 0)
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """One row a text, in order (see `Embedder`)."""
+        rows = np.zeros((len(texts), self.dimension), np.float32)
+        places = [i for i, text in enumerate(texts) if text.strip()]
+        if places:
+            found = self._model.encode(
+                [texts[i] for i in places],
+                batch_size=self._batch_size,
+                convert_to_numpy=True,
+                show_progress_bar=False,
+            )
+            rows[places] = unit_rows(np.asarray(found, np.float32))
+        return rows
+
+
+def _load(model: str) -> "SentenceTransformer":
+    try:
+        import sentence_transformers  # noqa: PLC0415  an extra, and seconds to load
+    except ImportError:
+        raise SettingsError(
+            f'embedding model {model!r} needs sentence-transformers: pip install "sag[local]"'
+        ) from None
+    try:
+        return sentence_transformers.SentenceTransformer(model)
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"sentence-transformers cannot load {model!r}: {error}") from error

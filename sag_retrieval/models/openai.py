@@ -1,23 +1,85 @@
-"""A language model behind any OpenAI-compatible address."""
+"""A chat model behind any OpenAI-compatible address."""
 
+import json
 import weakref
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel
 
 from sag_retrieval.core.errors import ModelError, SettingsError
-from sag_retrieval.models import event_loop
-from sag_retrieval.models.dialect import Dialect
-from sag_retrieval.models.prices import estimate_tokens
-from sag_retrieval.models.protocols import AnswerT, Reply, Request, Usage
+from sag_retrieval.models.calls import Caller, Refused, UnusableAnswer, in_order, submit
+from sag_retrieval.models.open import DEFAULT_ADDRESS, ModelServer, model_server
+from sag_retrieval.models.protocols import AnswerT, Reply, Request, Usage, estimate_tokens
 from sag_retrieval.models.rate_limits import Budget, ChatOptions
-from sag_retrieval.models.retry import Caller, Refused, UnusableAnswer
-from sag_retrieval.models.server import DEFAULT_ADDRESS, ModelServer, model_server
-from sag_retrieval.models.structured import WrongShape, read_answer
+from sag_retrieval.models.structured import WrongShape, read_answer, schema_instruction, strict_schema
 from sag_retrieval.text.words import language_of
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+
+StructuredMode = Literal["json_schema", "json_object", "text"]
+_NEXT: dict[str, StructuredMode] = {"json_schema": "json_object", "json_object": "text"}
+_TOO_LONG = ("context_length", "context length", "context window", "too long", "maximum context")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One way of asking; the first is what most servers take, each refusal leads to the next."""
+
+    mode: StructuredMode = "json_schema"
+    length_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    left_out: frozenset[str] = frozenset()
+
+    def body(
+        self,
+        messages: list[dict[str, str]],
+        answer: type[BaseModel],
+        parameters: dict[str, Any],
+        max_tokens: int | None,
+    ) -> dict[str, Any]:
+        """The body of a chat request, without the model's name.
+
+        Where the mode cannot carry the schema, a line before the messages does.
+        """
+        sent = {name: value for name, value in parameters.items() if name not in self.left_out}
+        if max_tokens is not None and self.length_name not in self.left_out:
+            sent[self.length_name] = max_tokens
+        schema = strict_schema(answer) if self.mode == "json_schema" else None
+        if schema is not None:
+            shape = {"name": answer.__name__, "schema": schema, "strict": True}
+            sent["response_format"] = {"type": "json_schema", "json_schema": shape}
+            return sent | {"messages": messages}
+        if self.mode != "text":
+            sent["response_format"] = {"type": "json_object"}
+        return sent | {"messages": [{"role": "system", "content": schema_instruction(answer)}, *messages]}
+
+    def after_refusal(self, fault: str, body: dict[str, Any]) -> "Dialect | None":
+        """The next way of asking, given the server's words and what it refused; None if there is none."""
+        words = fault.lower()
+        if any(sign in words for sign in _TOO_LONG):
+            return None
+        if "max_completion_tokens" in words and "max_tokens" in body:
+            return replace(self, length_name="max_completion_tokens")
+        for name in ("temperature", "seed", "max_tokens", "max_completion_tokens"):
+            if name in body and name in words:
+                return replace(self, left_out=self.left_out | {name})
+        if self.mode in _NEXT:
+            return replace(self, mode=_NEXT[self.mode])
+        return None
+
+
+def request_tokens(request: Request[AnswerT]) -> int:
+    """About how many tokens a request sends: system, prompt and the schema of its answer."""
+    return estimate_tokens(request.system) + estimate_tokens(request.prompt) + _schema_tokens(request.answer)
+
+
+@lru_cache(maxsize=256)
+def _schema_tokens(answer: type[BaseModel]) -> int:
+    return estimate_tokens(json.dumps(strict_schema(answer)))
+
 
 WINDOW = 32
 """Requests taken ahead of the answers handed out, times the concurrency: a slow call delays no other."""
@@ -58,7 +120,7 @@ class OpenAIChat:
         api_key: str | None = None,
         options: ChatOptions | None = None,
     ) -> None:
-        """Without `base_url` and `api_key` those of the settings hold (`sag_retrieval.models.server`)."""
+        """Without `base_url` and `api_key` those of the settings hold (`sag_retrieval.models.open`)."""
         self.options = options or ChatOptions()
         self._model = model
         self._address = {"base_url": base_url, "api_key": api_key}
@@ -85,13 +147,13 @@ class OpenAIChat:
 
     def ask(self, request: Request[AnswerT]) -> Reply[AnswerT]:
         """The answer to one request (see `ChatModel`)."""
-        return event_loop.submit(self._answer(request)).result()
+        return submit(self._answer(request)).result()
 
     def ask_all(self, requests: Iterable[Request[AnswerT]]) -> Iterator[Reply[AnswerT] | ModelError]:
         """Answers in the order of the requests (see `ChatModel`)."""
-        return event_loop.in_order(
+        return in_order(
             requests,
-            lambda request: event_loop.submit(self._answer(request)),
+            lambda request: submit(self._answer(request)),
             WINDOW * self.options.concurrency,
         )
 
@@ -217,4 +279,4 @@ def _read(response: Any, sent: int, seconds: float) -> _Completion:  # noqa: ANN
 def close_all(clients: "list[AsyncOpenAI]") -> None:
     """Close the connections of clients that nobody uses any more."""
     for client in clients:
-        event_loop.submit(client.close())
+        submit(client.close())

@@ -1,14 +1,136 @@
-"""Answers in a given shape: the schema that is sent, and the value read from what comes back."""
+"""Structured answers of a language model: the JSON schema requested, and the value parsed from the reply."""
 
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 
 from sag_retrieval.models.protocols import AnswerT
-from sag_retrieval.models.repair import repair_json
 from sag_retrieval.text.characters import json_without_controls
+
+_STRUCTURE = str.maketrans("｛｝［］：，", "{}[]:,")
+_CLOSERS = {'"': '"', "'": "'", "“": "”", "＂": "＂", "”": "”"}
+_AFTER_STRING = frozenset(",:}]，：｝］")
+_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"'}
+_WORDS = {"True": "true", "False": "false", "None": "null"}
+
+
+@dataclass(frozen=True, slots=True)
+class RepairedJson:
+    """A value read from a model's text, and whether its end was missing."""
+
+    value: object
+    is_truncated: bool = False
+
+
+def repair_json(text: str) -> RepairedJson:
+    """The JSON object or list in a text; of several the longest.
+
+    A missing end is closed after the last whole item, and said so. Nothing inside strings is touched.
+
+    Raises:
+        ValueError: If the text holds no object and no list.
+
+    Source:
+        docs/algorithm.md §extraction.22.
+
+    Example:
+        >>> repair_json('Here you are: ｛“a”：[1, 2,],}').value
+        {'a': [1, 2]}
+
+    """
+    candidates = [_read(text, start) for start in _starts(text)]
+    found = [c for c in candidates if c is not None]
+    if not found:
+        raise ValueError(f"no JSON object in {text[:80]!r}")
+    return max(found, key=lambda c: c[1])[0]
+
+
+def _starts(text: str) -> list[int]:
+    """Where a value may begin: first brackets, after a fence, on a last line; few, so reading is linear."""
+    first = [i for i in (text.find(mark) for mark in "{｛[［") if i >= 0]
+    last_line = [i for i in (text.rfind(mark) for mark in ("\n{", "\n｛", "\n[")) if i >= 0]
+    fenced = text.find("```json")
+    after_fence = [i for i in (text.find(mark, fenced) for mark in "{［[") if i >= 0] if fenced >= 0 else []
+    return sorted({*first, *(i + 1 for i in last_line), *after_fence})
+
+
+def _read(text: str, start: int) -> tuple[RepairedJson, int] | None:
+    tidy, is_closed = _tidy(text, start)
+    try:
+        value = from_json(tidy, allow_partial=not is_closed)
+    except ValueError:
+        return None
+    return (RepairedJson(value, is_truncated=not is_closed), len(tidy)) if value else None
+
+
+def _tidy(text: str, start: int) -> tuple[str, bool]:
+    """The value from `start` as strict JSON, and whether its last bracket was there."""
+    out: list[str] = []
+    depth = 0
+    for piece in _pieces(text, start):
+        if piece in "}]":
+            _drop_comma(out)
+        depth += (piece in "{[") - (piece in "}]")
+        out.append(piece)
+        if depth == 0:
+            return "".join(out), True
+    _drop_comma(out)
+    return "".join(out), False
+
+
+def _drop_comma(out: list[str]) -> None:
+    while out and (out[-1] == "," or out[-1].isspace()):
+        out.pop()
+
+
+def _pieces(text: str, start: int) -> Iterator[str]:
+    """Brackets, separators, strings and bare words, each as strict JSON writes it."""
+    at = start
+    while at < len(text):
+        character = text[at]
+        if character in _CLOSERS:
+            piece, at = _string(text, at)
+            yield piece
+        elif character.isalpha():
+            end = at
+            while end < len(text) and text[end].isalnum():
+                end += 1
+            yield _WORDS.get(text[at:end], text[at:end])
+            at = end
+        else:
+            yield character.translate(_STRUCTURE)
+            at += 1
+
+
+def _string(text: str, at: int) -> tuple[str, int]:
+    """The string that opens at `at`, in quotes (no last one if cut), and where reading goes on."""
+    closer = _CLOSERS[text[at]]
+    out = ['"']
+    at += 1
+    while at < len(text):
+        character = text[at]
+        if character == "\\" and at + 1 < len(text):
+            out.append(text[at : at + 2] if text[at + 1] in '"\\/bfnrtu' else "\\\\" + text[at + 1])
+            at += 2
+        elif character == closer and _ends_string(text, at + 1):
+            return "".join(out) + '"', at + 1
+        else:
+            out.append(_ESCAPES.get(character, character))
+            at += 1
+    return "".join(out), at
+
+
+def _ends_string(text: str, after: int) -> bool:
+    """Whether a quote closes its string: structure or the end follows it."""
+    while after < len(text) and text[after].isspace():
+        after += 1
+    return after == len(text) or text[after] in _AFTER_STRING
+
 
 _NOT_SENT = ("default", "title")
 _THOUGHT, _THOUGHT_ENDS = "<think>", "</think>"

@@ -1,20 +1,183 @@
-"""The prompt from the best documents, and the answer to it."""
+"""From documents to an answer: shorten them to a budget, build the prompt, generate the answer."""
 
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from sag_retrieval.ask.answer import not_found
 from sag_retrieval.ask.evidence import best_sentences
-from sag_retrieval.core.errors import QueryError
+from sag_retrieval.core.errors import ModelError, QueryError, SettingsError
 from sag_retrieval.models.protocols import ChatModel, Request
-from sag_retrieval.prompts import load_prompt
-from sag_retrieval.prompts.passages import numbered
-from sag_retrieval.rag.data import RAGData, docs_of
-from sag_retrieval.rag.stages import Clock, Stage
+from sag_retrieval.prompts import load_prompt, numbered
+from sag_retrieval.rag.stages import TO_REFINE, Clock, DocumentStage, Item, RAGData, Stage, docs_of, items_of, query_of
+from sag_retrieval.text.sentences import SumyTokenizer, sentences
 from sag_retrieval.text.words import language_of
+
+_MANY_SENTENCES = 1000
+_WINDOW, _WEIGHED = 200, 200
+"""Sentences compared with one another, and terms of each: all of a long text would take the square of them."""
+
+
+class ShortPassage(BaseModel):
+    """What is left of one passage."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    n: int = Field(description="number of the passage")
+    text: str = Field(description="only what bears on the question, in the passage's own words")
+
+
+class ShortPassages(BaseModel):
+    """The model's answer: shortened passages; those that do not help are left out."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    passages: list[ShortPassage]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refiner(DocumentStage):
+    """Fills `refining_*` from `reranking_docs`, else `retrieval_docs`; emptied documents are left out.
+
+    Where nothing is left at all, the first document stays, cut to the budget.
+    """
+
+    stage = "refining"
+
+    budget: int = 2000
+    """Characters of all refined documents together."""
+
+    def _items(self, data: RAGData) -> Iterable[Item]:
+        items = items_of(data, TO_REFINE)
+        if not items:
+            return []
+        texts = [item["text"] for item in items]
+        shortened, mode = self.shorten(query_of(data, self), items)
+        short = _within(shortened, self.budget) or {0: texts[0][: self.budget]}
+        return [_refined(items[at], short[at], mode) for at in sorted(short)]
+
+    @abstractmethod
+    def shorten(self, query: str, items: Sequence[Item]) -> tuple[Mapping[int, str], str]:
+        """What is left of each item by its place, and what did it: `model` or `heuristic`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtractiveRefiner(Refiner):
+    """Keeps the sentences that speak to the question (docs/algorithm.md §rag.1), in their order."""
+
+    def shorten(self, query: str, items: Sequence[Item]) -> tuple[Mapping[int, str], str]:
+        """Chosen sentences of each item."""
+        texts = [item["text"] for item in items]
+        chosen = best_sentences(query, texts, titles=_titles(items), limit=_MANY_SENTENCES, budget=self.budget)
+        places = sorted({(sentence.place, sentence.start, sentence.end) for sentence in chosen})
+        kept: dict[int, list[str]] = {}
+        for place, start, end in places:
+            kept.setdefault(place, []).append(texts[place][start:end])
+        return {place: " ".join(parts) for place, parts in kept.items()}, "heuristic"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummaryRefiner(Refiner):
+    """Keeps each document's most central sentences by TextRank of sumy, whatever is asked.
+
+    The budget is shared in proportion to the documents' lengths.
+    """
+
+    def shorten(self, query: str, items: Sequence[Item]) -> tuple[Mapping[int, str], str]:  # noqa: ARG002
+        """Central sentences of each item.
+
+        Raises:
+            SettingsError: If sumy is not installed.
+
+        """
+        texts = [item["text"] for item in items]
+        share = min(1.0, self.budget / max(sum(map(len, texts)), 1))
+        kept = {at: central_sentences(text, int(share * len(text))) for at, text in enumerate(texts)}
+        return {at: text for at, text in kept.items() if text}, "heuristic"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRefiner(Refiner):
+    """A language model shortens the documents in one call; on failure the extractive sentences are taken."""
+
+    chat: ChatModel
+    shown: int = 20
+    """Documents given to the model."""
+
+    def shorten(self, query: str, items: Sequence[Item]) -> tuple[Mapping[int, str], str]:
+        """What the model left of each item."""
+        shown = items[: self.shown]
+        prompt = load_prompt("compress", language_of(query))
+        passages = numbered([item["text"] for item in shown], _titles(shown))
+        filled = prompt.fill(passages=passages, question=query, budget=self.budget)
+        try:
+            reply = self.chat.ask(Request(filled, ShortPassages, "compress", prompt.system)).value
+        except ModelError:
+            return ExtractiveRefiner(budget=self.budget).shorten(query, items)
+        kept = {p.n - 1: p.text.strip() for p in reversed(reply.passages) if 1 <= p.n <= len(shown)}
+        return {at: text for at, text in kept.items() if text}, "model"
+
+
+def central_sentences(text: str, budget: int) -> str:
+    """The most central sentences by sumy's TextRank within a budget of characters, in their order; at least one.
+
+    Raises:
+        SettingsError: If sumy is not installed.
+
+    """
+    try:
+        plaintext = import_module("sumy.parsers.plaintext")
+        text_rank = import_module("sumy.summarizers.text_rank")
+    except ImportError as error:
+        raise SettingsError('SummaryRefiner needs sumy: pip install "sag[pipeline]"') from error
+    parser, summarizer = plaintext.PlaintextParser, text_rank.TextRankSummarizer()
+    spans = sentences(text)
+    windows = ["\n\n".join(spans[at : at + _WINDOW]) for at in range(0, len(spans), _WINDOW)]
+    documents = [
+        parser.from_string(part, SumyTokenizer(_WEIGHED)).document for part in (windows if len(windows) > 1 else [text])
+    ]
+    everything = [sentence for document in documents for sentence in document.sentences]
+    rated = {s: rate for d in documents if d.sentences for s, rate in summarizer.rate_sentences(d).items()}
+    kept: set[int] = set()
+    used = 0
+    for at in sorted(range(len(everything)), key=lambda i: (-rated[everything[i]], i)):
+        length = len(str(everything[at]))
+        if not kept or used + length <= budget:
+            kept.add(at)
+            used += length
+    return " ".join(str(everything[at]) for at in sorted(kept))
+
+
+def _refined(item: Item, text: str, mode: str) -> Item:
+    original, refined = len(item["text"]), len(text)
+    return {
+        "text": text,
+        "original_length": original,
+        "refined_length": refined,
+        "compression_ratio": refined / original if original else 1.0,
+        "metadata": item.get("metadata", {}),
+        "mode": mode,
+    }
+
+
+def _within(texts: Mapping[int, str], budget: int) -> dict[int, str]:
+    """Texts in order until the budget is used up; the one that crosses it is cut."""
+    kept: dict[int, str] = {}
+    left = budget
+    for at in sorted(texts):
+        if left <= 0:
+            break
+        kept[at] = texts[at][:left]
+        left -= len(kept[at])
+    return kept
+
+
+def _titles(items: Sequence[Item]) -> list[str]:
+    return [str((item.get("metadata") or {}).get("title", "")) for item in items]
 
 
 class GeneratedAnswer(BaseModel):

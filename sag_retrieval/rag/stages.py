@@ -1,13 +1,148 @@
-"""What every stage of a pipeline does: read the record, work, append its own fields, keep the time."""
+"""Stages of a RAG pipeline: the base classes, retrieval by any search, and the record `RAGData` that they fill."""
 
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, cast
+from dataclasses import asdict, dataclass, field, is_dataclass
+from typing import Any, ClassVar, Literal, TypedDict, cast
 
-from sag_retrieval.core.errors import QueryError, shown
-from sag_retrieval.rag.data import Item, RAGData, StageName, check_record
+from sag_retrieval.ask.modes import ask
+from sag_retrieval.ask.options import AskOptions, Mode
+from sag_retrieval.ask.protocols import FoundPassage, SearchFunction
+from sag_retrieval.core.errors import QueryError, RecordError, shown
+from sag_retrieval.models.protocols import ChatModel
+
+StageName = Literal["retrieval", "reranking", "refining"]
+Item = dict[str, Any]
+"""A document at some stage: `text`, and what the stage knows of it."""
+
+
+class RAGData(TypedDict, total=False):
+    """Fields `{stage}_{results, docs, time}`, times in seconds; unknown fields are kept.
+
+    After a stage `docs == [item["text"] for item in results]`.
+    """
+
+    query: str
+    question: dict[str, Any]
+    references: list[str]
+    retrieval_results: list[dict[str, Any]]
+    retrieval_docs: list[str]
+    retrieval_time: float
+    reranking_results: list[dict[str, Any]]
+    reranking_docs: list[str]
+    reranking_time: float
+    refining_results: list[dict[str, Any]]
+    refining_docs: list[str]
+    refining_time: float
+    prompt: str
+    generated: str
+    generation_time: float
+    input: Any
+
+
+BEST: tuple[StageName, ...] = ("refining", "reranking", "retrieval")
+"""Order in which a prompt and the measures look for documents; an empty list falls through."""
+TO_RERANK: tuple[StageName, ...] = ("refining", "retrieval")
+TO_REFINE: tuple[StageName, ...] = ("reranking", "retrieval")
+
+_RENAMED = {
+    "retrieved_docs": "retrieval_docs",
+    "refined_docs": "refining_docs",
+    "retrieve_time": "retrieval_time",
+    "refine_time": "refining_time",
+    "generate_time": "generation_time",
+    "pred": "generated",
+    "golds": "references",
+}
+_REFINED = ("refined_docs", "refine_time", "refine_metrics", "refining_docs", "refining_time")
+
+
+def check_record(data: object) -> RAGData:
+    """The record itself.
+
+    Raises:
+        RecordError: If it is not a dict; `(query, docs)` tuples were the form before.
+
+    """
+    if isinstance(data, tuple):
+        raise RecordError(
+            'the tuple form (query, docs) was removed; pass a dict such as {"query": query, "retrieval_docs": docs}'
+        )
+    if not isinstance(data, dict):
+        raise RecordError(f"a RAGData record is a dict, got {type(data).__name__}")
+    return cast("RAGData", data)
+
+
+def docs_of(data: Mapping[str, Any], order: tuple[StageName, ...] = BEST) -> list[str]:
+    """Texts of the first stage in the order that has any; none if no stage has."""
+    docs = next((docs for stage in order if (docs := _listed(data, f"{stage}_docs"))), [])
+    if not all(isinstance(text, str) for text in docs):
+        raise RecordError("documents of a record must be texts")
+    return docs
+
+
+def items_of(data: Mapping[str, Any], order: tuple[StageName, ...]) -> list[Item]:
+    """Items of the first stage in the order that has documents; texts alone become items of score 0."""
+    for stage in order:
+        docs, results = (_listed(data, f"{stage}_{kind}") for kind in ("docs", "results"))
+        if results and (not docs or len(docs) == len(results)):
+            return [_checked(item, stage) for item in results]
+        if docs:
+            return [_checked({"text": text, "score": 0.0}, stage) for text in docs]
+    return []
+
+
+def _listed(data: Mapping[str, Any], name: str) -> list[Any]:
+    value = data.get(name)
+    if value is not None and not isinstance(value, list | tuple):
+        raise RecordError(f"{name!r} of a record must be a list, got {shown(value)}")
+    return list(value or ())
+
+
+def _checked(item: object, stage: StageName) -> Item:
+    if not isinstance(item, dict) or not isinstance(item.get("text"), str):
+        raise RecordError(f"a document of {stage} must be an object with a text `text`, got {shown(item)}")
+    if not isinstance(item.get("metadata") or {}, Mapping):
+        raise RecordError(f"metadata of a document of {stage} must be an object, got {shown(item['metadata'])}")
+    return item
+
+
+def references_of(data: Mapping[str, Any]) -> list[str]:
+    """Right answers: `references`, else those of the question, else none."""
+    question = data.get("question")
+    asked = question.get("references") if isinstance(question, dict) else None
+    return list(data.get("references") or asked or [])
+
+
+def migrate(old: Mapping[str, Any], stage: StageName | None = None) -> RAGData:
+    """A record with today's field names; a new name that is there already wins.
+
+    Doing it twice changes nothing.
+
+    Args:
+        old: A record with old names; left as it is.
+        stage: Whose `results` the ambiguous field holds; by default refining if any refining field is there.
+
+    """
+    check_record(old)
+    whose = stage or ("refining" if any(name in old for name in _REFINED) else "retrieval")
+    renamed = _RENAMED | {"results": f"{whose}_results"}
+    new = {name: value for name, value in old.items() if name not in renamed and name != "refine_metrics"}
+    for name, today in renamed.items():
+        if name in old:
+            new.setdefault(today, old[name])
+    metrics = old.get("refine_metrics")
+    if isinstance(metrics, dict):
+        rest = {name: value for name, value in metrics.items() if name != "refine_time"}
+        if "refine_time" in metrics:
+            new.setdefault("refining_time", metrics["refine_time"])
+        if rest:
+            new["refine_metrics"] = rest
+    elif metrics is not None:
+        new["refine_metrics"] = metrics
+    return cast("RAGData", new)
+
 
 Clock = Callable[[], float]
 
@@ -90,3 +225,55 @@ class Pipeline:
         return data
 
     __call__ = execute = run
+
+
+_KNOWN = ("chunk_id", "document_id", "title", "start", "end", "events", "keys")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retriever(DocumentStage):
+    """Fills `retrieval_*` from a search, such as `partial(release.search, method="bm25")`."""
+
+    stage = "retrieval"
+
+    search: SearchFunction
+    top_k: int = 10
+    keys: Sequence[str] = ()
+    sql: str | None = None
+
+    def _items(self, data: RAGData) -> Iterable[Item]:
+        result = self.search(query_of(data, self), self.keys, self.sql, self.top_k)
+        return [item_of(hit) for hit in result.hits]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SagRetriever(DocumentStage):
+    """Fills `retrieval_*` with the passages that a mode of asking found, those it cites first."""
+
+    stage = "retrieval"
+
+    search: SearchFunction
+    mode: Mode = "fast"
+    chat: ChatModel | None = None
+    options: AskOptions = field(default_factory=AskOptions)
+
+    def _items(self, data: RAGData) -> Iterable[Item]:
+        query = query_of(data, self)
+        answer = ask(self.search, query, mode=self.mode, chat=self.chat, options=self.options)
+        return [item_of(hit) for hit in answer.hits]
+
+
+def item_of(hit: FoundPassage) -> Item:
+    """A hit as an item: `text`, `score` and `metadata` in plain JSON values."""
+    metadata = {name: _plain(getattr(hit, name)) for name in _KNOWN if hasattr(hit, name)}
+    return {"text": hit.text, "score": float(hit.score), "metadata": metadata}
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401  any field of a hit
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain(asdict(value))
+    if isinstance(value, Mapping):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value

@@ -1,6 +1,7 @@
-"""One document or chunk of a release, by its id."""
+"""Documents, chunks and segments of a release as results."""
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -8,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_retrieval import notebook
 from sag_retrieval.core.errors import QueryError, shown
-from sag_retrieval.core.public import Convertible, public
+from sag_retrieval.core.public import Convertible, public, render_html
 from sag_retrieval.release.index import Index
 from sag_retrieval.search.method import Ranking, check_text
-from sag_retrieval.search.result import Hit, HitEvent, HitKey, hits_of
+from sag_retrieval.search.result import Hit, HitEvent, HitKey, ResultSegment, hits_of
+from sag_retrieval.segments import SegmentOptions, extract_segments, segment_documents
+from sag_retrieval.segments.options import SegmentPreset
 
 
 @public
@@ -35,7 +37,7 @@ class ChunkResult(Convertible):
         return self.text
 
     def _repr_html_(self) -> str:
-        return notebook.html("chunk", found=self)
+        return render_html("chunk", found=self)
 
     def to_dict(self) -> dict[str, Any]:
         """The chunk as plain values."""
@@ -117,3 +119,58 @@ _DOCUMENT = pa.schema(
     [(name, pa.string()) for name in ("document_id", "source", "title", "language", "text", "summary", "metadata")]
     + [("chunk_ids", pa.list_(pa.string()))]
 )
+
+
+CANDIDATES = 200
+"""Hits that segments are looked for in, however many are returned."""
+
+SegmentSpec = SegmentOptions | Mapping[str, object] | SegmentPreset
+
+
+def join_segments(index: Index, ranking: Ranking, options: SegmentSpec) -> tuple[ResultSegment, ...]:
+    """The segments of a ranking, best first; none for no hits.
+
+    Raises:
+        SettingsError: If a preset or option is unknown or out of bounds.
+
+    """
+    documents = index.rows["documents"]["document_id"]
+    first = index.arrays.document_chunks
+    places = [(int(index.arrays.chunk_document[row]), int(row)) for row in ranking.chunks]
+    hits = [
+        (documents[document].as_py(), row - int(first[document]), float(score))
+        for (document, row), score in zip(places, ranking.scores, strict=True)
+    ]
+    wanted = set(segment_documents([hits], options))
+    rows = {documents[document].as_py(): document for document, _ in places}
+    spans = {name: _spans(index, row) for name, row in rows.items() if name in wanted}
+    sections = {name: _sections(index, row) for name, row in rows.items() if name in wanted}
+    found = extract_segments([hits], spans, options, sections)
+    return tuple(
+        ResultSegment(
+            document_id=segment.document_id,
+            title=index.rows["documents"]["title"][rows[segment.document_id]].as_py(),
+            chunk_start=segment.chunk_start,
+            chunk_end=segment.chunk_end,
+            start=segment.start,
+            end=segment.end,
+            score=segment.score,
+            text=index.rows["documents"]["text"][rows[segment.document_id]].as_py()[segment.start : segment.end],
+        )
+        for segment in found
+    )
+
+
+def _of_document(index: Index, document: int, column: str) -> list[object]:
+    start, end = index.arrays.document_chunks[document : document + 2]
+    values: list[object] = index.rows["chunks"][column].slice(int(start), int(end - start)).to_pylist()
+    return values
+
+
+def _spans(index: Index, document: int) -> Sequence[tuple[int, int]]:
+    starts, ends = (_of_document(index, document, name) for name in ("start", "end"))
+    return list(zip(starts, ends, strict=True))  # type: ignore[arg-type]
+
+
+def _sections(index: Index, document: int) -> list[object]:
+    return _of_document(index, document, "section_id")

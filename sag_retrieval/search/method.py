@@ -1,12 +1,19 @@
-"""The one signature of every way to rank chunks."""
+"""The interface of every ranking method: the query, its parsed form, and the ranking it returns."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import Any, Final, Protocol, SupportsIndex
 
+import numpy as np
+
 from sag_retrieval.core.errors import QueryError, shown
-from sag_retrieval.core.types import Floats, Rows
+from sag_retrieval.core.types import Flags, Floats, Rows
+from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.index import Allowed, Index
+from sag_retrieval.release.topk import kth_largest
+from sag_retrieval.release.vectors import VectorSet
 
 __all__ = ["Allowed", "Method", "Query", "RankedKey", "Ranking"]
 
@@ -104,3 +111,99 @@ class Method(Protocol):
     def __call__(self, index: Index, query: Query) -> Ranking:
         """Chunks for the query, at most `query.top_k` where the method has no reason to give more."""
         ...
+
+
+@dataclass(slots=True)
+class QuerySimilarity:
+    """Cosines of one query vector with a table's rows; a full scan is made once and kept."""
+
+    vectors: VectorSet
+    query: Vectors
+    _all: Floats | None = field(default=None, init=False)
+
+    def all(self) -> Floats:
+        """Shape (rows,)."""
+        if self._all is None:
+            self._all = np.asarray(self.vectors.scores(self.query), np.float64)
+        return self._all
+
+    def of(self, rows: Rows) -> Floats:
+        """Cosines of some rows."""
+        if self._all is not None:
+            return self._all[rows]
+        return np.asarray(self.vectors.scores(self.query, rows), np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """What stages ask of a query; `terms` are term numbers with counts, `mentions` names with their keys."""
+
+    query: Query
+    vector: Vectors
+    terms: dict[int, int]
+    mentions: list[tuple[str, Rows]]
+    given: list[tuple[str, Rows, Vectors]]
+    """Keys given by the caller: text, keys of exactly this name, vector."""
+
+
+def parse_query(index: Index, query: Query) -> ParsedQuery:
+    """Embed and look up a query.
+
+    Raises:
+        QueryError: If it holds no word at all and no key is given.
+
+    """
+    given = [key for key in query.keys if key.strip()]
+    if not query.text.strip() and not given:
+        raise QueryError("the query is empty; ask with at least one word, as in `sag search 'who …'`")
+    text = query.text if query.text.strip() else " ".join(given)
+    vectors = index.embedder.embed([text, *given])
+    mentions = index.arrays.mentions
+    return ParsedQuery(
+        query=query,
+        vector=vectors[[0]],
+        terms=index.arrays.terms.numbers(text),
+        mentions=mentions.find(text),
+        given=[(key, mentions.exact(key), vectors[[place]]) for place, key in enumerate(given, start=1)],
+    )
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """Seconds that each named stage took; time is measured, never used."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        """Time the block that follows `with stopwatch("stage"):`."""
+        start = perf_counter()
+        yield
+        self.seconds[stage] = perf_counter() - start
+
+
+def best_rows(scores: Floats, k: int, allowed: Flags | None = None) -> Rows:
+    """The k best allowed rows, best first, ties by row; fewer only where fewer are allowed.
+
+    Rows with score 0 are found only under a restriction: three that fit among a million are three results.
+    """
+    rows = np.flatnonzero(scores > 0 if allowed is None else allowed)
+    rows = rows[scores[rows] >= kth_largest(scores[rows], k)]
+    return rows[np.argsort(-scores[rows], kind="stable")][: max(k, 0)].astype(np.int32)
+
+
+def rank_by(
+    scores: Floats,
+    k: int,
+    allowed: Flags | None = None,
+    parts: Mapping[str, Floats] | None = None,
+    seconds: Mapping[str, float] | None = None,
+) -> Ranking:
+    """The ranking that scores of all chunks give, with the parts of the chosen ones."""
+    rows = best_rows(scores, k, allowed)
+    return Ranking(
+        chunks=rows,
+        scores=scores[rows],
+        parts={name: part[rows] for name, part in (parts or {}).items()},
+        seconds=seconds or {},
+    )

@@ -1,13 +1,165 @@
-"""The atomic search on one page: expand the query to keys, hop on, rank the chunks."""
+"""The method `sag` and its baselines, with the trace that explains a search."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sag_retrieval.core.types import Flags, Rows
 from sag_retrieval.release.index import Index
-from sag_retrieval.search.expand import expand, propagate
-from sag_retrieval.search.method import Method, Query, Ranking
-from sag_retrieval.search.options import SearchOptions
-from sag_retrieval.search.parsed_query import parse_query
-from sag_retrieval.search.rank import key_trust, rank
-from sag_retrieval.search.ranking import Stopwatch
-from sag_retrieval.search.trace import SearchState, make_ranking
+from sag_retrieval.search.boosts import build_bridges
+from sag_retrieval.search.expand import Expansion, WeightedKeys, expand, propagate
+from sag_retrieval.search.method import (
+    Method,
+    ParsedQuery,
+    Query,
+    QuerySimilarity,
+    RankedKey,
+    Ranking,
+    Stopwatch,
+    parse_query,
+    rank_by,
+)
+from sag_retrieval.search.options import SAG, SearchOptions
+from sag_retrieval.search.rank import ChunkScores, bridge_strength, key_trust, rank, read_texts
+from sag_retrieval.search.result import key_of
+from sag_retrieval.search.weights import links_from, look_up
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchState:
+    """Everything one search found on its way."""
+
+    index: Index
+    reading: ParsedQuery
+    expansion: Expansion
+    hops: Sequence[WeightedKeys]
+    scores: ChunkScores
+
+
+def make_ranking(search: SearchState, seconds: Mapping[str, float]) -> Ranking:
+    """The ranking, its keys heaviest first, and with `explain` its trace."""
+    query, scores = search.reading.query, search.scores
+    parts = {
+        "pagerank": scores.pagerank,
+        "text": scores.text,
+        "named": scores.named,
+        "bridge": scores.bridge,
+        "coverage": scores.coverage,
+        "cosine": scores.route.cosine,
+        "bm25": scores.route.bm25,
+    }
+    allowed = query.allowed.chunks if query.allowed else None
+    ranking = rank_by(scores.final, query.top_k, allowed, parts, seconds)
+    trace = explain(search, ranking.chunks) if query.explain else {}
+    return replace(ranking, keys=ranked_keys(search), trace=trace)
+
+
+def ranked_keys(search: SearchState) -> tuple[RankedKey, ...]:
+    """Seed keys (hop 0) and final keys, each once: by hop, then heaviest first, ties by row."""
+    seeds, final = search.expansion.seeds, search.hops[-1]
+    reasons = search.expansion.reasons
+    found = {
+        row: RankedKey(row, weight, 0, reasons[row])
+        for row, weight in zip(seeds.rows.tolist(), seeds.weights.tolist(), strict=True)
+    }
+    columns = final.rows.tolist(), final.weights.tolist(), final.hops.tolist()
+    for row, weight, hop in zip(*columns, strict=True):
+        seed = found.get(row)
+        found[row] = RankedKey(row, weight, 0, seed.reason) if seed else RankedKey(row, weight, hop, _BESIDE)
+    return tuple(sorted(found.values(), key=lambda key: (key.hop, -key.weight, key.row)))
+
+
+_BESIDE = "in an event with a seed key"
+
+
+def explain(search: SearchState, hits: Rows) -> dict[str, Any]:
+    """Seed keys with reasons, keys per hop, candidates per stage and the way to each hit, as plain values."""
+    seeds = [key for key in ranked_keys(search) if key.hop == 0]
+    return {
+        "seeds": [key_of(search.index, key.row) | {"weight": key.weight, "reason": key.reason} for key in seeds],
+        "hops": [_hop(search, number) for number in range(len(search.hops))],
+        "stages": _stages(search, hits),
+        "hits": [way_to(search, int(chunk)) for chunk in hits],
+        "chunks_per_document": search.scores.route.chunks_per_document,
+        "trust": search.scores.trust,
+    }
+
+
+def _hop(search: SearchState, number: int) -> dict[str, Any]:
+    keys = search.hops[number]
+    gained = np.flatnonzero(keys.hops == number + 1)
+    order = gained[np.lexsort((keys.rows[gained], -keys.weights[gained]))]
+    events = _events_of(search, search.hops[number - 1].rows) if number else search.expansion.events
+    found = [key_of(search.index, int(keys.rows[place])) | {"weight": float(keys.weights[place])} for place in order]
+    return {"hop": number + 1, "events": len(events), "keys_gained": found}
+
+
+def _events_of(search: SearchState, keys: Rows) -> Rows:
+    allowed = search.reading.query.allowed
+    return links_from(search.index.arrays.key_events, keys, allowed.events if allowed else None)[1]
+
+
+def _stages(search: SearchState, hits: Rows) -> list[dict[str, Any]]:
+    arrays, expansion = search.index.arrays, search.expansion
+    chunks_of_keys = links_from(arrays.key_chunks, search.hops[-1].rows, None)[1]
+    bridges = search.scores.bridges
+    stages = {
+        "events that carry a seed key": arrays.event_chunk[expansion.events],
+        "chunks with a final key": chunks_of_keys,
+        "candidates": search.scores.candidates,
+        "reached by a bridge": bridges.ends if bridges else np.zeros(0, np.int32),
+        "hits": hits,
+    }
+    gold = set(search.reading.query.gold_documents)
+    names = search.index.rows["documents"]["document_id"]
+    found = []
+    for name, chunks in stages.items():
+        stage: dict[str, Any] = {"stage": name, "chunks": len(np.unique(chunks))}
+        if gold:
+            documents = np.unique(arrays.chunk_document[chunks])
+            stage["gold_documents"] = len(gold.intersection(names.take(documents).to_pylist()))
+        found.append(stage)
+    return found
+
+
+def way_to(search: SearchState, chunk: int) -> dict[str, Any]:
+    """Query → seed key → event → key → chunk, or over a bridge from another hit; empty steps are left out."""
+    rows = search.index.rows
+    way: dict[str, Any] = {"chunk_id": rows["chunks"]["chunk_id"][chunk].as_py()}
+    bridges = search.scores.bridges
+    if bridges is not None and chunk in bridges.ends:
+        place = int(np.searchsorted(bridges.ends, chunk))
+        way["bridge"] = {
+            "from_chunk_id": rows["chunks"]["chunk_id"][int(bridges.starts[place])].as_py(),
+            "over": key_of(search.index, int(bridges.keys[place])),
+        }
+    final = search.hops[-1]
+    own = search.index.arrays.chunk_keys.row(chunk)
+    weights = look_up(final.rows, final.weights, own)
+    if weights.any():
+        key = int(own[int(np.argmax(weights))])
+        way["key"] = key_of(search.index, key)
+        way |= _event_towards(search, key)
+    return way
+
+
+def _event_towards(search: SearchState, key: int) -> dict[str, Any]:
+    """The heaviest event of stage 1 that carries the key, and the heaviest seed key in it."""
+    arrays, expansion = search.index.arrays, search.expansion
+    carrying = np.flatnonzero(np.isin(expansion.events, arrays.key_events.row(key)))
+    if not len(carrying):
+        return {}
+    place = carrying[int(np.argmax(expansion.event_weights[carrying]))]
+    event = int(expansion.events[place])
+    beside = arrays.event_keys.row(event)
+    weights = look_up(expansion.seeds.rows, expansion.seeds.weights, beside)
+    found: dict[str, Any] = {"event_id": search.index.rows["events"]["event_id"][event].as_py()}
+    if weights.any():
+        seed = int(beside[int(np.argmax(weights))])
+        found["seed_key"] = key_of(search.index, seed) | {"reason": expansion.reasons[seed]}
+    return found
 
 
 def search_method(options: SearchOptions) -> Method:
@@ -40,3 +192,44 @@ def search(index: Index, query: Query, options: SearchOptions) -> Ranking:
     with stopwatch("rank"):
         scores = rank(index, reading, hops[-1], trust, options)
     return make_ranking(SearchState(index, reading, expansion, hops, scores), stopwatch.seconds)
+
+
+def dense(index: Index, query: Query) -> Ranking:
+    """Chunks by the cosine of their vector with the query's."""
+    stopwatch = Stopwatch()
+    with stopwatch("read"):
+        reading = parse_query(index, query)
+    with stopwatch("rank"):
+        scores = QuerySimilarity(index.arrays.vectors["chunks"], reading.vector).all()
+    return rank_by(scores, query.top_k, _allowed(query), {"cosine": scores}, stopwatch.seconds)
+
+
+def bm25(index: Index, query: Query) -> Ranking:
+    """Chunks by BM25 of their indexed text."""
+    stopwatch = Stopwatch()
+    with stopwatch("read"):
+        reading = parse_query(index, query)
+    with stopwatch("rank"):
+        scores = index.arrays.chunk_text.scores(reading.terms)
+    return rank_by(scores, query.top_k, _allowed(query), {"bm25": scores}, stopwatch.seconds)
+
+
+def bridge(index: Index, query: Query) -> Ranking:
+    """Chunks by BM25 + cosine in context, then by bridges between them; no walk from keys."""
+    stopwatch = Stopwatch()
+    with stopwatch("read"):
+        reading = parse_query(index, query)
+    with stopwatch("text"):
+        route = read_texts(index, reading, SAG)
+    root = np.sqrt(route.in_context)
+    strength = bridge_strength(index.arrays, reading, route.chunks_per_document, SAG)
+    with stopwatch("bridge"):
+        bridges = build_bridges(index.arrays, root, reading.terms, SAG, _allowed(query))
+    added = np.zeros(len(root))
+    added[bridges.ends] = strength * bridges.gains
+    parts = {"text": root, "bridge": added, "cosine": route.cosine, "bm25": route.bm25}
+    return rank_by(root + added, query.top_k, _allowed(query), parts, stopwatch.seconds)
+
+
+def _allowed(query: Query) -> Flags | None:
+    return query.allowed.chunks if query.allowed else None

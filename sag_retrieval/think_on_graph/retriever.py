@@ -1,31 +1,74 @@
-"""Think-on-Graph: from a question over entities and paths to the documents that say them."""
+"""Think-on-Graph: beam search from the entities of a question to the documents that its paths cite."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.types import Floats, Rows64
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.knowledge_graph import KnowledgeGraph
 from sag_retrieval.text.words import language_of, words
-from sag_retrieval.think_on_graph import reasoning
+from sag_retrieval.think_on_graph import scoring
 from sag_retrieval.think_on_graph.beams import (
     SHOWN,
     Beam,
     EdgeRelevance,
     Grown,
+    Seed,
     WordRelevance,
+    asks_many_hops,
     expand,
+    find_seeds,
     keep_best,
     keep_seeds,
     path_text,
 )
-from sag_retrieval.think_on_graph.judge import MOST_BEAMS, MOST_DOCUMENTS, PathJudge
-from sag_retrieval.think_on_graph.options import GraphOptions
-from sag_retrieval.think_on_graph.seeds import Seed, asks_many_hops, find_seeds
+from sag_retrieval.think_on_graph.scoring import MOST_BEAMS, MOST_DOCUMENTS, PathJudge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphOptions:
+    """Bounds of the beam search and who judges; the defaults are the seed's."""
+
+    max_hops: Annotated[int, Bounds(0, 6)] = 2
+    """Longest path, in edges."""
+    beam_width: Annotated[int, Bounds(1, 100)] = 6
+    """Paths kept after each hop."""
+    top_docs: Annotated[int, Bounds(1, 10_000)] = 50
+    """Documents that the paths may give."""
+    max_seeds: Annotated[int, Bounds(1, 100)] = 6
+    """Entities where the walk starts."""
+    use_llm: bool = True
+    """Let the language model prune paths and score documents, where there is one."""
+    pruned: Literal["alone", "filled"] = "alone"
+    """Whether only the paths that the language model chose go on, or also the best of those it was not shown."""
+    shown: Literal["paths", "triples"] = "paths"
+    """What the language model reads of a document: whole paths that pass it, or the triples that it says itself."""
+    judged: Literal["alone", "mixed"] = "alone"
+    """Whether the language model's scores of documents stand alone, or count half beside their path scores."""
+    use_multi_hop: bool | None = None
+    """More than one hop: True, False, or None to read it off the question's wording."""
+    seeds: Literal["words", "linked"] = "words"
+    """Where a walk starts: entities named or alike in words; or those of names, aliases and the best passages."""
+    relevance: Literal["words", "events", "news"] = "words"
+    """What makes an edge relevant: shared words alone; also the likeness of the event that says it; or also what its
+    passage answers that the path has not."""
+    scale: Literal["range", "rank"] = "range"
+    """How path scores of documents come to [0, 1]: by least and greatest, or by place, which keeps the later ones apart
+    from those not reached."""
+    stop_when_enough: bool = False
+    """Ask the language model after each hop whether the paths suffice."""
+    language: str | None = None
+    """Language of the prompts; None: the question's."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers out of bounds and unknown choices."""
+        check_options(self)
+
 
 WalkMode = Literal["llm", "heuristic"]
 
@@ -188,10 +231,10 @@ class _Search:
 
     def judged(self, beams: Sequence[Beam]) -> tuple[dict[int, float], WalkMode]:
         """Raw score of each document, and who gave it."""
-        by_paths = reasoning.score_by_paths(self.graph, beams)
+        by_paths = scoring.score_by_paths(self.graph, beams)
         if self.judge is None or not by_paths:
             return by_paths, "heuristic"
-        read = reasoning.triples_said if self.options.shown == "triples" else reasoning.paths_through
+        read = scoring.triples_said if self.options.shown == "triples" else scoring.paths_through
         shown = read(self._best_paths(beams), self.graph)
         best = sorted(shown, key=lambda document: (-by_paths[document], document))[:MOST_DOCUMENTS]
         title = self.title or (lambda _: "")
@@ -199,8 +242,8 @@ class _Search:
         if not judged:
             return by_paths, "heuristic"
         if self.options.judged == "mixed":
-            return reasoning.mix(judged, self._scaled(by_paths)), "llm"
-        return reasoning.combine(best, judged, by_paths), "llm"
+            return scoring.mix(judged, self._scaled(by_paths)), "llm"
+        return scoring.combine(best, judged, by_paths), "llm"
 
     def _best_paths(self, beams: Sequence[Beam]) -> list[Beam]:
         """The beams a judge reads documents from, in the order they were kept: late hops have the highest scores."""
@@ -209,13 +252,13 @@ class _Search:
         return [walked[place] for place in sorted(best)]
 
     def _scaled(self, by_paths: dict[int, float]) -> dict[int, float]:
-        return (reasoning.scale_by_rank if self.options.scale == "rank" else reasoning.scale)(by_paths)
+        return (scoring.scale_by_rank if self.options.scale == "rank" else scoring.scale)(by_paths)
 
     def documents(self, beams: list[Beam], raw: dict[int, float], mode: WalkMode) -> tuple[GraphDocument, ...]:
-        scores = self._scaled(raw) if mode == "heuristic" else reasoning.scale(raw)
+        scores = self._scaled(raw) if mode == "heuristic" else scoring.scale(raw)
         best = sorted(scores, key=lambda document: -scores[document])[: self.options.top_docs]
         by_score = sorted(beams, key=lambda beam: -beam.score)
-        triples, paths = reasoning.evidence(by_score, self.graph), reasoning.paths_to(by_score, self.graph)
+        triples, paths = scoring.evidence(by_score, self.graph), scoring.paths_to(by_score, self.graph)
         return tuple(
             GraphDocument(d, scores[d], tuple(triples.get(d, ())), tuple(paths.get(d, ())), mode) for d in best
         )

@@ -5,8 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sag_retrieval import notebook
-from sag_retrieval.core.public import Convertible, public
+from sag_retrieval.core.public import MOST_ROWS, Convertible, public, render_table
 
 
 @public
@@ -47,8 +46,8 @@ class SqlResult(Convertible):
         return f"SqlResult({len(self)} row{'' if len(self) == 1 else 's'} of {', '.join(self.columns)})"
 
     def _repr_html_(self) -> str:
-        shown = self._table.slice(0, notebook.MOST).to_pylist()
-        return notebook.table(self.columns, shown, len(self))
+        shown = self._table.slice(0, MOST_ROWS).to_pylist()
+        return render_table(self.columns, shown, len(self))
 
     def to_dict(self) -> dict[str, Any]:
         """`sql`, `columns` and `rows`."""

@@ -8,7 +8,7 @@ import pytest
 from mypy import api
 
 from sag_retrieval.rag import Pipeline, RAGData, check_record, data, docs_of, migrate, references_of
-from sag_retrieval.rag.data import TO_REFINE, TO_RERANK, items_of
+from sag_retrieval.rag.stages import TO_REFINE, TO_RERANK, items_of
 
 
 @pytest.mark.parametrize("broken", [("query", ["doc"]), ["query"], "query", None])
@@ -100,7 +100,7 @@ def test_a_pipeline_without_stages_changes_nothing():
 def test_a_type_checker_accepts_the_record_in_user_code(tmp_path):
     code = tmp_path / "user_code.py"
     code.write_text(
-        "from sag_retrieval.rag.data import RAGData, docs_of\n"
+        "from sag_retrieval.rag.stages import RAGData, docs_of\n"
         "def my_operator(data: RAGData) -> RAGData:\n"
         '    docs: list[str] = data.get("retrieval_docs", [])\n'
         '    data.update({"generated": docs[0], "generation_time": 0.1})\n'

@@ -1,4 +1,4 @@
-"""The public `Release`: search it, ask it, report on it, read its tables."""
+"""The public class `Release`: search, ask, report, and read tables of an opened release."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 def open_release(home: Path | str | None = None, *, release: str | None = None, verify: Verify = "lazy") -> "Release":
     """Open the current release below `home` (or SAG_HOME), or the one with the given id.
 
-    Opening maps files and reads little; the release stays as it is while it is held, whatever is published meanwhile.
+    Opening maps files and reads little; the release does not change while it is open, even if others are published.
 
     Example:
         >>> with open_release() as release:
@@ -59,12 +59,12 @@ def open_release(home: Path | str | None = None, *, release: str | None = None, 
     Args:
         home: Folder of releases; None: SAG_HOME.
         release: Id of a release; None: the current one.
-        verify: When the bytes of files are compared with the release's checksums: `lazy` when they are first used,
-            `full` all while opening, `off` never. Lengths are always compared.
+        verify: When files are compared with their checksums: `lazy` on first use, `full` when opening, `off` never.
+            Lengths are always compared.
 
     Raises:
-        ReleaseError: If there is none, it cannot be used by this package, or it is damaged; a damage that opening does
-            not see is raised by what first needs the file.
+        ReleaseError: If there is none, it cannot be used by this package, or it is damaged; damage that opening does
+            not find is raised by the first use of the file.
         SettingsError: If a setting is wrong.
 
     """
@@ -76,10 +76,10 @@ def open_release(home: Path | str | None = None, *, release: str | None = None, 
 
 @public
 class Release:
-    """An opened release. Safe to share between threads; many processes may open the same one."""
+    """An opened release. Threads can share it, and many processes can open the same one."""
 
     def __init__(self, reader: Reader, settings: Settings) -> None:
-        """Hold an opened release and the settings that name the language model."""
+        """Keep an opened release and the settings that name the language model."""
         self._held = reader
         self._settings = settings
         self._is_closed = False
@@ -95,12 +95,12 @@ class Release:
 
     @property
     def release_id(self) -> str:
-        """Its id, which follows from its content."""
+        """Its id, a hash of its content."""
         return self.manifest.release_id
 
     @property
     def manifest(self) -> Manifest:
-        """What it says of itself: counts, embedder, hashes, checks."""
+        """Its manifest: counts, embedder, hashes, checks."""
         return self._held.manifest
 
     @property
@@ -110,7 +110,7 @@ class Release:
 
     @property
     def index(self) -> Index:
-        """Rows, arrays and embedder, for those who write their own ranking."""
+        """Rows, arrays and embedder, for your own ranking."""
         return self._reader.index
 
     @cached_property
@@ -142,17 +142,17 @@ class Release:
 
         Args:
             query: The question.
-            keys: Names the answer has to do with, if known.
-            sql: A SELECT of event_id, chunk_id or document_id, or a condition over events, that restricts what may be
-                found, before ranking; of several, each must hold.
-            top_k: How many hits at the most, 1 or more.
-            method: One of `METHODS`, or a function of your own: see `Method`.
+            keys: Names related to the answer, if known.
+            sql: A SELECT of event_id, chunk_id or document_id, or a condition over events, that restricts candidates
+                before ranking; of several, each must hold.
+            top_k: Maximum number of hits, 1 or more.
+            method: One of `METHODS`, or your own function: see `Method`.
             options: Options of the method: an object such as `SearchOptions`, or names and values (`{"hops": 2}`).
             where: Conditions such as `{"language": "zh", "key.person": "…", "key.amount__gte": 3}`.
-            segments: A preset (`balanced`, `precision`, `find_all`) or options: also join hits that lie near each other
-                into `result.segments`.
-            explain: Fill `result.trace`: what each stage had, and the way from the query to each hit.
-            gold_documents: With `explain`, documents known to be right: each stage tells how many it still had.
+            segments: A preset (`balanced`, `precision`, `find_all`) or options: also join neighbouring hits into
+                `result.segments`.
+            explain: Fill `result.trace`: the candidates of each stage, and the path from the query to each hit.
+            gold_documents: With `explain`, documents known to be relevant: the trace counts how many each stage kept.
 
         Returns:
             At most `top_k` hits, best first. Offsets count characters of the document's text; seconds are wall time.
@@ -187,7 +187,7 @@ class Release:
         where: Mapping[str, Any] | None = None,
         options: "MethodOptions | None" = None,
     ) -> SearchFunction:
-        """Bind the search to a method, its options and a restriction, as evaluation and asking call it.
+        """Bind the search to a method, its options and a restriction, for evaluation and asking.
 
         Example:
             >>> release = open_release()
@@ -196,8 +196,8 @@ class Release:
             ['kestrel-7-recall-2022.md']
 
         Args:
-            method: One of `METHODS`, or a function of your own.
-            sql: Restriction of every search; one given with a search comes on top.
+            method: One of `METHODS`, or your own function.
+            sql: Restriction of every search, in addition to one given with a search.
             where: Restriction of every search, as conditions.
             options: Options of the method.
 
@@ -222,7 +222,7 @@ class Release:
         search_options: "MethodOptions | None" = None,
         on_event: Callable[["Progress"], None] = lambda _: None,
     ) -> "Answer":
-        """Answer a question with citations down to the character, or say that the documents do not hold it.
+        """Answer a question with citations by character span, or report that the documents do not contain it.
 
         Example:
             >>> release = open_release()
@@ -233,15 +233,15 @@ class Release:
         Args:
             query: The question.
             mode: `fast` (no model), `normal` (the model rewrites the question) or `deep` (a plan of sub-questions).
-            method: How to search: one of `METHODS`, or a function of your own.
+            method: How to search: one of `METHODS`, or your own function.
             sql: Restriction of every search.
             where: Restriction of every search, as conditions.
-            options: Budgets and choices, an object or names and values; `sql` given here wins over theirs.
+            options: Budgets and choices, an object or names and values; the argument `sql` replaces theirs.
             search_options: Options of the method.
-            on_event: Called with every step while it happens, by one thread at a time.
+            on_event: Called with each step while it runs, by one thread at a time.
 
         Returns:
-            An answer whatever a model does: failures and spent budgets are in its `notes`.
+            An answer in every case: failures of the model and spent budgets are in its `notes`.
 
         Raises:
             QueryError: If the question is blank or the mode or method unknown.
@@ -250,7 +250,7 @@ class Release:
             ReleaseError: If the release is closed or damaged.
 
         """
-        from sag_retrieval.ask import AskOptions, ask  # noqa: PLC0415  searching alone needs none of it
+        from sag_retrieval.ask import AskOptions, ask  # noqa: PLC0415  not needed for searching
 
         self._check_open()
         default = AskOptions(language=self._settings.language)
@@ -282,7 +282,7 @@ class Release:
             where: Which events, as conditions.
             period: Which events by date, such as `2019..2021-06`.
             out: Folder for the files; below `home/reports` if not given.
-            options: Title, language, clustering and how much is told: an object, or names and values.
+            options: Title, language, clustering and level of detail: an object, or names and values.
 
         Raises:
             QueryError: If the period is not like `2019..2021-06`.
@@ -291,7 +291,7 @@ class Release:
             ReleaseError: If the release is closed or damaged.
 
         """
-        from sag_retrieval.reports.build import Scope, make_report  # noqa: PLC0415  searching alone needs none of it
+        from sag_retrieval.reports.build import Scope, make_report  # noqa: PLC0415  not needed for searching
         from sag_retrieval.reports.options import ReportOptions  # noqa: PLC0415
 
         reader, folder = self._reader, Path(out) if out else None
@@ -301,7 +301,7 @@ class Release:
 
     @property
     def tables(self) -> dict[str, int]:
-        """Rows of each table, by its name.
+        """Number of rows of each table, by name.
 
         Example:
             >>> release = open_release()
@@ -347,17 +347,17 @@ class Release:
             query: A SELECT over the tables and functions that docs/algorithm/filters.md lists.
 
         Returns:
-            Its rows: at most a million, within five seconds and a gigabyte.
+            The rows: at most a million, within five seconds and a gigabyte.
 
         Raises:
-            FilterError: If it is refused, wrong, or takes more than that.
+            FilterError: If it is refused, invalid, or exceeds these limits.
             ReleaseError: If the release is closed or damaged.
 
         """
         return SqlResult(query, self._reader.sandbox.select(query))
 
     def document(self, document_id: str) -> DocumentResult:
-        """Read a document: its text, what was given with it, and the ids of its chunks.
+        """Read a document: its text, metadata, and the ids of its chunks.
 
         Example:
             >>> release = open_release()
@@ -365,17 +365,17 @@ class Release:
             'en'
 
         Args:
-            document_id: Its id, as hits and tables name it.
+            document_id: Its id, as in hits and tables.
 
         Raises:
-            QueryError: If the release holds no such document.
+            QueryError: If the release has no such document.
             ReleaseError: If the release is closed or damaged.
 
         """
         return document_by_id(self.index, document_id)
 
     def chunk(self, chunk_id: str) -> ChunkResult:
-        """Read a chunk: its text and place, its events and keys.
+        """Read a chunk: its text and position, its events and keys.
 
         Example:
             >>> release = open_release()
@@ -384,10 +384,10 @@ class Release:
             True
 
         Args:
-            chunk_id: Its id, as hits and tables name it.
+            chunk_id: Its id, as in hits and tables.
 
         Raises:
-            QueryError: If the release holds no such chunk.
+            QueryError: If the release has no such chunk.
             ReleaseError: If the release is closed or damaged.
 
         """

@@ -1,4 +1,4 @@
-"""Hybrid fusion: BM25, vectors, keywords and the graph's boost, added up with every part kept."""
+"""The method `hybrid`: a weighted sum of BM25, cosine, keywords and a boost by the graph."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -43,22 +43,22 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HybridOptions:
-    """Weights of the parts; the defaults are the seed project's configuration."""
+    """Weights of the parts; the defaults follow docs/algorithm.md §hybrid."""
 
     dense_weight: Share | Mapping[str, Share] = 0.5
-    """Share of the cosine against BM25; or by the question's language, `zh` and `en`."""
+    """Weight of the cosine, the rest is BM25's; or one weight per language of the question, `zh` and `en`."""
     keyword_boost: Positive = 0.15
-    """What each distinct keyword of the question that stands in the chunk adds."""
+    """Added for each distinct keyword of the question that the chunk contains."""
     keyword_length: Annotated[int, Bounds(0)] = 3
     """Shortest Latin keyword."""
     kg_boost: Positive = 1.2
-    """Strength of the graph; 0: it is not asked at all."""
+    """Strength of the graph's boost; 0: the graph is not searched."""
     kg_min_lexical: Positive = 0.0
-    """Chunks whose scaled BM25 is lower get no boost."""
+    """Chunks with a lower scaled BM25 get no boost."""
     candidate_multiplier: Positive | None = None
-    """Keep only the best `max(top_k, multiplier · top_k)` chunks before keywords count; None: all."""
+    """Keep only the best `max(top_k, multiplier · top_k)` chunks before keywords are added; None: all."""
     graph: GraphOptions = field(default_factory=GraphOptions)
-    """How the graph is walked."""
+    """Options of the walk on the graph."""
 
     def __post_init__(self) -> None:
         """Refuse weights out of bounds."""
@@ -72,13 +72,13 @@ class HybridOptions:
 
 
 SEARCH: Final = HybridOptions(keyword_boost=0.0, graph=replace(GRAPH_SEARCH, scale="rank"))
-"""As a way to search of its own: keywords lose on questions of many words; the graph is walked as by itself, and each
-document it reaches counts by its place."""
+"""Options as a search method: no keywords, as they harm long questions; the graph is walked as by the method
+`think-on-graph`, and each document it reaches counts by its rank."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RawScores:
-    """Shape (chunks,) each: BM25, cosine, keyword overlap, boost of the document; and what is allowed."""
+    """Shape (chunks,) each: BM25, cosine, keyword overlap, boost of the document; and which chunks are allowed."""
 
     bm25: Floats
     dense: Floats
@@ -89,7 +89,7 @@ class RawScores:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HybridScores:
-    """Shape (chunks,) each: the scaled parts, and their sum; `-inf` where a chunk was cut before."""
+    """Shape (chunks,) each: the scaled parts, and their sum; `-inf` for chunks cut before."""
 
     bm25: Floats
     dense: Floats
@@ -104,9 +104,9 @@ class HybridScores:
 
 
 def boosts(scores: Mapping[Any, float], kg_boost: float) -> dict[Any, float]:
-    """What the graph adds to chunks of each document: `0.02 + score^1.8 · (most − 0.02)`.
+    """The boost for chunks of each document: `0.02 + score^1.8 · (most − 0.02)`.
 
-    most is `min(0.25, 0.15 + 0.07 · kg_boost)`. Nothing for `kg_boost` 0.
+    most is `min(0.25, 0.15 + 0.07 · kg_boost)`. Empty for `kg_boost` 0.
 
     Source:
         docs/algorithm.md §hybrid.3
@@ -122,13 +122,13 @@ def boosts(scores: Mapping[Any, float], kg_boost: float) -> dict[Any, float]:
 
 
 def keywords(query: str, shortest: int = 3, stop_words: AbstractSet[str] = STOP_WORDS) -> tuple[str, ...]:
-    """Distinct words of a question but stop words and short Latin words; Chinese characters as they are."""
+    """Distinct words of a question, without stop words and short Latin words; Chinese by single characters."""
     found = dict.fromkeys(words(query))
     return tuple(w for w in found if w not in stop_words and (is_cjk(w) or len(w) >= shortest))
 
 
 def keyword_overlap(found: Sequence[str], texts: Sequence[str]) -> Floats:
-    """How many of the keywords stand in each text, inside words too.
+    """How many of the keywords each text contains, also inside words.
 
     Source:
         docs/algorithm.md §hybrid.2
@@ -141,8 +141,8 @@ def keyword_overlap(found: Sequence[str], texts: Sequence[str]) -> Floats:
 def fuse(raw: RawScores, options: HybridOptions, *, share: float, top_k: int) -> HybridScores:
     """All parts and their sum: `(1 − w)·m(bm25) + w·m(cosine) + keyword_boost · overlap + boost`.
 
-    m moves scores to [0, 1] by least and greatest, to 0 where all are equal; w is `share`. Only with a
-    `candidate_multiplier` chunks are cut, by their sum without keywords.
+    m scales scores to [0, 1] by minimum and maximum, or to 0 if all are equal; w is `share`. With a
+    `candidate_multiplier` only the chunks with the best sum without keywords are kept.
 
     Source:
         docs/algorithm.md §hybrid.4
@@ -167,8 +167,8 @@ def hybrid_method(
 ) -> Method:
     """Ranks chunks by BM25, cosine, keywords and the graph's boost of their document.
 
-    A graph that fails in whatever way gives no boost; the reason stands in the trace. Keywords are looked for
-    in the best 1,000 chunks. Where the sum tells no chunk from another, as in a release of one, the text ranks.
+    If the graph fails, there is no boost, and the trace has the reason. Keywords are counted in the best 1,000
+    chunks. If the sum is 0 for every chunk, as in a release of one chunk, the text scores rank.
     """
 
     def rank(index: Index, query: Query) -> Ranking:
@@ -201,15 +201,15 @@ def _graph_boost(
     chat: ChatModel | None,
     home: Path | None,
 ) -> tuple[Floats, dict[str, Any]]:
-    """Shape (documents,): what each document's chunks get, and how it came about."""
+    """Shape (documents,): the boost of each document's chunks, and the trace of the walk."""
     boost = np.zeros(index.arrays.document_count)
     if options.kg_boost <= 0:
         return boost, {}
     try:
         found = walk_release(index, reading, options.graph, text, chat=chat, home=home)
-    except ReleaseError:  # without the boost it would be another answer, and nobody would know why
+    except ReleaseError:  # without the boost the answer would change silently
         raise
-    except Exception as error:  # noqa: BLE001  a boost is never worth a failed search
+    except Exception as error:  # noqa: BLE001  a missing boost must not fail the search
         _log.warning("no boost by the graph: %s", error)
         return boost, {"graph": {"failures": [str(error)]}}
     added = boosts({document.document: document.score for document in found.documents}, options.kg_boost)
@@ -218,7 +218,7 @@ def _graph_boost(
 
 
 def _text_scores(index: Index, reading: ParsedQuery) -> RawScores:
-    """BM25 and cosine of all chunks, nothing else yet."""
+    """BM25 and cosine of all chunks; the other parts are 0."""
     allowed = reading.query.allowed.chunks if reading.query.allowed else None
     bm25 = index.arrays.chunk_text.scores(reading.terms)
     dense = QuerySimilarity(index.arrays.vectors["chunks"], reading.vector).all()

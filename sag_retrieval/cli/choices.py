@@ -96,12 +96,7 @@ def method_options(method: str, given: Mapping[str, Any]) -> Any:  # noqa: ANN40
         SettingsError: If the method has no options, a name is unknown or a value out of bounds.
 
     """
-    if not given:
-        return None
-    usual = METHODS[method].defaults
-    if usual is None:
-        raise SettingsError(f"method {method} has no options, got {', '.join(given)}")
-    return build_options(type(usual), given, what=method, base=usual)
+    return METHODS[method].build_options(given) if given else None
 
 
 def search_settings(pairs: Sequence[str], method: str, preset: str | None) -> tuple[Any, Any]:

@@ -1,1 +1,1 @@
-"""What every other package stands on: records, settings, errors."""
+"""Records, settings, options, errors and plug-ins that every other package uses."""

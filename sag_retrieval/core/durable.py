@@ -1,4 +1,4 @@
-"""Writes that outlast a loss of power: what a name stands for is on disk before the name is."""
+"""Durable file writes: contents are synced to disk before the name that refers to them."""
 
 import os
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 _AT_ONCE: Final = 8
-"""Syncs wait for the disk, which takes many of them together."""
+"""Parallel syncs: a disk completes several together."""
 
 
 def sync(path: Path) -> None:
@@ -27,7 +27,7 @@ def sync_all(paths: Iterable[Path]) -> None:
 
 
 def make_folder(path: Path, mode: int = 0o777) -> None:
-    """Make a folder and those above it; each new name is on disk, else all below it could be lost with it."""
+    """Make a folder and its parents, and sync each new name; otherwise all below it could be lost."""
     new = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(mode=mode, parents=True, exist_ok=True)
     for folder in reversed(new):
@@ -35,13 +35,13 @@ def make_folder(path: Path, mode: int = 0o777) -> None:
 
 
 def rename(old: Path, new: Path) -> None:
-    """Give a file or folder that is on disk its name, durably; a file of that name is replaced."""
+    """Rename a synced file or folder durably; a file that has the new name is replaced."""
     old.replace(new)
     sync(new.parent)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file that is whole or as it was before, also after power is lost."""
+    """Write a file atomically: after a power loss it has the new text or the old one."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     with draft.open("w", encoding="utf-8") as file:
         file.write(text)

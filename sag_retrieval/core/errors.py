@@ -1,15 +1,15 @@
-"""Every error this project raises on purpose.
+"""All errors that this project raises on purpose, as one tree.
 
 SagError
 ├── SettingsError      a setting or option is missing, misspelt or out of bounds
-├── PluginError        a part that another installed package adds cannot be used
+├── PluginError        an entry point of another installed package cannot be used
 ├── SourceError        a source of documents cannot be read at all
-├── StoreError         a file of the pipeline's own below SAG_HOME is damaged or missing
+├── StoreError         a file that the pipeline keeps below SAG_HOME is damaged or missing
 ├── ReleaseError       the release on disk cannot be used
-│   └── SchemaMismatch a table does not have the columns it promises
+│   └── SchemaMismatch a table does not have the columns of its schema
 ├── FilterError        a `where` or `sql` restriction was refused
 ├── QueryError         a query is empty or asks for what the release does not hold
-│   └── RecordError    a record or query does not have the form that is read
+│   └── RecordError    a record or query does not have the expected form
 └── ModelError         a language or embedding model gave no usable answer
     ├── ModelUnavailable      the server cannot be reached; stop and resume later
     ├── AnswerError    the answer does not have the shape that was asked for
@@ -21,11 +21,11 @@ from collections.abc import Iterable
 from typing import Final
 
 MEND: Final = "run `sag repair`, then `sag ingest`"
-"""What mends a damaged release: the one removes it if it knows what it should be, the other publishes it again."""
+"""Repairs a damaged release: `sag repair` removes it if it can be rebuilt, `sag ingest` publishes it again."""
 
 
 def shown(value: object) -> str:
-    """A value as a message shows it: short, and without a fault of its own for numbers too long or lists too deep."""
+    """A value shortened for a message; never raises, even for very long numbers or deeply nested lists."""
     try:
         return reprlib.repr(value)
     except (ValueError, RecursionError):
@@ -46,7 +46,7 @@ class SagError(Exception):
     __module__ = "sag_retrieval"
 
     def __init_subclass__(cls) -> None:
-        """Let tracebacks name the errors of this file as users import them."""
+        """Show the errors of this module in tracebacks under the name users import."""
         if cls.__module__ == __name__:
             cls.__module__ = "sag_retrieval"
 
@@ -56,7 +56,7 @@ class SettingsError(SagError, ValueError):
 
 
 class PluginError(SagError):
-    """A part that another installed package adds by an entry point cannot be used."""
+    """An entry point of another installed package cannot be used."""
 
 
 class SourceError(SagError):
@@ -64,7 +64,7 @@ class SourceError(SagError):
 
 
 class StoreError(SagError):
-    """A file of the pipeline's own below SAG_HOME is damaged or missing; `sag repair` mends it."""
+    """A file that the pipeline keeps below SAG_HOME is damaged or missing; `sag repair` fixes it."""
 
 
 class ReleaseError(SagError):
@@ -75,7 +75,7 @@ class SchemaMismatch(ReleaseError):  # noqa: N818  reads better where it is caug
     """A table's columns differ from the schema that names it."""
 
     def __init__(self, table: str, missing: set[str], extra: set[str]) -> None:
-        """Say which columns are wrong, so that the message alone is enough to act on."""
+        """Name the wrong columns in the message."""
         super().__init__(
             f"table {table!r}: missing columns {sorted(missing)}, unexpected {sorted(extra)}; "
             f"rebuild it with `dagster asset materialize --select {table}`"
@@ -92,7 +92,7 @@ class QueryError(SagError, ValueError):
 
 
 class RecordError(QueryError, TypeError):
-    """A record or query does not have the form that is read."""
+    """A record or query does not have the expected form."""
 
 
 class ModelError(SagError):

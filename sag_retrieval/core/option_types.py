@@ -1,4 +1,4 @@
-"""What the type of an option's field says: its bounds, what it takes, how text is read as it, and what it means."""
+"""Types of option fields: bounds, accepted values, parsing from text, and descriptions."""
 
 import ast
 import inspect
@@ -21,7 +21,7 @@ _SCALARS: Final = {bool: "true or false", int: "a whole number", float: "a numbe
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The least and the greatest value of a number; `above` and `below` leave the end itself out."""
+    """Bounds of a number; `above` and `below` exclude the bound itself."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -29,7 +29,7 @@ class Bounds:
     below: bool = False
 
     def holds(self, value: float) -> bool:
-        """Whether a number lies within; nan never does."""
+        """Whether a number lies within the bounds; nan never does."""
         is_over = value > self.low if self.above else value >= self.low
         return is_over and (value < self.high if self.below else value <= self.high)
 
@@ -43,31 +43,31 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Inline:
-    """Marks a group whose options are named without the group's name."""
+    """Marks a group of options named without a prefix for the group."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Presets:
-    """Marks a group of which whole sets of values have names, such as `header=full`."""
+    """Marks a group with named presets, such as `header=full`."""
 
     named: Mapping[str, Any]
 
     def name_of(self, group: object) -> str:
-        """The name of a group's values; `own` if they are none of the presets."""
+        """The preset that a group equals; `own` if it equals none."""
         return next((name for name, preset in self.named.items() if preset == group), "own")
 
 
 @dataclass(frozen=True, slots=True)
 class Internal:
-    """Marks a field that the code fills in itself: it is no option."""
+    """Marks a field that the code sets itself: users cannot set it."""
 
 
 class RefusedError(ValueError):
-    """A value that a type does not take."""
+    """A value that a type does not accept."""
 
 
 def expected(hint: Any) -> str:  # noqa: ANN401  a type as it is annotated
-    """What a type and its bounds take, in words."""
+    """A description of the values that a type and its bounds accept."""
     kind, marks = _bare(hint)
     if get_origin(kind) is Literal:
         return "one of " + ", ".join(map(str, get_args(kind)))
@@ -81,7 +81,7 @@ def expected(hint: Any) -> str:  # noqa: ANN401  a type as it is annotated
 
 
 def as_text(value: object) -> str:
-    """A value as `--set` takes it."""
+    """A value as text that `--set` accepts."""
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -92,7 +92,7 @@ def as_text(value: object) -> str:
 
 
 def is_option_group(hint: Any) -> bool:  # noqa: ANN401  a type as it is annotated
-    """Whether a field holds options of its own and is not one value."""
+    """Whether a field is a group of options and not a single value."""
     kind, _ = _bare(hint)
     return isinstance(kind, type) and is_dataclass(kind) and not hasattr(kind, "parse")
 
@@ -103,12 +103,12 @@ def presets_of(hint: Any) -> Presets | None:  # noqa: ANN401  a type as it is an
 
 
 def is_marked(hint: Any, mark: type) -> bool:  # noqa: ANN401  a type as it is annotated
-    """Whether a type bears a mark of this class."""
+    """Whether a type is annotated with a mark of this class."""
     return any(isinstance(each, mark) for each in _bare(hint)[1])
 
 
 def parse_value(hint: Any, value: Any) -> Any:  # noqa: ANN401  a value of any option
-    """A value as its type: text is read, lists become tuples, the rest stays."""
+    """A value converted to its type: text is parsed, lists become tuples, other values stay."""
     kind, _ = _bare(hint)
     presets = presets_of(hint)
     if presets is not None:
@@ -135,7 +135,7 @@ def _from_text(kind: Any, text: str) -> Any:  # noqa: ANN401  a value of any opt
 
 
 def _parsed_by_one(arms: Sequence[Any], value: Any) -> Any:  # noqa: ANN401  a value of any option
-    """The value as the first type that takes it."""
+    """The value converted to the first type that accepts it."""
     if isinstance(value, str) and type(None) in arms and value.strip().lower() in _NONE:
         return None
     for arm in arms:
@@ -165,7 +165,7 @@ def _truth(text: str) -> bool:
     return text.lower() in _TRUE
 
 
-def takes(hint: Any, value: object) -> bool:  # noqa: ANN401  one case a kind of type
+def takes(hint: Any, value: object) -> bool:  # noqa: ANN401  one case per kind of type
     """Whether a value is of the type and within its bounds."""
     kind, marks = _bare(hint)
     arms = _arms(kind)
@@ -227,7 +227,7 @@ def _number(value: float) -> str:
 
 @cache
 def field_types(cls: Hashable) -> dict[str, Any]:
-    """Types of the fields, marks included, in the order of the class."""
+    """Types of the fields with their annotations, in the order of the class."""
     assert isinstance(cls, type)
     found = get_type_hints(cls, include_extras=True)
     return {each.name: found[each.name] for each in fields(cls)}
@@ -235,7 +235,7 @@ def field_types(cls: Hashable) -> dict[str, Any]:
 
 @cache
 def field_meanings(cls: Hashable) -> dict[str, str]:
-    """The text below each field in the source; empty where the source is not at hand."""
+    """The docstring below each field in the source; empty if the source is not available."""
     assert isinstance(cls, type)
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):

@@ -1,7 +1,7 @@
-"""Options of any operation: build them from given values, check them, and describe them, all from one dataclass.
+"""Build, check and describe the options of an operation from its dataclass.
 
-A field says its type, its bounds (`Annotated[int, Bounds(1, 4)]`) and, in the text below it, what it means. Nothing
-else lists options: the command line, `release.search(options=…)` and the configuration of Dagster are made from it.
+A field has a type, bounds (`Annotated[int, Bounds(1, 4)]`) and a docstring with its meaning. No other list of options
+exists: the command line, `release.search(options=…)` and the configuration of Dagster are derived from the dataclass.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option as users name it: groups are divided from names by dots."""
+    """One option with its full name; a dot separates a group from a name."""
 
     name: str
     path: tuple[str, ...]
@@ -61,7 +61,7 @@ class Option:
         return expected(self.hint)
 
     def row(self) -> dict[str, Any]:
-        """As tables and pages show it."""
+        """The option as a row of a table."""
         return {
             "name": self.name,
             "default": as_text(self.default),
@@ -71,24 +71,27 @@ class Option:
 
 
 def options_of(given: object) -> tuple[Option, ...]:
-    """Every option of an options class, or of an instance, whose values are then the defaults."""
+    """Every option of an options class, or of an instance; the values of an instance are the defaults."""
     return tuple(_walk(given if not isinstance(given, type) else given(), (), ""))
 
 
 def describe_options(given: object) -> list[dict[str, Any]]:
-    """One row an option: name, default, what values it takes, and what it means."""
+    """One row per option: name, default, accepted values and meaning."""
     return [option.row() for option in options_of(given)]
 
 
-def build_options(cls: type[T], given: T | Mapping[str, Any] | None = None, *, what: str, base: T | None = None) -> T:
-    """The options meant by an instance, by a mapping of names to values, or by nothing.
+def build_options(
+    cls: type[T], given: T | Mapping[str, Any] | None = None, *, what: str, base: T | None = None, kind: str = ""
+) -> T:
+    """The options given as an instance or as a mapping of names to values; the defaults if None.
 
     Args:
         cls: The dataclass of the options.
-        given: An instance, taken as it is; or names and values. Names of a group have a dot or are a mapping of their
-            own (`{"graph.beam_width": 8}`, `{"graph": {"beam_width": 8}}`). Text is read as the option's type.
+        given: An instance, used unchanged; or names and values. Options of a group have a dotted name or are nested
+            (`{"graph.beam_width": 8}`, `{"graph": {"beam_width": 8}}`). Text is parsed as the option's type.
         what: The name of these options in `sag settings --options`.
-        base: The values of what is not given; None: the defaults of the class.
+        base: Values of the options that are not given; None: the defaults of the class.
+        kind: What `what` names in messages, such as `method`; empty: nothing precedes the name.
 
     Raises:
         SettingsError: If a name is unknown or a value out of bounds, with the value, the bound and the nearest name.
@@ -99,25 +102,26 @@ def build_options(cls: type[T], given: T | Mapping[str, Any] | None = None, *, w
         2
 
     """
+    owner = f"{kind} {what!r}" if kind else what
     start = cls() if base is None else base
     if given is None:
         return start
     if isinstance(given, cls):
         return given
     if not isinstance(given, Mapping):
-        raise SettingsError(f"options of {what} must be names and values or {cls.__name__}, got {shown(given)}")
+        raise SettingsError(f"options of {owner} must be names and values or {cls.__name__}, got {shown(given)}")
     known = {option.name: option for option in options_of(start)}
     chosen: dict[tuple[str, ...], Any] = {}
     for name, value in _flat(given, known):
         option = known.get(name)
         if option is None:
-            raise SettingsError(_unknown(name, known, what))
+            raise SettingsError(f"{_unknown(name, known, owner)}; `sag settings --options {what}` lists them")
         chosen[option.path] = _read(option, value, what)
     return _with(start, chosen)
 
 
 def check_options(options: object, error: type[SagError] = SettingsError) -> None:
-    """Refuse a field whose value its type or bounds do not allow; for `__post_init__`.
+    """Refuse values outside the type or bounds of their field; call it in `__post_init__`.
 
     Raises:
         SagError: The given kind, with name, value and bound.
@@ -133,7 +137,7 @@ def parse_settings(pairs: Sequence[str], what: str) -> dict[str, str]:
     """Names and values of `--set NAME=VALUE`.
 
     Raises:
-        SettingsError: If one has no `=`, no name, or a name stands twice.
+        SettingsError: If one has no `=` or no name, or a name is given twice.
 
     """
     found: dict[str, str] = {}
@@ -167,7 +171,7 @@ def _own_options(cls: Any) -> list[str]:  # noqa: ANN401  an options class
 
 
 def _flat(given: Mapping[str, Any], known: Mapping[str, Option], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Names with dots and their values; an instance in place of a group gives all of its values."""
+    """Dotted names and their values; an instance given for a group sets all of its options."""
     for key, value in given.items():
         name = f"{prefix}{key}"
         if not any(other.startswith(f"{name}.") for other in known):
@@ -181,14 +185,14 @@ def _flat(given: Mapping[str, Any], known: Mapping[str, Option], prefix: str = "
             yield name, value
 
 
-def _unknown(name: str, known: Mapping[str, Option], what: str) -> str:
+def _unknown(name: str, known: Mapping[str, Option], owner: str) -> str:
     inside = [other for other in known if other.startswith(f"{name}.")]
     if inside:
-        return f"{name!r} of {what} is a group of options; give one of {', '.join(inside)}"
+        return f"{name!r} of {owner} is a group of options; give one of {', '.join(inside)}"
     words = {other.rpartition(".")[2]: other for other in reversed(list(known))}
     near = get_close_matches(name, known, 1, 0.5) or [words[w] for w in get_close_matches(name, words, 1, 0.5)]
     meant = f", the nearest is {near[0]!r}" if near else ""
-    return f"{what} has no option {shown(name)}{meant}; `sag settings --options {what}` lists them"
+    return f"{owner} has no option {shown(name)}{meant}"
 
 
 def _read(option: Option, value: Any, what: str) -> Any:  # noqa: ANN401  a value of any option
@@ -204,7 +208,7 @@ def _read(option: Option, value: Any, what: str) -> Any:  # noqa: ANN401  a valu
 
 
 def _with(options: T, chosen: Mapping[tuple[str, ...], Any]) -> T:
-    """The options with values replaced by path; every class checks itself when it is built."""
+    """The options with values replaced by path; each class checks its values when it is built."""
     if not chosen:
         return options
     groups: dict[str, dict[tuple[str, ...], Any]] = {}

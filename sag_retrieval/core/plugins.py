@@ -1,4 +1,4 @@
-"""Registries: the parts of one kind by name, our own and those that other installed packages add."""
+"""Registries of named parts: built-in entries and entry points of other installed packages."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ class Named(Protocol):
 
     @property
     def name(self) -> str:
-        """What users call it."""
+        """Its name for users."""
         ...
 
 
@@ -25,7 +25,7 @@ EntryT = TypeVar("EntryT", bound=Named)
 
 @cache
 def installed(group: str) -> tuple[EntryPoint, ...]:
-    """The entry points of a group, by name and package; looked up once in a process."""
+    """The entry points of a group, by name and package; looked up once per process."""
     return tuple(sorted(entry_points(group=group), key=lambda point: (point.name, package_of(point))))
 
 
@@ -35,16 +35,16 @@ def package_of(point: EntryPoint) -> str:
 
 
 class Registry(Mapping[str, EntryT], Generic[EntryT]):
-    """Entries by name; our own come first, those of other packages are found by entry points.
+    """Entries by name: built-in entries first, then the entry points of other packages.
 
-    Iterating gives names and loads nothing. Looking up a name loads that entry alone, so that a broken package
-    disturbs only those who ask for its entry.
+    Iterating yields names and loads nothing. Looking up a name loads that entry alone, so that a broken package
+    affects only the use of its own entry.
 
     Args:
         group: Entry points in which other packages add entries, such as `sag.methods`.
-        own: Our own entries; no package can replace one.
-        adapt: From a plug-in's name and the object it names to the entry; raises TypeError or ValueError if it
-            cannot be one.
+        own: Built-in entries; no package can replace one.
+        adapt: Makes an entry of a plug-in's name and the object it names; raises TypeError or ValueError if it
+            cannot.
 
     """
 
@@ -60,7 +60,7 @@ class Registry(Mapping[str, EntryT], Generic[EntryT]):
 
         Raises:
             KeyError: If there is none.
-            PluginError: If the package that adds it cannot be used, with its name and the fault.
+            PluginError: If the package that adds it cannot be used, with its name and the reason.
 
         """
         if name in self.own:
@@ -70,7 +70,7 @@ class Registry(Mapping[str, EntryT], Generic[EntryT]):
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
-        """Names: our own in their order, then those of other packages."""
+        """Names: built-in ones in their order, then those of other packages."""
         return iter((*self.own, *self._points()))
 
     def __len__(self) -> int:
@@ -78,7 +78,7 @@ class Registry(Mapping[str, EntryT], Generic[EntryT]):
         return len(self.own) + len(self._points())
 
     def __contains__(self, name: object) -> bool:
-        """Whether there is an entry of this name; nothing is loaded."""
+        """Whether an entry has this name; loads nothing."""
         return name in self.own or name in self._points()
 
     def packages(self) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ class Registry(Mapping[str, EntryT], Generic[EntryT]):
         return tuple(sorted({package_of(point) for points in self._points().values() for point in points}))
 
     def _points(self) -> dict[str, list[EntryPoint]]:
-        """Entry points by name, without those that claim a name of ours."""
+        """Entry points by name, without those that use the name of a built-in entry."""
         found: dict[str, list[EntryPoint]] = {}
         for point in installed(self.group):
             if point.name not in self.own:
@@ -94,7 +94,7 @@ class Registry(Mapping[str, EntryT], Generic[EntryT]):
             elif point.name not in self._told:
                 self._told.add(point.name)
                 _log.warning(
-                    "package %s adds %r to %s, which is a name of sag's own: ours is used",
+                    "package %s adds %r to %s, which is the name of a built-in entry: the built-in one is used",
                     package_of(point),
                     point.name,
                     self.group,
@@ -109,8 +109,8 @@ class Registry(Mapping[str, EntryT], Generic[EntryT]):
             raise PluginError(f"{said} is added by {packages}; uninstall all but one")
         try:
             return self._adapt(point.name, point.load())
-        except Exception as error:  # a module of others raises anything while it is imported
+        except Exception as error:  # importing another package's module can raise anything
             raise PluginError(
                 f"{said}, added by package {package_of(point)} as {point.value!r}, cannot be used: "
-                f"{type(error).__name__}: {error}; mend or uninstall that package"
+                f"{type(error).__name__}: {error}; fix or uninstall that package"
             ) from error

@@ -18,18 +18,18 @@ AnyClass = TypeVar("AnyClass", bound=type)
 
 
 def public(cls: AnyClass) -> AnyClass:
-    """Let `help`, `repr` and pickles name a class as users import it: `sag_retrieval.Hit`."""
+    """Make `help`, `repr` and pickles show a class under its public name: `sag_retrieval.Hit`."""
     cls.__module__ = "sag_retrieval"
     return cls
 
 
 class Convertible:
-    """A result that turns into plain values, JSON and tables under the same four names."""
+    """A result that converts to plain values, JSON and tables by the same four methods."""
 
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain values: what `--json` prints."""
+        """The result as plain values, as `--json` prints them."""
         raise NotImplementedError
 
     def to_arrow(self) -> "pa.Table":
@@ -37,7 +37,7 @@ class Convertible:
         raise NotImplementedError
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """The same as `to_dict` in JSON, Chinese as it is.
+        """The result of `to_dict` as JSON; Chinese is not escaped.
 
         Example:
             >>> import json, sag_retrieval
@@ -47,13 +47,13 @@ class Convertible:
             'fast'
 
         Args:
-            indent: Spaces of each level; None: all on one line.
+            indent: Spaces per level; None: all on one line.
 
         """
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, default=str)
 
     def to_pandas(self) -> "pd.DataFrame":
-        """The same as `to_arrow` as a DataFrame.
+        """The result of `to_arrow` as a DataFrame.
 
         Example:
             >>> import sag_retrieval
@@ -68,31 +68,31 @@ class Convertible:
 
 
 _LONGEST: Final = 600
-"""Characters of a text that are shown; the rest is in the result."""
+"""Characters of a text that are shown in a notebook."""
 MOST_ROWS: Final = 50
-"""Rows of a table that are shown."""
+"""Rows of a table that are shown in a notebook."""
 
 
-def render_html(template: str, **values: Any) -> str:  # noqa: ANN401  whatever the template shows
-    """A macro of `notebook.html.j2` filled in."""
+def render_html(template: str, **values: Any) -> str:  # noqa: ANN401  any value that the template shows
+    """A rendered macro of `notebook.html.j2`."""
     module = _templates().get_template("notebook.html.j2").module
     return str(module.style()) + str(getattr(module, template)(**values))
 
 
 def shortened(text: str) -> str:
-    """The beginning of a long text, in one run of words."""
+    """The beginning of a long text, on one line."""
     flat = " ".join(text.split())
     return flat if len(flat) <= _LONGEST else flat[:_LONGEST].rstrip() + " …"
 
 
 def readable(value: object) -> str:
-    """A value as text; a number without needless zeros, its thousands divided."""
+    """A value as text; a number without trailing zeros and with thousands separators."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return f"{value:,.12g}" if is_number else str(value)
 
 
 def render_table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], count: int) -> str:
-    """Rows as a table, with how many there are where not all are shown."""
+    """Rows as an HTML table, with the total count if not all are shown."""
     return render_html("table", columns=columns, rows=rows[:MOST_ROWS], count=count)
 
 

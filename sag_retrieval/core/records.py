@@ -1,6 +1,6 @@
-"""The rows of the house, as values: what steps make and tables hold.
+"""Rows of the tables as values, their stable ids, and batches of them.
 
-The columns of each table, with their meaning, stand in `release/schema.py`; a record has the same names.
+The columns of each table and their meaning are in `release/schema.py`; fields have the same names.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,11 +12,11 @@ from typing import TypeVar
 ItemT = TypeVar("ItemT")
 
 TITLE = "title"
-"""Type of the key that a document's own title becomes."""
+"""Key type of a document's title."""
 
 
 def make_id(kind: str, *parts: object) -> str:
-    """A stable id: the kind's letter and 80 bits of the parts' hash, equal in every process.
+    """A stable id: the letter of the kind and 80 bits of the hash of the parts, the same in every process.
 
     Example:
         >>> make_id("k", "person", "ada lovelace")
@@ -29,7 +29,7 @@ def make_id(kind: str, *parts: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One source text. `version` is the hash of everything below it that steps read."""
+    """One source text. `version` is the hash of all fields that steps read."""
 
     document_id: str
     source: str
@@ -38,13 +38,13 @@ class Document:
     language: str
     metadata: str = "{}"
     extraction: str | None = None
-    """JSON list of given events (`{"content", "keys", "triples"}`), or None: read them from the text."""
+    """JSON list of supplied events (`{"content", "keys", "triples"}`); None: extract them from the text."""
     version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A short text about a document."""
+    """A short summary of a document."""
 
     document_id: str
     summary: str
@@ -80,7 +80,7 @@ class Chunk:
 
     @property
     def indexed_text(self) -> str:
-        """What is embedded and full-text indexed."""
+        """The text that is embedded and full-text indexed."""
         return f"{self.header}\n{self.text}" if self.header else self.text
 
 
@@ -100,7 +100,7 @@ class Event:
 
     @property
     def indexed_text(self) -> str:
-        """What is embedded."""
+        """The text that is embedded."""
         return f"{self.title}: {self.content}" if self.title else self.content
 
 
@@ -138,12 +138,12 @@ class EventKey:
     event_id: str
     key: Key
     same_as: str | None = None
-    """Id of the event's key that this one is another name of, where the text or the model says so."""
+    """Id of the key of the same event that this key is an alias of, if the text or the model states it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Triple:
-    """(head, relation, tail) as said by one event; head and tail are text keys."""
+    """(head, relation, tail) as stated by one event; head and tail are text keys."""
 
     triple_id: str
     document_id: str
@@ -159,7 +159,7 @@ class Triple:
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """Something put aside: where it was, and why."""
+    """Something skipped with errors: its place and the reason."""
 
     source: str
     path: str
@@ -169,12 +169,12 @@ class Quarantined:
     document_id: str | None = None
     attempts: int = 1
     is_passing: bool = False
-    """Whether the same bytes may be read next time: the file was out of reach, not at fault."""
+    """Whether the same bytes may be readable next time: the file was not reachable, but is not faulty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What was read from one chunk: its events, their keys and their triples."""
+    """The events, keys and triples extracted from one chunk."""
 
     events: tuple[Event, ...] = ()
     keys: tuple[EventKey, ...] = ()
@@ -182,9 +182,9 @@ class Extraction:
 
 
 def batched(items: Iterable[ItemT], size: int) -> Iterator[tuple[ItemT, ...]]:
-    """Batches of `size` items in order, the last one perhaps smaller; of lazy items one batch is held at a time.
+    """Batches of `size` items in order; the last may be smaller, and only one is in memory at a time.
 
-    As `itertools.batched`, which Python 3.11 lacks.
+    Same as `itertools.batched`, which Python 3.11 lacks.
 
     Example:
         >>> list(batched("abcde", 2))

@@ -17,34 +17,34 @@ from sag_retrieval.core.plugins import Registry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """A provider of models and how it is opened.
+    """A provider of models and how to open them.
 
-    A plug-in is such a provider, or what opens a model: a class or function of the model's name.
+    A plug-in is such a provider, or a class or function that takes the model's name and opens it.
     """
 
     name: str
-    """What stands before the colon."""
+    """The part before the colon."""
     summary: str
-    """One line for those who choose."""
+    """One line of description."""
     model: str = ""
-    """What follows the colon, as messages call it; empty: nothing does."""
+    """Name of the part after the colon in messages; empty: there is none."""
     target: str | Callable[..., Any]
-    """What opens a model, or where it stands, `module:attribute`; called with the model's name, if it takes one."""
+    """Callable that opens a model, or its location `module:attribute`; called with the name of the model, if any."""
     takes_options: bool = False
-    """Whether it also takes `options`, the rates and budget of requests to a server."""
+    """Whether it also takes `options`: rates and budget of requests to a server."""
 
     @property
     def written(self) -> str:
-        """How a setting names it, such as `openai:<model>`."""
+        """The form of the setting, such as `openai:<model>`."""
         return f"{self.name}:<{self.model}>" if self.model else self.name
 
     def accepts(self, model: str) -> bool:
-        """Whether this may follow the name in a setting, the colon included."""
+        """Whether this text, including its colon, may follow the name in a setting."""
         return len(model) > 1 if self.model else not model
 
     @property
     def open(self) -> Callable[..., Any]:
-        """What opens a model."""
+        """The callable that opens a model."""
         return resolve_name(self.target) if isinstance(self.target, str) else self.target
 
 
@@ -58,9 +58,9 @@ def _provider(name: str, found: object) -> Provider:
 
 
 HASHING: Final = "hashing"
-"""The embedder whose counts are kept with the corpus and its releases."""
+"""The embedder that counts features of the corpus; releases store its counts."""
 OFFLINE: Final = "offline"
-"""No language model: rules take its place."""
+"""No language model: rules are used instead."""
 
 EMBEDDERS: Final = Registry(
     "sag.embedders",
@@ -72,7 +72,7 @@ EMBEDDERS: Final = Registry(
         ),
         Provider(
             name="openai",
-            summary="a server of OpenAI's or of its kind",
+            summary="OpenAI or any compatible server",
             model="model",
             target="sag_retrieval.models.embeddings:OpenAIEmbedder",
             takes_options=True,
@@ -91,10 +91,10 @@ EMBEDDERS: Final = Registry(
 CHAT_MODELS: Final = Registry(
     "sag.chat_models",
     [
-        Provider(name=OFFLINE, summary="no language model: rules take its place", target="types:NoneType"),
+        Provider(name=OFFLINE, summary="no language model: rules are used instead", target="types:NoneType"),
         Provider(
             name="openai",
-            summary="a server of OpenAI's or of its kind",
+            summary="OpenAI or any compatible server",
             model="model",
             target="sag_retrieval.models.openai:OpenAIChat",
             takes_options=True,
@@ -106,10 +106,10 @@ CHAT_MODELS: Final = Registry(
 
 
 def checked(registry: Registry[Provider], name: str) -> str:
-    """The name, if a setting may hold it; plug-ins are looked for by name and not loaded.
+    """The name, if it is valid in a setting; plug-ins are looked up by name and not loaded.
 
     Raises:
-        SettingsError: If there is no such provider, or the model is missing or too much.
+        SettingsError: If there is no such provider, or the model is missing or not allowed.
 
     """
     first, _, _ = name.partition(":")
@@ -122,10 +122,10 @@ def checked(registry: Registry[Provider], name: str) -> str:
 
 
 def provider_of(registry: Registry[Provider], name: str) -> tuple[Provider, str]:
-    """The provider that a setting names, and the model asked of it.
+    """The provider and the model that a setting names.
 
     Raises:
-        SettingsError: If there is no such provider, or the model is missing or too much.
+        SettingsError: If there is no such provider, or the model is missing or not allowed.
         PluginError: If the package that adds it cannot be used.
 
     """
@@ -137,13 +137,13 @@ def provider_of(registry: Registry[Provider], name: str) -> tuple[Provider, str]
 
 
 def described(registry: Registry[Provider]) -> str:
-    """How a setting names our own providers, as Markdown."""
+    """The built-in values of a setting, as Markdown."""
     *first, last = (f"`{provider.written}`" for provider in registry.own.values())
     return f"{', '.join(first)} or {last}"
 
 
 ENV_FILE = ".env"
-"""Read in the working directory; the environment wins over it."""
+"""Read in the working directory; the environment takes precedence."""
 _OURS = ("SAG_", "OPENAI_")
 
 
@@ -156,11 +156,11 @@ def _embedding_model(name: str) -> str:
 
 
 class Settings(BaseSettings):
-    """Where things lie and which models work; everything else is an option of the operation that uses it."""
+    """Paths, models and language; everything else is an option of the operation that uses it."""
 
     model_config = SettingsConfigDict(env_prefix="SAG_", env_file=ENV_FILE, extra="ignore", frozen=True)
 
-    home: Path = Field(default=Path("data"), description="where tables, cache, releases and reports live")
+    home: Path = Field(default=Path("data"), description="folder of tables, cache, releases and reports")
     source: str = Field(default="data/documents", description="what `ingest` reads when no source is given")
     source_roots: str = Field(
         default="",
@@ -175,7 +175,7 @@ class Settings(BaseSettings):
 
 
 def load_settings(**given: object) -> Settings:
-    """The settings in force; `given` wins over the environment, which wins over `.env`.
+    """The current settings; `given` takes precedence over the environment, which takes precedence over `.env`.
 
     Example:
         >>> load_settings(language="zh").language
@@ -201,11 +201,11 @@ def load_settings(**given: object) -> Settings:
 
 
 def read_env_file() -> Mapping[str, str]:
-    """The variables of `.env` that are ours, as they are written there.
+    """The variables in `.env` that belong to this project, with their literal values.
 
     Raises:
-        SettingsError: If the file cannot be read, or one of them takes up another variable: a file may not carry what
-            is in the environment into a name or an address that is sent elsewhere.
+        SettingsError: If the file cannot be read, or a value refers to another variable: a file must not copy values
+            of the environment into a name or an address that is sent elsewhere.
 
     """
     try:
@@ -220,7 +220,7 @@ def read_env_file() -> Mapping[str, str]:
 
 
 def origins() -> list[dict[str, str]]:
-    """Each setting, right or wrong: name, value, where from (environment, `.env` or default) and meaning."""
+    """Each setting, valid or not: name, value, origin (environment, `.env` or default) and meaning."""
     from_file = read_env_file()
     found = []
     for name, field in Settings.model_fields.items():

@@ -1,16 +1,16 @@
-"""The array types of both packages, each under one name."""
+"""Array types of both packages, each with one name."""
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-"""Scores and weights while they are computed."""
+"""Scores and weights during computation."""
 Floats32 = npt.NDArray[np.float32]
 """Vectors and scores as they are stored."""
 Rows = npt.NDArray[np.int32]
 """Row numbers of a release's tables."""
 Rows64 = npt.NDArray[np.int64]
-"""Row numbers and positions where a release is made, and pairs of row numbers as one number."""
+"""Row numbers and positions while a release is built, and pairs of row numbers encoded as one number."""
 Flags = npt.NDArray[np.bool_]
 Words64 = npt.NDArray[np.uint64]
-"""64 bits each: hashes, checksums, packed signs."""
+"""Words of 64 bits: hashes, checksums, packed signs."""

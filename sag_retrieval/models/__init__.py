@@ -1,1 +1,1 @@
-"""Language and embedding models behind two protocols."""
+"""Chat and embedding models behind two interfaces."""

@@ -30,7 +30,7 @@ _loops: dict[int, asyncio.AbstractEventLoop] = {}
 
 
 def loop() -> asyncio.AbstractEventLoop:
-    """The running loop of this process; a forked process gets its own."""
+    """The running event loop of this process; a forked process gets a new one."""
     with _lock:
         if os.getpid() not in _loops:
             _loops.clear()
@@ -40,19 +40,19 @@ def loop() -> asyncio.AbstractEventLoop:
 
 
 def submit(work: Coroutine[Any, Any, ResultT]) -> Future[ResultT]:
-    """Starts work on the loop."""
+    """Start a coroutine on the loop."""
     return asyncio.run_coroutine_threadsafe(work, loop())
 
 
 def in_order(
     asked: Iterable[RequestT], start: Callable[[RequestT], Future[ResultT]], window: int
 ) -> Iterator[ResultT | ModelError]:
-    """Results in the order of what was asked, at most `window` started and not yet handed out.
+    """Results in the order of the requests, with at most `window` started and not yet yielded.
 
-    A failure takes the place of its result.
+    A failed request yields its error in place of a result.
 
     Raises:
-        ModelUnavailable: If the server is gone.
+        ModelUnavailable: If the server cannot be reached.
         BudgetExceeded: If the budget is used up.
 
     """
@@ -81,29 +81,29 @@ def _result(future: "Future[ResultT]") -> ResultT | ModelError:
 
 
 class FaultKind(Enum):
-    """What to do about a fault."""
+    """Kinds of failed requests, by how they are handled."""
 
-    BUSY = "the server asks for patience: wait, and hold the other calls back too"
-    BROKEN = "the server or the line failed: try again"
-    REFUSED = "the request is at fault: the same again is refused again"
-    BARRED = "no request will pass: wrong key, wrong model, no credit"
+    BUSY = "the server is overloaded: wait, and delay all other calls"
+    BROKEN = "the server or the connection failed: try again"
+    REFUSED = "the request is invalid: repeating it does not help"
+    BARRED = "no request can succeed: wrong key, wrong model, no credit"
 
 
 @dataclass(frozen=True, slots=True)
 class CallFault:
-    """A failed try: what kind, in whose words, and how long the server asked to wait."""
+    """A failed attempt: its kind, the message, and how long the server asked to wait."""
 
     kind: FaultKind
     message: str
     retry_after: float | None = None
 
 
-class Refused(Exception):  # noqa: N818  always caught: the request is put another way, or the error renamed
-    """The server refused the request as it was put."""
+class Refused(Exception):  # noqa: N818  always caught: the request is rephrased, or another error is raised
+    """The server refused the request in this form."""
 
 
 class UnusableAnswer(AnswerError):  # noqa: N818  an AnswerError with its cost
-    """An answer that could not be read, and what it cost all the same."""
+    """An answer that could not be parsed, with its cost."""
 
     def __init__(self, message: str, usage: Usage) -> None:
         """Keep the cost for the ledger."""
@@ -116,7 +116,7 @@ _BROKEN = {408, 409, 425}
 
 
 def fault_of(error: Exception) -> CallFault:
-    """The fault behind an exception of the `openai` package or a timeout."""
+    """Classify an exception of the `openai` package or a timeout."""
     status = getattr(error, "status_code", None)
     message = f"{status or type(error).__name__}: {_words(error)}"
     if status is None:
@@ -132,7 +132,7 @@ def fault_of(error: Exception) -> CallFault:
 
 
 def _words(error: Exception) -> str:
-    """What the server said, in its own words and short."""
+    """The message of the server, shortened."""
     body = getattr(error, "body", None)
     said = body.get("message") if isinstance(body, dict) else None
     return " ".join(str(said or error or "no answer in time").split())[:300]
@@ -142,7 +142,7 @@ ReplyT = TypeVar("ReplyT")
 
 
 class Caller:
-    """Makes the calls of one model; all of them share its slots, pace and breaker."""
+    """Makes the calls of one model; they share its concurrency, rate limits and circuit breaker."""
 
     def __init__(self, options: ChatOptions) -> None:
         self._options = options
@@ -151,12 +151,12 @@ class Caller:
         self._draw = random.Random(0).random  # noqa: S311  jitter
 
     async def run(self, send: Callable[[], Awaitable[ReplyT]], tokens: int) -> tuple[ReplyT, float]:
-        """What `send` returns, and the seconds its last try took; `tokens` is what it is expected to use.
+        """The result of `send`, and the seconds its last attempt took; `tokens` is the expected use.
 
         Raises:
             Refused: If the server refuses the request itself.
-            ModelUnavailable: If the server cannot be reached, or lets no request of ours pass.
-            ModelError: If every try failed while the server was up.
+            ModelUnavailable: If the server cannot be reached, or accepts no request.
+            ModelError: If every attempt failed while the server was up.
 
         """
         fault = CallFault(FaultKind.BROKEN, "not tried")
@@ -171,11 +171,11 @@ class Caller:
         raise ModelError(f"no answer after {self._options.tries} tries, the last failed with {fault.message}")
 
     def correct(self, tokens: int) -> None:
-        """Tell the pace that a call used so many tokens more than expected."""
+        """Correct the rate limit by the tokens that a call used above (or below) the estimate."""
         self._gate.correct(tokens)
 
     async def _try(self, send: Callable[[], Awaitable[ReplyT]], tokens: int) -> tuple[ReplyT, float] | CallFault:
-        import openai  # noqa: PLC0415  slow to load, and only needed by those who call
+        import openai  # noqa: PLC0415  slow to load, and only needed for calls
 
         async with self._gate:
             await self._gate.wait(tokens)

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 BATCH = 128
-"""Texts in one request: what small servers take."""
+"""Texts per request: what small servers accept."""
 
 
 class OpenAIEmbedder:
-    """Embeds texts in batches, many under way at once; all threads share its rates and its breaker."""
+    """Embeds texts in concurrent batches; all threads share its rate limits and circuit breaker."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class OpenAIEmbedder:
         dimension: int | None = None,
         options: ChatOptions | None = None,
     ) -> None:
-        """`dimension` None: as the first answer has it."""
+        """`dimension` None: taken from the first reply."""
         self._model = model
         self._address = {"base_url": base_url, "api_key": api_key}
         self._options = options or ChatOptions()
@@ -50,14 +50,14 @@ class OpenAIEmbedder:
 
     @property
     def dimension(self) -> int:
-        """Columns of a vector; asks the server once if nobody said it."""
+        """Columns of a vector; asks the server once if it was not given."""
         if self._dimension is None:
             self.embed(["dimension"])
         assert self._dimension is not None
         return self._dimension
 
     def embed(self, texts: Sequence[str]) -> Floats32:
-        """One row a text, in order (see `Embedder`)."""
+        """One row per text, in order (see `Embedder`)."""
         places = [i for i, text in enumerate(texts) if text.strip()]
         batches = [places[i : i + BATCH] for i in range(0, len(places), BATCH)]
         found = in_order(
@@ -139,7 +139,7 @@ class LocalEmbedder:
         return int(self._model.get_embedding_dimension() or 0)
 
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """One row a text, in order (see `Embedder`)."""
+        """One row per text, in order (see `Embedder`)."""
         rows = np.zeros((len(texts), self.dimension), np.float32)
         places = [i for i, text in enumerate(texts) if text.strip()]
         if places:

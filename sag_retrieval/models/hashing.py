@@ -1,4 +1,4 @@
-"""The embedder without a model: words and character n-grams, weighted by idf and hashed to few columns."""
+"""Embedding without a model: words and character n-grams, weighted by idf and hashed to a fixed dimension."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _BATCH: Final = 4096
 
 @dataclass(frozen=True, eq=False)
 class HashingFit:
-    """How many texts of a corpus hold each feature, by bucket of its hash; constant size (4 MB)."""
+    """Document frequency of each feature in a corpus, by bucket of its hash; constant size (4 MB)."""
 
     document_frequency: npt.NDArray[np.uint32]
     text_count: int
@@ -44,16 +44,16 @@ class HashingFit:
         return blake2b(np.ascontiguousarray(self.document_frequency).data, digest_size=8).hexdigest()
 
     def save(self, folder: Path) -> None:
-        """Write one file, `hashing.npy`: the table and, after it, the number of texts."""
+        """Write `hashing.npy`: the table followed by the number of texts."""
         folder.mkdir(parents=True, exist_ok=True)
         np.save(folder / _FILE, np.append(self.document_frequency, np.uint32(self.text_count)))
 
     @classmethod
     def load(cls, folder: Path) -> "HashingFit":
-        """Map a saved fit into memory.
+        """Memory-map a saved fit.
 
         Raises:
-            ModelError: If there is none, or it has another size.
+            ModelError: If there is none, or its size is wrong.
 
         """
         path = folder / _FILE
@@ -66,7 +66,7 @@ class HashingFit:
 
 
 def fit(texts: Iterable[str]) -> HashingFit:
-    """Count in how many of the texts each feature occurs, one pass, constant memory."""
+    """Count how many texts contain each feature, in one pass and constant memory."""
     table = np.zeros(BUCKETS, np.int64)
     count = 0
     for batch in batched(texts, _BATCH):
@@ -79,7 +79,7 @@ def fit(texts: Iterable[str]) -> HashingFit:
 
 @dataclass(frozen=True, eq=False)
 class HashingEmbedder:
-    """Sparse vectors from spelling alone: no download, no model, the same in every process.
+    """Sparse vectors from spelling alone: no download, no model, identical in every process.
 
     A row is `l2(Σ_f (1 + ln tf) · idf · weight · sign · e_column)` over the features f of the text: stems and
     Chinese characters weigh 1, character 3- to 5-grams of stems and pairs of Chinese characters .35.
@@ -94,15 +94,15 @@ class HashingEmbedder:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Changes with the corpus it was fitted on and with the dimension."""
+        """Changes with the fitted corpus and the dimension."""
         return f"hashing-{_VERSION}-{self.dimension}-{self.fitted.text_count}-{self.fitted.fingerprint}"
 
     def embed(self, texts: Sequence[str]) -> csr_array:
-        """One sparse row a text, in order; an empty text gets a row of zeros."""
+        """One sparse row per text, in order; an empty text gets a row of zeros."""
         return _stack(list(self.embed_blocks(texts)) or [self._embed_batch([])])
 
     def embed_blocks(self, texts: Iterable[str]) -> Iterator[csr_array]:
-        """The rows of many texts in blocks, so that never more than one block is held."""
+        """The rows of many texts in blocks, with one block in memory at a time."""
         return (self._embed_batch(batch) for batch in batched(texts, _BATCH))
 
     def _embed_batch(self, texts: Sequence[str]) -> csr_array:
@@ -121,7 +121,7 @@ class HashingEmbedder:
 
 
 def _count_features(texts: Sequence[str]) -> tuple[csr_array, Words64]:
-    """Texts × features with the number of times each stands in the text, and the features' hashes."""
+    """Matrix of texts × features with counts, and the hashes of the features."""
     found = [tokens(text) for text in texts]
     vocabulary = {token: number for number, token in enumerate(dict.fromkeys(chain.from_iterable(found)))}
     of_text = _rows_of([[vocabulary[token] for token in each] for each in found], len(vocabulary))
@@ -141,7 +141,7 @@ def _rows_of(numbers: Sequence[Sequence[int]], width: int) -> csr_array:
 
 @lru_cache(maxsize=1 << 18)
 def _features(token: str) -> Words64:
-    """Hashes of a token: itself, and for a Latin stem its character n-grams between word marks."""
+    """Hashes of a token and, for a Latin stem, of its character n-grams with word boundaries."""
     if is_cjk(token):
         return np.array([_hash(token, is_whole=len(token) == 1)], np.uint64)
     marked = f"<{token}>"
@@ -153,7 +153,7 @@ _WHOLE: Final = np.uint64(1 << 62)
 
 
 def _hash(text: str, *, is_whole: bool) -> int:
-    """Bit 62 says whether the feature weighs 1; words and n-grams of one spelling have other hashes."""
+    """Bit 62 is set if the feature weighs 1; a word and an n-gram with the same spelling have different hashes."""
     salt = b"word" if is_whole else b"gram"
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, person=salt).digest()
     number = int.from_bytes(digest, "little")

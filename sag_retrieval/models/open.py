@@ -29,7 +29,7 @@ _ENVIRONMENT = "environment"
 
 @dataclass(frozen=True, slots=True)
 class ModelServer:
-    """An address and what may be sent there to be let in."""
+    """The address of a model server and the credentials for it."""
 
     address: str = DEFAULT_ADDRESS
     key: str = field(default="", repr=False)
@@ -38,14 +38,14 @@ class ModelServer:
     address_from: str = "default"
     key_from: str = "default"
     fault: str = ""
-    """Why address and key may not be used together; empty if they may."""
+    """Why address and key must not be used together; empty if they may."""
 
 
 def find_server() -> ModelServer:
-    """The address and key in force, from the environment or from `.env`, and whether they belong together.
+    """The current address and key, from the environment or `.env`, and whether they may be used together.
 
-    An address counts only with a key from the same place. Where no place names an address, the default one is used
-    with the key of the environment, else with that of `.env`.
+    An address is used only with a key of the same origin, so that no file can redirect a key. Without an address the
+    default one is used, with the key of the environment or else of `.env`.
     """
     file = {name: value for name, value in read_env_file().items() if name.startswith("OPENAI_") and value}
     places: dict[str, Mapping[str, str]] = {_ENVIRONMENT: _exported(file), ENV_FILE: file}
@@ -65,10 +65,10 @@ def find_server() -> ModelServer:
 
 
 def model_server() -> ModelServer:
-    """The address and key in force.
+    """The current address and key.
 
     Raises:
-        SettingsError: If they come from different places, or the address is none.
+        SettingsError: If their origins differ, or the address is not valid.
 
     """
     found = find_server()
@@ -78,7 +78,7 @@ def model_server() -> ModelServer:
 
 
 def shown_server() -> list[dict[str, str]]:
-    """Address and key as `sag settings` shows them: where each comes from, and never the key itself."""
+    """Address and key as rows of `sag settings`: the origin of each, never the key itself."""
     found = find_server()
     unused = "not used: " if found.fault else ""
     key = f"{unused}set" if found.key else "not set"
@@ -99,7 +99,7 @@ def shown_server() -> list[dict[str, str]]:
 
 
 def _exported(file: Mapping[str, str]) -> Mapping[str, str]:
-    """The variables of the environment; those that `dagster dev` put there out of `.env` are the file's."""
+    """The variables of the environment; those that `dagster dev` copied from `.env` count as the file's."""
     exported = {name: value for name, value in os.environ.items() if name.startswith("OPENAI_") and value}
     pair = [name for name in (ADDRESS, KEY) if name in file]
     if pair and all(exported.get(name) == file[name] for name in pair):
@@ -142,7 +142,7 @@ def _without_password(address: str) -> str:
 
 
 def open_chat(settings: Settings, options: ChatOptions | None = None) -> ChatModel | None:
-    """The language model of the settings; None is `offline`: rules take its place.
+    """The language model of the settings; None for `offline`: rules are used instead.
 
     Raises:
         SettingsError: If the name is unknown.
@@ -154,7 +154,7 @@ def open_chat(settings: Settings, options: ChatOptions | None = None) -> ChatMod
 
 
 def open_embedder(name: str, folder: Path) -> Embedder:
-    """The embedder of a release: `name` from its manifest, `folder` with what `hashing` counted.
+    """The embedder of a release: `name` from its manifest, `folder` with the counts of `hashing`.
 
     Raises:
         SettingsError: If the name is unknown or the model cannot be loaded.
@@ -163,27 +163,27 @@ def open_embedder(name: str, folder: Path) -> Embedder:
 
     """
     if name == HASHING:
-        from sag_retrieval.models.hashing import HashingEmbedder, HashingFit  # noqa: PLC0415  only who embeds
+        from sag_retrieval.models.hashing import HashingEmbedder, HashingFit  # noqa: PLC0415  only needed to embed
 
         return HashingEmbedder(HashingFit.load(folder))
     return open_dense(name)
 
 
 def open_dense(name: str, options: ChatOptions | None = None) -> Embedder:
-    """An embedder that is no part of a release: any of `EMBEDDERS` but `hashing`.
+    """An embedder that needs no counts of a release: any of `EMBEDDERS` except `hashing`.
 
     Raises:
-        SettingsError: If the name is unknown, the model cannot be loaded, or it is `hashing`, which needs what it
-            counted: see `open_embedder`.
+        SettingsError: If the name is unknown, the model cannot be loaded, or it is `hashing`, which needs its counts:
+            see `open_embedder`.
         PluginError: If the package that adds it cannot be used.
 
     """
     if name == HASHING:
-        raise SettingsError(f"{name!r} is opened with what it counted on a corpus; see `open_embedder`")
+        raise SettingsError(f"{name!r} needs the counts of a corpus; see `open_embedder`")
     embedder: Embedder = _open(*provider_of(EMBEDDERS, name), options)
     return embedder
 
 
-def _open(provider: Provider, model: str, options: ChatOptions | None) -> Any:  # noqa: ANN401  what the provider opens
+def _open(provider: Provider, model: str, options: ChatOptions | None) -> Any:  # noqa: ANN401  any model of the provider
     given = (model,) if provider.model else ()
     return provider.open(*given, options=options) if provider.takes_options else provider.open(*given)

@@ -27,7 +27,7 @@ _TOO_LONG = ("context_length", "context length", "context window", "too long", "
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One way of asking; the first is what most servers take, each refusal leads to the next."""
+    """One form of request; the default suits most servers, and each refusal leads to the next form."""
 
     mode: StructuredMode = "json_schema"
     length_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -42,7 +42,7 @@ class Dialect:
     ) -> dict[str, Any]:
         """The body of a chat request, without the model's name.
 
-        Where the mode cannot carry the schema, a line before the messages does.
+        If the mode cannot carry the schema, it is added as a system message.
         """
         sent = {name: value for name, value in parameters.items() if name not in self.left_out}
         if max_tokens is not None and self.length_name not in self.left_out:
@@ -57,7 +57,7 @@ class Dialect:
         return sent | {"messages": [{"role": "system", "content": schema_instruction(answer)}, *messages]}
 
     def after_refusal(self, fault: str, body: dict[str, Any]) -> "Dialect | None":
-        """The next way of asking, given the server's words and what it refused; None if there is none."""
+        """The next form to try after a refusal, from the message and the refused body; None if there is none."""
         words = fault.lower()
         if any(sign in words for sign in _TOO_LONG):
             return None
@@ -72,7 +72,7 @@ class Dialect:
 
 
 def request_tokens(request: Request[AnswerT]) -> int:
-    """About how many tokens a request sends: system, prompt and the schema of its answer."""
+    """Estimated tokens of a request: system message, prompt and the schema of its answer."""
     return estimate_tokens(request.system) + estimate_tokens(request.prompt) + _schema_tokens(request.answer)
 
 
@@ -82,11 +82,11 @@ def _schema_tokens(answer: type[BaseModel]) -> int:
 
 
 WINDOW = 32
-"""Requests taken ahead of the answers handed out, times the concurrency: a slow call delays no other."""
+"""Requests started ahead of the yielded answers, times the concurrency: a slow call does not delay others."""
 EXPECTED_ANSWER_TOKENS = 400
-"""Set aside for an answer under way, until its real length is known."""
+"""Tokens booked for an answer until its real length is known."""
 _QUOTED = 4_000
-_PATH = "/chat/completions"  # posted as it is: the typed method costs 1.4 ms more a call
+_PATH = "/chat/completions"  # posted directly: the typed method costs 1.4 ms more per call
 _AGAIN = {
     "en": "That answer cannot be used: {fault}. Do the task again, complete and in the shape asked for.",
     "zh": "上面的回答无法使用：{fault}。请按要求的格式，完整地重新回答最初的任务。",
@@ -101,11 +101,11 @@ class _Completion:
 
 
 class OpenAIChat:
-    """Asks a model for answers of a given shape.
+    """Requests structured answers from a model.
 
-    Calls of all threads share one client, its concurrency, rates, breaker and budget. The shape is asked
-    for as a strict JSON schema, else as JSON, else in words; what the server refused once is not tried
-    again. An answer of the wrong shape is asked for once more with its fault named.
+    Calls of all threads share one client, its concurrency, rate limits, circuit breaker and budget. The schema is sent
+    as a strict JSON schema, else as JSON mode, else in the prompt; a form that the server refused is not tried again.
+    After an answer of the wrong shape the model is asked once more, with the error named.
 
     Source:
         docs/algorithm.md §extraction.21 to §extraction.23.
@@ -120,7 +120,7 @@ class OpenAIChat:
         api_key: str | None = None,
         options: ChatOptions | None = None,
     ) -> None:
-        """Without `base_url` and `api_key` those of the settings hold (`sag_retrieval.models.open`)."""
+        """Without `base_url` and `api_key` those of the settings are used (`sag_retrieval.models.open`)."""
         self.options = options or ChatOptions()
         self._model = model
         self._address = {"base_url": base_url, "api_key": api_key}
@@ -137,12 +137,12 @@ class OpenAIChat:
 
     @property
     def fingerprint(self) -> str:
-        """Changes whenever the same request may get another answer."""
+        """Changes whenever the same request may get a different answer."""
         return f"{self.model_id} temperature={self.options.temperature} seed={self.options.seed}"
 
     @property
     def spent(self) -> Usage:
-        """What all calls cost so far, those without a usable answer included."""
+        """The cost of all calls so far, including those without a usable answer."""
         return self._budget.spent
 
     def ask(self, request: Request[AnswerT]) -> Reply[AnswerT]:
@@ -230,15 +230,15 @@ class OpenAIChat:
 
 
 def make_client(base_url: str | None, api_key: str | None, options: ChatOptions) -> "AsyncOpenAI":
-    """A client that is told everything it sends to be let in, and whose own retries are off: ours see the whole run.
+    """A client with explicit credentials and without retries: `Caller` retries, since it sees all calls.
 
     Args:
-        base_url: The address; without it and a key, those of the settings hold.
-        api_key: The key for it: an address that is given takes no key from the settings.
-        options: How it is called.
+        base_url: The address; if neither it nor a key is given, those of the settings are used.
+        api_key: The key for it: a given address is never combined with the key of the settings.
+        options: Options of the calls.
 
     Raises:
-        ModelError: If no key is set; local servers take any.
+        ModelError: If no key is set; local servers accept any.
         SettingsError: If address and key of the settings do not belong together.
 
     """
@@ -252,20 +252,20 @@ def make_client(base_url: str | None, api_key: str | None, options: ChatOptions)
         client = openai.AsyncOpenAI(
             base_url=server.address,
             api_key=server.key,
-            admin_api_key="",  # these three would else be read from the environment, wherever the address is from
+            admin_api_key="",  # otherwise these three are read from the environment, whatever the origin of the address
             organization="",
             project="",
             max_retries=0,
             timeout=options.timeout_seconds,
         )
-    except Exception as error:  # the client's libraries have errors of their own for an odd address or proxy
+    except Exception as error:  # the client's libraries raise various errors for an invalid address or proxy
         raise SettingsError(f"no client for {server.address!r}: {error}; check address and proxies") from error
     client.organization, client.project = server.organization or None, server.project or None
     return client
 
 
 def _read(response: Any, sent: int, seconds: float) -> _Completion:  # noqa: ANN401  JSON of any server
-    """The text of a reply and its usage, estimated where the server reports none."""
+    """The text of a reply and its usage, estimated if the server reports none."""
     body = response if isinstance(response, dict) else {}
     choice: dict[str, Any] = next(iter(body.get("choices") or ()), {})
     message = choice.get("message") or {}
@@ -277,6 +277,6 @@ def _read(response: Any, sent: int, seconds: float) -> _Completion:  # noqa: ANN
 
 
 def close_all(clients: "list[AsyncOpenAI]") -> None:
-    """Close the connections of clients that nobody uses any more."""
+    """Close the connections of clients that are no longer used."""
     for client in clients:
         submit(client.close())

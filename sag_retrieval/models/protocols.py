@@ -21,7 +21,7 @@ AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What calls cost; sums by `+`."""
+    """The cost of calls; `+` adds two."""
 
     calls: int = 0
     cached_calls: int = 0
@@ -41,16 +41,16 @@ class Usage:
 
 
 class Part(Protocol):
-    """What a request is made of, where several may be asked as one to save what they share."""
+    """The content of a request that may be merged with others to send their shared text once."""
 
     @property
     def kind(self) -> str:
-        """Only parts of one kind are asked together."""
+        """Only parts of the same kind are merged."""
         ...
 
     @property
     def size(self) -> int:
-        """Its characters."""
+        """Its length in characters."""
         ...
 
     def merge(self, parts: Sequence[Any]) -> "Request[Any]":
@@ -58,57 +58,57 @@ class Part(Protocol):
         ...
 
     def split(self, parts: Sequence[Any], answer: Any) -> list[Any]:  # noqa: ANN401  the answer's own type
-        """The answer as each part's own; None for a part that it leaves out."""
+        """The answer split by part; None for a part that it omits."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Request(Generic[AnswerT]):
-    """One question to a language model and the shape its answer must have."""
+    """One request to a language model and the type of its answer."""
 
     prompt: str
     answer: type[AnswerT]
     step: str
-    """Who asks: a pipeline step or a query stage; the unit of the cost ledger."""
+    """The pipeline step or query stage that asks; costs are recorded per step."""
     system: str = ""
     document_id: str = ""
     max_tokens: int | None = None
     identity: str = ""
-    """What an answer is kept under, where a part of the prompt only helps; empty: the prompt itself."""
+    """Cache key of the answer if only a part of the prompt determines it; empty: the prompt itself."""
     part: Part | None = None
-    """How it may be asked together with others; None: alone."""
+    """Its mergeable content; None: it is sent alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[AnswerT]):
-    """A validated answer and what it cost."""
+    """A validated answer and its cost."""
 
     value: AnswerT
     usage: Usage = field(default_factory=Usage)
 
 
 class ChatModel(Protocol):
-    """A language model that answers in a given shape."""
+    """A language model that gives structured answers."""
 
     @property
     def model_id(self) -> str:
-        """Name that enters fingerprints and the ledger, such as `openai:gpt-5-mini`."""
+        """Name used in fingerprints and costs, such as `openai:gpt-5-mini`."""
         ...
 
     def ask(self, request: Request[AnswerT]) -> Reply[AnswerT]:
         """The answer to one request.
 
         Raises:
-            ModelError: If no usable answer came after all repairs and retries.
+            ModelError: If there is no usable answer after all repairs and retries.
 
         """
         ...
 
     def ask_all(self, requests: Iterable[Request[AnswerT]]) -> Iterator[Reply[AnswerT] | ModelError]:
-        """Answers in the order of the requests, many under way at once; a failed one is its error, not raised.
+        """Answers in the order of the requests, sent concurrently; a failed one yields its error.
 
         Raises:
-            ModelUnavailable: If the server is gone; what was answered until then has been yielded.
+            ModelUnavailable: If the server cannot be reached; answers received before were yielded.
             BudgetExceeded: If the budget is used up.
 
         """
@@ -120,7 +120,7 @@ class Embedder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Changes whenever the same text would get another vector."""
+        """Changes whenever the same text would get a different vector."""
         ...
 
     @property
@@ -129,10 +129,10 @@ class Embedder(Protocol):
         ...
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row a text, in order; an empty text gets a row of zeros.
+        """One row per text, in order; an empty text gets a row of zeros.
 
         Raises:
-            ModelError: If a vector has another dimension, is not finite, or is missing.
+            ModelError: If a vector has a wrong dimension, is not finite, or is missing.
 
         """
         ...
@@ -140,7 +140,7 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Money for a million tokens, in any one currency."""
+    """Prices per million tokens, in any currency."""
 
     input: float
     output: float
@@ -170,20 +170,20 @@ class Prices:
         return f"{self.input:g}/{self.output:g}"
 
     def cost(self, usage: Usage) -> float:
-        """Money for a usage."""
+        """The cost of a usage."""
         return (usage.input_tokens * self.input + usage.output_tokens * self.output) / 1e6
 
 
 _WIDE = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
 
 WIDE_TOKENS = 0.7
-"""Tokens a Chinese, Japanese or Korean character, near the vocabularies of 150,000 and more words."""
+"""Tokens per Chinese, Japanese or Korean character, for vocabularies of 150,000 words and more."""
 OTHER_TOKENS = 0.27
-"""Tokens a character of anything else: English prose, with its punctuation; tables and code take more."""
+"""Tokens per other character: English prose with punctuation; tables and code need more."""
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a text is: 0.7 a CJK character, 0.27 any other (docs/algorithm.md §extraction.27).
+    """Estimated tokens of a text: 0.7 per CJK character, 0.27 per other (docs/algorithm.md §extraction.27).
 
     Example:
         >>> estimate_tokens("Four words of English"), estimate_tokens("一共八个汉字而已"), estimate_tokens("")

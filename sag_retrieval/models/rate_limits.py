@@ -1,4 +1,4 @@
-"""What holds calls back: rates a minute, pauses between tries, a server that is down, a budget."""
+"""Limits on model calls: rates per minute, pauses between attempts, a circuit breaker, a budget."""
 
 import asyncio
 import random
@@ -18,7 +18,7 @@ _SECONDS = re.compile(r"\d+(\.\d+)?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatOptions:
-    """How a model is called. None: no bound.
+    """Options of model calls. None: no limit.
 
     Source:
         docs/algorithm.md §extraction.23.
@@ -26,25 +26,25 @@ class ChatOptions:
     """
 
     concurrency: Annotated[int, Bounds(1)] = 16
-    """Calls under way at once."""
+    """Concurrent calls."""
     timeout_seconds: Annotated[float, Bounds(0, above=True)] = 120.0
-    """For one try, from sending to the last byte."""
+    """For one attempt, from sending to the last byte."""
     tries: Annotated[int, Bounds(1)] = 6
-    """For one call: the first and its repeats after refusals, faults of the server and cut connections."""
+    """Attempts per call: the first, and repeats after rate limiting, server errors and lost connections."""
     first_pause_seconds: Annotated[float, Bounds(0)] = 0.5
-    """Before the second try; doubled each time, drawn from the upper half, never under Retry-After."""
+    """Before the second attempt; doubled each time, with jitter, never below Retry-After."""
     longest_pause_seconds: Annotated[float, Bounds(0)] = 60.0
-    """Between two tries, however many failed."""
+    """Longest pause between two attempts."""
     requests_per_minute: Annotated[int, Bounds(1)] | None = None
-    """What the server allows; calls wait for it."""
+    """Requests that the server allows per minute; calls wait."""
     tokens_per_minute: Annotated[int, Bounds(1)] | None = None
-    """What the server allows, sent and received; calls wait for it."""
+    """Tokens, sent and received, that the server allows per minute; calls wait."""
     failures_until_down: Annotated[int, Bounds(1)] = 12
-    """Tries that fail one after the other, over all calls, until the server counts as down."""
+    """Consecutive failed attempts, over all calls, until the server counts as down."""
     patience_seconds: Annotated[float, Bounds(0)] = 10.0
-    """How long these failures must last: a server that starts again at once is not down."""
+    """How long these failures must last: a server that restarts quickly is not down."""
     down_seconds: Annotated[float, Bounds(0)] = 30.0
-    """How long a server counts as down before one call may try it again."""
+    """How long a server counts as down before one call tries it again."""
     max_calls: Annotated[int, Bounds(0)] | None = None
     """Budget of a step: calls."""
     max_tokens: Annotated[int, Bounds(0)] | None = None
@@ -52,31 +52,31 @@ class ChatOptions:
     max_cost: Annotated[float, Bounds(0)] | None = None
     """Budget of a step, in the unit of the prices."""
     temperature: Annotated[float, Bounds(0)] | None = 0.0
-    """How freely the model words its answers; none: the server decides."""
+    """Sampling temperature; none: the server decides."""
     seed: int | None = None
-    """Of the model's random numbers, where its server takes one."""
+    """Seed of the model's sampling, if the server supports it."""
     prices: Prices | None = None
-    """Money for a million tokens, `input/output`, such as 0.25/2; without it costs are told in tokens alone."""
+    """Prices per million tokens as `input/output`, such as 0.25/2; none: costs are given in tokens alone."""
     max_answer_tokens: Annotated[int, Bounds(1)] | None = 8_192
-    """Where a request sets no bound of its own: a model that repeats itself ends here."""
+    """Limit if a request sets none: it stops a model that repeats itself."""
 
     def __post_init__(self) -> None:
-        """Refuse counts and times that would never let a call through."""
+        """Refuse counts and times that would block every call."""
         check_options(self)
 
 
 @dataclass(slots=True)
 class TokenBucket:
-    """Spreads amounts so that any 60 seconds carry at most `per_minute`; a single larger amount goes alone.
+    """Spreads amounts so that any 60 seconds have at most `per_minute`; a single larger amount passes alone.
 
-    A second's worth may come at once; the rest follows evenly, as servers count in windows below a minute.
+    A second's share may pass at once and the rest is spread evenly, as servers count in windows below a minute.
     """
 
     per_minute: int
     _free_at: float = 0.0
 
     def wait_seconds(self, amount: float, now: float) -> float:
-        """Books an amount and says how long to wait before using it."""
+        """Book an amount; returns how long to wait before using it."""
         burst = max(1.0, self.per_minute / 60.0)
         rate = max(self.per_minute - burst, 1.0) / 60.0
         self._free_at = max(self._free_at, now - burst / rate)
@@ -85,13 +85,13 @@ class TokenBucket:
         return wait
 
     def correct(self, difference: float) -> None:
-        """Books what an amount turned out to be more (or less) than said."""
+        """Book the difference between the real amount and the booked one."""
         self._free_at += difference * 60.0 / max(self.per_minute - self.per_minute / 60.0, 1.0)
 
 
 @dataclass(slots=True)
 class CircuitBreaker:
-    """Opens after failures in a row over some time; then one call may try, every `down_seconds`."""
+    """Opens after consecutive failures over some time; then one call may try per `down_seconds`."""
 
     options: ChatOptions
     clock: Callable[[], float] = time.monotonic
@@ -101,10 +101,10 @@ class CircuitBreaker:
     _fault: str = ""
 
     def check(self) -> None:
-        """Passes, or the error of a server that is down.
+        """Raise if the server is down.
 
         Raises:
-            ModelUnavailable: If the server is down and it is not yet time to try it again.
+            ModelUnavailable: If the server is down and it is too early to try it again.
 
         """
         now = self.clock()
@@ -120,11 +120,11 @@ class CircuitBreaker:
         self._try_at = now + self.options.down_seconds
 
     def succeeded(self) -> None:
-        """An answer came."""
+        """Record an answer."""
         self._failures = 0
 
     def failed(self, fault: str) -> None:
-        """A try came to nothing."""
+        """Record a failed attempt."""
         now = self.clock()
         if self._failures == 0:
             self._first_at = now
@@ -134,7 +134,7 @@ class CircuitBreaker:
 
 
 def pause_seconds(failed_tries: int, options: ChatOptions, asked: float | None, draw: Callable[[], float]) -> float:
-    """How long to wait after a failed try: doubling, with jitter, never under what the server asked.
+    """How long to wait after a failed attempt: doubling, with jitter, never below what the server asked for.
 
     `min(longest, first · 2^(n-1)) · u`, u uniform in [0.5, 1), plus the server's Retry-After.
     """
@@ -156,7 +156,7 @@ def retry_after_seconds(header: str | None, now: Callable[[], float] = time.time
 
 @dataclass(slots=True)
 class RateLimiter:
-    """Lets calls through: so many at once, in pace, and none while the server asked for quiet."""
+    """Limits concurrency and rates of calls, and holds all calls while the server asks for a pause."""
 
     options: ChatOptions
     draw: Callable[[], float] = field(default_factory=lambda: random.Random(0).random)  # noqa: S311  jitter
@@ -165,7 +165,7 @@ class RateLimiter:
     _quiet_until: float = 0.0
 
     def __post_init__(self) -> None:
-        """Make the slots and paces."""
+        """Create the semaphore and token buckets."""
         options = self.options
         self._slots = asyncio.Semaphore(options.concurrency)
         rates = {"requests": options.requests_per_minute, "tokens": options.tokens_per_minute}
@@ -180,7 +180,7 @@ class RateLimiter:
         self._slots.release()
 
     async def wait(self, tokens: int) -> None:
-        """Wait until one request of so many tokens may go."""
+        """Wait until one request with this number of tokens may be sent."""
         now = time.monotonic()
         amounts = {"requests": 1, "tokens": tokens}
         waits = [pace.wait_seconds(amounts[name], now) for name, pace in self._paces.items()]
@@ -189,18 +189,18 @@ class RateLimiter:
             await asyncio.sleep(delay)
 
     def pause(self, seconds: float) -> None:
-        """Hold every call back for so long: the server said it is asked too much."""
+        """Hold every call for this time: the server is overloaded."""
         self._quiet_until = max(self._quiet_until, time.monotonic() + seconds)
 
     def correct(self, tokens: int) -> None:
-        """Tell the pace that a call used so many tokens more than said."""
+        """Correct the rate limit by the tokens that a call used above (or below) the estimate."""
         if "tokens" in self._paces:
             self._paces["tokens"].correct(tokens)
 
 
 @dataclass(slots=True)
 class Budget:
-    """Counts what calls cost, including those under way, and refuses the one that would pass a bound."""
+    """Adds up the cost of calls, including calls in progress, and refuses a call that would exceed a limit."""
 
     options: ChatOptions
     spent: Usage = field(default_factory=Usage)
@@ -208,10 +208,10 @@ class Budget:
     _is_spent: bool = False
 
     def book(self, expected: Usage) -> None:
-        """Sets an expected cost aside.
+        """Reserve an expected cost.
 
         Raises:
-            BudgetExceeded: If the bound would be passed.
+            BudgetExceeded: If a limit would be exceeded.
 
         """
         after = self.spent + self._booked + expected
@@ -231,7 +231,7 @@ class Budget:
         self._booked += expected
 
     def settle(self, expected: Usage, real: Usage) -> None:
-        """Replaces an expected cost by the real one."""
+        """Replace an expected cost by the real one."""
         self._booked = Usage(
             self._booked.calls - expected.calls,
             0,

@@ -21,16 +21,16 @@ _WORDS = {"True": "true", "False": "false", "None": "null"}
 
 @dataclass(frozen=True, slots=True)
 class RepairedJson:
-    """A value read from a model's text, and whether its end was missing."""
+    """A value parsed from a model's text, and whether its end was missing."""
 
     value: object
     is_truncated: bool = False
 
 
 def repair_json(text: str) -> RepairedJson:
-    """The JSON object or list in a text; of several the longest.
+    """The JSON object or list in a text; the longest if there are several.
 
-    A missing end is closed after the last whole item, and said so. Nothing inside strings is touched.
+    A missing end is closed after the last complete item and reported. Strings are not changed.
 
     Raises:
         ValueError: If the text holds no object and no list.
@@ -51,7 +51,7 @@ def repair_json(text: str) -> RepairedJson:
 
 
 def _starts(text: str) -> list[int]:
-    """Where a value may begin: first brackets, after a fence, on a last line; few, so reading is linear."""
+    """Where a value may begin: first brackets, after a fence, on a last line; few, so parsing is linear."""
     first = [i for i in (text.find(mark) for mark in "{｛[［") if i >= 0]
     last_line = [i for i in (text.rfind(mark) for mark in ("\n{", "\n｛", "\n[")) if i >= 0]
     fenced = text.find("```json")
@@ -69,7 +69,7 @@ def _read(text: str, start: int) -> tuple[RepairedJson, int] | None:
 
 
 def _tidy(text: str, start: int) -> tuple[str, bool]:
-    """The value from `start` as strict JSON, and whether its last bracket was there."""
+    """The value from `start` as strict JSON, and whether its closing bracket was found."""
     out: list[str] = []
     depth = 0
     for piece in _pieces(text, start):
@@ -89,7 +89,7 @@ def _drop_comma(out: list[str]) -> None:
 
 
 def _pieces(text: str, start: int) -> Iterator[str]:
-    """Brackets, separators, strings and bare words, each as strict JSON writes it."""
+    """Brackets, separators, strings and bare words, each converted to strict JSON."""
     at = start
     while at < len(text):
         character = text[at]
@@ -108,7 +108,7 @@ def _pieces(text: str, start: int) -> Iterator[str]:
 
 
 def _string(text: str, at: int) -> tuple[str, int]:
-    """The string that opens at `at`, in quotes (no last one if cut), and where reading goes on."""
+    """The quoted string that opens at `at` (unclosed if cut off), and the position after it."""
     closer = _CLOSERS[text[at]]
     out = ['"']
     at += 1
@@ -126,7 +126,7 @@ def _string(text: str, at: int) -> tuple[str, int]:
 
 
 def _ends_string(text: str, after: int) -> bool:
-    """Whether a quote closes its string: structure or the end follows it."""
+    """Whether a quote closes its string: a separator, bracket or the end of the text follows it."""
     while after < len(text) and text[after].isspace():
         after += 1
     return after == len(text) or text[after] in _AFTER_STRING
@@ -136,15 +136,15 @@ _NOT_SENT = ("default", "title")
 _THOUGHT, _THOUGHT_ENDS = "<think>", "</think>"
 
 
-class WrongShape(ValueError):  # noqa: N818  says what is wrong with an answer, and is always caught
-    """A text is not an answer of the shape asked for; the message names the fault for the model to mend."""
+class WrongShape(ValueError):  # noqa: N818  always caught
+    """A text does not match the requested schema; the message names the fault so that the model can correct it."""
 
 
 @lru_cache(maxsize=256)
 def strict_schema(answer: type[BaseModel]) -> dict[str, Any] | None:
-    """The JSON schema of an answer as strict modes want it: every field required, no other allowed.
+    """The JSON schema of an answer for strict mode: every field required, no other allowed.
 
-    None if the answer holds a free mapping, which strict modes cannot express.
+    None if the answer has a free mapping, which strict mode cannot express.
 
     Source:
         docs/algorithm.md §extraction.21.
@@ -156,19 +156,19 @@ def strict_schema(answer: type[BaseModel]) -> dict[str, Any] | None:
 
 @lru_cache(maxsize=256)
 def schema_instruction(answer: type[BaseModel]) -> str:
-    """The line that asks for the shape where the server cannot be told it."""
+    """The instruction that carries the schema if the server does not support schemas."""
     schema = json.dumps(_trim(_inlined(answer.model_json_schema())), ensure_ascii=False, separators=(",", ":"))
     return f"Answer with one JSON object and no other text. Its JSON schema: {schema}"
 
 
 def read_answer(text: str, answer: type[AnswerT]) -> tuple[AnswerT, bool]:
-    """The answer in a text, and whether the text ended early.
+    """The answer parsed from a text, and whether the text was truncated.
 
-    Fences, prose, thoughts, stray commas and Chinese punctuation are read over; unknown fields are dropped;
-    a bare list is taken for an answer's only list. Of a text that ended early the whole items are kept.
+    Fences, prose, thoughts, stray commas and Chinese punctuation are skipped; unknown fields are dropped;
+    a bare list is read as the only list of the answer. Of a truncated text the complete items are kept.
 
     Raises:
-        WrongShape: If no answer can be read.
+        WrongShape: If no answer can be parsed.
 
     """
     text = json_without_controls(_without_thoughts(text))
@@ -186,13 +186,13 @@ def read_answer(text: str, answer: type[AnswerT]) -> tuple[AnswerT, bool]:
 
 
 def describe(error: ValidationError) -> str:
-    """The first three faults of an answer on one line, with their places."""
+    """The first three faults of an answer on one line, with their locations."""
     faults = [f"{'.'.join(map(str, fault['loc'])) or 'answer'}: {fault['msg']}" for fault in error.errors()]
     return "; ".join(faults[:3])
 
 
 def _without_thoughts(text: str) -> str:
-    """The text without what stands between `<think>` and `</think>`; a thought without an end stays."""
+    """The text without `<think>…</think>` blocks; a block without an end stays."""
     pieces: list[str] = []
     start = 0
     while (opened := text.find(_THOUGHT, start)) >= 0:
@@ -226,7 +226,7 @@ def _remove(value: Any, place: Any) -> None:  # noqa: ANN401  any JSON
 
 
 def _unwrap(value: Any, answer: type[BaseModel]) -> object:  # noqa: ANN401  any JSON
-    """The value itself, or what a model often puts around it or leaves off."""
+    """The value without a wrapper that models often add, or with a field they often omit."""
     fields = answer.model_fields
     if isinstance(value, list) and len(fields) == 1:
         return {next(iter(fields)): value}
@@ -238,7 +238,7 @@ def _unwrap(value: Any, answer: type[BaseModel]) -> object:  # noqa: ANN401  any
 
 
 def _inlined(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with its definitions where they are used, which is shorter; recursive ones stay."""
+    """The schema with its definitions inlined, which is shorter; recursive definitions stay."""
     definitions = schema.pop("$defs", {})
     if any(_refers(definitions[name], definitions, {name}) for name in definitions):
         return schema | {"$defs": definitions}
@@ -247,7 +247,7 @@ def _inlined(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refers(schema: Any, definitions: dict[str, Any], above: set[str]) -> bool:  # noqa: ANN401  any JSON
-    """Whether a definition leads back to one that leads to it."""
+    """Whether a definition is recursive."""
     if isinstance(schema, list):
         return any(_refers(item, definitions, above) for item in schema)
     if not isinstance(schema, dict):
@@ -296,6 +296,6 @@ def _trim(schema: Any) -> Any:  # noqa: ANN401  any JSON
 
 
 def _trim_here(schema: dict[str, Any]) -> dict[str, Any]:
-    """Without annotations and a model's docstring; a *field* named like one is a mapping and stays."""
+    """Without annotations and a model's docstring; a *field* with such a name is a mapping and stays."""
     left_out = {*_NOT_SENT, "description"} if "properties" in schema else _NOT_SENT
     return {name: item for name, item in schema.items() if name not in left_out or isinstance(item, dict)}

@@ -15,9 +15,9 @@ _RULE = "\n---\n"
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt with `$name` places (`$$` is a dollar). `version` changes with any character of its file.
+    """A prompt with `$name` placeholders (`$$` is a dollar). `version` is the hash of its file.
 
-    `system` is what stands above the first line `---` of the file, or empty: instructions without places.
+    `system` is the text above the first line `---` of the file, without placeholders, or empty.
     """
 
     name: str
@@ -28,14 +28,14 @@ class Prompt:
 
     @property
     def places(self) -> frozenset[str]:
-        """Names that `fill` wants."""
+        """Names of the placeholders."""
         return frozenset(Template(self.text).get_identifiers())
 
     def fill(self, **values: object) -> str:
-        """The text with every place filled; a `$` inside a value stays as it is.
+        """The text with every placeholder replaced; a `$` inside a value is unchanged.
 
         Raises:
-            SettingsError: If a value is missing, or one is given that the prompt has no place for.
+            SettingsError: If a value is missing, or one is given for which there is no placeholder.
 
         """
         if values.keys() != self.places:
@@ -47,10 +47,10 @@ class Prompt:
 
 @lru_cache(maxsize=256)
 def load_prompt(name: str, language: str, package: str = "sag_retrieval.prompts") -> Prompt:
-    """The prompt `name` of a package, Chinese for any language that starts with `zh`, else English.
+    """The prompt `name` of a package, in Chinese for any language that starts with `zh`, else in English.
 
     Raises:
-        SettingsError: If the package has no such prompt, or a stray `$` in it.
+        SettingsError: If the package has no such prompt, or the prompt has a stray `$`.
 
     """
     code = "zh" if language.lower().startswith("zh") else "en"
@@ -94,12 +94,12 @@ def numbered(texts: Sequence[str], titles: Sequence[str] = (), *, longest: int |
 
 
 def as_lines(rows: Iterable[Mapping[str, object]]) -> str:
-    """One JSON object a line, whatever marks of a line's end stand in its values."""
+    """One JSON object per line; characters that end a line are escaped, so that a text cannot pose as instructions."""
     return "\n".join(json.dumps(row, ensure_ascii=False).translate(_LINE_ENDS) for row in rows)
 
 
 def shown_numbers(numbers: Iterable[int], shown: int) -> list[int]:
-    """Numbers of passages that were really shown, each once, in the order given."""
+    """Valid passage numbers, each once, in the order given."""
     return list(dict.fromkeys(n for n in numbers if 1 <= n <= shown))
 
 

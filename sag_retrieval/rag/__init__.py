@@ -1,4 +1,4 @@
-"""RAGData: one record through retrieval, reranking, refining, prompt and generation (seed 002)."""
+"""Operators on a `RAGData` record: retrieval, reranking, refining, prompt and generation (docs/algorithm/rag.md)."""
 
 from sag_retrieval.rag.generate import ExtractiveRefiner, Generator, ModelRefiner, QAPromptor, Refiner, SummaryRefiner
 from sag_retrieval.rag.rerank import (

@@ -19,11 +19,11 @@ from sag_retrieval.text.words import language_of
 
 _MANY_SENTENCES = 1000
 _WINDOW, _WEIGHED = 200, 200
-"""Sentences compared with one another, and terms of each: all of a long text would take the square of them."""
+"""Limits of sentences compared with each other, and of terms in each; without them time grows quadratically."""
 
 
 class ShortPassage(BaseModel):
-    """What is left of one passage."""
+    """The shortened text of one passage."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -32,7 +32,7 @@ class ShortPassage(BaseModel):
 
 
 class ShortPassages(BaseModel):
-    """The model's answer: shortened passages; those that do not help are left out."""
+    """The model's answer: shortened passages, without those that do not help."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -41,9 +41,9 @@ class ShortPassages(BaseModel):
 
 @dataclass(frozen=True, kw_only=True)
 class Refiner(DocumentStage):
-    """Fills `refining_*` from `reranking_docs`, else `retrieval_docs`; emptied documents are left out.
+    """Fills `refining_*` from `reranking_docs`, else `retrieval_docs`; documents with no text left are dropped.
 
-    Where nothing is left at all, the first document stays, cut to the budget.
+    If none is left, the first document is kept, cut to the budget.
     """
 
     stage = "refining"
@@ -62,12 +62,12 @@ class Refiner(DocumentStage):
 
     @abstractmethod
     def shorten(self, query: str, items: Sequence[Item]) -> tuple[Mapping[int, str], str]:
-        """What is left of each item by its place, and what did it: `model` or `heuristic`."""
+        """The shortened text of each item by its position, and what shortened it: `model` or `heuristic`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExtractiveRefiner(Refiner):
-    """Keeps the sentences that speak to the question (docs/algorithm.md §rag.1), in their order."""
+    """Keeps the sentences that match the question (docs/algorithm.md §rag.1), in their order."""
 
     def shorten(self, query: str, items: Sequence[Item]) -> tuple[Mapping[int, str], str]:
         """Chosen sentences of each item."""
@@ -82,7 +82,7 @@ class ExtractiveRefiner(Refiner):
 
 @dataclass(frozen=True, kw_only=True)
 class SummaryRefiner(Refiner):
-    """Keeps each document's most central sentences by TextRank of sumy, whatever is asked.
+    """Keeps each document's most central sentences by TextRank of sumy, independent of the question.
 
     The budget is shared in proportion to the documents' lengths.
     """
@@ -102,14 +102,14 @@ class SummaryRefiner(Refiner):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRefiner(Refiner):
-    """A language model shortens the documents in one call; on failure the extractive sentences are taken."""
+    """A language model shortens the documents in one call; on failure `ExtractiveRefiner` does."""
 
     chat: ChatModel
     shown: int = 20
     """Documents given to the model."""
 
     def shorten(self, query: str, items: Sequence[Item]) -> tuple[Mapping[int, str], str]:
-        """What the model left of each item."""
+        """Each item as shortened by the model."""
         shown = items[: self.shown]
         prompt = load_prompt("compress", language_of(query))
         passages = numbered([item["text"] for item in shown], _titles(shown))
@@ -190,7 +190,7 @@ class GeneratedAnswer(BaseModel):
 
 @dataclass(frozen=True, kw_only=True)
 class QAPromptor(Stage):
-    """Fills `prompt` from the best documents there are; without documents the context is empty."""
+    """Fills `prompt` from the best available documents; without documents the context is empty."""
 
     language: str = "auto"
     """`zh`, `en`, or `auto`: that of the query."""
@@ -206,7 +206,7 @@ class QAPromptor(Stage):
 class Generator(Stage):
     """Fills `generated` and `generation_time` by one call of a language model.
 
-    Without a model the best sentences of the best documents are the answer (docs/algorithm.md §rag.1).
+    Without a model the answer is the best sentences of the best documents (docs/algorithm.md §rag.1).
     """
 
     chat: ChatModel | None

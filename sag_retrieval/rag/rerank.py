@@ -1,4 +1,4 @@
-"""Reranking: the documents of a search in a new order, by shared keys, a model, a cross-encoder or as segments."""
+"""Rerank documents by shared keys, a language model or a cross-encoder, or join them into segments."""
 
 from abc import abstractmethod
 from bisect import bisect_right
@@ -28,7 +28,7 @@ from sag_retrieval.segments import (
 from sag_retrieval.text.words import language_of
 
 DAMPING = 0.5
-"""Chance that a walk from an item over a key to an item goes on instead of restarting."""
+"""Probability that a walk from item over key to item continues instead of restarting."""
 _TOLERANCE = 1e-15
 _RESTART_FLOOR = 0.1
 
@@ -37,7 +37,7 @@ Reranked = Callable[[Sequence[tuple[str, str]]], Sequence[float]]
 
 
 class Choice(BaseModel):
-    """The model's answer: numbers of the passages it wants, best first."""
+    """The model's answer: numbers of the chosen passages, best first."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -63,7 +63,7 @@ class Reranker(DocumentStage):
 
 @dataclass(frozen=True, kw_only=True)
 class PageRankReranker(Reranker):
-    """Items that share keys with good items rise (docs/algorithm.md §rag.2); keys are in the metadata."""
+    """Raises items that share keys with good items (docs/algorithm.md §rag.2); keys are read from the metadata."""
 
     def rerank(self, query: str, items: Sequence[Item]) -> list[Item]:  # noqa: ARG002  the order is in the keys
         """Items by PageRank."""
@@ -74,7 +74,7 @@ class PageRankReranker(Reranker):
 class ModelReranker(Reranker):
     """A language model chooses up to `keep` of the first `shown` items in one call; the rest follow.
 
-    Every item says in `mode` what ordered it: `model`, or `heuristic` when the model gave nothing usable.
+    The field `mode` of each item is `model`, or `heuristic` if the model gave no usable answer.
     """
 
     chat: ChatModel
@@ -104,7 +104,7 @@ class ModelReranker(Reranker):
 
 @dataclass(frozen=True, kw_only=True)
 class CrossEncoderReranker(Reranker):
-    """Items by a cross-encoder's relevance: a model of the extra `local` by name or folder, or a function."""
+    """Orders items by a cross-encoder: a model of the extra `local` by name or folder, or a function."""
 
     model: str | Reranked
 
@@ -131,10 +131,10 @@ def _cross_encoder(model: str) -> Reranked:
 
 
 def by_pagerank(items: Sequence[Item]) -> list[tuple[int, float]]:
-    """Places of the items and their PageRank over shared keys, to sum 1, best first; ties keep their order.
+    """Positions of the items and their PageRank over shared keys, with sum 1, best first; ties keep their order.
 
-    Walks go from item to key to item and start at items in proportion to their score, scaled so that the least still
-    has a tenth of the best; an item without keys returns its walkers to the start.
+    Walks go from item to key to item and start at items in proportion to their score, scaled so that the lowest has
+    a tenth of the highest; walks at an item without keys restart.
 
     Source:
         docs/algorithm.md §rag.2
@@ -154,7 +154,7 @@ def by_pagerank(items: Sequence[Item]) -> list[tuple[int, float]]:
 
 
 def with_choice(items: Sequence[Item], chosen: Sequence[int]) -> list[tuple[int, float]]:
-    """Places of the items, the chosen ones first, the rest as they were; scores fall evenly from 1."""
+    """Positions of the items, the chosen ones first, the rest in their order; scores decrease evenly from 1."""
     order = list(dict.fromkeys([*chosen, *range(len(items))]))
     return [(at, 1 - place / len(order)) for place, at in enumerate(order)]
 
@@ -188,9 +188,9 @@ class PassageSource:
 
 @dataclass(frozen=True, kw_only=True)
 class SegmentReranker(Reranker):
-    """Items become segments (docs/algorithm.md §segments); `source` gives the document of an id.
+    """Joins items into segments (docs/algorithm.md §segments); `source` returns the document of an id.
 
-    An item needs `document_id` and `start` in its metadata, as the retriever writes them; others drop out.
+    An item needs `document_id` and `start` in its metadata, as the retriever writes them; others are dropped.
     """
 
     source: Callable[[str], PassageSource]

@@ -1,4 +1,4 @@
-"""Stages of a RAG pipeline: the base classes, retrieval by any search, and the record `RAGData` that they fill."""
+"""The record `RAGData`, the base classes of stages that fill it, and retrieval by any search."""
 
 import time
 from abc import ABC, abstractmethod
@@ -14,7 +14,7 @@ from sag_retrieval.models.protocols import ChatModel
 
 StageName = Literal["retrieval", "reranking", "refining"]
 Item = dict[str, Any]
-"""A document at some stage: `text`, and what the stage knows of it."""
+"""A document at a stage: `text`, `score`, `metadata` and further fields of the stage."""
 
 
 class RAGData(TypedDict, total=False):
@@ -42,7 +42,7 @@ class RAGData(TypedDict, total=False):
 
 
 BEST: tuple[StageName, ...] = ("refining", "reranking", "retrieval")
-"""Order in which a prompt and the measures look for documents; an empty list falls through."""
+"""Order of stages in which prompts and measures take documents; empty lists are skipped."""
 TO_RERANK: tuple[StageName, ...] = ("refining", "retrieval")
 TO_REFINE: tuple[StageName, ...] = ("reranking", "retrieval")
 
@@ -62,7 +62,7 @@ def check_record(data: object) -> RAGData:
     """The record itself.
 
     Raises:
-        RecordError: If it is not a dict; `(query, docs)` tuples were the form before.
+        RecordError: If it is not a dict; tuples `(query, docs)` are an old form.
 
     """
     if isinstance(data, tuple):
@@ -75,7 +75,7 @@ def check_record(data: object) -> RAGData:
 
 
 def docs_of(data: Mapping[str, Any], order: tuple[StageName, ...] = BEST) -> list[str]:
-    """Texts of the first stage in the order that has any; none if no stage has."""
+    """Texts of the first stage in the order that has any; empty if no stage has any."""
     docs = next((docs for stage in order if (docs := _listed(data, f"{stage}_docs"))), [])
     if not all(isinstance(text, str) for text in docs):
         raise RecordError("documents of a record must be texts")
@@ -83,7 +83,7 @@ def docs_of(data: Mapping[str, Any], order: tuple[StageName, ...] = BEST) -> lis
 
 
 def items_of(data: Mapping[str, Any], order: tuple[StageName, ...]) -> list[Item]:
-    """Items of the first stage in the order that has documents; texts alone become items of score 0."""
+    """Items of the first stage in the order that has documents; texts without items become items of score 0."""
     for stage in order:
         docs, results = (_listed(data, f"{stage}_{kind}") for kind in ("docs", "results"))
         if results and (not docs or len(docs) == len(results)):
@@ -109,25 +109,25 @@ def _checked(item: object, stage: StageName) -> Item:
 
 
 def references_of(data: Mapping[str, Any]) -> list[str]:
-    """Right answers: `references`, else those of the question, else none."""
+    """Correct answers: `references`, else those of the question, else none."""
     question = data.get("question")
     asked = question.get("references") if isinstance(question, dict) else None
     return list(data.get("references") or asked or [])
 
 
 def migrate(old: Mapping[str, Any], stage: StageName | None = None) -> RAGData:
-    """A record with today's field names; a new name that is there already wins.
+    """A record with the current field names; a field that already has its current name wins.
 
-    Doing it twice changes nothing.
+    Applying it twice changes nothing.
 
     Args:
-        old: A record with old names; left as it is.
-        stage: Whose `results` the ambiguous field holds; by default refining if any refining field is there.
+        old: A record with old names; not modified.
+        stage: The stage of the ambiguous field `results`; by default refining if there is any refining field.
 
     """
     check_record(old)
-    whose = stage or ("refining" if any(name in old for name in _REFINED) else "retrieval")
-    renamed = _RENAMED | {"results": f"{whose}_results"}
+    owner = stage or ("refining" if any(name in old for name in _REFINED) else "retrieval")
+    renamed = _RENAMED | {"results": f"{owner}_results"}
     new = {name: value for name, value in old.items() if name not in renamed and name != "refine_metrics"}
     for name, today in renamed.items():
         if name in old:
@@ -149,7 +149,7 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True, kw_only=True)
 class Stage(ABC):
-    """A callable that fills its fields of a record and returns the same record."""
+    """A callable that adds its fields to a record and returns the same record."""
 
     clock: Clock = field(default=time.perf_counter, repr=False)
 
@@ -158,7 +158,7 @@ class Stage(ABC):
 
         Raises:
             RecordError: If the record is not a dict.
-            QueryError: If a field this stage needs is missing, or one it writes is filled already.
+            QueryError: If a field this stage needs is missing, or one it writes is already filled.
 
         """
         record = check_record(data)
@@ -177,12 +177,12 @@ class Stage(ABC):
 
     @abstractmethod
     def _fields(self, data: RAGData, seconds: Clock) -> Mapping[str, Any]:
-        """The fields to append; `seconds` tells the time since the stage began."""
+        """The fields to append; `seconds` returns the time since the stage began."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentStage(Stage):
-    """A stage that brings documents: it fills `{stage}_results`, `{stage}_docs` and `{stage}_time`."""
+    """A stage that returns documents: it fills `{stage}_results`, `{stage}_docs` and `{stage}_time`."""
 
     stage: ClassVar[StageName]
 
@@ -214,7 +214,7 @@ def query_of(data: RAGData, stage: Stage) -> str:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Stages one after the other; itself a stage."""
+    """Stages in sequence; itself a stage."""
 
     stages: Sequence[Callable[[RAGData], RAGData]]
 

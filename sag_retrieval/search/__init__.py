@@ -1,1 +1,1 @@
-"""The atomic search: from a query over keys and events to the chunks that answer it."""
+"""Search: from a query over keys and events to the chunks that answer it."""

@@ -16,18 +16,18 @@ from sag_retrieval.search.options import SearchOptions
 def boost_mentioned_titles(
     arrays: Arrays, reading: ParsedQuery, scores: Floats, length: float, options: SearchOptions
 ) -> Floats:
-    """Scores in which the best chunk about each thing that the query names is at least at the floor.
+    """Raise the best chunk about each subject that the query names to at least a floor.
 
-    The other chunks about it rise in the same proportion. Of a question about two things, the better known one fills
-    the first places otherwise. The floor is `1 − (1 − named floor) / n`: where documents are long, every chunk of a
-    named document holds the name, and each such document gets its turn.
+    The other chunks about the subject rise in the same proportion. Otherwise, in a question about two subjects, the
+    better known one takes the first places. The floor is `1 − (1 − named floor) / n`, since in long documents every
+    chunk of a named document contains the name.
 
     Args:
         arrays: The graph.
-        reading: Of the query.
+        reading: The parsed query.
         scores: Shape (chunks,), in [0, 1].
-        length: n, chunks that documents typically have here, at least 1.
-        options: The floor, and how many documents may be about the thing.
+        length: n, the typical number of chunks of a document, at least 1.
+        options: The floor, and how many documents may be about the subject.
 
     Source:
         docs/algorithm.md §search.13.
@@ -47,7 +47,7 @@ def boost_mentioned_titles(
 
 
 def chunks_about(arrays: Arrays, keys: Rows, allowed: Flags | None = None) -> Rows:
-    """The allowed chunks whose main key is one of some keys; ascending for one key."""
+    """The allowed chunks with one of some keys as main key; ascending for one key."""
     keys = keys[arrays.is_main_key[keys]]
     owner, place = arrays.key_chunks.gather(keys)
     chunks: Rows = arrays.key_chunks.items[place]
@@ -63,17 +63,17 @@ def cover(
     pool: int,
     allowed: Flags | None = None,
 ) -> Floats:
-    """`score / max + weight · idf share of the query terms that a chunk is the first to hold`, greedily.
+    """`score / max + weight · idf share of the query terms that a chunk is the first to contain`, greedily.
 
-    The words of a question over several passages are spread over them; a second passage on the same words is
-    worth less than the first one on the others. Scores descend in the order taken.
+    If several passages answer a question, its words are spread over them: a second passage with the same words is
+    worth less than a first one with the others. Scores descend in the order of choice.
 
     Args:
         scores: Shape (chunks,), not negative.
         text: Postings of the chunks.
-        terms: Of the query.
-        weight: 0 leaves the order as it is.
-        pool: How many of the best chunks are put in order.
+        terms: Terms of the query.
+        weight: 0 keeps the order.
+        pool: How many of the best chunks are reordered.
         allowed: Chunks that may be found.
 
     Returns:
@@ -96,7 +96,7 @@ def cover(
 
 
 def _greedy(scores: Floats, holds: Flags, share: Floats) -> Floats:
-    """Shape (rows,): what each row gains when rows are taken by score plus gain, ties by position."""
+    """Shape (rows,): what each row gains if rows are chosen by score plus gain, ties by position."""
     gained = np.zeros(len(scores))
     left = np.ones(len(scores), bool)
     open_share = share.copy()
@@ -111,7 +111,7 @@ def _greedy(scores: Floats, holds: Flags, share: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bridges:
-    """The best bridge into each reached chunk: its end, its start, the shared key and what it adds."""
+    """The best bridge into each reached chunk: its end, its start, the shared key and its gain."""
 
     ends: Rows
     starts: Rows
@@ -122,12 +122,12 @@ class Bridges:
 def build_bridges(
     arrays: Arrays, scores: Floats, terms: dict[int, int], options: SearchOptions, allowed: Flags | None
 ) -> Bridges:
-    """`S(start) · link · (floor + (1 − floor) · residual)`, the best of each reached chunk, before strength.
+    """`S(start) · link · (floor + (1 − floor) · residual)`, the best per reached chunk, without the factor strength.
 
     Args:
         arrays: The graph and the full text.
         scores: Shape (chunks,), in [0, 1].
-        terms: Of the query.
+        terms: Terms of the query.
         options: Limits and floor.
         allowed: Chunks that may be found.
 
@@ -146,7 +146,7 @@ def build_bridges(
 
 
 def choose_starts(scores: Floats, document: npt.NDArray[Any], options: SearchOptions) -> Rows:
-    """The best chunks, at most so many of one document, ties by row."""
+    """The best chunks, with a limit per document, ties by row."""
     pool = min(len(scores), 8 * options.bridge_starts)
     if pool == 0:
         return np.zeros(0, np.int32)
@@ -167,14 +167,14 @@ def choose_starts(scores: Floats, document: npt.NDArray[Any], options: SearchOpt
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pairs:
     start: npt.NDArray[np.intp]
-    """Position among the starts."""
+    """Index into the starts."""
     end: Rows
     key: Rows
     link: Floats
 
 
 def _pairs(arrays: Arrays, starts: Rows, options: SearchOptions, allowed: Flags | None) -> _Pairs:
-    """Start and end chunks that share a key of few documents, with their best link, each pair once."""
+    """Start and end chunks that share a key found in few documents, each pair once with its best link."""
     start, place = arrays.chunk_keys.gather(starts)
     key = arrays.chunk_keys.items[place]
     narrow = arrays.key_document_count[key] <= options.bridge_documents
@@ -196,7 +196,7 @@ def _pairs(arrays: Arrays, starts: Rows, options: SearchOptions, allowed: Flags 
 def document_rarity(frequency: npt.NDArray[Any], document_count: int) -> Floats:
     """`ln(documents / documents with the key) / ln(documents)`, in [0, 1]: 1 for a key of one document.
 
-    In documents, not events: sections of one document share its title key without being alike by it.
+    Counts documents, not events: sections of one document share its title key without being similar.
     """
     if document_count <= 1:
         return np.ones(len(frequency))
@@ -204,7 +204,7 @@ def document_rarity(frequency: npt.NDArray[Any], document_count: int) -> Floats:
 
 
 def _residual(arrays: Arrays, starts: Rows, pair: _Pairs, terms: dict[int, int]) -> Floats:
-    """BM25 of the end for the query terms that the start lacks, as a share of the idf of all query terms."""
+    """BM25 of the end for the query terms missing in the start, relative to the idf of all query terms."""
     text = arrays.chunk_text
     total = sum(count * float(text.idf[term]) for term, count in terms.items())
     if total <= 0:

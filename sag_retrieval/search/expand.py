@@ -1,4 +1,4 @@
-"""Stages 1 and 2, from the query to the keys that matter: seed keys, the events like the query, further hops."""
+"""Stages 1 and 2: from the query to weighted keys, by seed keys, similar events and further hops."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from sag_retrieval.search.weights import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightedKeys:
-    """Keys in ascending row order, their weights, and the hop that first reached each."""
+    """Keys in ascending row order, their weights, and the first hop that reached each."""
 
     rows: Rows
     weights: Floats
@@ -34,7 +34,7 @@ class WeightedKeys:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expansion:
-    """What stage 1 found: seed keys with reasons, the events it went through, and the final keys."""
+    """The result of stage 1: seed keys with reasons, the events used, and the final keys."""
 
     seeds: WeightedKeys
     reasons: dict[int, str]
@@ -44,7 +44,7 @@ class Expansion:
 
 
 def expand(index: Index, reading: ParsedQuery, options: SearchOptions) -> Expansion:
-    """Keys of the query and, through the events that are both like it and carry them, the keys beside them.
+    """Seed keys of the query, and the keys that share with them an event similar to the query.
 
     Source:
         docs/algorithm.md §search.4 to §search.8.
@@ -55,18 +55,18 @@ def expand(index: Index, reading: ParsedQuery, options: SearchOptions) -> Expans
     found, cosine = similar_events(index, reading, options)
     carrying = _carrying(index, found, seeds.rows, allowed)
     events, cosine = found[carrying], cosine[carrying]
-    links, beside = links_from(index.arrays.event_keys, events, allowed)
+    links, neighbours = links_from(index.arrays.event_keys, events, allowed)
     likeness = sharpen(cosine, options.sharpness)
-    weight_of_key = look_up(seeds.rows, seeds.weights, beside)
+    weight_of_key = look_up(seeds.rows, seeds.weights, neighbours)
     weight = event_weights(links, weight_of_key, likeness) if weight_of_key.any() else likeness
-    back = key_weights(links, weight, len(beside)) * _rarity(index, beside, options.back_idf)
-    kept, kept_weight = prune(beside, back, options)
+    back = key_weights(links, weight, len(neighbours)) * _rarity(index, neighbours, options.back_idf)
+    kept, kept_weight = prune(neighbours, back, options)
     keys = WeightedKeys(kept, kept_weight, np.ones(len(kept), np.int32))
     return Expansion(seeds, reasons, events, weight, keys)
 
 
 def seed_keys(index: Index, reading: ParsedQuery, options: SearchOptions) -> tuple[WeightedKeys, dict[int, str]]:
-    """Step 1: keys named in the query or given (similarity 1), and keys like either; with reasons."""
+    """Step 1: keys mentioned in the query or given (similarity 1), and keys similar to either; with reasons."""
     allowed = reading.query.allowed.keys if reading.query.allowed else None
     found: dict[int, tuple[float, str]] = {}
     for rows, cosines, reason in _sources(index, reading, options, allowed):
@@ -83,7 +83,7 @@ def seed_keys(index: Index, reading: ParsedQuery, options: SearchOptions) -> tup
 def _sources(
     index: Index, reading: ParsedQuery, options: SearchOptions, allowed: Flags | None
 ) -> Iterator[tuple[Rows, Floats, str]]:
-    """Keys, their similarity, and where they come from: the surest source first."""
+    """Keys, their similarity, and their origin; the most reliable origin first."""
     for name, rows, vector in reading.given:
         yield rows, np.ones(len(rows)), f"given: {name}"
         yield *_similar_keys(index, vector, options.key_count, allowed), f"like the given {name}"
@@ -95,7 +95,7 @@ def _sources(
 
 
 def similar_events(index: Index, reading: ParsedQuery, options: SearchOptions) -> tuple[Rows, Floats]:
-    """Step 3: the events most like the query, ascending, and their cosines; merged vectors look further."""
+    """Step 3: the events most similar to the query, ascending, and their cosines; merged vectors add more."""
     vectors = index.arrays.vectors["events"]
     allowed = reading.query.allowed.events if reading.query.allowed else None
     rows, cosines = vectors.top(reading.vector, options.event_count, allowed)
@@ -110,23 +110,23 @@ def similar_events(index: Index, reading: ParsedQuery, options: SearchOptions) -
 
 
 _MERGED = 3
-"""Best events whose vectors are merged into the query."""
+"""Number of best events with vectors merged into the query."""
 
 
 def _merge(query: Vectors, events: Vectors) -> Vectors:
-    """The direction of the query and the mean of some events together."""
+    """The unit vector of the query plus the mean of some events."""
     total = _row(query) + _row(events.mean(axis=0))
     merged = (total / (np.linalg.norm(total) or 1)).astype(np.float32)[None, :]
     return csr_array(merged) if isinstance(query, csr_array) else merged
 
 
-def _row(vector: Any) -> Floats:  # noqa: ANN401  a mean of sparse rows is no Vectors
+def _row(vector: Any) -> Floats:  # noqa: ANN401  a mean of sparse rows is not of type Vectors
     dense = vector.toarray() if isinstance(vector, csr_array) else np.asarray(vector)
     return np.asarray(dense.reshape(-1), np.float64)
 
 
 def prune(rows: Rows, weights: Floats, options: SearchOptions) -> tuple[Rows, Floats]:
-    """Step 8: the heaviest keys, ascending by row, with weight above 0 and at least the threshold's share."""
+    """Step 8: the keys of highest weight, ascending by row, above 0 and at least at the threshold."""
     if options.normalise:
         weights = normalise(weights)
     least = options.final_threshold * weights.max(initial=0.0)
@@ -136,7 +136,7 @@ def prune(rows: Rows, weights: Floats, options: SearchOptions) -> tuple[Rows, Fl
 
 
 def _carrying(index: Index, found: Rows, seeds: Rows, allowed: Flags | None) -> Flags:
-    """Step 4: which of the similar events carry a seed key; all of them where none does."""
+    """Step 4: which of the similar events have a seed key; all of them if none has."""
     links, keys = links_from(index.arrays.event_keys, found, allowed)
     carrying = np.zeros(len(found), bool)
     carrying[links.event[np.isin(keys, seeds)[links.key]]] = True
@@ -153,9 +153,9 @@ def _rarity(index: Index, keys: Rows, power: float) -> Floats:
 
 
 def propagate(index: Index, reading: ParsedQuery, start: WeightedKeys, options: SearchOptions) -> list[WeightedKeys]:
-    """The keys after each further hop, the last ones being final; the start alone where one hop is asked for.
+    """The keys after each further hop, the last being final; only the start for one hop.
 
-    Ends early when a hop gains fewer than `least_gain` new keys. Source: docs/algorithm.md §search.9.
+    Stops early if a hop adds fewer than `least_gain` new keys. Source: docs/algorithm.md §search.9.
     """
     found = [start]
     likeness = QuerySimilarity(index.arrays.vectors["events"], reading.vector)
@@ -173,10 +173,10 @@ def _hop(
 ) -> WeightedKeys:
     allowed = reading.query.allowed
     _, events = links_from(index.arrays.key_events, keys.rows, allowed.events if allowed else None)
-    links, beside = links_from(index.arrays.event_keys, events, allowed.keys if allowed else None)
+    links, neighbours = links_from(index.arrays.event_keys, events, allowed.keys if allowed else None)
     similarity = sharpen(likeness.of(events), options.sharpness)
-    weight = event_weights(links, look_up(keys.rows, keys.weights, beside), similarity)
-    idf = rarity(index.arrays.key_idf[beside], index.arrays.highest_idf, options.back_idf)
-    rows, weights = prune(beside, key_weights(links, weight, len(beside)) * idf, options)
+    weight = event_weights(links, look_up(keys.rows, keys.weights, neighbours), similarity)
+    idf = rarity(index.arrays.key_idf[neighbours], index.arrays.highest_idf, options.back_idf)
+    rows, weights = prune(neighbours, key_weights(links, weight, len(neighbours)) * idf, options)
     known = look_up(keys.rows, keys.hops.astype(np.float64), rows)
     return WeightedKeys(rows, weights, np.where(known > 0, known, hop).astype(np.int32))

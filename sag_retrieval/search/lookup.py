@@ -44,7 +44,7 @@ class ChunkResult(Convertible):
         return asdict(self)
 
     def to_arrow(self) -> pa.Table:
-        """The chunk as a table of one row, with the columns of `SearchResult.to_arrow` but rank and score."""
+        """The chunk as a table of one row, with the columns of `SearchResult.to_arrow` except rank and score."""
         hit = Hit(rank=1, score=0.0, **{name: getattr(self, name) for name in self.__slots__})
         return hit.to_arrow().drop_columns(["rank", "score"])
 
@@ -52,7 +52,7 @@ class ChunkResult(Convertible):
 @public
 @dataclass(frozen=True, slots=True)
 class DocumentResult(Convertible):
-    """A document: its whole text, what was given with it, and the ids of its chunks in order."""
+    """A document: its whole text, its metadata, and the ids of its chunks in order."""
 
     document_id: str
     source: str
@@ -83,7 +83,7 @@ def chunk_by_id(index: Index, chunk_id: str) -> ChunkResult:
     """The chunk with this id.
 
     Raises:
-        QueryError: If the release holds none.
+        QueryError: If the release has none.
 
     """
     row = _row(index, "chunks", "chunk_id", chunk_id)
@@ -95,7 +95,7 @@ def document_by_id(index: Index, document_id: str) -> DocumentResult:
     """The document with this id.
 
     Raises:
-        QueryError: If the release holds none.
+        QueryError: If the release has none.
 
     """
     row = _row(index, "documents", "document_id", document_id)
@@ -122,13 +122,13 @@ _DOCUMENT = pa.schema(
 
 
 CANDIDATES = 200
-"""Hits that segments are looked for in, however many are returned."""
+"""Hits that are searched for segments, independent of the number returned."""
 
 SegmentSpec = SegmentOptions | Mapping[str, object] | SegmentPreset
 
 
 def join_segments(index: Index, ranking: Ranking, options: SegmentSpec) -> tuple[ResultSegment, ...]:
-    """The segments of a ranking, best first; none for no hits.
+    """The segments of a ranking, best first; empty without hits.
 
     Raises:
         SettingsError: If a preset or option is unknown or out of bounds.

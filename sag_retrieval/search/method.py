@@ -21,27 +21,27 @@ __all__ = ["Allowed", "Method", "Query", "RankedKey", "Ranking"]
 LONGEST_QUERY: Final = 20_000
 LONGEST_KEY: Final = 1_000
 MOST_KEYS: Final = 1_000
-"""Bounds of a query: characters of its text and of a key, and keys; reading one takes time in proportion."""
+"""Limits of a query: characters of its text and of a key, and number of keys; parsing time grows with them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked: the question, keys given with it, how many hits, and the restriction (None: none)."""
+    """A query: the question, given keys, number of hits, and the restriction (None: none)."""
 
     text: str
     keys: Collection[str] = ()
     top_k: int = 10
     allowed: Allowed | None = None
     explain: bool = False
-    """Whether the ranking's trace tells how each hit was found."""
+    """Whether the ranking's trace explains how each hit was found."""
     gold_documents: Collection[str] = ()
-    """With `explain`: documents known to be right; the trace counts how many each stage still has."""
+    """With `explain`: documents known to be relevant; the trace counts how many each stage kept."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be read as a query.
+        """Refuse values that are not a valid query.
 
         Raises:
-            QueryError: If the query or a key is no text, broken or too long, or there are too many keys.
+            QueryError: If the query or a key is not valid text or too long, or there are too many keys.
 
         """
         check_text("query", self.text, LONGEST_QUERY)
@@ -62,7 +62,7 @@ class Query:
 
 
 def check_text(what: str, text: object, longest: int) -> None:
-    """Refuse what is no text, has lone surrogates, or is longer than `longest` characters.
+    """Refuse values that are not text, have lone surrogates, or exceed `longest` characters.
 
     Raises:
         QueryError: With the value and the bound.
@@ -80,7 +80,7 @@ def check_text(what: str, text: object, longest: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RankedKey:
-    """A key that took part: its row, weight, the hop that found it (0: a seed key), and why."""
+    """A key that contributed: its row, weight, the hop that found it (0: a seed key), and the reason."""
 
     row: int
     weight: float
@@ -90,7 +90,7 @@ class RankedKey:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Chunks, best first, with descending scores; ties by row. `parts` holds the terms of each score."""
+    """Chunks, best first, with descending scores; ties by row. `parts` has the terms of each score."""
 
     chunks: Rows
     scores: Floats
@@ -106,16 +106,16 @@ class Ranking:
 
 
 class Method(Protocol):
-    """Ranks the chunks of an index for a query: pure, and the same twice."""
+    """Ranks the chunks of an index for a query: a pure, deterministic function."""
 
     def __call__(self, index: Index, query: Query) -> Ranking:
-        """Chunks for the query, at most `query.top_k` where the method has no reason to give more."""
+        """Chunks for the query, usually at most `query.top_k`."""
         ...
 
 
 @dataclass(slots=True)
 class QuerySimilarity:
-    """Cosines of one query vector with a table's rows; a full scan is made once and kept."""
+    """Cosines of one query vector with the rows of a table; a full scan is computed once."""
 
     vectors: VectorSet
     query: Vectors
@@ -136,21 +136,21 @@ class QuerySimilarity:
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuery:
-    """What stages ask of a query; `terms` are term numbers with counts, `mentions` names with their keys."""
+    """A query parsed for an index; `terms` are term numbers with counts, `mentions` names with their keys."""
 
     query: Query
     vector: Vectors
     terms: dict[int, int]
     mentions: list[tuple[str, Rows]]
     given: list[tuple[str, Rows, Vectors]]
-    """Keys given by the caller: text, keys of exactly this name, vector."""
+    """Keys given by the caller: text, keys with exactly this name, vector."""
 
 
 def parse_query(index: Index, query: Query) -> ParsedQuery:
-    """Embed and look up a query.
+    """Embed a query and look up its terms and keys.
 
     Raises:
-        QueryError: If it holds no word at all and no key is given.
+        QueryError: If it has no word and no key is given.
 
     """
     given = [key for key in query.keys if key.strip()]
@@ -183,9 +183,9 @@ class Stopwatch:
 
 
 def best_rows(scores: Floats, k: int, allowed: Flags | None = None) -> Rows:
-    """The k best allowed rows, best first, ties by row; fewer only where fewer are allowed.
+    """The k best allowed rows, best first, ties by row; fewer only if fewer are allowed.
 
-    Rows with score 0 are found only under a restriction: three that fit among a million are three results.
+    Rows with score 0 are returned only under a restriction: if it allows three rows, all three are results.
     """
     rows = np.flatnonzero(scores > 0 if allowed is None else allowed)
     rows = rows[scores[rows] >= kth_largest(scores[rows], k)]
@@ -199,7 +199,7 @@ def rank_by(
     parts: Mapping[str, Floats] | None = None,
     seconds: Mapping[str, float] | None = None,
 ) -> Ranking:
-    """The ranking that scores of all chunks give, with the parts of the chosen ones."""
+    """The ranking by scores of all chunks, with the parts of the chosen ones."""
     rows = best_rows(scores, k, allowed)
     return Ranking(
         chunks=rows,

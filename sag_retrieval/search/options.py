@@ -1,4 +1,4 @@
-"""The options of graph search: one frozen dataclass, two presets."""
+"""Options of the method `sag`, with two presets."""
 
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
@@ -12,9 +12,9 @@ Weight = Annotated[float, Bounds(0, 100)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """How the three stages weigh what they find; the defaults are the preset `sag`.
+    """Options of the three stages; the defaults are the preset `sag`.
 
-    Every number is explained where its formula stands, docs/algorithm.md §search.
+    docs/algorithm.md §search explains each number with its formula.
     """
 
     # stage 1: from the query to keys
@@ -23,29 +23,29 @@ class SearchOptions:
     event_count: Count = 50
     """Events taken by similarity to the query."""
     use_mentions: bool = True
-    """Names that stand in the query are seed keys of similarity 1."""
+    """Names in the query become seed keys with similarity 1."""
     join_given_keys: bool = True
-    """Given keys join those of the query; off: they take their place."""
+    """Given keys are added to those of the query; off: they replace them."""
     sharpness: Annotated[float, Bounds(0.1, 20)] = 4.0
     """Power to which similarities are raised, since raw cosines are flat."""
     seed_idf: Weight = 0.5
-    """Power of idf / highest idf in the weight of a seed key; 0: idf plays no part."""
+    """Power of idf / highest idf in the weight of a seed key; 0: idf is not used."""
     back_idf: Weight = 1.0
-    """The same where event weights flow back to keys."""
+    """The same where event weights pass back to keys."""
     final_count: Count = 30
     """Keys kept by pruning."""
     final_threshold: Share = 0.0
-    """Least weight of a kept key, as a share of the highest."""
+    """Lowest weight of a kept key, as a share of the highest."""
     normalise: bool = True
     """Divide key weights by their maximum at every hop."""
     event_merges: Annotated[int, Bounds(0, 4)] = 0
-    """Times the vectors of the best events are merged into the query to look for further events."""
+    """How often the vectors of the best events are merged into the query to find further events."""
 
     # stage 2: further hops
     hops: Annotated[int, Bounds(1, 4)] = 1
     """Passes key → event → key, stage 1 included; at most 4."""
     least_gain: Count = 1
-    """Fewer new keys than this end the hops."""
+    """Hops stop if fewer new keys are found."""
 
     # stage 3: from keys to chunks
     text_count: Count = 50
@@ -53,19 +53,19 @@ class SearchOptions:
     similarity_share: Weight = 1.0
     """Weight of the text similarity in a chunk's initial weight."""
     use_bm25: bool = True
-    """Text similarity is half cosine, half BM25, each scaled to [0, 1]; off: the cosine alone."""
+    """Text similarity is half cosine, half BM25, each scaled to [0, 1]; off: cosine only."""
     exact_gain: Annotated[float, Bounds(0, 0.5)] = 0.3
-    """Added to BM25's half where documents are long: their chunks are alike but for exact words."""
+    """Added to the share of BM25 for long documents: their chunks differ mostly in exact words."""
     graph: Literal["whole", "candidates"] = "whole"
-    """PageRank runs on the whole key–chunk graph, or on candidates and final keys alone."""
+    """Graph of PageRank: all keys and chunks, or only candidates and final keys."""
     damping: Annotated[float, Bounds(0, 0.99)] = 0.7
     """Share of a PageRank step that follows links; the rest restarts."""
     key_share: Share | None = 0.6
     """Share of the restart that goes to keys; None: by weight alone."""
     key_trust: Weight = 2.0
-    """Power of the best seed key's weight by which PageRank counts; 0: it always counts in full."""
+    """Power of the highest seed key weight that scales PageRank; 0: PageRank is not scaled."""
     text_share: Weight = 0.25
-    """What text similarity adds to PageRank, before it adapts to documents; 0: nothing."""
+    """Weight of text similarity added to PageRank, before it adapts to document length; 0: none."""
     document_context: Weight = 0.5
     """Weight of the whole document's BM25 in the text route of a chunk of a long document."""
     neighbour_context: Weight = 0.2
@@ -73,30 +73,30 @@ class SearchOptions:
 
     # documents that the query names
     named_floor: Share = 0.5
-    """Least score, as a share of the best, of the best chunk about a thing that the query names, nearer to 1 on long
-    documents; 0: none."""
+    """Lowest score, as a share of the best, of the best chunk about a subject that the query names; nearer to 1 for
+    long documents; 0: none."""
     named_documents: Annotated[int, Bounds(1, 1_000_000)] = 2
-    """Names that more documents are about lift nothing."""
+    """Names that more documents are about raise nothing."""
 
     # the bridge
     bridge_strength: Weight = 2.0
-    """What a bridge adds to a chunk; 0: no bridge."""
+    """Weight of a bridge in the score of a chunk; 0: no bridges."""
     bridge_starts: Annotated[int, Bounds(1, 100)] = 4
     """Best chunks from which bridges start."""
     bridge_starts_per_document: Annotated[int, Bounds(1, 100)] = 2
-    """Of one document, at most so many of them."""
+    """Highest number of these chunks per document."""
     bridge_documents: Annotated[int, Bounds(0, 1_000_000)] = 30
-    """Keys of more documents than this build no bridge."""
+    """Keys found in more documents form no bridge."""
     bridge_floor: Share = 0.15
-    """What a bridge carries without any new query term at its end."""
+    """Gain of a bridge without any new query term at its end."""
     bridge_doubt: Share = 0.3
-    """Share of the strength kept on long documents when the query names no chunk's main key."""
+    """Share of the strength for long documents if the query names no main key of a chunk."""
 
     # joint coverage of the query
     coverage: Weight = 0.5
-    """What a chunk gains by query terms that no better one holds; less on long documents, 0: nothing."""
+    """Gain of a chunk for query terms that no better chunk contains; less for long documents; 0: none."""
     coverage_pool: Annotated[int, Bounds(1, 1000)] = 30
-    """Chunks that are put in order by it."""
+    """Number of chunks reordered by coverage."""
 
     def __post_init__(self) -> None:
         """Refuse values out of bounds."""
@@ -104,7 +104,7 @@ class SearchOptions:
 
 
 SAG: Final = SearchOptions()
-"""The default: the repaired formulas, adapting to long documents by themselves."""
+"""The default: the corrected formulas, which adapt to long documents."""
 
 SAG_LITERAL: Final = SearchOptions(
     use_mentions=False,
@@ -127,4 +127,4 @@ SAG_LITERAL: Final = SearchOptions(
     bridge_strength=0.0,
     coverage=0.0,
 )
-"""The formulas to the letter; what they leave open is settled in docs/algorithm.md §search.15."""
+"""The original formulas; docs/algorithm.md §search.15 defines what they leave open."""

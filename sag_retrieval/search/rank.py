@@ -18,23 +18,23 @@ from sag_retrieval.search.options import SearchOptions
 from sag_retrieval.search.weights import SMALL_GRAPH, Seeds, chunk_weights, key_terms, min_max, power, push, sum_at
 
 _TYPICAL = 20
-"""Best chunks whose documents say how long documents are here."""
+"""Number of best chunks used to estimate the typical document length."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextRoute:
-    """Shape (chunks,) each: similarity of the chunk alone, and in context; 0 where a chunk is not allowed."""
+    """Shape (chunks,) each: similarity of the chunk alone, and in context; 0 for chunks that are not allowed."""
 
     cosine: Floats
     bm25: Floats
     similarity: Floats
     in_context: Floats
     chunks_per_document: float
-    """Geometric mean over the documents of the best chunks; 1 where each document is one chunk."""
+    """Geometric mean over the documents of the best chunks; 1 if each document is one chunk."""
 
 
 def read_texts(index: Index, reading: ParsedQuery, options: SearchOptions) -> TextRoute:
-    """Similarity of every chunk by itself, then with its document and neighbours where documents are long.
+    """Similarity of every chunk alone, then with its document and neighbours if documents are long.
 
     Source:
         docs/algorithm.md §search.11.
@@ -57,7 +57,7 @@ def read_texts(index: Index, reading: ParsedQuery, options: SearchOptions) -> Te
 
 
 def relative(values: Floats, allowed: Flags | None) -> Floats:
-    """`min_max`, and 1 for allowed values that are all equal and above 0: the only passage there is has been found."""
+    """`min_max`; if all allowed values are equal, 1 for those above 0, as for a single passage."""
     scaled = min_max(values, allowed)
     if scaled.any():
         return scaled
@@ -85,8 +85,8 @@ def _in_context(
         return similarity
     whole = min_max(arrays.document_text.scores(reading.terms))[arrays.chunk_document]
     weight = options.document_context * (1 - 1 / length)
-    beside = best_neighbour(similarity, arrays.chunk_document)
-    return relative(similarity + weight * whole + options.neighbour_context * beside, allowed)
+    neighbours = best_neighbour(similarity, arrays.chunk_document)
+    return relative(similarity + weight * whole + options.neighbour_context * neighbours, allowed)
 
 
 def best_neighbour(similarity: Floats, document: npt.NDArray[Any]) -> Floats:
@@ -100,7 +100,7 @@ def best_neighbour(similarity: Floats, document: npt.NDArray[Any]) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChunkScores:
-    """Shape (chunks,) each: the final score and its parts; and how much the walk was trusted."""
+    """Shape (chunks,) each: the final score and its parts; and the trust in the walk."""
 
     final: Floats
     pagerank: Floats
@@ -115,7 +115,7 @@ class ChunkScores:
 
 
 def rank(index: Index, reading: ParsedQuery, keys: WeightedKeys, trust: float, options: SearchOptions) -> ChunkScores:
-    """Score every chunk; `trust` is how much the walk from the keys counts beside the text, in [0, 1].
+    """Score every chunk; `trust` is the weight of the walk from the keys against the text, in [0, 1].
 
     Source:
         docs/algorithm.md §search.10 to §search.14.
@@ -138,10 +138,10 @@ def rank(index: Index, reading: ParsedQuery, keys: WeightedKeys, trust: float, o
 
 
 def key_trust(seeds: WeightedKeys, power: float) -> float:
-    """`(highest weight of a seed key)^power`: 1 where the query names a rare key, little where keys are just like it.
+    """`(highest weight of a seed key)^power`: 1 if the query names a rare key, low if keys are only similar to it.
 
-    PageRank is divided by its maximum, so that a walk from keys that have nothing to do with the query would count
-    like any other. 1 for power 0. Source: docs/algorithm.md §search.12.
+    PageRank is divided by its maximum, so that without this factor a walk from unrelated keys would have full weight.
+    1 for power 0. Source: docs/algorithm.md §search.12.
     """
     return float(min(1.0, seeds.weights.max(initial=0.0)) ** power)
 
@@ -149,7 +149,7 @@ def key_trust(seeds: WeightedKeys, power: float) -> float:
 def weigh_candidates(
     arrays: Arrays, reading: ParsedQuery, route: TextRoute, keys: WeightedKeys, options: SearchOptions
 ) -> tuple[Rows, Floats]:
-    """Steps 1 to 4: chunks with a final key or like the query, ascending, and their initial weights."""
+    """Steps 1 to 4: chunks with a final key or similar to the query, ascending, and their initial weights."""
     allowed = reading.query.allowed.chunks if reading.query.allowed else None
     owner, place = arrays.key_chunks.gather(keys.rows)
     chunk = arrays.key_chunks.items[place]
@@ -174,7 +174,7 @@ def _pagerank(arrays: Arrays, keys: WeightedKeys, candidates: Rows, initial: Flo
 
 
 def _on_candidates(arrays: Arrays, keys: Seeds, chunks: Seeds, damping: float) -> Floats:
-    """PageRank on the links between final keys and candidates alone."""
+    """PageRank on the links between final keys and candidates only."""
     owner, place = arrays.key_chunks.gather(keys[0])
     chunk = arrays.key_chunks.items[place]
     inside = np.isin(chunk, chunks[0])
@@ -187,7 +187,7 @@ def _on_candidates(arrays: Arrays, keys: Seeds, chunks: Seeds, damping: float) -
 
 
 def restart(key_weight: Floats, chunk_weight: Floats, key_share: float | None) -> tuple[Floats, Floats]:
-    """Restart shares of keys and chunks, to sum 1: by a fixed share of the keys, or all by weight."""
+    """Restart shares of keys and chunks, with sum 1: a fixed share for keys, or all by weight."""
     keys, chunks = key_weight.sum(), chunk_weight.sum()
     if key_share is None or keys <= 0 or chunks <= 0:
         total = keys + chunks
@@ -196,7 +196,7 @@ def restart(key_weight: Floats, chunk_weight: Floats, key_share: float | None) -
 
 
 def text_weight(arrays: Arrays, keys: WeightedKeys, route: TextRoute, options: SearchOptions) -> float:
-    """`beta = text share · n · max(1, m / 2)`: text counts more where documents are long and keys are wide.
+    """`beta = text share · n · max(1, m / 2)`: text has more weight if documents are long and keys have many chunks.
 
     n is the typical number of chunks a document has, m the effective number of chunks a final key has.
     Source: docs/algorithm.md §search.11.
@@ -205,7 +205,7 @@ def text_weight(arrays: Arrays, keys: WeightedKeys, route: TextRoute, options: S
 
 
 def breadth(arrays: Arrays, keys: WeightedKeys) -> float:
-    """`m = exp(Σ w ln c)`, w the keys' weights to sum 1, c their chunk counts; 1 without keys."""
+    """`m = exp(Σ w ln c)`, w the keys' weights with sum 1, c their chunk counts; 1 without keys."""
     total = keys.weights.sum()
     if total <= 0:
         return 1.0

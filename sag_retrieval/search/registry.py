@@ -1,6 +1,6 @@
-"""Every way to search, by the name users give it: one entry each, from which choices, pages and options follow."""
+"""The registry of search methods: one entry each, from which choices, documentation and options are derived."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from pkgutil import resolve_name
@@ -13,32 +13,50 @@ from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.search.method import Method
 
 MethodName = Literal["sag", "sag-literal", "dense", "bm25", "hybrid", "bridge", "think-on-graph", "tiers"]
-"""Our own methods, for type checkers and editors; a test holds it against `METHODS`."""
+"""The built-in methods, for type checkers and editors; a test compares it with `METHODS`."""
 
 Need = Literal["chat", "home"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodEntry:
-    """A way to search: what it is, and how it is made.
+    """A search method: its description and how to make it.
 
     A plug-in is such an entry, or the method itself: a function `(Index, Query) → Ranking`.
     """
 
     name: str
     summary: str
-    """One line for those who choose."""
+    """One line of description."""
     target: str | Callable[..., Any]
-    """The method itself or, with options or needs, the function that makes it; or where it stands, `module:name`."""
+    """The method or, with options or needs, the function that makes it; or its location `module:name`."""
     options: str | object = None
-    """Its default options, a dataclass, or where they stand; None: it has none. A factory takes them first."""
+    """Its default options, a dataclass, or their location; None: no options. A factory takes them first."""
     needs: tuple[Need, ...] = field(default=())
-    """What a factory takes besides, by name: `chat`, the language model or None; `home`, the release's folder."""
+    """Further arguments of a factory: `chat`, the language model or None; `home`, the release's folder."""
 
     @property
-    def defaults(self) -> Any:  # noqa: ANN401  each method has options of its own
-        """The options it has unless others are given; None if it has none. Their class is that of its options."""
+    def defaults(self) -> Any:  # noqa: ANN401  each method has its own options
+        """Its default options; None if it has none."""
         return resolve_name(self.options) if isinstance(self.options, str) else self.options
+
+    def build_options(self, given: object = None) -> Any:  # noqa: ANN401  each method has its own options
+        """Its options with some values given; None if it has no options.
+
+        Raises:
+            SettingsError: If an option is unknown or out of bounds, or the options are those of another method.
+
+        """
+        defaults = self.defaults
+        if defaults is not None:
+            return build_options(type(defaults), given, what=self.name, base=defaults, kind="method")
+        if given:
+            listed = ", ".join(map(str, given)) if isinstance(given, Mapping) else shown(given)
+            raise SettingsError(
+                f"method {self.name!r} has no options, got {listed}; leave them out: "
+                f"`sag settings --options {self.name}` lists none"
+            )
+        return None
 
     def make(self, options: object = None, *, chat: ChatModel | None = None, home: Path | None = None) -> Method:
         """The method with these options, or with its defaults.
@@ -48,12 +66,10 @@ class MethodEntry:
 
         """
         target = resolve_name(self.target) if isinstance(self.target, str) else self.target
-        defaults = self.defaults
-        if options and defaults is None:
-            raise SettingsError(f"method {self.name!r} has no options, got {shown(options)}; leave them out")
+        chosen = self.build_options(options)
         given = {"chat": chat, "home": home}
-        first = () if defaults is None else (build_options(type(defaults), options, what=self.name, base=defaults),)
-        is_method = defaults is None and not self.needs
+        first = () if chosen is None else (chosen,)
+        is_method = chosen is None and not self.needs
         method: Method = target if is_method else target(*first, **{name: given[name] for name in self.needs})
         return method
 
@@ -77,7 +93,7 @@ METHODS: Final = Registry(
         ),
         MethodEntry(
             name="sag-literal",
-            summary="the same walk by the formulas as they were first written",
+            summary="the same walk by the original formulas",
             target="sag_retrieval.search.sag:search_method",
             options="sag_retrieval.search.options:SAG_LITERAL",
         ),
@@ -131,7 +147,7 @@ def method_named(
         home: Folder of the release, for the methods that read more than its index.
 
     Raises:
-        QueryError: If there is none of this name, with the nearest name and those that there are.
+        QueryError: If there is no such method, with the nearest name and all names.
         SettingsError: If an option is unknown or out of bounds, or the options are those of another method.
         PluginError: If the package that adds it cannot be used.
 
@@ -146,10 +162,10 @@ def method_named(
 def resolve_method(
     method: str | Method, options: object = None, *, chat: ChatModel | None = None, home: Path | None = None
 ) -> tuple[str, Method]:
-    """A method's name for results, and itself: one of `METHODS`, or a function of one's own.
+    """A method and its name for results: one of `METHODS`, or a custom function.
 
     Raises:
-        QueryError: If it is neither, or a function of one's own is given options, which only it knows.
+        QueryError: If it is neither, or options are given for a custom function, which sets its own.
         PluginError: If the package that adds it cannot be used.
 
     """

@@ -1,4 +1,4 @@
-"""What a search gives back: hits with their events and keys, and the keys that led to them."""
+"""The result of a search: hits with their events and keys, and the keys that led to them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -43,7 +43,7 @@ class HitKey:
 @public
 @dataclass(frozen=True, slots=True)
 class ResultKey:
-    """A key that took part: hop 0 is a seed key, and `reason` says why it is one."""
+    """A key that contributed: hop 0 is a seed key, and `reason` is why it is one."""
 
     key_id: str
     type: str
@@ -57,7 +57,7 @@ class ResultKey:
 @public
 @dataclass(frozen=True, slots=True)
 class Hit(Convertible):
-    """A found chunk: `text == document.text[start:end]`. `parts` are the terms its score is made of."""
+    """A found chunk: `text == document.text[start:end]`. `parts` are the terms of its score."""
 
     rank: int
     score: float
@@ -73,7 +73,7 @@ class Hit(Convertible):
     parts: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """The hit as plain values, its events and keys as lists of them."""
+        """The hit as plain values."""
         return asdict(self)
 
     def to_arrow(self) -> pa.Table:
@@ -99,7 +99,7 @@ class ResultSegment:
 @public
 @dataclass(frozen=True, slots=True)
 class SearchResult(Convertible):
-    """Hits, best first, the keys that took part, and the seconds of each step; segments where they were asked for.
+    """Hits, best first, the keys that contributed, and the seconds of each step; segments if requested.
 
     A sequence of its hits: `len(result)`, `for hit in result`, `result[0]`; `result[:3]` is a result of three hits.
     A result without hits is false.
@@ -138,7 +138,7 @@ class SearchResult(Convertible):
         return render_html("result", found=self)
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain values; trace and segments only where there are any.
+        """The result as plain values; trace and segments only if there are any.
 
         Example:
             >>> from sag_retrieval import open_release
@@ -155,7 +155,7 @@ class SearchResult(Convertible):
         return found
 
     def to_arrow(self) -> pa.Table:
-        """One row for each hit: its place, score and text, its events and keys as lists of text.
+        """One row per hit: its rank, score and text, its events and keys as lists of text.
 
         Each part of the score is a column `part.<name>`. A key reads `type: value unit`.
 
@@ -171,7 +171,7 @@ class SearchResult(Convertible):
 
 
 def hit_table(hits: "tuple[Hit, ...] | list[Hit]") -> pa.Table:
-    """Hits as rows; the same columns for none, but for the parts of the scores."""
+    """Hits as rows; an empty table has the same columns, except the parts of the scores."""
     names = list(dict.fromkeys(name for hit in hits for name in hit.parts))
     rows = [
         {name: getattr(hit, name) for name in _COLUMNS.names if name not in {"events", "keys"}}
@@ -228,7 +228,7 @@ def key_of(index: Index, row: int) -> dict[str, Any]:
 
 
 def _hits(index: Index, ranking: Ranking) -> Iterator[Hit]:
-    """The hits; each table is read once for all of them, since a row alone costs as much as many."""
+    """The hits; each table is read once for all of them, since reading one row costs as much as many."""
     arrays, chunks = index.arrays, ranking.chunks
     titles = _taken(index, "documents", ("title",), arrays.chunk_document[chunks])
     sizes, events = _events(index, chunks)
@@ -248,7 +248,7 @@ def _hits(index: Index, ranking: Ranking) -> Iterator[Hit]:
 
 
 def _events(index: Index, chunks: Rows) -> tuple[list[int], Iterator[HitEvent]]:
-    """How many events each chunk has, and the events of all, behind one another."""
+    """How many events each chunk has, and the events of all chunks in sequence."""
     starts = index.arrays.chunk_events
     runs = [np.arange(first, last) for first, last in zip(starts[chunks], starts[chunks + 1], strict=True)]
     found = _taken(index, "events", ("event_id", "content"), join(runs, np.int64))

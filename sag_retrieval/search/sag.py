@@ -29,7 +29,7 @@ from sag_retrieval.search.weights import links_from, look_up
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchState:
-    """Everything one search found on its way."""
+    """All intermediate results of one search."""
 
     index: Index
     reading: ParsedQuery
@@ -39,7 +39,7 @@ class SearchState:
 
 
 def make_ranking(search: SearchState, seconds: Mapping[str, float]) -> Ranking:
-    """The ranking, its keys heaviest first, and with `explain` its trace."""
+    """The ranking, its keys by descending weight, and with `explain` its trace."""
     query, scores = search.reading.query, search.scores
     parts = {
         "pagerank": scores.pagerank,
@@ -57,7 +57,7 @@ def make_ranking(search: SearchState, seconds: Mapping[str, float]) -> Ranking:
 
 
 def ranked_keys(search: SearchState) -> tuple[RankedKey, ...]:
-    """Seed keys (hop 0) and final keys, each once: by hop, then heaviest first, ties by row."""
+    """Seed keys (hop 0) and final keys, each once: by hop, then by descending weight, ties by row."""
     seeds, final = search.expansion.seeds, search.hops[-1]
     reasons = search.expansion.reasons
     found = {
@@ -67,15 +67,15 @@ def ranked_keys(search: SearchState) -> tuple[RankedKey, ...]:
     columns = final.rows.tolist(), final.weights.tolist(), final.hops.tolist()
     for row, weight, hop in zip(*columns, strict=True):
         seed = found.get(row)
-        found[row] = RankedKey(row, weight, 0, seed.reason) if seed else RankedKey(row, weight, hop, _BESIDE)
+        found[row] = RankedKey(row, weight, 0, seed.reason) if seed else RankedKey(row, weight, hop, _SAME_EVENT)
     return tuple(sorted(found.values(), key=lambda key: (key.hop, -key.weight, key.row)))
 
 
-_BESIDE = "in an event with a seed key"
+_SAME_EVENT = "in an event with a seed key"
 
 
 def explain(search: SearchState, hits: Rows) -> dict[str, Any]:
-    """Seed keys with reasons, keys per hop, candidates per stage and the way to each hit, as plain values."""
+    """Seed keys with reasons, keys per hop, candidates per stage and the path to each hit, as plain values."""
     seeds = [key for key in ranked_keys(search) if key.hop == 0]
     return {
         "seeds": [key_of(search.index, key.row) | {"weight": key.weight, "reason": key.reason} for key in seeds],
@@ -125,7 +125,7 @@ def _stages(search: SearchState, hits: Rows) -> list[dict[str, Any]]:
 
 
 def way_to(search: SearchState, chunk: int) -> dict[str, Any]:
-    """Query → seed key → event → key → chunk, or over a bridge from another hit; empty steps are left out."""
+    """Query → seed key → event → key → chunk, or a bridge from another hit; empty steps are omitted."""
     rows = search.index.rows
     way: dict[str, Any] = {"chunk_id": rows["chunks"]["chunk_id"][chunk].as_py()}
     bridges = search.scores.bridges
@@ -146,18 +146,18 @@ def way_to(search: SearchState, chunk: int) -> dict[str, Any]:
 
 
 def _event_towards(search: SearchState, key: int) -> dict[str, Any]:
-    """The heaviest event of stage 1 that carries the key, and the heaviest seed key in it."""
+    """The event of stage 1 with the highest weight that has the key, and its highest seed key."""
     arrays, expansion = search.index.arrays, search.expansion
     carrying = np.flatnonzero(np.isin(expansion.events, arrays.key_events.row(key)))
     if not len(carrying):
         return {}
     place = carrying[int(np.argmax(expansion.event_weights[carrying]))]
     event = int(expansion.events[place])
-    beside = arrays.event_keys.row(event)
-    weights = look_up(expansion.seeds.rows, expansion.seeds.weights, beside)
+    others = arrays.event_keys.row(event)
+    weights = look_up(expansion.seeds.rows, expansion.seeds.weights, others)
     found: dict[str, Any] = {"event_id": search.index.rows["events"]["event_id"][event].as_py()}
     if weights.any():
-        seed = int(beside[int(np.argmax(weights))])
+        seed = int(others[int(np.argmax(weights))])
         found["seed_key"] = key_of(search.index, seed) | {"reason": expansion.reasons[seed]}
     return found
 
@@ -215,7 +215,7 @@ def bm25(index: Index, query: Query) -> Ranking:
 
 
 def bridge(index: Index, query: Query) -> Ranking:
-    """Chunks by BM25 + cosine in context, then by bridges between them; no walk from keys."""
+    """Chunks by BM25 + cosine in context, then by bridges between them; without a walk from keys."""
     stopwatch = Stopwatch()
     with stopwatch("read"):
         reading = parse_query(index, query)

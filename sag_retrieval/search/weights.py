@@ -13,19 +13,19 @@ from sag_retrieval.release.csr import CsrLists
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Links:
-    """Pairs of positions in two lists of rows: which event carries which key."""
+    """Pairs of positions in two lists of rows: which event has which key."""
 
     event: npt.NDArray[np.intp]
     key: npt.NDArray[np.intp]
 
 
 def sharpen(similarity: npt.NDArray[Any], power: float) -> Floats:
-    """`max(0, similarity)^power`: a clear lead becomes a large one, docs/algorithm.md §search.4."""
+    """`max(0, similarity)^power`: a power that sharpens the ranking, docs/algorithm.md §search.4."""
     return np.asarray(np.maximum(similarity, 0), np.float64) ** power
 
 
 def rarity(idf: npt.NDArray[Any], highest: float, power: float) -> Floats:
-    """`(idf / highest idf)^power`; 1 where no key is rarer than another, docs/algorithm.md §search.4."""
+    """`(idf / highest idf)^power`; 1 if no key is rarer than another, docs/algorithm.md §search.4."""
     if power == 0 or highest <= 0:
         return np.ones(len(idf))
     return np.asarray(np.asarray(idf, np.float64) / highest, np.float64) ** power
@@ -57,18 +57,18 @@ def chunk_weights(similarity: Floats, key_term: Floats, share: float) -> Floats:
 
 
 def key_terms(weight: Floats, count: npt.NDArray[Any], hop: npt.NDArray[Any]) -> Floats:
-    """What a key adds to a chunk's key term: `weight · ln(1 + count) / hop`, docs/algorithm.md §search.10."""
+    """The contribution of a key to a chunk's key term: `weight · ln(1 + count) / hop`, docs/algorithm.md §search.10."""
     return np.asarray(weight * np.log1p(count) / hop, np.float64)
 
 
 def normalise(weight: Floats) -> Floats:
-    """Weights divided by their maximum; unchanged where it is not positive."""
+    """Weights divided by their maximum; unchanged if it is not positive."""
     highest = weight.max(initial=0.0)
     return weight / highest if highest > 0 else weight
 
 
 def min_max(values: npt.NDArray[Any], allowed: Flags | None = None) -> Floats:
-    """Values moved to [0, 1] over the allowed rows, 0 elsewhere; all 0 where they are all equal."""
+    """Values scaled to [0, 1] over the allowed rows, 0 elsewhere; all 0 if they are equal."""
     values = np.asarray(values, np.float64)
     inside = values if allowed is None else values[allowed]
     if not len(inside) or inside.max() <= inside.min():
@@ -83,7 +83,7 @@ def sum_at(position: npt.NDArray[np.intp], value: Floats, size: int) -> Floats:
 
 
 def look_up(rows: Rows, values: Floats, wanted: npt.NDArray[Any]) -> Floats:
-    """Values of wanted rows in an ascending list of rows; 0 for those it does not hold."""
+    """Values of wanted rows in an ascending list of rows; 0 for rows not in it."""
     if not len(rows):
         return np.zeros(len(wanted))
     place = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
@@ -101,17 +101,17 @@ def links_from(lists: CsrLists, rows: Rows, allowed: Flags | None) -> tuple[Link
 
 
 SMALL_GRAPH: Final = 20_000
-"""Nodes up to which power iteration is as fast as push."""
+"""Number of nodes up to which power iteration is as fast as push."""
 _TOLERANCE: Final = 1e-5
-"""Share of all mass that power iteration may still misplace in a search."""
+"""Remaining error of power iteration, as a share of all mass."""
 _PRECISION: Final = 6e-6
-"""Mass, as a share of a node's degree, that push leaves where it is."""
+"""Mass per degree of a node below which push stops."""
 _SCANNED: Final = 16
-"""A side is read whole where more than this part of it, repeats counted, was reached."""
+"""A side is scanned completely if more than this fraction of it (with repeats) was reached."""
 _MOST_STEPS: Final = 400
 
 Seeds = tuple[Rows, Floats]
-"""Rows, each once, and what each gets of the restart."""
+"""Rows, each once, and their restart shares."""
 
 
 def power(
@@ -122,7 +122,7 @@ def power(
     damping: float,
     tolerance: float = _TOLERANCE,
 ) -> tuple[Floats, Floats]:
-    """PageRank of keys and chunks, to sum 1; a node without links passes nothing on.
+    """PageRank of keys and chunks, with sum 1; a node without links passes nothing on.
 
     `p = (1 − d) · restart + d · Σ_neighbours p / degree`, docs/algorithm.md §search.12.
 
@@ -132,7 +132,7 @@ def power(
         key_restart: Key rows, each once, and their shares, not negative.
         chunk_restart: Chunk rows, each once, and their shares; all shares sum to 1.
         damping: d in [0, 1).
-        tolerance: Share of all mass that may still be misplaced.
+        tolerance: Remaining error, as a share of all mass.
 
     """
     of_key, of_chunk = key_chunks.links, chunk_keys.links
@@ -153,14 +153,14 @@ def _spread_out(seeds: Seeds, lists: CsrLists) -> Floats:
 
 
 def _rounds(damping: float, tolerance: float) -> int:
-    """A round goes to the keys and back, so the error shrinks by the square of the damping."""
+    """A round passes to the keys and back, so the error shrinks by the square of the damping."""
     return max(1, ceil(log(tolerance) / (2 * log(damping)))) if damping > 0 else 1
 
 
 def push(
     key_chunks: CsrLists, chunk_keys: CsrLists, key_restart: Seeds, chunk_restart: Seeds, damping: float
 ) -> Floats:
-    """PageRank of chunks by local push: mass below a precision times a node's degree stays where it is.
+    """PageRank of chunks by local push: mass below a precision times a node's degree is not passed on.
 
     Work depends on the restart, not on the graph. Source: docs/algorithm.md §search.12.
 
@@ -192,7 +192,7 @@ def push(
 
 
 def _above(lists: CsrLists, rest: Floats, rows: npt.NDArray[Any], seen: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """The rows with mass to move, each once; `seen` is scratch space, which spares a sort."""
+    """The rows with mass to pass on, each once; `seen` is scratch space that avoids a sort."""
     if _SCANNED * len(rows) > len(rest):
         return np.flatnonzero(rest > _PRECISION * lists.degrees)
     heavy = rows[rest[rows] > _PRECISION * lists.degrees[rows]]
@@ -209,7 +209,7 @@ def _settle(rank: Floats, rest: Floats, rows: npt.NDArray[Any], damping: float) 
 
 
 def _spread(lists: CsrLists, rows: npt.NDArray[Any], mass: Floats, rest: Floats) -> npt.NDArray[Any]:
-    """Pass mass to neighbours; the neighbours, as often as they were reached."""
+    """Pass mass to neighbours; returns the neighbours, repeated as often as reached."""
     owner, place = lists.gather(rows)
     reached = lists.items[place]
     np.add.at(rest, reached, (mass / lists.degrees[rows])[owner])

@@ -1,4 +1,4 @@
-"""Relevant segment extraction: hits that lie near each other become longer passages. Pure functions."""
+"""Relevant segment extraction: neighbouring hits are joined into longer passages, by pure functions."""
 
 from sag_retrieval.segments.extract import (
     RankedChunk,

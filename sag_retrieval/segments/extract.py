@@ -21,7 +21,7 @@ from sag_retrieval.segments.selection import (
 RankedChunk = tuple[str, int, float]
 """Document, number of the chunk in it, score."""
 Spans = Sequence[tuple[int, int]]
-"""Start and end of a document's chunks, in order."""
+"""Start and end of each chunk of a document, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,12 @@ class Segment:
 
 
 def segment_text(document_text: str, segment: Segment) -> str:
-    """The segment exactly as it stands in the source."""
+    """The exact text of a segment in the source."""
     return document_text[segment.start : segment.end]
 
 
 SectionNumbers = Sequence[object]
-"""For every chunk of a document its section, by any name; the chunks of a section stand together."""
+"""The section of each chunk of a document, as any label; the chunks of a section are consecutive."""
 
 
 def complete_sections(
@@ -52,10 +52,10 @@ def complete_sections(
     max_length: int,
     overall_max_length: int,
 ) -> list[Segment]:
-    """Let segments grow over the rest of a section of which they hold at least half the chunks.
+    """Extend each segment to the whole section if it contains at least half of the section's chunks.
 
-    A segment grows at both ends on its own, best segments first, never over another one, nor over
-    `max_length`, nor over what `overall_max_length` leaves. Scores stay.
+    Both ends are extended independently, best segments first, never into another segment, beyond `max_length`,
+    or beyond what `overall_max_length` leaves. Scores do not change.
 
     Source:
         docs/algorithm.md §segments.6
@@ -78,7 +78,7 @@ def complete_sections(
 
 
 def _rests(labels: SectionNumbers, first: int, last: int) -> list[range]:
-    """What is missing ahead and behind of sections that chunks `first` to before `last` hold half of."""
+    """The missing chunks before and after, for sections of which chunks `first` to before `last` are at least half."""
     if not labels:
         return []
     start, end = first, last
@@ -104,18 +104,18 @@ def extract_segments(
     options: SegmentOptions | Mapping[str, object] | str = "balanced",
     sections: Mapping[str, SectionNumbers] | None = None,
 ) -> list[Segment]:
-    """Join hits that lie near each other into segments, best first for each query in turn.
+    """Join neighbouring hits into segments, best first for each query in turn.
 
     Args:
-        results: For each query its hits, best first; of a chunk named twice the first counts.
-        spans: Chunks of every document that `segment_documents` names; others may be left out.
+        results: For each query its hits, best first; of a repeated chunk the first counts.
+        spans: Chunks of every document that `segment_documents` returns; others may be omitted.
         options: Options, a preset (`balanced`, `precision`, `find_all`), or a mapping of some options.
-        sections: For each document the section of every chunk, such as its id; given, a segment that holds
-            half of a section takes in the rest of it.
+        sections: For each document the section of every chunk, such as its id; if given, a segment that has
+            half of a section is extended to all of it.
 
     Returns:
-        Segments that never overlap or cross a document. Where none is worth enough, the best
-        `fallback_top_k` hits, one chunk each; without hits, nothing.
+        Segments that never overlap or cross documents. If none reaches the minimum value, the best
+        `fallback_top_k` hits, one chunk each; without hits, none.
 
     Raises:
         QueryError: If a preset or option is unknown or out of bounds, a document's chunks are not given, or a
@@ -159,7 +159,7 @@ def _values(
     ranks = np.full(lengths.shape, NOT_RETRIEVED, dtype=np.float64)
     relevance = np.zeros(lengths.shape)
     worth = relevance_of([score for _, _, score in hits], options)
-    for rank in reversed(range(len(hits))):  # so that the best of equal hits stays
+    for rank in reversed(range(len(hits))):  # so that the best of repeated hits is kept
         document, number, _ = hits[rank]
         if document in offsets:
             if not 0 <= number < len(spans[document]):
@@ -169,7 +169,7 @@ def _values(
     values = chunk_values(ranks, relevance, options)
     if not options.chunk_length_adjustment:
         return values
-    if options.length_scaling == "floor":  # a chunk that is no hit costs the penalty, however long it is
+    if options.length_scaling == "floor":  # a chunk that is no hit costs the penalty, regardless of its length
         lengths = np.where(ranks == NOT_RETRIEVED, 0.0, lengths)
     return scale_by_length(values, lengths, options.length_scaling, options.reference_length)
 

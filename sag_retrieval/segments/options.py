@@ -1,4 +1,4 @@
-"""How segments are cut: one set of options, three presets, and the check of both."""
+"""Options of segment extraction, with three presets."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -14,31 +14,31 @@ Scaling = Literal["floor", "linear"]
 SegmentPreset = Literal["balanced", "precision", "find_all"]
 
 CANDIDATES = 200
-"""Hits a query should bring: ranks beyond them weigh nothing under any preset's decay but `find_all`'s."""
+"""Hits to pass per query: lower ranks have no weight in any preset but `find_all`."""
 
 _PRESETS_ARE = "presets: balanced, precision, find_all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentOptions:
-    """How segments are valued and chosen; lengths count chunks. The defaults are the preset `balanced`."""
+    """How segments are scored and chosen; lengths are numbers of chunks. The defaults are the preset `balanced`."""
 
     max_length: Annotated[int, Bounds(1)] = 15
     """Longest segment."""
     overall_max_length: Annotated[int, Bounds(0)] = 30
-    """All segments of a call with one query together."""
+    """Chunks of all segments together, for one query."""
     overall_max_length_extension: Annotated[int, Bounds(0)] = 5
     """Added to `overall_max_length` for every query after the first."""
     minimum_value: float = 0.5
-    """A segment worth less is not returned."""
+    """Segments with a lower value are not returned."""
     irrelevant_chunk_penalty: Annotated[float, Bounds(0)] = 0.18
-    """What a chunk costs. Higher: shorter segments (0.05: 20 to 50 chunks, 0.2: 4 to 10, 0.4: 1 to 3)."""
+    """Subtracted from each value. Higher: shorter segments (0.05: 20 to 50 chunks, 0.2: 4 to 10, 0.4: 1 to 3)."""
     decay_rate: Annotated[float, Bounds(0, above=True)] = 30.0
-    """Ranks over which the worth of a hit falls to 1/e."""
+    """Ranks over which the value of a hit falls to 1/e."""
     top_k_for_document_selection: Annotated[int, Bounds(1)] = 10
-    """Only documents of a query's first hits are looked at."""
+    """Only documents of this number of first hits per query are considered."""
     chunk_length_adjustment: bool = True
-    """Whether longer chunks count for more."""
+    """Whether longer chunks have more weight."""
     length_scaling: Scaling = "floor"
     """`floor`: chunks up to `reference_length` count alike; `linear`: in proportion to their characters."""
     reference_length: Annotated[int, Bounds(1)] = 700
@@ -48,17 +48,17 @@ class SegmentOptions:
     constant_relevance: Annotated[float, Bounds(0)] = 0.8
     """The relevance of every hit under `constant`."""
     fallback_top_k: Annotated[int, Bounds(0)] = 1
-    """Best hits to return as they are when no segment is worth enough; 0: none."""
+    """Best hits to return as segments if no segment reaches the minimum value; 0: none."""
 
     def __post_init__(self) -> None:
         """Refuse values out of bounds, with the value and the bound."""
         check_options(self)
 
     def within(self, characters: int, chunk_length: float) -> "SegmentOptions":
-        """These options for a budget of characters: as many chunks at most, a third of them in one segment.
+        """These options for a budget of characters, a third of it for one segment.
 
         Args:
-            characters: What may be returned.
+            characters: Characters that may be returned.
             chunk_length: Mean characters of a chunk.
 
         """
@@ -85,10 +85,10 @@ PRESETS: dict[str, SegmentOptions] = {
 
 
 def segment_options(given: SegmentOptions | Mapping[str, object] | str = "balanced") -> SegmentOptions:
-    """The options meant by a preset's name, or by a mapping whose missing names are those of `balanced`.
+    """The options of a preset, or those of `balanced` with some values replaced.
 
     Raises:
-        SettingsError: If the preset or a name is unknown (the message lists those there are), or a value is out
+        SettingsError: If the preset or a name is unknown (the message lists the known ones), or a value is out
             of bounds.
 
     """

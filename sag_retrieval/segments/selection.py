@@ -25,8 +25,8 @@ def chunk_values(ranks: npt.ArrayLike, relevance: npt.ArrayLike, options: Segmen
 
     Args:
         ranks: Shape (chunks,), from 0; `NOT_RETRIEVED` for a chunk that is no hit.
-        relevance: Shape (chunks,); 0 for a chunk that is no hit, which so costs the whole penalty.
-        options: Gives the decay rate and the penalty.
+        relevance: Shape (chunks,); 0 for a chunk that is no hit, which then costs the whole penalty.
+        options: For the decay rate and the penalty.
 
     Source:
         docs/algorithm.md §segments.1
@@ -83,8 +83,8 @@ def relevance_of(scores: npt.ArrayLike, options: SegmentOptions) -> Floats:
 def calibrated_relevance(scores: Floats) -> Floats:
     """Scores of any scale as relevance: 1 for the best, 0 for the background, in proportion between.
 
-    The background is the 100th best score: so far down a hit is no better than chance. Fewer hits tell less
-    about it, so a positive last score counts in proportion to their number.
+    The background is the 100th best score: at that rank a hit is no better than chance. Fewer hits estimate it less
+    well, so a positive last score is scaled by their number.
 
     Args:
         scores: Shape (hits,), at least one.
@@ -111,7 +111,7 @@ _SAFE_BITS = 61
 
 
 class ChunkRun(NamedTuple):
-    """Chunks `start` to before `end`, what they are worth together, and the query that chose them."""
+    """Chunks `start` to before `end`, their total value, and the query that chose them."""
 
     start: int
     end: int
@@ -120,7 +120,7 @@ class ChunkRun(NamedTuple):
 
 
 class _Best(NamedTuple):
-    """The largest sum in one gap, in whole units, and where it lies; ordered so that the best comes first."""
+    """The largest sum in one gap, as an integer, and its position; ordered so that the best comes first."""
 
     loss: int
     start: int
@@ -131,9 +131,9 @@ _Gap = tuple[int, int]
 
 
 class _Row:
-    """One query's values: their prefix sums in whole units, and the places where a run may begin or end.
+    """One query's values: their prefix sums as integers, and the positions where a run may begin or end.
 
-    Whole units (2^-40, coarser only for huge values) make equal sums equal, whatever the order of adding.
+    Integer units (2^-40, coarser only for huge values) make equal sums equal in any order of addition.
     """
 
     def __init__(self, values: Floats) -> None:
@@ -146,7 +146,7 @@ class _Row:
         self._found: dict[_Gap, _Best | None] = {}
 
     def best(self, gap: _Gap, longest: int) -> _Best | None:
-        """The best run inside the gap; found anew only where the limit has become shorter than the run."""
+        """The best run inside the gap; searched again only if the limit is now shorter than the known run."""
         if gap in self._found:
             known = self._found[gap]
             if known is None or known.end - known.start <= longest:
@@ -158,7 +158,7 @@ class _Row:
         first, last = np.searchsorted(self._usable, gap)
         places = self._usable[first:last]
         before, after = self._sums[places].tolist(), self._sums[places + 1].tolist()
-        starts: deque[tuple[int, int]] = deque()  # sums before a start, growing; the front is the least
+        starts: deque[tuple[int, int]] = deque()  # sums before a start, ascending; the front is the lowest
         best: _Best | None = None
         for place, low, high in zip(places.tolist(), before, after, strict=True):
             while starts and starts[-1][0] > low:
@@ -178,18 +178,18 @@ def best_segments(
     overall_max_length: int,
     minimum_value: float,
 ) -> list[ChunkRun]:
-    """Choose runs of chunks, the queries in turn, each taking its best remaining run until none is worth it.
+    """Choose runs of chunks: queries in turn take their best remaining run until none reaches the minimum.
 
     A run lies inside one document, has at most `max_length` chunks, overlaps no chosen run, keeps the total
     within `overall_max_length`, and neither begins nor ends with a negative value. Of equal sums the smallest
-    start wins, then the smallest end. A query whose best run is worth less than `minimum_value` is finished.
+    start wins, then the smallest end. A query is finished if its best run has less than `minimum_value`.
 
     Args:
-        values: One array a query, shape (chunks,), the documents' chunks one after the other.
+        values: One array per query, shape (chunks,), with the chunks of all documents in sequence.
         document_ends: For every document the position after its last chunk, ascending.
         max_length: Longest run, in chunks.
         overall_max_length: All runs together, in chunks.
-        minimum_value: Least worth of a run.
+        minimum_value: Lowest value of a run.
 
     Returns:
         Runs in the order they were chosen.

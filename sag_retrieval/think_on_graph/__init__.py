@@ -1,4 +1,4 @@
-"""Think-on-Graph: seeds, beam search over triples, and documents scored by the paths that lead to them."""
+"""Think-on-Graph: seeds, beam search over triples, and documents scored by the paths to them."""
 
 from sag_retrieval.release.knowledge_graph import KnowledgeGraph, build_graph
 from sag_retrieval.think_on_graph.beams import asks_many_hops

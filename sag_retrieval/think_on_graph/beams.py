@@ -31,7 +31,7 @@ def find_seeds(graph: KnowledgeGraph, query: str, overlap: Overlap, count: int) 
     """At most 2·`count` entities to start from, with scores in (0, 1].
 
     A named entity scores `min(1, 0.35 + 0.02 · length of its name)`. If fewer than `count` are named, the
-    `count` entities that share most words with the question join, at `0.8 · Jaccard`; the higher score
+    `count` entities that share most words with the question are added with `0.8 · Jaccard`; the higher score
     counts.
 
     Source:
@@ -51,7 +51,7 @@ def find_seeds(graph: KnowledgeGraph, query: str, overlap: Overlap, count: int) 
 
 
 def name_score(graph: KnowledgeGraph, row: int) -> float:
-    """What a named entity scores: the longer its name, the less likely by chance."""
+    """The score of a named entity: the longer its name, the less likely is a match by chance."""
     return min(1.0, 0.35 + 0.02 * len(graph.entities.texts[row]))
 
 
@@ -69,7 +69,7 @@ def asks_many_hops(query: str) -> bool:
 
 DECAY: Final = 0.75
 SHOWN: Final = 20
-"""Paths that a judge is shown at once."""
+"""Paths shown to the judge per request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Beam:
 
 
 EdgeRelevance = Callable[[Beam, Rows64], Floats]
-"""Edges that would continue a path → how relevant each is to the question, at least 0."""
+"""Edges that would continue a path → relevance of each to the question, at least 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +103,7 @@ class WordRelevance:
     relations: Overlap
 
     def __call__(self, _path: Beam, edges: Rows64) -> Floats:
-        """Shape (edges,), in [0, 1]; whatever the path."""
+        """Shape (edges,), in [0, 1]; independent of the path."""
         graph = self.graph
         likeness: Floats = (
             0.45 * self.relations.of(graph.relation[edges >> 1])
@@ -120,9 +120,9 @@ def expand(
     hop: int,
     allowed: npt.NDArray[np.bool_] | None = None,
 ) -> "Grown":
-    """Every beam, longer by each relevant edge to an entity not yet on it.
+    """Every beam, extended by each relevant edge to an entity not yet on it.
 
-    A grown beam scores `score + 0.75^(hop − 1) · relevance`. `allowed` has a flag a triple.
+    A grown beam scores `score + 0.75^(hop − 1) · relevance`. `allowed` has one flag per triple.
 
     Source:
         docs/algorithm.md §think-on-graph.5
@@ -202,12 +202,12 @@ def keep_best(graph: KnowledgeGraph, grown: Grown, width: int) -> list[Beam]:
 
 
 def keep_seeds(beams: Sequence[Beam], width: int) -> list[Beam]:
-    """The `width` best of beams that have not moved."""
+    """The `width` best of the seed beams."""
     return sorted(beams, key=lambda beam: -beam.score)[:width]
 
 
 def path_text(graph: KnowledgeGraph, beam: Beam) -> str:
-    """A path as people read it: `A -[relation]-> B <-[relation]- C`; an arrow points as its triple does."""
+    """A path as text: `A -[relation]-> B <-[relation]- C`; an arrow has the direction of its triple."""
     parts = [graph.entities.texts[beam.entities[0]]]
     for edge, entity in zip(beam.edges, beam.entities[1:], strict=True):
         relation = graph.relations.texts[graph.relation[edge >> 1]]

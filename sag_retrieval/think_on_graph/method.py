@@ -31,14 +31,14 @@ from sag_retrieval.think_on_graph.beams import Beam, Seed, name_score
 from sag_retrieval.think_on_graph.retriever import GraphOptions, Hints, Walk, debug_record, walk
 
 PASSAGES: Final = 3
-"""Best passages whose main entity is a seed."""
+"""Number of best passages that contribute their main entity as a seed."""
 
 _BY_TEXT: Final = 0.8
 _NEWS: Final = 3.0
 
 
 def hints_of(index: Index, known: ReleaseGraph, reading: ParsedQuery, options: GraphOptions, text: Floats) -> Hints:
-    """The hints that the options ask for; `text` are scores of all chunks in [0, 1]."""
+    """The hints for some options; `text` are scores of all chunks in [0, 1]."""
     titles = index.rows["documents"]["title"]
     hints = Hints(title=lambda document: str(titles[document].as_py() or ""))
     if options.seeds == "linked":
@@ -54,9 +54,10 @@ def hints_of(index: Index, known: ReleaseGraph, reading: ParsedQuery, options: G
 def linked_seeds(
     index: Index, known: ReleaseGraph, reading: ParsedQuery, text: Floats, options: GraphOptions
 ) -> tuple[Seed, ...]:
-    """Entities that the question names, by alias too, and those that its best passages are about, rare ones first.
+    """Entities that the question names, also by alias, and the main entities of its best passages.
 
-    A named one scores as in §think-on-graph.3, times its rarity; that of a passage 0.8 · the passage's score.
+    A named one scores as in docs/algorithm.md §think-on-graph.3, times its rarity; that of a passage 0.8 · the
+    passage's score.
 
     Source:
         docs/algorithm.md §think-on-graph.12
@@ -80,15 +81,15 @@ def rarity(known: ReleaseGraph, index: Index, row: int) -> float:
     """`1 − ln(documents that name the entity) / ln(documents)`: 1 for an entity of one document, 0 for one of all."""
     count = index.arrays.document_count
     documents = known.graph.document[known.graph.edges_of.row(row) >> 1]
-    distinct = 1 + np.count_nonzero(np.diff(documents))  # triples stand in the order of their documents
+    distinct = 1 + np.count_nonzero(np.diff(documents))  # triples are ordered by document
     return float(1 - np.log(distinct) / np.log(count)) if count > 1 else 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Novelty:
-    """`(max(words, likeness of the event) + 3 · news) · rarity of the entity it leaves`.
+    """`(max(words, similarity of the event) + 3 · news) · rarity of the entity it leaves`.
 
-    News is the share, by idf, of the question's words that the edge's chunk says and no chunk of the path does; 0 for
+    News is the share, by idf, of the question's words found in the edge's chunk and in no chunk of the path; 0 for
     the first edge.
 
     Source:
@@ -114,17 +115,17 @@ class Novelty:
     def _news(self, path: Beam, edges: Rows64) -> Floats:
         text, terms = self.index.arrays.chunk_text, self.reading.terms
         total = sum(count * float(text.idf[term]) for term, count in terms.items())
-        said = self.known.chunk[np.array(path.edges) >> 1]
+        seen = self.known.chunk[np.array(path.edges) >> 1]
         ends, place = np.unique(self.known.chunk[edges >> 1], return_inverse=True)
         if total <= 0:
             return np.zeros(len(edges))
-        lacking = (text.matrix(terms, said) == 0).all(axis=1)
+        lacking = (text.matrix(terms, seen) == 0).all(axis=1)
         news: Floats = lacking.astype(np.float64) @ text.matrix(terms, ends) / total
         return news[place]
 
 
 def _event_likeness(index: Index, known: ReleaseGraph, reading: ParsedQuery) -> Callable[[Rows64], Floats]:
-    """An edge is as relevant as the event that says it is like the question."""
+    """The relevance of an edge: the similarity of its event with the question."""
     vectors = index.arrays.vectors["events"]
     events = QuerySimilarity(vectors, reading.vector)
     if isinstance(vectors, SparseVectors) or vectors.row_count <= INDEXED_ROWS:
@@ -133,7 +134,7 @@ def _event_likeness(index: Index, known: ReleaseGraph, reading: ParsedQuery) -> 
 
 
 def _entities(index: Index, known: ReleaseGraph, keys: list[int]) -> list[int]:
-    """Entities with the names of some text keys."""
+    """Entities with the same names as some text keys."""
     names = index.rows["keys"]["value_string"].take(pa.array(keys, pa.int64())).to_pylist()
     return [row for name in names if name for row in known.graph.named(normal_name(name)).tolist()]
 
@@ -148,9 +149,9 @@ SEARCH: Final = GraphOptions(
     shown="triples",
     judged="mixed",
 )
-"""As a way to search of its own: wider and farther, from linked entities, along edges that say something new."""
+"""Options as a search method: a wider and longer walk from linked entities, along edges with new information."""
 
-_BESIDE_EVIDENCE: Final = 0.5
+_NO_EVIDENCE: Final = 0.5
 _TEXT: Final = 0.1
 _REACHED: Final = 0.01
 
@@ -163,7 +164,7 @@ def think_on_graph_method(
 ) -> Method:
     """Ranks chunks by the graph score of their document; within it, by evidence, then by text.
 
-    `score(chunk) = g · (1 if it says a triple of the evidence, else t/2) + t/10`, where g is 0.01 + 0.99 ·
+    `score(chunk) = g · (1 if it contains a triple of the evidence, else t/2) + t/10`, where g is 0.01 + 0.99 ·
     the graph score of its document, 0 if no path reaches it, and t the mean of its scaled BM25 and cosine.
 
     Source:
@@ -181,7 +182,7 @@ def think_on_graph_method(
             found = walk_release(index, reading, options, text, chat=chat, home=home)
         known = graph_of(index, home)
         graph, is_evidence = _chunk_scores(index, known, found)
-        scores = graph * np.where(is_evidence, 1.0, _BESIDE_EVIDENCE * text) + _TEXT * text
+        scores = graph * np.where(is_evidence, 1.0, _NO_EVIDENCE * text) + _TEXT * text
         allowed = query.allowed.chunks if query.allowed else None
         parts = {"graph": graph, "evidence": is_evidence.astype(np.float64), "text": text}
         ranking = rank_by(scores, query.top_k, allowed, parts, stopwatch.seconds)
@@ -199,7 +200,7 @@ def walk_release(
     chat: ChatModel | None = None,
     home: Path | None = None,
 ) -> Walk:
-    """The walk over a release's triples, those of allowed events alone; `text` are scores of all chunks in [0, 1]."""
+    """The walk over a release's triples of allowed events; `text` are scores of all chunks in [0, 1]."""
     known = graph_of(index, home)
     query = reading.query
     allowed = query.allowed.events[known.event] if query.allowed else None
@@ -215,7 +216,7 @@ def text_scores(index: Index, reading: ParsedQuery) -> Floats:
 
 
 def mean_score(bm25: Floats, cosine: Floats, allowed: Flags | None) -> Floats:
-    """Mean of both, each scaled to [0, 1] over the allowed chunks; where all are equal, 1 if they are above 0."""
+    """Mean of both, each scaled to [0, 1] over the allowed chunks; if all are equal, 1 for those above 0."""
     is_flat = [not part.size or np.ptp(part) == 0 for part in (bm25, cosine)]
     parts = [
         (part > 0).astype(np.float64) if flat else min_max(part, allowed)
@@ -225,7 +226,7 @@ def mean_score(bm25: Floats, cosine: Floats, allowed: Flags | None) -> Floats:
 
 
 def _chunk_scores(index: Index, known: ReleaseGraph, found: Walk) -> tuple[Floats, Flags]:
-    """Graph score of each chunk's document, and whether the chunk says one of its evidence triples."""
+    """Graph score of each chunk's document, and whether the chunk contains one of its evidence triples."""
     by_document = np.zeros(index.arrays.document_count)
     is_evidence = np.zeros(index.arrays.chunk_count, np.bool_)
     for document in found.documents:

@@ -32,34 +32,34 @@ from sag_retrieval.think_on_graph.scoring import MOST_BEAMS, MOST_DOCUMENTS, Pat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphOptions:
-    """Bounds of the beam search and who judges; the defaults are the seed's."""
+    """Options of the beam search and of the judge; the defaults follow docs/algorithm.md §think-on-graph."""
 
     max_hops: Annotated[int, Bounds(0, 6)] = 2
     """Longest path, in edges."""
     beam_width: Annotated[int, Bounds(1, 100)] = 6
     """Paths kept after each hop."""
     top_docs: Annotated[int, Bounds(1, 10_000)] = 50
-    """Documents that the paths may give."""
+    """Highest number of documents returned."""
     max_seeds: Annotated[int, Bounds(1, 100)] = 6
     """Entities where the walk starts."""
     use_llm: bool = True
-    """Let the language model prune paths and score documents, where there is one."""
+    """Let the language model prune paths and score documents, if there is one."""
     pruned: Literal["alone", "filled"] = "alone"
-    """Whether only the paths that the language model chose go on, or also the best of those it was not shown."""
+    """Whether only the paths chosen by the language model are extended, or also the best of those not shown to it."""
     shown: Literal["paths", "triples"] = "paths"
-    """What the language model reads of a document: whole paths that pass it, or the triples that it says itself."""
+    """What the language model reads of a document: whole paths through it, or only its own triples."""
     judged: Literal["alone", "mixed"] = "alone"
-    """Whether the language model's scores of documents stand alone, or count half beside their path scores."""
+    """Whether only the language model's scores of documents count, or their mean with the path scores."""
     use_multi_hop: bool | None = None
-    """More than one hop: True, False, or None to read it off the question's wording."""
+    """More than one hop: True, False, or None to decide by the wording of the question."""
     seeds: Literal["words", "linked"] = "words"
-    """Where a walk starts: entities named or alike in words; or those of names, aliases and the best passages."""
+    """Start of the walk: entities named or with shared words; or entities by names, aliases and the best passages."""
     relevance: Literal["words", "events", "news"] = "words"
-    """What makes an edge relevant: shared words alone; also the likeness of the event that says it; or also what its
-    passage answers that the path has not."""
+    """Relevance of an edge: by shared words; also by the similarity of its event; or also by new query words in its
+    passage."""
     scale: Literal["range", "rank"] = "range"
-    """How path scores of documents come to [0, 1]: by least and greatest, or by place, which keeps the later ones apart
-    from those not reached."""
+    """Scaling of path scores to [0, 1]: by minimum and maximum, or by rank, which keeps the last documents above those
+    not reached."""
     stop_when_enough: bool = False
     """Ask the language model after each hop whether the paths suffice."""
     language: str | None = None
@@ -75,7 +75,7 @@ WalkMode = Literal["llm", "heuristic"]
 
 @dataclass(frozen=True, slots=True)
 class GraphDocument:
-    """A document that paths lead to: its score in [0, 1], the triples it says, the paths that end in it."""
+    """A document reached by paths: its score in [0, 1], its triples on them, the paths that end in it."""
 
     document: int
     score: float
@@ -86,19 +86,19 @@ class GraphDocument:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hints:
-    """What is known beside the triples: other entities to start from, and a second opinion on edges."""
+    """Additional information for the walk: seeds, another relevance of edges, titles."""
 
     seeds: tuple[Seed, ...] = ()
-    """In place of those that words give, unless empty."""
+    """Used in place of seeds by words, unless empty."""
     refine: Callable[[Beam, Rows64, Floats], Floats] | None = None
-    """From a path, edges that would continue it and their relevance by words to their relevance."""
+    """(path, edges that would continue it, their relevance by words) → relevance."""
     title: Callable[[int], str] | None = None
-    """Title of a document, for a judge to read before its paths."""
+    """Title of a document, shown to the judge before its paths."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Walk:
-    """All that was seen on the way from a question to documents."""
+    """The result of a walk from a question to documents, with its seeds and beams."""
 
     documents: tuple[GraphDocument, ...]
     seeds: tuple[Seed, ...]
@@ -121,16 +121,16 @@ def walk(
     hints: Hints = NO_HINTS,
     allowed: npt.NDArray[np.bool_] | None = None,
 ) -> Walk:
-    """Documents for a question, best first, ties in the order reached; none where no path is found.
+    """Documents for a question, best first, ties in the order reached; none if no path is found.
 
-    A judge without a usable opinion on documents leaves the whole walk to the heuristic.
+    If the judge gives no usable scores, the whole walk is repeated with the heuristic.
 
     Args:
         graph: The triples.
         query: The question.
-        options: Bounds of the walk.
+        options: Options of the walk.
         chat: Judge of paths and documents; None: the heuristic decides.
-        hints: What is known beside the triples.
+        hints: Additional information for the walk.
         allowed: Shape (triples,): which triples may be used; None: all.
 
     Source:
@@ -183,7 +183,7 @@ class _Search:
         return Walk(self.documents(beams, raw, mode), seeds, tuple(beams), raw, mode)
 
     def beams(self, seeds: list[Beam], hops: int) -> list[Beam]:
-        """The beams kept at every hop, the seeds' first."""
+        """The beams kept at every hop, those of the seeds first."""
         kept = self._prune_seeds(seeds)
         everything = list(kept)
         for hop in range(1, hops + 1):
@@ -230,7 +230,7 @@ class _Search:
         return self.judge.is_enough([path_text(self.graph, beam) for beam in best])
 
     def judged(self, beams: Sequence[Beam]) -> tuple[dict[int, float], WalkMode]:
-        """Raw score of each document, and who gave it."""
+        """Raw score of each document, and what scored it."""
         by_paths = scoring.score_by_paths(self.graph, beams)
         if self.judge is None or not by_paths:
             return by_paths, "heuristic"
@@ -246,7 +246,7 @@ class _Search:
         return scoring.combine(best, judged, by_paths), "llm"
 
     def _best_paths(self, beams: Sequence[Beam]) -> list[Beam]:
-        """The beams a judge reads documents from, in the order they were kept: late hops have the highest scores."""
+        """The beams shown to the judge, in the order they were kept: late hops have the highest scores."""
         walked = [beam for beam in beams if beam.edges]
         best = sorted(range(len(walked)), key=lambda place: -walked[place].score)[:MOST_BEAMS]
         return [walked[place] for place in sorted(best)]
@@ -265,7 +265,7 @@ class _Search:
 
 
 def debug_record(graph: KnowledgeGraph, query: str, found: Walk, options: GraphOptions) -> dict[str, Any]:
-    """What the walk did, as plain values: seeds, the 20 best beams, raw and scaled scores, mode, calls."""
+    """The walk as plain values: seeds, the 20 best beams, raw and scaled scores, mode, calls."""
     best = sorted(found.beams, key=lambda beam: -beam.score)[:SHOWN]
     return {
         "query": query,

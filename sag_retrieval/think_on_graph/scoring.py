@@ -56,7 +56,7 @@ class Enough(BaseModel):
 
 @dataclass(slots=True)
 class PathJudge:
-    """Asks a language model in the question's language; `failures` says what went wrong so far."""
+    """Asks a language model in the question's language; `failures` lists the errors so far."""
 
     chat: ChatModel
     question: str
@@ -65,7 +65,7 @@ class PathJudge:
     failures: list[str] = field(default_factory=list)
 
     def choose(self, paths: Sequence[str], count: int) -> list[int]:
-        """Places of at most `count` chosen paths, each once; empty without a usable opinion.
+        """Positions of at most `count` chosen paths, each once; empty without a usable answer.
 
         Source:
             docs/algorithm.md §think-on-graph.6
@@ -79,10 +79,10 @@ class PathJudge:
     def score(
         self, paths_of: Mapping[int, Sequence[str]], title: Callable[[int], str] = lambda _: ""
     ) -> dict[int, float]:
-        """Document → score in [0, 1]; without those it left out, invented, or scored out of bounds.
+        """Document → score in [0, 1]; omitted, unknown or out-of-bounds ones are left out.
 
-        Documents go by numbers from 1 in the prompt, each with its title, if it has one, and its paths. Of two scores
-        for one document the last counts.
+        The prompt numbers documents from 1, each with its title, if it has one, and its paths. The last of several
+        scores for one document counts.
 
         Source:
             docs/algorithm.md §think-on-graph.8
@@ -99,7 +99,7 @@ class PathJudge:
         }
 
     def is_enough(self, paths: Sequence[str]) -> bool:
-        """Whether the paths suffice; False without a usable opinion."""
+        """Whether the paths suffice; False without a usable answer."""
         answer = self._ask("graph_enough", Enough, paths="\n".join(paths))
         return answer is not None and answer.is_enough
 
@@ -142,7 +142,7 @@ def score_by_paths(graph: KnowledgeGraph, beams: Sequence[Beam]) -> dict[int, fl
 
 
 def combine(candidates: Sequence[int], judged: DocumentScoreMap, by_paths: DocumentScoreMap) -> dict[int, float]:
-    """The judge's scores; if fewer than half are there, the others are `0.7 ·` their scaled path score.
+    """The judge's scores; if fewer than half are given, the others are `0.7 ·` their scaled path score.
 
     Source:
         docs/algorithm.md §think-on-graph.8
@@ -166,7 +166,7 @@ def mix(judged: DocumentScoreMap, scaled: DocumentScoreMap) -> dict[int, float]:
 
 
 def scale(scores: DocumentScoreMap) -> dict[int, float]:
-    """Scores above 0, moved to [0, 1] by least and greatest; all 1 where they are equal.
+    """Scores above 0, scaled to [0, 1] by minimum and maximum; all 1 if they are equal.
 
     Source:
         docs/algorithm.md §think-on-graph.9
@@ -184,7 +184,7 @@ def scale(scores: DocumentScoreMap) -> dict[int, float]:
 def scale_by_rank(scores: DocumentScoreMap) -> dict[int, float]:
     """Scores above 0 as `1 − p / 2n`: the p-th best of n, from 0; ties in order.
 
-    Path scores have no upper bound, and one document of many paths leaves all others near 0.
+    Path scores have no upper bound, and one document with many paths leaves all others near 0.
 
     Source:
         docs/algorithm.md §think-on-graph.9
@@ -206,7 +206,7 @@ def evidence(beams: Sequence[Beam], graph: KnowledgeGraph, most: int = 10) -> di
 
 
 def paths_to(beams: Sequence[Beam], graph: KnowledgeGraph, most: int = 5) -> dict[int, list[str]]:
-    """For each document the paths whose last edge it says, each once, in the order of the beams."""
+    """For each document the paths that end with one of its edges, each once, in the order of the beams."""
     return _grouped(((int(graph.document[b.edges[-1] >> 1]), b) for b in beams if b.edges), graph, most)
 
 
@@ -217,7 +217,7 @@ def paths_through(beams: Sequence[Beam], graph: KnowledgeGraph, most: int = 5) -
 
 
 def triples_said(beams: Sequence[Beam], graph: KnowledgeGraph, most: int = 5) -> dict[int, list[str]]:
-    """For each document the triples it says on the beams as paths of one edge, each once, in the order of the beams."""
+    """For each document its triples on the beams as paths of one edge, each once, in the order of the beams."""
     pairs = (
         (int(graph.document[edge >> 1]), Beam(beam.entities[place : place + 2], 0.0, (edge,), (0.0,)))
         for beam in beams

@@ -1,4 +1,4 @@
-"""Tiered retrieval: categories, then events, then documents, and no further than the question needs."""
+"""Tiered retrieval: categories, then events, then documents, until they suffice."""
 
 from sag_retrieval.tiers.options import TierOptions, TiersOptions
 from sag_retrieval.tiers.source import Tier, TierSource

@@ -52,17 +52,17 @@ class Categories:
 
 
 def load_categories(index: Index, home: Path | None, source: str = COMMUNITIES) -> Categories:
-    """The categories of a release; none before its first clustering.
+    """The categories of a release; empty before its first clustering.
 
     Args:
         index: The release's rows and vectors.
-        home: Folder with `communities.parquet` and `community_events.parquet`, or of which a folder
-            `communities` has them.
-        source: `communities`, or `key:<type>` for one category a text key of that type with at least two events.
+        home: Folder with `communities.parquet` and `community_events.parquet`, or with a folder
+            `communities` that has them.
+        source: `communities`, or `key:<type>` for one category per text key of that type with at least two events.
 
     Raises:
         SettingsError: If the source has another form.
-        ReleaseError: If the communities are not as they were made.
+        ReleaseError: If the files of the communities were changed.
 
     """
     if source.startswith("key:") and source != "key:":
@@ -138,7 +138,7 @@ def cosines(query: Vectors, vectors: Vectors) -> Floats:
 
 
 def best_of(scores: Floats, k: int, chosen: Flags | Sequence[bool]) -> list[int]:
-    """Places of the k highest scores among the chosen ones, best first, ties in order."""
+    """Positions of the k highest scores among the chosen ones, best first, ties in order."""
     places = np.flatnonzero(np.asarray(chosen))
     if len(places) > k > 0:
         least = np.partition(scores[places], -k)[-k]

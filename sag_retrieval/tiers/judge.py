@@ -1,4 +1,4 @@
-"""The language model's part in the tiers: whether to go on, how to ask, and which rows matter."""
+"""The language model as judge of tiered retrieval: whether to continue, how to ask, and which rows to choose."""
 
 import re
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _NO: Final = re.compile(r"no[_\s-]++retrieve", re.IGNORECASE)
 def read_decision(text: str) -> tuple[Decided, str | None]:
     """The decision in a model's words, and the rewritten query, None without one.
 
-    A tag counts before anything else; without one, NO_RETRIEVE only where the text has it; else RETRIEVE.
+    A tag takes precedence; without one, NO_RETRIEVE if the text has it; else RETRIEVE.
 
     Example:
         >>> read_decision("<decision>NO_RETRIEVE</decision>"), read_decision("maybe")
@@ -30,12 +30,12 @@ def read_decision(text: str) -> tuple[Decided, str | None]:
 
     """
     tagged = _within(_DECISION, text)
-    said = text if tagged is None else tagged
-    return "NO_RETRIEVE" if _NO.search(said) else "RETRIEVE", _within(_REWRITTEN, text)
+    decided = text if tagged is None else tagged
+    return "NO_RETRIEVE" if _NO.search(decided) else "RETRIEVE", _within(_REWRITTEN, text)
 
 
 def _within(tag: re.Pattern[str], text: str) -> str | None:
-    """What stands between the first opening tag and the closing one after it; None without both."""
+    """The text between the first opening tag and the next closing one; None without both."""
     opened: int | None = None
     for found in tag.finditer(text):
         if opened is None and not found[1]:
@@ -55,7 +55,7 @@ class Decision(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _read(cls, value: Any) -> Any:  # noqa: ANN401  pydantic gives whatever was answered
+    def _read(cls, value: Any) -> Any:  # noqa: ANN401  pydantic passes any JSON
         if isinstance(value, str):
             value = {"decision": value}
         if not isinstance(value, dict) or not isinstance(value.get("decision"), str):
@@ -74,7 +74,7 @@ class Chosen(BaseModel):
 
 @dataclass(slots=True)
 class TierJudge:
-    """Asks a language model; an answer that never came is None and stands in `failure`."""
+    """Asks a language model; a missing answer is None, with the reason in `failure`."""
 
     chat: ChatModel
     language: str
@@ -82,16 +82,16 @@ class TierJudge:
     failure: str = ""
 
     def intention(self, question: str, context: Sequence[str]) -> Decision | None:
-        """Whether the question needs anything looked up."""
+        """Whether the question needs retrieval."""
         return self._ask("tier_intention", Decision, question=question, context="\n".join(context) or "-")
 
     def sufficiency(self, question: str, context: Sequence[str], found: str) -> Decision | None:
-        """Whether what was found answers the question."""
-        said = "\n".join(context) or "-"
-        return self._ask("tier_sufficient", Decision, question=question, context=said, found=found or "-")
+        """Whether the found rows answer the question."""
+        before = "\n".join(context) or "-"
+        return self._ask("tier_sufficient", Decision, question=question, context=before, found=found or "-")
 
     def choose(self, question: str, texts: Sequence[str], count: int) -> list[int] | None:
-        """Places of at most `count` entries, each once; None if there is no answer."""
+        """Positions of at most `count` entries, each once; None if there is no answer."""
         listed = "\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))
         answer = self._ask("tier_rank", Chosen, question=question, entries=listed or "-", count=count)
         if answer is None:

@@ -1,4 +1,4 @@
-"""Tiers as a way to search: from the rows that the tiers gave to chunks."""
+"""Tiered retrieval as a search method: from the rows found in the tiers to chunks."""
 
 from dataclasses import fields, replace
 from pathlib import Path
@@ -19,10 +19,10 @@ from sag_retrieval.tiers.source import ReleaseTiers
 from sag_retrieval.tiers.workflow import TiersFound, TierStep, search_tiers
 
 SEARCH: Final = TiersOptions(item=TierOptions(top_k=50), resource=TierOptions(top_k=20))
-"""As a way to search of its own: more rows a tier than an answer needs."""
+"""Options as a search method: more rows per tier than an answer needs."""
 
 _CATEGORY: Final = 0.1
-_BESIDE: Final = 0.3
+_SAME_CATEGORY: Final = 0.3
 _DOCUMENT: Final = 0.5
 _TEXT: Final = 0.5
 
@@ -37,11 +37,11 @@ def tiers_method(
     home: Path | None = None,
     categories: str = COMMUNITIES,
 ) -> Method:
-    """Ranks chunks by the tiers' rows they belong to.
+    """Ranks chunks by the rows of the tiers that they belong to.
 
     `score(chunk) = i + d/2 + c + t/2`: i is the score of its best event among the hits, d that of its document, t its
-    scaled BM25 and cosine; c is 0.3 of the best hit event in a category with one of its own, or, where no event was
-    looked for, a tenth of the best such category's score. Nothing is found where nothing needs to be looked up.
+    scaled BM25 and cosine; c is 0.3 of the best hit event that shares a category with one of its events, or, if events
+    were not searched, a tenth of the best such category's score. The ranking is empty if no retrieval is needed.
 
     Source:
         docs/algorithm.md §tiers.3
@@ -69,11 +69,11 @@ def tiers_method(
 
 
 def categories_of(index: Index, home: Path | None, source: str) -> Categories:
-    """The categories of a release, read and embedded once for each clustering of it."""
+    """The categories of a release, read and embedded once per clustering."""
     name = (id(index.arrays), str(home), source, made_at(home) if source == COMMUNITIES else 0)
     with _lock:
         if name not in _kept:
-            if len(_kept) >= 8:  # noqa: PLR2004  a process opens few releases; old ones make room
+            if len(_kept) >= 8:  # noqa: PLR2004  a process opens few releases; the oldest entry is dropped
                 _kept.pop(next(iter(_kept)))
             _kept[name] = (index, load_categories(index, home, source))
         return _kept[name][1]
@@ -96,12 +96,12 @@ def _parts(source: ReleaseTiers, reading: ParsedQuery, response: TiersFound) -> 
     rows = source.rows_of("resource", [row for row, _ in documents])
     by_document[rows] = _DOCUMENT * np.maximum(_scores([score for _, score in documents]), 0)
     parts["document"] = by_document[arrays.chunk_document]
-    parts["category"] = _beside_hits(source, events, parts["item"]) if items else _by_category(source, response)
+    parts["category"] = _by_shared_category(source, events, parts["item"]) if items else _by_category(source, response)
     parts["text"] = _TEXT * _text(source, reading)
     return parts
 
 
-def _beside_hits(source: ReleaseTiers, events: npt.NDArray[np.int64], by_item: Floats) -> Floats:
+def _by_shared_category(source: ReleaseTiers, events: npt.NDArray[np.int64], by_item: Floats) -> Floats:
     """Shape (chunks,): 0.3 of the best hit event that shares a category with an event of the chunk."""
     arrays, categories = source.index.arrays, source.categories
     best = np.zeros(len(categories.ids))
@@ -112,7 +112,7 @@ def _beside_hits(source: ReleaseTiers, events: npt.NDArray[np.int64], by_item: F
     is_hit = np.isin(categories.events.items, events)
     np.maximum.at(best, owner[is_hit], by_item[arrays.event_chunk[categories.events.items[is_hit]]])
     np.maximum.at(found, arrays.event_chunk[categories.events.items], best[owner])
-    return _BESIDE * found
+    return _SAME_CATEGORY * found
 
 
 def _by_category(source: ReleaseTiers, response: TiersFound) -> Floats:
@@ -134,6 +134,6 @@ def _text(source: ReleaseTiers, reading: ParsedQuery) -> Floats:
 
 
 def _scores(scores: list[float | None]) -> Floats:
-    """Scores as given; those a language model chose without one fall evenly from 0.5, as high as cosines are."""
+    """Scores as given; for rows chosen by a language model, decreasing evenly from 0.5, the level of cosines."""
     count = len(scores)
     return np.array([0.5 - place / (4 * count) if s is None else s for place, s in enumerate(scores)], np.float64)

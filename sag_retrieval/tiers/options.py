@@ -1,4 +1,4 @@
-"""Which tiers are searched, how, and who decides to go on."""
+"""Options of tiered retrieval: which tiers are searched, how, and what decides to continue."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -8,12 +8,12 @@ from sag_retrieval.core.options import Bounds, check_options
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TierOptions:
-    """One tier: whether it is searched, and for how many rows."""
+    """Options of one tier."""
 
     enabled: bool = True
     """Whether this tier is searched."""
     top_k: Annotated[int, Bounds(1)] = 5
-    """Rows of this tier that are hits."""
+    """Number of hits in this tier."""
 
     def __post_init__(self) -> None:
         """Refuse a count below 1."""
@@ -22,12 +22,12 @@ class TierOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TiersOptions:
-    """How the tiers are searched; the defaults are the seed's."""
+    """Options of all tiers; the defaults follow docs/algorithm.md §tiers."""
 
     method: Literal["rag", "llm"] = "rag"
-    """Rows by vectors, with scores; or chosen by the language model among those below its earlier choice."""
+    """Choose rows by vectors, with scores; or by the language model among the rows below its earlier choice."""
     route_intention: bool = True
-    """Ask first whether anything must be looked up, and resolve what the question refers to."""
+    """Ask first whether retrieval is needed, and resolve references in the question."""
     sufficiency_check: bool = True
     """Ask after categories and after events whether they suffice."""
     category: TierOptions = field(default_factory=TierOptions)
@@ -37,9 +37,9 @@ class TiersOptions:
     resource: TierOptions = field(default_factory=TierOptions)
     """The tier of documents."""
     candidates: Annotated[int, Bounds(1)] = 100
-    """Rows a language model is shown at most; more are preselected by vectors."""
+    """Highest number of rows shown to a language model; more are preselected by vectors."""
     widen: bool = True
-    """Method `llm`: where the tier above found nothing, choose among all rows."""
+    """Method `llm`: if the tier above found nothing, choose among all rows."""
     language: str | None = None
     """Language of the prompts; None: the question's."""
 

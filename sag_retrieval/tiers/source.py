@@ -16,21 +16,21 @@ from sag_retrieval.search.method import Allowed, QuerySimilarity
 from sag_retrieval.tiers.categories import Categories, best_of, cosines
 
 Tier = Literal["category", "item", "resource"]
-"""Categories hold items, items come from resources: communities, events, documents."""
+"""Categories (communities) contain items (events), which come from resources (documents)."""
 
 RowHit = tuple[str, float | None]
-"""Row id and score; None where a language model chose it."""
+"""Row id and score; None if a language model chose it."""
 
 
 class TierSource(Protocol):
-    """Rows of three tiers; only those that pass the caller's restriction are ever seen."""
+    """Rows of three tiers, only those that the caller's restriction allows."""
 
-    def embed(self, text: str) -> Any:  # noqa: ANN401  whatever `nearest` takes
+    def embed(self, text: str) -> Any:  # noqa: ANN401  an argument of `nearest`
         """The vector of a query."""
         ...
 
     def nearest(self, tier: Tier, vector: Any, k: int) -> list[tuple[str, float]]:  # noqa: ANN401  of `embed`
-        """The k rows most like a vector with their cosines, best first, ties by row."""
+        """The k rows most similar to a vector with their cosines, best first, ties by row."""
         ...
 
     def members(self, tier: Tier, parents: Sequence[str] | None) -> list[str]:
@@ -38,7 +38,7 @@ class TierSource(Protocol):
         ...
 
     def texts(self, tier: Tier, ids: Sequence[str]) -> list[str]:
-        """What a language model reads of each row."""
+        """The text of each row for a language model."""
         ...
 
     def rows(self, tier: Tier, ids: Sequence[str]) -> list[dict[str, Any]]:
@@ -54,7 +54,7 @@ _CAPTION: Final = ("document_id", "title", "summary", "source", "language", "met
 class ReleaseTiers:
     """A release as a `TierSource`.
 
-    A document is as like a query as its best chunk, whose header holds the document's caption.
+    The similarity of a document is that of its best chunk; chunk headers contain the document's caption.
     """
 
     index: Index
@@ -71,7 +71,7 @@ class ReleaseTiers:
         return self.vectors[text]
 
     def nearest(self, tier: Tier, vector: Vectors, k: int) -> list[tuple[str, float]]:
-        """The k rows most like a vector."""
+        """The k rows most similar to a vector."""
         if tier == "category":
             return self._nearest_categories(vector, k)
         if tier == "item":
@@ -99,7 +99,7 @@ class ReleaseTiers:
         return best
 
     def chunk_scores(self, vector: Vectors) -> Floats:
-        """Shape (chunks,): cosines, computed once a vector."""
+        """Shape (chunks,): cosines, computed once per vector."""
         kept = self.likeness.setdefault(id(vector), QuerySimilarity(self.index.arrays.vectors["chunks"], vector))
         return kept.all()
 

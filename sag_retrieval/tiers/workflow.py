@@ -1,4 +1,4 @@
-"""The way through the tiers: intention, categories, enough?, events, enough?, documents."""
+"""The workflow of tiered retrieval: intention, categories, sufficiency, events, sufficiency, documents."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -34,7 +34,7 @@ def question_and_context(queries: Sequence[object]) -> tuple[str, tuple[str, ...
     """The last query, which is the question, and the texts before it.
 
     Raises:
-        RecordError: If a query has no known form.
+        RecordError: If a query has an unknown form.
         QueryError: If there is none, or one is empty.
 
     """
@@ -52,7 +52,7 @@ _ABOVE: Final[dict[Tier, Tier]] = {"item": "category", "resource": "item"}
 
 @dataclass(frozen=True, slots=True)
 class TierStep:
-    """One step as it went: the query it used, what it found or decided, and its cost."""
+    """One executed step: the query it used, what it found or decided, and its cost."""
 
     step: str
     query: str
@@ -66,7 +66,7 @@ class TierStep:
 
 @dataclass(frozen=True, slots=True)
 class TiersFound:
-    """What the tiers gave, as ids: see `TiersResponse`."""
+    """The rows found, as ids: see `TiersResponse`."""
 
     needs_retrieval: bool
     original_query: str
@@ -80,7 +80,7 @@ class TiersFound:
 
 @dataclass(frozen=True, slots=True)
 class TiersResponse:
-    """What the tiers gave; rows are whole and without vectors, with a `score` where vectors chose them.
+    """The rows found, complete but without vectors, with a `score` if vectors chose them.
 
     `stopped_at` names the step that ended the search, or is empty when all enabled tiers were searched.
     """
@@ -108,14 +108,13 @@ def retrieve(
     *,
     chat: ChatModel | None = None,
 ) -> TiersResponse:
-    """Rows of the tiers for the last query, those before it being its context.
+    """Rows of the tiers for the last query; the queries before it are its context.
 
-    Without a language model nothing is asked: all enabled tiers are searched by vectors. A model that fails at
-    a step is taken to say "go on", with the query unchanged, or leaves the choice to vectors; the trace says
-    so.
+    Without a language model all enabled tiers are searched by vectors. If the model fails at a step, the search
+    continues with the query unchanged, or vectors choose the rows; the trace records it.
 
     Raises:
-        RecordError: If a query has no known form.
+        RecordError: If a query has an unknown form.
         QueryError: If there is no query, or an empty one.
 
     Source:
@@ -131,7 +130,7 @@ def retrieve(
 def search_tiers(
     queries: Sequence[object], source: TierSource, options: TiersOptions, chat: ChatModel | None = None
 ) -> TiersFound:
-    """What `retrieve` finds, as ids and scores."""
+    """The rows that `retrieve` returns, as ids and scores."""
     question, context = question_and_context(queries)
     judge = TierJudge(chat, options.language or language_of(question)) if chat is not None else None
     run = _Run(source, options, judge, question, context)
@@ -149,7 +148,7 @@ def search_tiers(
 
 
 def _rows(source: TierSource, tier: Tier, hits: list[RowHit]) -> list[dict[str, Any]]:
-    """Whole rows of the hits, with scores where vectors chose them."""
+    """Complete rows of the hits, with scores if vectors chose them."""
     rows = source.rows(tier, [row for row, _ in hits])
     return [row if score is None else {**row, "score": score} for row, (_, score) in zip(rows, hits, strict=True)]
 
@@ -181,7 +180,7 @@ class _Run:
         return ""
 
     def _is_enough_without(self) -> bool:
-        """Whether the question needs nothing looked up; resolves what it refers to."""
+        """Whether the question needs no retrieval; resolves its references."""
         self.rewritten = self.active
         if self.judge is None or not self.options.route_intention:
             return False
@@ -230,7 +229,7 @@ class _Run:
         return None if places is None else [(ids[place], None) for place in places]
 
     def _candidates(self, tier: Tier) -> list[str]:
-        """Rows below the hits of the tier above; of too many, those most like the query."""
+        """Rows below the hits of the tier above; of too many, those most similar to the query."""
         above = [row for row, _ in self.hits[_ABOVE[tier]]] if tier in _ABOVE else None
         if above == [] and self.options.widen:
             above = None
@@ -242,7 +241,7 @@ class _Run:
         return [row for row, _ in nearest if row in below][: self.options.candidates]
 
     def _found(self, tier: Tier) -> str:
-        """What a tier found, as a language model reads it."""
+        """The rows found in a tier as text for a language model."""
         texts = self.source.texts(tier, [row for row, _ in self.hits[tier]])
         scores = (score for _, score in self.hits[tier])
         return "\n".join(
@@ -250,7 +249,7 @@ class _Run:
         )
 
     def _vector(self) -> Any:  # noqa: ANN401  of the source
-        """The vector of the query in force, embedded once."""
+        """The vector of the current query, embedded once."""
         if self.active not in self.vectors:
             self.vectors[self.active] = self.source.embed(self.active)
         return self.vectors[self.active]

@@ -127,7 +127,7 @@ def test_every_option_of_every_command_refuses_a_wrong_value_in_one_line(here):
         (["search", "Heron", "--set", "hps=2"], "the nearest is 'hops'"),
         (["search", "Heron", "--set", "hops"], "is not NAME=VALUE"),
         (["search", "Heron", "--set", "hops=1", "--set", "hops=2"], "given twice"),
-        (["search", "Heron", "--method", "dense", "--set", "hops=2"], "dense has no options"),
+        (["search", "Heron", "--method", "dense", "--set", "hops=2"], "method 'dense' has no options, got hops"),
         (["search", "Heron", "--segments", "foo"], "unknown preset of segments"),
         (["search", "Heron", "--set", "segments.maxlength=2"], "the nearest is 'max_length'"),
         (["search", "Heron", "--where", "language"], "is not FIELD=VALUE"),
@@ -212,7 +212,7 @@ def test_answers_are_scored_with_the_method_and_options_of_the_call(here):
 
     assert max(len(each["documents"]) for each in one["per_question"]) == 1
     assert max(len(each["documents"]) for each in all_of_them["per_question"]) > 1
-    assert "bm25 has no options" in refused(
+    assert "method 'bm25' has no options" in refused(
         "evaluate", "questions.jsonl", "--answers", "fast", "--method", "bm25", "--set", "search.hops=2"
     )
 

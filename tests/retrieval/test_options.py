@@ -172,7 +172,7 @@ def test_a_description_has_a_row_for_every_option():
 
 def test_a_method_without_options_takes_none():
     assert method_options("bm25", {}) is None
-    with pytest.raises(SettingsError, match="bm25 has no options"):
+    with pytest.raises(SettingsError, match="'bm25' has no options"):
         method_options("bm25", {"hops": "2"})
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from mypy import api
 
-from sag_retrieval.rag import Pipeline, RAGData, check_record, data, docs_of, migrate, references_of
+from sag_retrieval.rag import Pipeline, RAGData, check_record, docs_of, migrate, references_of, stages
 from sag_retrieval.rag.stages import TO_REFINE, TO_RERANK, items_of
 
 
@@ -109,7 +109,7 @@ def test_a_type_checker_accepts_the_record_in_user_code(tmp_path):
         "print(docs_of(my_operator(record)))\n",
         encoding="utf-8",
     )
-    sources = [str(code), str(Path(data.__file__))]
+    sources = [str(code), str(Path(stages.__file__))]
     flags = ["--strict", "--follow-imports=skip", "--config-file=", f"--cache-dir={tmp_path}"]
 
     out, _, code_of_checker = api.run([*flags, *sources])

@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HybridOptions:
-    """Weights of the parts; the defaults follow docs/algorithm.md §hybrid."""
+    """Weights of the parts of the score, see docs/algorithm.md §hybrid."""
 
     dense_weight: Share | Mapping[str, Share] = 0.5
     """Weight of the cosine, the rest is BM25's; or one weight per language of the question, `zh` and `en`."""

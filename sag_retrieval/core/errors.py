@@ -8,11 +8,11 @@ SagError
 ├── ReleaseError       the release on disk cannot be used
 │   └── SchemaMismatch a table does not have the columns of its schema
 ├── FilterError        a `where` or `sql` restriction was refused
-├── QueryError         a query is empty or asks for what the release does not hold
+├── QueryError         a query is empty or asks for what the release does not contain
 │   └── RecordError    a record or query does not have the expected form
 └── ModelError         a language or embedding model gave no usable answer
     ├── ModelUnavailable      the server cannot be reached; stop and resume later
-    ├── AnswerError    the answer does not have the shape that was asked for
+    ├── AnswerError    the answer does not match the requested schema
     └── BudgetExceeded    the budget of calls, tokens or money is used up
 """
 
@@ -33,7 +33,7 @@ def shown(value: object) -> str:
 
 
 def nearest(given: object, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: `; did you mean 'hops'?`, or nothing where none is near."""
+    """The end of a message about an unknown name: `; did you mean 'hops'?`, or nothing if none is near."""
     from difflib import get_close_matches  # noqa: PLC0415  needed only when something is wrong
 
     found = get_close_matches(given, list(known), n=1, cutoff=0.5) if isinstance(given, str) else []
@@ -88,7 +88,7 @@ class FilterError(SagError, ValueError):
 
 
 class QueryError(SagError, ValueError):
-    """A query is empty or asks for what the release does not hold."""
+    """A query is empty or asks for what the release does not contain."""
 
 
 class RecordError(QueryError, TypeError):
@@ -104,7 +104,7 @@ class ModelUnavailable(ModelError):  # noqa: N818  reads better where it is caug
 
 
 class AnswerError(ModelError):
-    """The answer does not have the shape that was asked for."""
+    """The answer does not match the requested schema."""
 
 
 class BudgetExceeded(ModelError):  # noqa: N818  reads better where it is caught

@@ -38,7 +38,7 @@ class Registry(Mapping[str, EntryT], Generic[EntryT]):
     """Entries by name: built-in entries first, then the entry points of other packages.
 
     Iterating yields names and loads nothing. Looking up a name loads that entry alone, so that a broken package
-    affects only the use of its own entry.
+    affects only users of its entry.
 
     Args:
         group: Entry points in which other packages add entries, such as `sag.methods`.

@@ -132,7 +132,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class EventKey:
-    """A key as one event carries it, before keys are aligned over all documents."""
+    """A key of one event, before keys are aligned over all documents."""
 
     document_id: str
     event_id: str

@@ -43,11 +43,10 @@ def repair_json(text: str) -> RepairedJson:
         {'a': [1, 2]}
 
     """
-    candidates = [_read(text, start) for start in _starts(text)]
-    found = [c for c in candidates if c is not None]
+    found = [value for start in _starts(text) if (value := _read(text, start)) is not None]
     if not found:
         raise ValueError(f"no JSON object in {text[:80]!r}")
-    return max(found, key=lambda c: c[1])[0]
+    return max(found, key=lambda each: each[1])[0]
 
 
 def _starts(text: str) -> list[int]:

@@ -53,8 +53,8 @@ class MethodEntry:
         if given:
             listed = ", ".join(map(str, given)) if isinstance(given, Mapping) else shown(given)
             raise SettingsError(
-                f"method {self.name!r} has no options, got {listed}; leave them out: "
-                f"`sag settings --options {self.name}` lists none"
+                f"method {self.name!r} has no options, got {listed}; leave them out"
+                f"; `sag settings --options {self.name}` lists none"
             )
         return None
 

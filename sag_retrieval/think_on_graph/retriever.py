@@ -32,7 +32,7 @@ from sag_retrieval.think_on_graph.scoring import MOST_BEAMS, MOST_DOCUMENTS, Pat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphOptions:
-    """Options of the beam search and of the judge; the defaults follow docs/algorithm.md §think-on-graph."""
+    """Options of the beam search and of the judge, see docs/algorithm.md §think-on-graph."""
 
     max_hops: Annotated[int, Bounds(0, 6)] = 2
     """Longest path, in edges."""

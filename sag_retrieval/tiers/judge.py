@@ -46,7 +46,7 @@ def _within(tag: re.Pattern[str], text: str) -> str | None:
 
 
 class Decision(BaseModel):
-    """Whether to look further, and the question in words that stand alone."""
+    """Whether to continue, and the question rewritten to be understood without context."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -22,7 +22,7 @@ class TierOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TiersOptions:
-    """Options of all tiers; the defaults follow docs/algorithm.md §tiers."""
+    """Options of all tiers, see docs/algorithm.md §tiers."""
 
     method: Literal["rag", "llm"] = "rag"
     """Choose rows by vectors, with scores; or by the language model among the rows below its earlier choice."""

@@ -22,8 +22,6 @@ LONE = {
     "sag_pipeline.table": "a description that added tables need before the list of tables is there",
     "sag_retrieval.release.table": "the same for the tables of a release",
     "sag_retrieval.release.sandbox.sql_result": "api.py would be too long",
-    "sag_retrieval.search.registry": "a registry",
-    "sag_retrieval.search.sag": "a method, named by the registry",
 }
 """Module → why it may be small although one other module alone imports it."""
 

@@ -17,6 +17,7 @@ from sag_retrieval.cli.choices import default_options, option_names
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import SagError
 from sag_retrieval.core.options import build_options, describe_options, options_of
+from sag_retrieval.search.registry import METHODS
 
 FILES = {
     "heron.md": "# Heron\n\nLumen Optics built the Heron buoy in 2021. Mara Voss founded Lumen Optics in Ansel.\n",
@@ -119,6 +120,19 @@ def test_every_option_of_every_command_refuses_a_wrong_value_in_one_line(here):
         line = refused(*arguments)
         assert "must be" in line, (arguments, line)
         assert f"--options {what}" in line
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("command", ["search", "ask", "evaluate"])
+def test_an_unknown_option_of_a_method_names_the_method_and_lists_its_options(here, command, method):
+    argument = "questions.jsonl" if command == "evaluate" else "Heron"
+    name = "search.bogus" if command == "ask" else "bogus"
+
+    line = refused(command, argument, "--method", method, "--set", f"{name}=1")
+
+    assert f"method '{method}' has no option" in line
+    assert f"`sag settings --options {method}` lists" in line
+    assert call("settings", "--options", method).exit_code == 0
 
 
 @pytest.mark.parametrize(

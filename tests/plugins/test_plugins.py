@@ -168,7 +168,9 @@ def test_a_name_of_our_own_cannot_be_taken_and_the_attempt_is_told_once(caplog):
     assert names.count("bm25") == 2
     assert registry["bm25"] is METHODS.own["bm25"]
     told = [record.getMessage() for record in caplog.records if "'bm25'" in record.getMessage()]
-    assert told == ["package cracked-plugin 1.0 adds 'bm25' to sag.methods, which is the name of a built-in entry: the built-in one is used"]
+    assert told == [
+        "package cracked-plugin 1.0 adds 'bm25' to sag.methods, which is the name of a built-in entry: the built-in one is used"
+    ]
 
 
 @pytest.mark.usefixtures("broken", "home")

@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from typing import Final
 
 MEND: Final = "run `sag repair`, then `sag ingest`"
-"""Repairs a damaged release: `sag repair` removes it if it can be rebuilt, `sag ingest` publishes it again."""
+"""Repairs a damaged release: the first command removes it if it can be rebuilt, the second publishes it again."""
 
 
 def shown(value: object) -> str:

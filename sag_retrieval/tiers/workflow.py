@@ -1,7 +1,7 @@
 """The workflow of tiered retrieval: intention, categories, sufficiency, events, sufficiency, documents."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from time import perf_counter
 from typing import Any, Final
 
@@ -95,10 +95,6 @@ class TiersResponse:
     method: str
     stopped_at: str
     trace: tuple[TierStep, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def retrieve(

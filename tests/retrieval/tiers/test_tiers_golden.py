@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -107,7 +108,7 @@ def options_of(config, **given):
 def test_the_response_is_that_of_the_corrected_flow(case):
     chat, source = RecordedChat(case["llm_replies"]), RecordedSource(case)
 
-    found = retrieve(case["queries"], source, options_of(case["config"], widen=False), chat=chat).as_dict()
+    found = asdict(retrieve(case["queries"], source, options_of(case["config"], widen=False), chat=chat))
 
     wanted = case["corrected_response"]
     for name in ("needs_retrieval", "original_query", "rewritten_query", "next_step_query"):

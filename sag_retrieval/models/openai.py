@@ -3,6 +3,7 @@
 import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from sag_retrieval.core.errors import ModelError, SettingsError
@@ -167,6 +168,11 @@ class OpenAIChat:
         return self._clients[0]
 
 
+def _without_admin_key(client: type) -> dict[str, Any]:
+    """An empty administration key, for versions of the client that would read one from the environment."""
+    return {"admin_api_key": ""} if "admin_api_key" in signature(client).parameters else {}
+
+
 def make_client(base_url: str | None, api_key: str | None, options: ChatOptions) -> "AsyncOpenAI":
     """A client that is told everything it sends to be let in, and whose own retries are off: ours see the whole run.
 
@@ -190,9 +196,9 @@ def make_client(base_url: str | None, api_key: str | None, options: ChatOptions)
         client = openai.AsyncOpenAI(
             base_url=server.address,
             api_key=server.key,
-            admin_api_key="",  # these three would else be read from the environment, wherever the address is from
-            organization="",
+            organization="",  # it and the others would be read from the environment, whatever the address
             project="",
+            **_without_admin_key(openai.AsyncOpenAI),
             max_retries=0,
             timeout=options.timeout_seconds,
         )

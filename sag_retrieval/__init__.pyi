@@ -43,7 +43,7 @@ from .reports.report import Report as Report
 from .reports.options import Language as Language, ReportOptions as ReportOptions
 from .communities.options import ClusterOptions as ClusterOptions
 
-# a method or model of your own
+# your own method or model
 from .search.method import Method as Method, Query as Query, RankedKey as RankedKey, Ranking as Ranking
 
 from .release.index import Allowed as Allowed, Index as Index

@@ -1,5 +1,6 @@
-"""Writes the pages of docs that follow from code: from the schema, the commands and the options classes."""
+"""Writes the pages of docs that follow from code: from the schema, commands, options classes and public names."""
 
+import ast
 from collections.abc import Iterator
 from inspect import cleandoc
 from pathlib import Path
@@ -7,14 +8,17 @@ from pathlib import Path
 import click
 import pyarrow as pa
 
+import sag_retrieval
 from sag_retrieval.cli.choices import default_options, option_names
 from sag_retrieval.cli.main import main as sag
 from sag_retrieval.communities.tables import COMMUNITY_SCHEMAS
 from sag_retrieval.core.options import describe_options
 from sag_retrieval.release.schema import ORDER, SCHEMA_VERSION, TABLES, VOLATILE
 from sag_retrieval.release.sums import BLOCK
+from sag_retrieval.search.registry import METHODS
 
 DOCS = Path(__file__).parents[1] / "docs"
+STUB = Path(sag_retrieval.__file__).with_suffix(".pyi")
 
 LAYOUT: dict[str, str] = {
     "manifest.json": "what the release says of itself, see below; written last",
@@ -202,6 +206,9 @@ def options() -> str:
     ]
     lines += ["a group have a dot (`--set graph.beam_width=8`). A list is divided by commas, and `none` stands for no"]
     lines += ["value. `sag settings --options NAME` prints one of these tables.", ""]
+    lines += ["## Methods", "", "| `--method` | finds passages by |", "|---|---|"]
+    lines += [f"| `{entry.name}` | {entry.summary} |" for entry in METHODS.own.values()]
+    lines += [""]
     for name in option_names():
         usual = default_options(name)
         use = USES.get(name, f'`sag search --method {name} --set`, `release.search(method="{name}", options=…)`')
@@ -222,7 +229,39 @@ def options() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-PAGES = {"release-format.md": release_format, "commands.md": commands, "options.md": options}
+def public_names() -> dict[str, list[tuple[str, str]]]:
+    """Module and name of every public name, by the group in which the stub of `sag_retrieval` lists it."""
+    lines = STUB.read_text(encoding="utf-8").splitlines()
+    groups = {number: line.removeprefix("# ") for number, line in enumerate(lines, 1) if line.startswith("# ")}
+    found: dict[str, list[tuple[str, str]]] = {}
+    for node in ast.parse("\n".join(lines)).body:
+        if isinstance(node, ast.ImportFrom):
+            group = groups[max(number for number in groups if number < node.lineno)]
+            found.setdefault(group, []).extend((f"sag_retrieval.{node.module}", alias.name) for alias in node.names)
+    return found
+
+
+def reference() -> str:
+    """The page of every public name, from the docstrings."""
+    lines = ["# Python reference", "", "Written by `just docs` from `sag_retrieval/__init__.pyi`; do not edit.", ""]
+    lines += [
+        "Every name that `import sag_retrieval` offers; others may change without notice. A tour with examples is"
+    ]
+    lines += ["is in [From Python](python.md), commands are in [Commands](commands.md), files and tables in"]
+    lines += ["[Release format](release-format.md), every option in [Options](options.md).", ""]
+    for group, names in public_names().items():
+        lines += [f"## {group.capitalize()}", ""]
+        for module, name in names:
+            lines += [f"::: {module}.{name}", "    options:", f"      heading: {name}", ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+PAGES = {
+    "release-format.md": release_format,
+    "commands.md": commands,
+    "options.md": options,
+    "reference.md": reference,
+}
 """File below docs → what writes it."""
 
 

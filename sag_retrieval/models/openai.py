@@ -5,6 +5,7 @@ import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
@@ -229,6 +230,11 @@ class OpenAIChat:
         return self._clients[0]
 
 
+def _without_admin_key(client: type) -> dict[str, Any]:
+    """An empty administration key, for versions of the client that would read one from the environment."""
+    return {"admin_api_key": ""} if "admin_api_key" in signature(client).parameters else {}
+
+
 def make_client(base_url: str | None, api_key: str | None, options: ChatOptions) -> "AsyncOpenAI":
     """A client with explicit credentials and without retries: `Caller` retries, since it sees all calls.
 
@@ -255,6 +261,7 @@ def make_client(base_url: str | None, api_key: str | None, options: ChatOptions)
             admin_api_key="",  # otherwise these three are read from the environment, whatever the origin of the address
             organization="",
             project="",
+            **_without_admin_key(openai.AsyncOpenAI),
             max_retries=0,
             timeout=options.timeout_seconds,
         )

@@ -90,7 +90,12 @@ def test_nothing_of_the_environment_goes_to_an_address_of_the_file(place):
     client = make_client(None, None, ChatOptions())
     submit(client.close()).result()
 
-    assert (client.api_key, client.admin_api_key, client.organization, client.project) == ("f", "", None, None)
+    assert (client.api_key, getattr(client, "admin_api_key", ""), client.organization, client.project) == (
+        "f",
+        "",
+        None,
+        None,
+    )
     assert str(client.base_url).startswith(HERE)
 
 

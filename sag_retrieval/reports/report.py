@@ -14,12 +14,11 @@ from sag_retrieval.communities.naming import name_communities
 from sag_retrieval.core.errors import QueryError, nearest, shown
 from sag_retrieval.core.public import Convertible, public, render_html
 from sag_retrieval.models.protocols import ChatModel, Usage
-from sag_retrieval.reports.changes import Previous
-from sag_retrieval.reports.compose import compose
-from sag_retrieval.reports.context import make_context
+from sag_retrieval.reports.compose import compose, render_markdown, render_page, render_preview
 from sag_retrieval.reports.options import ReportOptions
-from sag_retrieval.reports.render import render_markdown, render_page, render_preview
+from sag_retrieval.reports.section import make_context
 from sag_retrieval.reports.sections.header import SECTION as HEADER
+from sag_retrieval.reports.series import Previous
 from sag_retrieval.reports.tables import report_tables
 
 PAGE_FILE = "report.html"

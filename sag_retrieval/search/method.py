@@ -11,7 +11,7 @@ import numpy as np
 from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.models.protocols import Vectors
-from sag_retrieval.release.index import Allowed, Index
+from sag_retrieval.release.arrays import Allowed, Index
 from sag_retrieval.release.topk import kth_largest
 from sag_retrieval.release.vectors import VectorSet
 

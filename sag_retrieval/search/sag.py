@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sag_retrieval.core.types import Flags, Rows
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.boosts import build_bridges
 from sag_retrieval.search.expand import Expansion, WeightedKeys, expand, propagate
 from sag_retrieval.search.method import (

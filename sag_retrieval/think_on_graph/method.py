@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from sag_retrieval.core.types import Flags, Floats, Rows64
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.release.binary_index import INDEXED_ROWS
-from sag_retrieval.release.index import Index
-from sag_retrieval.release.triples import ReleaseGraph, graph_of
+from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.knowledge_graph import ReleaseGraph, graph_of
+from sag_retrieval.release.topk import INDEXED_ROWS
 from sag_retrieval.release.vectors import SparseVectors
 from sag_retrieval.search.method import (
     Method,

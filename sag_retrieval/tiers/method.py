@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from sag_retrieval.core.types import Floats
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.method import Method, ParsedQuery, Query, Ranking, Stopwatch, parse_query, rank_by
 from sag_retrieval.search.weights import min_max
 from sag_retrieval.tiers.categories import COMMUNITIES, Categories, load_categories, made_at

@@ -14,7 +14,7 @@ from sets import Question, QuestionSet, write_source
 
 from sag_retrieval import Release, open_release
 from sag_retrieval.evaluation.intervals import Interval, paired_difference
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.context import read_texts
 from sag_retrieval.search.method import Query, Ranking
 from sag_retrieval.search.options import SAG

@@ -27,7 +27,7 @@ import psutil  # noqa: E402
 sys.path.insert(0, str(Path(__file__).parent))
 from grown import describe, grow, open_grown, questions  # noqa: E402
 
-from sag_retrieval.release.index import Index  # noqa: E402
+from sag_retrieval.release.arrays import Index  # noqa: E402
 from sag_retrieval.release.vectors import DenseVectors  # noqa: E402
 from sag_retrieval.search.expand import expand, propagate  # noqa: E402
 from sag_retrieval.search.method import Query  # noqa: E402

@@ -24,9 +24,9 @@ from sag_retrieval.core.errors import SagError
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.settings import Settings, load_settings
 from sag_retrieval.models.open import open_embedder
-from sag_retrieval.release.files import Releases
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.reader import open_reader
+from sag_retrieval.release.releases import Releases
 
 _EXAMPLES = 5
 _log = logging.getLogger(__name__)

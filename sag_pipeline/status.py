@@ -8,7 +8,7 @@ from sag_pipeline.plan import IngestOptions, step_of
 from sag_pipeline.store.store import Store
 from sag_pipeline.tables import INPUTS
 from sag_retrieval.core.settings import Settings
-from sag_retrieval.release.files import Releases
+from sag_retrieval.release.releases import Releases
 
 
 def status_of(settings: Settings) -> dict[str, Any]:

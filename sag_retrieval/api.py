@@ -14,11 +14,10 @@ from sag_retrieval.core.public import public
 from sag_retrieval.core.settings import Settings, load_settings
 from sag_retrieval.models.open import open_chat, open_embedder
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.release.contents import Verify
-from sag_retrieval.release.files import Manifest
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.manifest import Manifest, Verify
 from sag_retrieval.release.reader import Reader, open_reader
-from sag_retrieval.release.sandbox.sql_result import SqlResult
+from sag_retrieval.release.sandbox_results import SqlResult
 from sag_retrieval.release.schema import ORDER, TABLES
 from sag_retrieval.search.join_segments import CANDIDATES, SegmentSpec, join_segments
 from sag_retrieval.search.lookup import ChunkResult, DocumentResult, chunk_by_id, document_by_id
@@ -285,8 +284,8 @@ class Release:
             ReleaseError: If the release is closed or damaged.
 
         """
-        from sag_retrieval.reports.build import Scope, make_report  # noqa: PLC0415  searching alone needs none of it
         from sag_retrieval.reports.options import ReportOptions  # noqa: PLC0415
+        from sag_retrieval.reports.report import Scope, make_report  # noqa: PLC0415  searching alone needs none of it
 
         reader, folder = self._reader, Path(out) if out else None
         chosen = build_options(ReportOptions, options, what="report")

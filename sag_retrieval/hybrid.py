@@ -13,8 +13,8 @@ from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.release.index import Index
-from sag_retrieval.release.triples import graph_of
+from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.knowledge_graph import graph_of
 from sag_retrieval.search.method import Method, Query, Ranking
 from sag_retrieval.search.options import Share
 from sag_retrieval.search.parsed_query import ParsedQuery, QuerySimilarity, parse_query

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from sag_retrieval.models.protocols import Vectors
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.baselines import bm25
 from sag_retrieval.search.method import Query, Ranking
 

@@ -31,9 +31,8 @@ from sag_retrieval.core import durable
 from sag_retrieval.core.errors import ModelError, SagError, SourceError, StoreError
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit
-from sag_retrieval.release.beside import wrong_made
-from sag_retrieval.release.files import Releases
-from sag_retrieval.release.lock import write_lock
+from sag_retrieval.release.folders import write_lock, wrong_made
+from sag_retrieval.release.releases import Releases
 
 _PATIENCE_SECONDS = 10
 

@@ -16,7 +16,7 @@ from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.open import open_chat, open_dense
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.models.rate_limits import ChatOptions
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 
 TABLES = ("summaries", "events", "keys", "triples")
 

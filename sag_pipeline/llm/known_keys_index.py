@@ -10,7 +10,7 @@ from sag_pipeline.steps.known_keys import BatchSource, KnownKey
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.records import TITLE
 from sag_retrieval.models.protocols import Embedder, Vectors
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 
 
 @dataclass(frozen=True)

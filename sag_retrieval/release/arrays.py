@@ -1,4 +1,4 @@
-"""The graph of a release as arrays by row number: written when it is published, mapped by readers."""
+"""The graph of a release as arrays by row number, and the index that a search reads."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_retrieval.core.errors import ReleaseError
-from sag_retrieval.core.types import Floats32, Rows
+from sag_retrieval.core.types import Flags, Floats32, Rows
+from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.csr import CsrLists, Starts, group, map_array, ranges, save_array
-from sag_retrieval.release.mentions import Mentions, write_mentions
-from sag_retrieval.release.postings import Postings, Terms, Texts, open_text, write_text
+from sag_retrieval.release.text_index import Mentions, Postings, Terms, Texts, open_text, write_mentions, write_text
 from sag_retrieval.release.vectors import VectorSet, open_vectors
 from sag_retrieval.text.words import normal_name
 
@@ -89,6 +89,7 @@ class Arrays:
 
 
 _LISTS = ("event_keys", "key_events", "chunk_keys", "key_chunks")
+
 _ARRAYS = (
     "key_chunk_count",
     "event_chunk",
@@ -102,34 +103,7 @@ _ARRAYS = (
 )
 
 
-def graph_parts(rows: Mapping[str, pa.Table]) -> GraphParts:
-    """The links of a release's tables, by row number.
-
-    Raises:
-        ReleaseError: If a row names one that does not exist.
-
-    """
-    event_key = _pairs(rows, "event_keys", "events", "keys")
-    chunk_key = _pairs(rows, "chunk_keys", "chunks", "keys")
-    order = np.lexsort((chunk_key[:, 1], chunk_key[:, 0]))
-    return GraphParts(
-        event_key=event_key[np.lexsort((event_key[:, 1], event_key[:, 0]))],
-        chunk_key=chunk_key[order],
-        chunk_key_count=rows["chunk_keys"]["count"].to_numpy().astype(np.int32)[order],
-        event_chunk=_places(rows["events"]["chunk_id"], rows["chunks"]["chunk_id"]),
-        chunk_document=_places(rows["chunks"]["document_id"], rows["documents"]["document_id"]),
-        chunk_main_key=_places(rows["chunks"]["main_key_id"], rows["keys"]["key_id"]),
-        key_idf=rows["keys"]["idf"].to_numpy().astype(np.float32),
-        document_count=rows["documents"].num_rows,
-    )
-
-
-def _pairs(rows: Mapping[str, pa.Table], table: str, left: str, right: str) -> Rows:
-    columns = [_places(rows[table][f"{name[:-1]}_id"], rows[name][f"{name[:-1]}_id"]) for name in (left, right)]
-    return np.stack(columns, axis=1)
-
-
-def _places(wanted: pa.ChunkedArray, among: pa.ChunkedArray) -> Rows:
+def row_numbers(wanted: pa.ChunkedArray, among: pa.ChunkedArray) -> Rows:
     """Row of each wanted id; -1 for null."""
     found = pc.index_in(wanted, value_set=among.combine_chunks(), skip_nulls=True)
     missing = wanted.filter(pc.and_(pc.is_null(found), pc.is_valid(wanted)))
@@ -143,7 +117,7 @@ def write_arrays(folder: Path, parts: GraphParts, rows: Mapping[str, pa.Table]) 
 
     Args:
         folder: Made if missing.
-        parts: The links by row number, for example of `graph_parts(rows)`.
+        parts: The links by row number, made when a release is published.
         rows: The tables of `release/schema.py` in their order; chunks, documents, keys, key_aliases are read.
 
     """
@@ -201,7 +175,7 @@ def _texts(rows: Mapping[str, pa.Table], chunk_document: Rows) -> Texts:
 
 
 def _names(keys: pa.Table, aliases: pa.Table) -> Iterator[tuple[str, int]]:
-    places = _places(aliases["key_id"], keys["key_id"]).tolist()
+    places = row_numbers(aliases["key_id"], keys["key_id"]).tolist()
     other = (normal_name(alias) for alias in aliases["alias"].to_pylist())
     own = ((name, row) for row, name in enumerate(keys["name"].to_pylist()))
     return chain(own, zip(other, places, strict=True))
@@ -233,3 +207,25 @@ def _open_graph(folder: Path) -> dict[str, Any]:
     lists: dict[str, Any] = {name: CsrLists.open(folder / name) for name in _LISTS}
     arrays: dict[str, Any] = {name: map_array(folder / name) for name in _ARRAYS}
     return lists | arrays | {"highest_idf": float(arrays["key_idf"].max(initial=0.0))}
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Everything a ranking reads; safe to share between threads, nothing in it changes.
+
+    `rows[table]` is the table of `release/schema.py`, in its order, memory-mapped; `arrays` are the graph, the
+    postings and the vectors by row number; `embedder` embeds queries as the release's texts were embedded.
+    """
+
+    rows: Mapping[str, pa.Table]
+    arrays: Arrays
+    embedder: Embedder
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What a restriction leaves to be found: one flag a row, for the tables that are searched."""
+
+    chunks: Flags
+    events: Flags
+    keys: Flags

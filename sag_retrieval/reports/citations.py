@@ -1,4 +1,4 @@
-"""Number the citations of a finished report in reading order, and cut each passage to its cited sentences."""
+"""Statements with citations: numbered in reading order, passages cut to the cited sentences."""
 
 import re
 from collections import defaultdict
@@ -8,13 +8,48 @@ from itertools import pairwise
 from typing import Any
 
 from sag_retrieval.communities.events import EventTable
-from sag_retrieval.reports.content import Cite, Reference, Statement
 from sag_retrieval.text.words import tokens
 
 _AROUND = 80
 _SENTENCE = re.compile(r"[^。！？；.!?\n]*(?:[。！？；.!?]+[”’\"'」』）)\]]*|\n|$)")
 _Sentence = tuple[int, int, frozenset[str]]
 _WORD_END = re.compile(r"[\s，。！？；、,.!?;:：]")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A citation before it has a number: the cited event's row and the name of the citing place.
+
+    `printed` is false where print leaves the citing text out.
+    """
+
+    row: int
+    place: str
+    printed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Cite:
+    """One numbered citation: its source, the mark in the source, and its own number in the page."""
+
+    source: int
+    mark: int
+    reference: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A sentence and the events that it cites; `cites` is empty until the finished report is numbered."""
+
+    text: str
+    references: tuple[Reference, ...] = ()
+    cites: tuple[Cite, ...] = ()
+    date: str = ""
+    row: int = -1
+    """Row of the event; -1 for a sentence of a summary."""
+    is_new: bool = False
+    lang: str = ""
+    """Set where it is in another language than the page."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Which communities get an article, in which theme, and which of their events the report lists."""
+"""Rank communities: which get an article, in which theme, and which of their events are listed."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -7,26 +7,57 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sag_retrieval.communities.events import EventTable, Flags, Rows, clean
-from sag_retrieval.communities.groups import Communities, Community
-from sag_retrieval.communities.neighbours import cosines
-from sag_retrieval.reports.changes import Comparison
-from sag_retrieval.reports.content import RankedCommunity
+from sag_retrieval.communities.groups import CitedSentence, Communities, Community
+from sag_retrieval.communities.similarity import cosines
 from sag_retrieval.reports.options import ReportOptions
+from sag_retrieval.reports.series import Comparison
 
 PROPER = 3
 """Events of a community that gets an article; those of smaller ones are single events."""
 THEMES = 5
 """Themes with a colour of their own; number 5 is the colour of the others."""
-
 _LOOKED_AT = 60
 _SAME = 0.9
 _LISTED_MOST = 40
 _TYPICAL_IN_SHORT = 3
 _SINGLES = 100
 _LEAST_ON_MAP = 10
-
 Ties = Mapping[int, Sequence[tuple[int, float]]]
 """Tied communities with the weight by number, strongest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RankedCommunity:
+    """A community that gets an article, with the events chosen for it. Number 1 is the heaviest."""
+
+    number: int
+    community_id: str
+    title: str
+    summary: tuple[CitedSentence, ...]
+    members: Rows
+    theme: int
+    """0 to 4, or 5 for other."""
+    document_count: int
+    period: str
+    new_count: int
+    status: str
+    """Of its change since the earlier report; empty if it has not changed."""
+    is_full: bool
+    typical: tuple[int, ...]
+    """Rows of its typical events."""
+    rest: tuple[int, ...]
+    """Rows of the other events that its article lists."""
+    main_keys: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Count of its events."""
+        return len(self.members)
+
+    @property
+    def unlisted(self) -> int:
+        """Count of its events that the article does not list."""
+        return self.size - len(self.typical) - len(self.rest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

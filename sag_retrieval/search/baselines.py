@@ -3,7 +3,7 @@
 import numpy as np
 
 from sag_retrieval.core.types import Flags
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.bridge import build_bridges
 from sag_retrieval.search.context import read_texts
 from sag_retrieval.search.method import Query, Ranking

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from sag_retrieval import notebook
 from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.core.public import Convertible, public
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.method import Ranking, check_text
 from sag_retrieval.search.result import Hit, HitEvent, HitKey, hits_of
 

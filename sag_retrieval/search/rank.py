@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sag_retrieval.core.types import Floats, Rows
-from sag_retrieval.release.arrays import Arrays
+from sag_retrieval.release.arrays import Arrays, Index
 from sag_retrieval.release.csr import group
-from sag_retrieval.release.index import Index
 from sag_retrieval.release.topk import top_k
 from sag_retrieval.search.bridge import Bridges, build_bridges
 from sag_retrieval.search.context import TextRoute, read_texts

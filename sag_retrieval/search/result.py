@@ -12,8 +12,8 @@ import pyarrow as pa
 from sag_retrieval import notebook
 from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.core.types import Rows
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.csr import join
-from sag_retrieval.release.index import Index
 from sag_retrieval.search.method import Query, Ranking
 
 KeyValue = str | float | bool | None

@@ -1,6 +1,6 @@
 """The atomic search on one page: expand the query to keys, hop on, rank the chunks."""
 
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.expand import expand, propagate
 from sag_retrieval.search.method import Method, Query, Ranking
 from sag_retrieval.search.options import SearchOptions

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sag_retrieval.core.types import Rows
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.expand import Expansion, WeightedKeys
 from sag_retrieval.search.method import RankedKey, Ranking
 from sag_retrieval.search.parsed_query import ParsedQuery

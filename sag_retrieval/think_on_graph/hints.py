@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from sag_retrieval.core.types import Floats, Rows64
-from sag_retrieval.release.binary_index import INDEXED_ROWS
-from sag_retrieval.release.index import Index
-from sag_retrieval.release.triples import ReleaseGraph
+from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.knowledge_graph import ReleaseGraph
+from sag_retrieval.release.topk import INDEXED_ROWS
 from sag_retrieval.release.vectors import SparseVectors
 from sag_retrieval.search.parsed_query import ParsedQuery, QuerySimilarity
 from sag_retrieval.search.ranking import best_rows

@@ -8,8 +8,8 @@ import numpy as np
 
 from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.release.index import Index
-from sag_retrieval.release.triples import ReleaseGraph, graph_of
+from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.knowledge_graph import ReleaseGraph, graph_of
 from sag_retrieval.search.method import Method, Query, Ranking
 from sag_retrieval.search.parsed_query import ParsedQuery, QuerySimilarity, parse_query
 from sag_retrieval.search.ranking import Stopwatch, rank_by

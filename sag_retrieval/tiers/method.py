@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from sag_retrieval.core.types import Floats
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.method import Method, Query, Ranking
 from sag_retrieval.search.parsed_query import ParsedQuery, parse_query
 from sag_retrieval.search.ranking import Stopwatch, rank_by

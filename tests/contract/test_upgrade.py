@@ -11,7 +11,7 @@ from sag_pipeline.status import status_of
 from sag_retrieval import ReleaseError, open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.settings import load_settings
-from sag_retrieval.release.files import Releases
+from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.schema import SCHEMA_VERSION
 from tests.support.chat_server import ChatServer
 from tests.support.kept_home import edit_manifest, unpack

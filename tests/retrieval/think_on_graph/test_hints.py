@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.hybrid import HybridOptions, hybrid_method
-from sag_retrieval.release.triples import graph_of
+from sag_retrieval.release.knowledge_graph import graph_of
 from sag_retrieval.search.method import Query
 from sag_retrieval.search.parsed_query import parse_query
 from sag_retrieval.think_on_graph import GraphOptions

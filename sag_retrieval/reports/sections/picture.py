@@ -1,4 +1,4 @@
-"""Layout of the map: coordinates of circles, dots and labels."""
+"""Layout of pictures: coordinates of circles, dots and labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,20 +7,18 @@ import igraph
 import numpy as np
 import numpy.typing as npt
 
+from sag_retrieval.communities.clustering import seeded
 from sag_retrieval.communities.events import Floats
-from sag_retrieval.communities.leiden import seeded
 from sag_retrieval.text.words import is_cjk
 
 WIDTH, HEIGHT = 1000.0, 620.0
 LABEL_SIZE = 13.0
-
 _COVER = 0.2
 """Share of the map that circles fill."""
 _GAP = 16.0
 _SMALLEST = 12.0
 _GOLDEN = np.pi * (3 - np.sqrt(5))
 _ROUNDS = 600
-
 Points = npt.NDArray[np.float64]
 
 

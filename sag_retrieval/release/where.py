@@ -1,21 +1,19 @@
-"""`where`: conditions by field name, compiled to SQL with every value and metadata path as a parameter."""
+"""Compile `where` conditions to SQL, with every value and metadata path as a parameter."""
 
+import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, get_args
+from typing import Final, Literal, get_args
 
 from sag_retrieval.core.errors import FilterError, shown
-from sag_retrieval.release.sandbox.values import (
-    LONGEST,
-    ColumnKind,
-    WhereValue,
-    checked_value,
-    checked_value_text,
-    kind_of,
-)
 from sag_retrieval.text.words import normal_name
 
+ColumnKind = Literal["text", "number", "flag"]
+WhereValue = str | float | bool
+LONGEST: Final = 10_000
+"""Characters of a text, and values of a list."""
+_BIGGEST: Final = 2.0**63
 _OPERATORS = "eq ne in nin gt gte lt lte contains startswith isnull"
 OPERATORS: Final = tuple(_OPERATORS.split())
 COLUMNS: Final[dict[str, tuple[str, ColumnKind]]] = {
@@ -33,7 +31,6 @@ COLUMNS: Final[dict[str, tuple[str, ColumnKind]]] = {
     "date": ("e.date", "text"),
     "event_index": ("e.event_index", "number"),
 }
-
 _KEY_VALUES: Final[dict[ColumnKind, str]] = {
     "text": "k.value_string",
     "number": "k.value_number",
@@ -47,6 +44,47 @@ _ORDERS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 _DATE = r"\d{4}(-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?)?)?"
 _IS_DATE = re.compile(_DATE, re.ASCII)
 _METADATA_NAME = re.compile(r"[^\"\\\x00-\x1f]{1,200}")
+
+
+def kind_of(value: WhereValue) -> ColumnKind:
+    """What a value is compared with."""
+    if isinstance(value, bool):
+        return "flag"
+    return "text" if isinstance(value, str) else "number"
+
+
+def checked_value(name: str, value: object) -> WhereValue:
+    """The value, as it is compared.
+
+    Raises:
+        FilterError: If no field holds such a value.
+
+    """
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if isinstance(value, str):
+        return checked_value_text(name, value)
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int | float) and abs(value) <= _BIGGEST:
+        return value
+    raise FilterError(f"filter field {name!r} takes text, a number, a flag or a date, got {shown(value)}")
+
+
+def checked_value_text(name: str, text: str) -> str:
+    """The text, if it is whole and short enough.
+
+    Raises:
+        FilterError: Else, with the bound.
+
+    """
+    if len(text) > LONGEST:
+        raise FilterError(f"filter field {name!r:.80}: {len(text)} characters, allowed are {LONGEST}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise FilterError(f"filter field {name!r:.80}: broken text, {error.reason}") from error
+    return text
 
 
 @dataclass(frozen=True, slots=True)

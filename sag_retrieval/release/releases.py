@@ -1,104 +1,30 @@
-"""Where releases lie below a home, which one is current, and what their manifests say.
+"""The releases below a home: which one is current, listing them, and pruning old ones."""
 
-releases/<id>/manifest.json   checksums.npy   sag.duckdb   rows/*.arrow   arrays/*.npy   lance/*.lance
-CURRENT                        the id of the release in force, replaced by one rename
-"""
-
+import fcntl
 import json
 import logging
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
-from hashlib import blake2b
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
 from sag_retrieval.core import durable
-from sag_retrieval.core.errors import MEND, ReleaseError
+from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.core.public import public
-from sag_retrieval.release.lock import write_lock
-from sag_retrieval.release.schema import SCHEMA_VERSION
+from sag_retrieval.core.settings import load_settings
+from sag_retrieval.release.folders import erase, set_aside, sweep, write_lock
+from sag_retrieval.release.manifest import MANIFEST, Manifest
 
 POINTER = "CURRENT"
-MANIFEST = "manifest.json"
 DRAFT_POINTER: Final = f".{POINTER}."
 _SHOWN: Final = 60
 _ID: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,127}")
 _log = logging.getLogger(__name__)
-
-
-@public
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """What a release says of itself.
-
-    `release_id` is `r` and the start of `content_hash`, which covers the rows and the embedder, not the clock.
-    `input_hash` is the state of the tables it was made from. `counts` are rows by table.
-    """
-
-    release_id: str
-    schema_version: int
-    content_hash: str
-    input_hash: str
-    created_at: str
-    embedding_model: str
-    embedder_fingerprint: str
-    dimension: int
-    counts: Mapping[str, int]
-    hashes: Mapping[str, str]
-    checks: Mapping[str, Any]
-    index: Mapping[str, Any]
-    """By table of vectors: `none` (exact scan), or what proposes rows, how far it reaches and its measured recall."""
-
-    files: Mapping[str, tuple[int, str]] = field(default_factory=dict)
-    """By path below the release: length and hash of every file but this one and what is made later. Empty in releases
-    of version 0.1, which cannot be verified."""
-    manifest_hash: str = ""
-    """Hash of the manifest's own text with this value left empty; empty in releases of version 0.1."""
-
-    def write(self, folder: Path) -> None:
-        """Write `manifest.json` with its own hash, durably: a release without one is not a release."""
-        empty = _text(replace(self, manifest_hash=""))
-        durable.write_text(folder / MANIFEST, _text(replace(self, manifest_hash=_hash(empty))))
-
-    @classmethod
-    def read(cls, folder: Path) -> "Manifest":
-        """The manifest of a release folder.
-
-        Raises:
-            ReleaseError: If it is missing, unreadable, or of another schema version.
-
-        """
-        try:
-            text = (folder / MANIFEST).read_text(encoding="utf-8")
-            values = json.loads(text)
-            version = values["schema_version"]
-            if version != SCHEMA_VERSION:  # before anything else is looked at: another version has other fields
-                raise ReleaseError(_other_version(folder.name, version))
-            manifest = cls(**values)
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            raise ReleaseError(
-                f"{folder} is not a release ({error}); `sag releases list` shows what is there"
-            ) from error
-        if (manifest.files or manifest.manifest_hash) and not _is_whole(text, manifest):
-            raise ReleaseError(
-                f"{MANIFEST} of release {folder.name} is damaged: its text has another hash than it names; {MEND}"
-            )
-        return manifest
-
-
-def _other_version(release_id: str, version: object) -> str:
-    is_newer = isinstance(version, int) and version > SCHEMA_VERSION
-    by = "a newer" if is_newer else "another"
-    return (
-        f"release {release_id} was made by {by} version of sag: its schema version is {version}, this one reads "
-        f"{SCHEMA_VERSION}; "
-        + ("install the newer version, or " if is_newer else "")
-        + "publish again with `sag ingest`"
-    )
+_LONGEST_GRACE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +54,7 @@ class FoundRelease:
 def _said_created(folder: Path) -> datetime | None:
     """When the manifest says the release was made; None if it says nothing that can be read."""
     try:
-        values = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        values = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         return datetime.fromisoformat(values["created_at"]).astimezone(UTC)
     except (OSError, ValueError, TypeError, KeyError):
         return None
@@ -160,7 +86,7 @@ class Releases:
         if release_id is None:
             return self._path_in_force()
         path = self.folder / release_id
-        if not _ID.fullmatch(release_id) or not (path / "manifest.json").is_file():
+        if not _ID.fullmatch(release_id) or not (path / MANIFEST).is_file():
             raise ReleaseError(
                 f"release {_shown(release_id)} is not below {self.folder}; `sag releases list` shows what is"
             )
@@ -171,7 +97,7 @@ class Releases:
         chosen = self.current()
         if chosen is None and not os.path.lexists(pointer):
             raise ReleaseError(f"no release below {self.home} yet; make one with `sag ingest`")
-        if chosen is None or not (self.folder / chosen / "manifest.json").is_file():
+        if chosen is None or not (self.folder / chosen / MANIFEST).is_file():
             named = _shown(chosen) if chosen else "nothing that can be an id"
             raise ReleaseError(
                 f"{pointer} names {named}, and no such release is below {self.folder}; publish again with `sag ingest`"
@@ -213,15 +139,113 @@ def _shown(given: str) -> str:
     return repr(given if len(given) <= _SHOWN else given[:_SHOWN] + "…")
 
 
-def _text(manifest: Manifest) -> str:
-    return json.dumps(asdict(manifest), ensure_ascii=False, indent=1, sort_keys=True)
+@public
+@dataclass(frozen=True, slots=True)
+class ReleaseInfo:
+    """A release below a home, whether or not this package can open it."""
+
+    release_id: str
+    is_current: bool
+    """Whether `open_release()` opens it."""
+    created_at: str
+    """ISO date and time."""
+    embedding_model: str
+    counts: Mapping[str, int]
+    """Rows by table."""
+    fault: str
+    """Why it cannot be opened; empty if it can."""
+    path: Path
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `sag releases --json` prints of it."""
+        return {
+            "release": self.release_id,
+            "in_force": self.is_current,
+            "created_at": self.created_at,
+            "embedding_model": self.embedding_model,
+            "counts": dict(self.counts),
+            "fault": self.fault,
+        }
 
 
-def _is_whole(text: str, manifest: Manifest) -> bool:
-    """Whether a manifest's text has the hash that it names."""
-    named = f'"manifest_hash": "{manifest.manifest_hash}"'
-    return _hash(text.replace(named, '"manifest_hash": ""')) == manifest.manifest_hash
+def list_releases(home: Path | str | None = None) -> tuple[ReleaseInfo, ...]:
+    """The releases below `home` (or SAG_HOME), oldest first, also those that cannot be opened.
+
+    Example:
+        >>> [release.is_current for release in list_releases()]
+        [True]
+
+    Args:
+        home: Folder of releases; None: SAG_HOME.
+
+    """
+    below = Releases(load_settings(home=home).home)
+    current = below.current()
+    return tuple(
+        ReleaseInfo(
+            release_id=each.folder.name,
+            is_current=each.folder.name == current,
+            created_at=each.manifest.created_at if each.manifest else each.created_at.isoformat(timespec="seconds"),
+            embedding_model=each.manifest.embedding_model if each.manifest else "",
+            counts=dict(each.manifest.counts) if each.manifest else {},
+            fault=each.fault,
+            path=each.folder,
+        )
+        for each in below.found()
+    )
 
 
-def _hash(text: str) -> str:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+def prune_releases(home: Path, *, keep: int = 3, grace_hours: float = 24.0, now: datetime | None = None) -> list[str]:
+    """Ids of the releases deleted: older than the newest `keep` and than the grace, not in force, held by nobody.
+
+    A folder that is no release, because it is damaged or half deleted, is not among those kept. What killed processes
+    left behind goes as well.
+
+    Raises:
+        SettingsError: If the grace is no number of hours.
+        SourceError: If another process keeps writing below the home.
+
+    """
+    if not 0 <= grace_hours <= _LONGEST_GRACE:
+        raise SettingsError(f"grace_hours={grace_hours} must lie between 0 and {_LONGEST_GRACE:,}")
+    oldest = (now or datetime.now(UTC)) - timedelta(hours=grace_hours)
+    with write_lock(home):
+        sweep_releases(home)
+        below = Releases(home)
+        current = below.current()
+        return [
+            found.folder.name
+            for found in _beyond(below.found(), keep)
+            if found.folder.name != current and found.created_at <= oldest and _delete(found.folder)
+        ]
+
+
+def sweep_releases(home: Path) -> None:
+    """Delete what killed processes left of releases and of `CURRENT`; for whoever holds the lock."""
+    sweep(home / "releases")
+    for left in home.glob(f"{DRAFT_POINTER}*"):
+        left.unlink(missing_ok=True)
+
+
+def _beyond(found: list[FoundRelease], keep: int) -> list[FoundRelease]:
+    """All but the newest `keep` that can be opened, by this version or the one that made them."""
+    whole = [each for each in found if each.is_whole]
+    kept = {each.folder for each in whole[-max(1, keep) :]}
+    return [each for each in found if each.folder not in kept]
+
+
+def _delete(folder: Path) -> bool:
+    """Delete a release unless a reader holds its manifest; without it no other can take hold."""
+    manifest = folder / MANIFEST
+    if not manifest.is_file():
+        erase(set_aside(folder))
+        return True
+    with manifest.open("rb") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        aside = set_aside(folder)
+        (aside / MANIFEST).unlink()
+    erase(aside)
+    return True

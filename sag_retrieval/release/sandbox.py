@@ -1,4 +1,4 @@
-"""The one door for SQL from outside: checked text, a locked read-only connection, bounded time and memory."""
+"""The SQL sandbox: checked text, a locked read-only connection, bounded time and memory."""
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,14 +16,12 @@ import pyarrow as pa
 
 from sag_retrieval.core.errors import MEND, FilterError, ReleaseError
 from sag_retrieval.core.types import Rows
-from sag_retrieval.release.index import Allowed
-from sag_retrieval.release.sandbox.allowlist import IDS
-from sag_retrieval.release.sandbox.parse import check_sql, checked_text
-from sag_retrieval.release.sandbox.restrict import IdPairs, NamedIds, RowMaps, restrict
-from sag_retrieval.release.sandbox.where import EVERYTHING, compile_where
+from sag_retrieval.release.arrays import Allowed
+from sag_retrieval.release.sandbox_results import IdPairs, NamedIds, RowMaps, restrict
+from sag_retrieval.release.sql_check import IDS, check_sql, checked_text
+from sag_retrieval.release.where import EVERYTHING, compile_where
 
 _KEPT: Final = 64
-
 Restriction = str | tuple[str, ...] | None
 """SQL that restricts what may be found; of several, each must hold."""
 _BATCH: Final = 10_000

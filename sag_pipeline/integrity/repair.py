@@ -258,7 +258,7 @@ def _mend_releases(home: Path) -> Iterator[Done]:
         return
     discard(pointer)
     if good:
-        Releases(home).put_in_force(good[-1])
+        Releases(home).make_current(good[-1])
     yield Done("CURRENT", f"names {good[-1]} until the next ingest" if good else "removed until the next ingest")
 
 

@@ -105,7 +105,7 @@ def publish(store: Store, embedding: Embedding, now: str) -> Publication:
     done = store.ledger.whole("release")
     if done and done.input_hash == state and _is_sound(releases, done.output_hash, embedding):
         if releases.current() != done.output_hash:
-            releases.put_in_force(done.output_hash)
+            releases.make_current(done.output_hash)
         return Publication(Manifest.read(releases.path()), is_new=False)
     draft = releases.folder / f"{DRAFT}{uuid4().hex}"
     durable.make_folder(draft)
@@ -120,7 +120,7 @@ def publish(store: Store, embedding: Embedding, now: str) -> Publication:
             _take_place(draft, releases.folder / manifest.release_id)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    releases.put_in_force(manifest.release_id)
+    releases.make_current(manifest.release_id)
     store.ledger.commit([Entry.of_whole("release", input_hash=state, output_hash=manifest.release_id)])
     return Publication(Manifest.read(releases.path()), is_new, checks)
 

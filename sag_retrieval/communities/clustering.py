@@ -33,7 +33,7 @@ _one_at_a_time = threading.Lock()  # igraph has one random number generator for 
 def partition(edges: Edges, options: ClusterOptions) -> Rows:
     """Community number of every node, from 0, larger communities first; shape (nodes,).
 
-    `leiden` counts ties above the background by the constant Potts model, whose resolution does not depend on
+    `leiden` uses the constant Potts model on ties above the background; its resolution does not depend on
     the size of the graph; `leiden-modularity` grows its resolution with the graph instead.
 
     Source:
@@ -141,12 +141,12 @@ def strongest_ties(edges: Edges, group: Rows, ids: Sequence[str]) -> Iterator[Ti
 def build_communities(
     events: EventTable, options: ClusterOptions | None = None, edges: Edges | None = None
 ) -> Communities:
-    """The communities of the events, without titles: `name_communities` gives these.
+    """The communities of the events, without titles: `name_communities` adds these.
 
     Args:
         events: What to group; none gives no communities.
         options: How; the defaults suit reports.
-        edges: The weighed pairs, if they are at hand.
+        edges: The weighed pairs, if they are available.
 
     Raises:
         SettingsError: If every pair of too many events is asked for.
@@ -199,7 +199,7 @@ def _levels(events: EventTable, edges: Edges, options: ClusterOptions) -> list[R
 
 
 def group_by_key_type(events: EventTable, key_type: str) -> Rows:
-    """Each event with the key of this type that most events carry; an event without one stands alone.
+    """Each event with the key of this type that most events carry; an event without one is a group alone.
 
     Source:
         docs/algorithm.md §reports.3.

@@ -14,7 +14,7 @@ from sag_retrieval.models.protocols import Vectors
 EXACT_LIMIT = 4_000
 """Sets up to this size are compared in full."""
 _COSINES_AT_ONCE = 4_096
-"""Pairs whose vectors are gathered at a time: few enough to stay near the processor."""
+"""Pairs whose vectors are gathered at a time: few enough for the processor's cache."""
 _ROWS_AT_ONCE = 2_048
 _SKETCH = 256
 _PROBES = 6
@@ -41,7 +41,8 @@ def nearest(vectors: Vectors, count: int, seed: int = 0) -> tuple[Rows, Rows]:
     """Pairs (event, one of its `count` nearest other events), ordered by event.
 
     Above `EXACT_LIMIT` events each one is compared with the events of its cell only: those for which the
-    cell's centre is one of the six nearest. For sparse vectors a random projection proposes, cosines choose.
+    cell's centre is one of the six nearest. For sparse vectors a random projection selects candidates, exact cosines
+    rank them.
     """
     size = vectors.shape[0]
     if count == 0 or size <= 1:
@@ -63,7 +64,7 @@ def nearest(vectors: Vectors, count: int, seed: int = 0) -> tuple[Rows, Rows]:
 
 
 def places(group: Rows) -> Rows:
-    """Of numbers that come in runs of equal ones: the place of each in its run, from 0."""
+    """The place of each number in its run of equal numbers, from 0."""
     starts = np.flatnonzero(np.diff(group, prepend=-1)).astype(np.int32)
     return np.arange(len(group), dtype=np.int32) - np.repeat(starts, np.diff(starts, append=np.int32(len(group))))
 
@@ -112,7 +113,7 @@ def _nearest_within(vectors: Vectors, members: Rows, pool: Rows, count: int) -> 
 
 
 def _top(score: Dense, count: int) -> tuple[Rows, Dense]:
-    """Columns and values of the `count` highest of each row, highest first, ties by column; uses `score` up."""
+    """Columns and values of the `count` highest of each row, highest first, ties by column; `score` is overwritten."""
     count = min(count, score.shape[1])
     row = np.arange(len(score))
     best, value = np.empty((len(score), count), dtype=np.int32), np.empty((len(score), count), dtype=np.float32)
@@ -138,7 +139,7 @@ class Normal:
 
 
 def key_idf(incidence: csr_array) -> Floats:
-    """`ln(events / events with the key)`, 0 for a key nobody carries.
+    """`ln(events / events with the key)`, 0 for a key that no event carries.
 
     Source:
         docs/algorithm.md §reports.1.

@@ -1,4 +1,4 @@
-"""Store communities as Arrow tables and Parquet files, and keep those of a release with it."""
+"""Store communities as Arrow tables and Parquet files, also those of a whole release in its folder."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -22,11 +22,11 @@ from sag_retrieval.release.folders import delete, mark_of, sweep, write_lock, wr
 from sag_retrieval.release.reader import Reader
 
 COMMUNITIES = "communities"
-"""Folder beside the tables of a release, and in the folder of a report."""
+"""Folder inside that of a release, and inside that of a report."""
 REPORTS = "reports"
 """Folder below a home; its lock is held while reports or communities are written."""
 DAMAGE = (OSError, ValueError, TypeError, KeyError, IndexError, pa.ArrowException)
-"""What reading raises where a file is missing, cut short or of another form."""
+"""Errors of reading a file that is missing, cut short or of another form."""
 _STRING, _INT, _FLOAT = pa.string(), pa.int32(), pa.float64()
 _SENTENCE = pa.struct([("text", _STRING), ("event_ids", pa.list_(_STRING))])
 COMMUNITY_SCHEMAS: dict[str, pa.Schema] = {
@@ -70,7 +70,7 @@ COMMUNITY_SCHEMAS: dict[str, pa.Schema] = {
         ]
     ),
 }
-"""Communities, their events (most typical first), strongest ties, and one row of figures a level."""
+"""Communities, their events (most typical first), strongest ties, and one row of figures per level."""
 
 
 def communities_tables(communities: Communities, event_ids: Sequence[str]) -> dict[str, pa.Table]:
@@ -172,7 +172,7 @@ def _community(row: Mapping[str, object], members: list[tuple[int, float]]) -> C
 
 
 def write_communities(folder: Path, communities: Communities, event_ids: Sequence[str]) -> None:
-    """Write communities into a folder, which is there whole or not at all."""
+    """Write communities into a folder that appears whole or not at all."""
     draft = folder.with_name(f".draft-{uuid4().hex}")
     draft.mkdir(parents=True)
     try:
@@ -199,11 +199,11 @@ def read_kept(folder: Path, event_ids: Sequence[str]) -> Communities | None:
 def release_communities(
     reader: Reader, options: ClusterOptions, chat: ChatModel | None = None, earlier: Path | None = None
 ) -> Communities:
-    """The communities of a whole release, kept beside it; titles of communities with the same members are kept.
+    """Build and store the communities of a whole release; communities with the same members keep their titles.
 
     Args:
         reader: The release.
-        options: How events become communities; other options replace what is kept, and so does a damage to it.
+        options: How events become communities; communities stored for other options, or damaged, are replaced.
         chat: Gives titles and summaries; None: rules do.
         earlier: Folder of an earlier release, whose titles are kept.
 

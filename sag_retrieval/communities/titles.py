@@ -170,7 +170,7 @@ def shorten(text: str) -> str:
 
 
 def make_summary(events: EventTable, group: TitledGroup) -> tuple[CitedSentence, ...]:
-    """Two or three sentences, each with the events that say it: distinctive keys, period, newest event."""
+    """Two or three sentences, each with the events that state it: distinctive keys, period, newest event."""
     return tuple(sentence for sentence in (_about(events, group), _newest(events, group)) if sentence)
 
 

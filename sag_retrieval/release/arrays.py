@@ -22,14 +22,14 @@ from sag_retrieval.text.words import normal_name
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphParts:
-    """Links between rows, as a release's tables say them, before they are turned into lists."""
+    """Links between rows by row number, before they are stored as lists."""
 
     event_key: Rows
     """Shape (links, 2): event row, key row; sorted."""
     chunk_key: Rows
     """Shape (links, 2): chunk row, key row; sorted."""
     chunk_key_count: Rows
-    """Times the key stands in the chunk, at least 1."""
+    """Times the key occurs in the chunk, at least 1."""
     event_chunk: Rows
     chunk_document: Rows
     chunk_main_key: Rows
@@ -47,7 +47,7 @@ class Arrays:
     chunk_keys: CsrLists
     key_chunks: CsrLists
     key_chunk_count: Rows
-    """Beside `key_chunks.items`: times the key stands in that chunk."""
+    """Parallel to `key_chunks.items`: times the key occurs in that chunk."""
     event_chunk: Rows
     chunk_events: Starts
     """Shape (chunks + 1,): chunk c has the events `chunk_events[c]` to `chunk_events[c + 1]`."""
@@ -56,7 +56,7 @@ class Arrays:
     """Shape (documents + 1,): document d has the chunks `document_chunks[d]` to `document_chunks[d + 1]`."""
     chunk_main_key: Rows
     is_main_key: npt.NDArray[np.bool_]
-    """Whether some chunk is mainly about the key."""
+    """Whether the key is the main key of a chunk."""
     key_idf: Floats32
     highest_idf: float
     key_document_count: Rows
@@ -113,7 +113,7 @@ def row_numbers(wanted: pa.ChunkedArray, among: pa.ChunkedArray) -> Rows:
 
 
 def write_arrays(folder: Path, parts: GraphParts, rows: Mapping[str, pa.Table]) -> None:
-    """Write lists in both directions, ranges, full text and names; vectors are written apart.
+    """Write lists in both directions, ranges, full text and names; `write_vectors` writes the vectors.
 
     Args:
         folder: Made if missing.
@@ -127,7 +127,7 @@ def write_arrays(folder: Path, parts: GraphParts, rows: Mapping[str, pa.Table]) 
 
 
 def write_graph(folder: Path, parts: GraphParts) -> None:
-    """Write `graph/` alone: lists in both directions and ranges."""
+    """Write only `graph/`: lists in both directions and ranges."""
     graph = folder / "graph"
     graph.mkdir(parents=True, exist_ok=True)
     for name, lists in _build_lists(parts).items():
@@ -182,11 +182,11 @@ def _names(keys: pa.Table, aliases: pa.Table) -> Iterator[tuple[str, int]]:
 
 
 def open_arrays(folder: Path, vectors: Mapping[str, VectorSet] | None = None) -> Arrays:
-    """Map everything that `write_arrays` and `write_vectors` put below the folder; nothing is read yet.
+    """Map the files that `write_arrays` and `write_vectors` wrote; nothing is read yet.
 
     Args:
         folder: `vectors/` below it holds the vectors of events, keys and chunks.
-        vectors: Those vectors, if they are opened otherwise.
+        vectors: The vectors, if the caller has opened them.
 
     Raises:
         ReleaseError: If a file is missing or damaged.
@@ -224,7 +224,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What a restriction leaves to be found: one flag a row, for the tables that are searched."""
+    """The rows that a restriction allows: one flag per row of each table that is searched."""
 
     chunks: Flags
     events: Flags

@@ -25,11 +25,11 @@ _WAIT = 0.05
 DRAFT = ".draft-"
 _GONE = ".gone-"
 BLOCK: Final = 1 << 16
-"""Bytes a checksum covers: about what the system reads from disk at once for one page."""
+"""Bytes per checksum: about what the system reads from disk at once for one page."""
 _READ: Final = 16 * BLOCK
 MADE: Final = "made"
 _OLD_MARK: Final = re.compile("[0-9a-f]{12}")
-"""All that version 0.1 wrote."""
+"""The whole list of version 0.1: a mark without files."""
 SUMS = "sums.json"
 
 
@@ -37,7 +37,7 @@ SUMS = "sums.json"
 def write_lock(folder: Path, patience: float = 600) -> Iterator[None]:
     """Keep other writers out of a folder, in this process and others; not reentrant.
 
-    The system lets go of the lock when the process ends, however it ends.
+    The system releases the lock when the process ends, however it ends.
 
     Raises:
         SourceError: If another process still writes below the folder after `patience` seconds.
@@ -64,7 +64,7 @@ def _is_taken(held: int) -> bool:
 
 
 def set_aside(folder: Path) -> Path:
-    """Take a folder or file out of its place by one rename, to be deleted; where it lies then."""
+    """Rename a folder or file so that it can be deleted; returns its new path."""
     aside = folder.with_name(f"{_GONE}{folder.name}-{uuid4().hex}")
     folder.rename(aside)
     return aside
@@ -76,7 +76,7 @@ def delete(path: Path) -> None:
 
 
 def erase(aside: Path) -> None:
-    """Delete what was set aside."""
+    """Delete what `set_aside` has renamed."""
     if aside.is_dir() and not aside.is_symlink():
         shutil.rmtree(aside, ignore_errors=True)
     else:
@@ -84,9 +84,13 @@ def erase(aside: Path) -> None:
 
 
 def sweep(folder: Path, *names: str) -> int:
-    """Delete drafts and what was set aside right below a folder, and what begins with one of the names; how many.
+    """Delete unfinished and half-deleted files directly below a folder; returns their number.
 
-    Only for whoever holds the lock under which they are made: then nobody is at work on them.
+    The caller holds the lock under which they are written, so no process is using them.
+
+    Args:
+        folder: Where to look.
+        names: Beginnings of further hidden names to delete.
     """
     marks = (DRAFT, _GONE, *names)
     left = [path for path in folder.glob(".*") if path.name.startswith(marks)]
@@ -97,7 +101,7 @@ def sweep(folder: Path, *names: str) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measure:
-    """A file in numbers."""
+    """Length, hash and block checksums of a file."""
 
     length: int
     digest: str
@@ -106,12 +110,12 @@ class Measure:
 
 
 def block_count(length: int) -> int:
-    """How many blocks a file of so many bytes has."""
+    """Number of blocks of a file of this length in bytes."""
     return -(-length // BLOCK)
 
 
 def measure(path: Path) -> Measure:
-    """Read a file once and say what is in it."""
+    """Read a file once and compute its length, hash and checksums."""
     digest, length, sums = blake2b(digest_size=16), 0, list[int]()
     for part in _parts(path, 0, None):
         digest.update(part)
@@ -121,7 +125,7 @@ def measure(path: Path) -> Measure:
 
 
 def digest_of(path: Path) -> str:
-    """The hash of a file's bytes as `Measure` has it."""
+    """The hash of a file's bytes, as in `Measure`."""
     digest = blake2b(digest_size=16)
     for part in _parts(path, 0, None):
         digest.update(part)
@@ -129,13 +133,13 @@ def digest_of(path: Path) -> str:
 
 
 def sums_of(path: Path, first: int, last: int) -> Words64:
-    """Checksums of the blocks `first` to `last`, that one not included; fewer where the file ends before."""
+    """Checksums of the blocks from `first` up to, not including, `last`; fewer if the file ends earlier."""
     found = [number for part in _parts(path, first * BLOCK, last * BLOCK) for number in _sums_of(part)]
     return np.array(found, np.uint64)
 
 
 def _parts(path: Path, start: int, stop: int | None) -> Iterator[memoryview]:
-    """A file's bytes in whole blocks but for its last; read, not mapped: a map dies with a file cut meanwhile."""
+    """A file's bytes in whole blocks, except the last; not mapped: a map crashes if the file is cut meanwhile."""
     buffer = memoryview(bytearray(_READ))
     with path.open("rb", buffering=0) as file:
         file.seek(start)
@@ -150,7 +154,7 @@ def _parts(path: Path, start: int, stop: int | None) -> Iterator[memoryview]:
 
 
 def _fill(readinto: Callable[[memoryview], int | None], buffer: memoryview) -> int:
-    """Read until the buffer is full or the file ends; how many bytes."""
+    """Read until the buffer is full or the file ends; returns the number of bytes."""
     done = 0
     while done < len(buffer) and (read := readinto(buffer[done:])):
         done += read
@@ -162,7 +166,7 @@ def _sums_of(part: memoryview) -> list[int]:
 
 
 def wrong_lengths(folder: Path, files: Mapping[str, tuple[int, str]]) -> Iterator[tuple[str, str]]:
-    """Files that are not there in the length of the manifest, and what is instead."""
+    """Files that are missing or of another length than listed, and what was found."""
     for name, (length, _) in files.items():
         try:
             found = (folder / name).stat()
@@ -176,7 +180,7 @@ def wrong_lengths(folder: Path, files: Mapping[str, tuple[int, str]]) -> Iterato
 
 
 def write_made(folder: Path, mark: str) -> None:
-    """Say what a finished folder was made with, and what its files are."""
+    """Write the list of a finished folder: its mark, which names the settings it was made with, and its files."""
     paths = sorted(path for path in folder.iterdir() if path.is_file() and path.name != MADE)
     files = {path.name: (path.stat().st_size, digest_of(path)) for path in paths}
     durable.sync_all(paths)
@@ -184,7 +188,7 @@ def write_made(folder: Path, mark: str) -> None:
 
 
 def mark_of(folder: Path) -> str | None:
-    """What a folder was made with; None where there is none, or a file of it is not as it was made."""
+    """The mark of a folder; None if there is none, or a file is not as it was written."""
     try:
         return check_made(folder)
     except ReleaseError:
@@ -192,7 +196,7 @@ def mark_of(folder: Path) -> str | None:
 
 
 def wrong_made(folder: Path) -> str:
-    """What is wrong with a folder that `write_made` finished; empty if nothing is, or there is none."""
+    """The fault of a folder that `write_made` finished; empty if it has none or does not exist."""
     if not folder.is_dir():
         return ""
     try:
@@ -203,19 +207,19 @@ def wrong_made(folder: Path) -> str:
 
 
 def check_made(folder: Path) -> str:
-    """Compare the files of a folder with their list; what it was made with. Version 0.1 wrote no list to compare.
+    """Compare the files of a folder with its list, and return its mark; version 0.1 listed no files.
 
     Raises:
-        ReleaseError: If the list cannot be read, or a file is not as it was made.
+        ReleaseError: If the list cannot be read, or a file is not as it was written.
 
     """
     try:
         text = (folder / MADE).read_text(encoding="utf-8")
         if _OLD_MARK.fullmatch(text):
             return text
-        told = json.loads(text)
-        mark = str(told["mark"])
-        files = {str(name): (int(n), str(digest)) for name, (n, digest) in told["files"].items()}
+        listed = json.loads(text)
+        mark = str(listed["mark"])
+        files = {str(name): (int(n), str(digest)) for name, (n, digest) in listed["files"].items()}
         wrong = next(wrong_lengths(folder, files), None)
         changed = wrong or next(((n, "it has changed") for n in files if digest_of(folder / n) != files[n][1]), None)
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
@@ -228,7 +232,7 @@ def check_made(folder: Path) -> str:
 def _damaged(folder: Path, name: str, what: str) -> ReleaseError:
     return ReleaseError(
         f"{folder.name}/{name} of release {folder.parent.name} is damaged: {what}; "
-        f"run the Dagster job `report`, which makes {folder.name} anew"
+        f"run the Dagster job `report`, which builds {folder.name} again"
     )
 
 

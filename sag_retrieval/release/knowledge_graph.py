@@ -1,7 +1,7 @@
 """The triples of a release as a knowledge graph: edges by entity, and words of names as inverted lists."""
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -36,6 +36,9 @@ class MappedTexts:
     def __getitem__(self, place: int) -> str:
         return str(self._column[int(place)].as_py())
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._column.to_pylist())
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Names:
@@ -47,7 +50,7 @@ class Names:
     sizes: Rows
 
     def jaccard(self, query: frozenset[str]) -> "Overlap":
-        """How alike each name is to a set of words; only names that share a word are looked at."""
+        """Similarity of each name to a set of words; only names that share a word are compared."""
         shared = np.zeros(len(self.texts), np.int16)
         for word in sorted(query):
             number = self.words.get(word)
@@ -56,7 +59,7 @@ class Names:
         return Overlap(shared, self.sizes, len(query))
 
     def save(self, path: Path) -> None:
-        """Write the files whose names start with the path's."""
+        """Write the files; the path is the prefix of their names."""
         table = pa.table({"text": pa.array(list(self.texts), pa.large_string())})
         with pa.OSFile(f"{path}.texts.arrow", "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
             writer.write_table(table)
@@ -149,9 +152,9 @@ class KnowledgeGraph:
         return self.entities_named.row(number) if number is not None else np.zeros(0, np.int32)
 
     def mentioned(self, text: str) -> Rows:
-        """Entities whose name stands in the text, longest names first, ties by row.
+        """Entities that the text names, longest names first, ties by row.
 
-        Latin names need word boundaries, Chinese names do not; names of one character are passed over.
+        Latin names need word boundaries, Chinese names do not; names of one character are skipped.
         """
         found: set[str] = set()
         for read, place in ((reading, place) for reading in readings_of(text) for place in range(len(reading))):
@@ -193,7 +196,7 @@ def build_graph(
 
 
 def read_names(texts: Sequence[str]) -> Names:
-    """The inverted lists of the names' words."""
+    """Inverted lists from the words of names to the names."""
     number: dict[str, int] = {}
     found = [{number.setdefault(word, len(number)) for word in words(text)} for text in texts]
     trie = marisa_trie.Trie(list(number))
@@ -226,7 +229,7 @@ _lock = Lock()
 def graph_of(index: Index, home: Path | None = None) -> ReleaseGraph:
     """The knowledge graph of an index, the same one for every caller; empty for a release without triples.
 
-    It is mapped from the release's folder `home` where `write_graph` was called for it, else built here.
+    It is mapped from the release's folder `home` if `write_graph` wrote it there, else built in memory.
     """
     triples = index.rows.get("triples", _NO_TRIPLES)
     with _lock:

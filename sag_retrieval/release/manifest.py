@@ -33,7 +33,7 @@ _MANY: Final = 1 / 3
 @public
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a release says of itself.
+    """Description of a release: its id, versions, hashes, counts and files.
 
     `release_id` is `r` and the start of `content_hash`, which covers the rows and the embedder, not the clock.
     `input_hash` is the state of the tables it was made from. `counts` are rows by table.
@@ -51,16 +51,16 @@ class Manifest:
     hashes: Mapping[str, str]
     checks: Mapping[str, Any]
     index: Mapping[str, Any]
-    """By table of vectors: `none` (exact scan), or what proposes rows, how far it reaches and its measured recall."""
+    """By table of vectors: `none` (exact scan), or the kind of index, its reach and its measured recall."""
 
     files: Mapping[str, tuple[int, str]] = field(default_factory=dict)
-    """By path below the release: length and hash of every file but this one and what is made later. Empty in releases
+    """By path below the release: length and hash of every file except this one and those added later. Empty in releases
     of version 0.1, which cannot be verified."""
     manifest_hash: str = ""
     """Hash of the manifest's own text with this value left empty; empty in releases of version 0.1."""
 
     def write(self, folder: Path) -> None:
-        """Write `manifest.json` with its own hash, durably: a release without one is not a release."""
+        """Write `manifest.json` with its own hash, durably: a folder without one is not a release."""
         empty = _text(replace(self, manifest_hash=""))
         durable.write_text(folder / MANIFEST, _text(replace(self, manifest_hash=_hash(empty))))
 
@@ -76,7 +76,7 @@ class Manifest:
             text = (folder / MANIFEST).read_text(encoding="utf-8")
             values = json.loads(text)
             version = values["schema_version"]
-            if version != SCHEMA_VERSION:  # before anything else is looked at: another version has other fields
+            if version != SCHEMA_VERSION:  # checked first: another version has other fields
                 raise ReleaseError(_other_version(folder.name, version))
             manifest = cls(**values)
         except (OSError, ValueError, TypeError, KeyError) as error:
@@ -116,18 +116,18 @@ def _hash(text: str) -> str:
 
 
 class Contents:
-    """What the manifest says of each file; safe to share between threads.
+    """The files of a release, compared with its manifest; safe to share between threads.
 
-    Nothing of a file is parsed or mapped before its blocks were found to be as they were published: a reader that
-    trusts row numbers of a damaged file answers wrongly or dies in a library. A block is checked once a process.
+    No part of a file is parsed or mapped before its blocks were compared with their checksums: a reader that trusts
+    row numbers of a damaged file answers wrongly or crashes in a C library. A block is checked once per process.
     """
 
     def __init__(self, folder: Path, manifest: Manifest, verify: Verify = "lazy") -> None:
         """Compare the lengths of all files; with `full` their bytes as well.
 
         Raises:
-            ReleaseError: If a file is missing, has another length, or, with `full`, cannot be or is not as published.
-            SettingsError: If `verify` is something else.
+            ReleaseError: If a file is missing, has another length, or, with `full`, cannot be verified or has changed.
+            SettingsError: If `verify` is none of these.
 
         """
         if verify not in get_args(Verify):
@@ -224,7 +224,7 @@ class Contents:
 
 
 def summed(files: Iterable[str]) -> list[str]:
-    """The files whose blocks have checksums, in the order in which these stand in their file."""
+    """The files with block checksums, in the order of the checksums."""
     return sorted(name for name in files if name != CHECKSUMS)
 
 

@@ -27,10 +27,10 @@ _AT_ONCE = 2
 
 
 class Reader:
-    """A release held open, safe to share between threads. Pruning passes over it as long as it is held."""
+    """An opened release, safe to share between threads. Pruning skips it until it is closed."""
 
     def __init__(self, folder: Path, open_embedder: OpenEmbedder, verify: Verify = "lazy") -> None:
-        """Open a release folder; all its files are there in their length, their bytes are compared as `verify` says.
+        """Open a release folder; compare the lengths of its files, and their bytes at the time chosen by `verify`.
 
         Raises:
             ReleaseError: If it cannot be used by this package, or is damaged.
@@ -39,7 +39,7 @@ class Reader:
         self.folder = folder
         self.manifest = Manifest.read(folder)
         hold = os.open(folder / MANIFEST, os.O_RDONLY)
-        self._let_go = weakref.finalize(self, os.close, hold)
+        self._unlock = weakref.finalize(self, os.close, hold)
         fcntl.flock(hold, fcntl.LOCK_SH)
         if not os.path.samestat(os.fstat(hold), (folder / MANIFEST).stat()):
             raise FileNotFoundError(folder)  # it was pruned or replaced while this waited for the lock
@@ -72,7 +72,7 @@ class Reader:
         """The only way to its SQL tables.
 
         Raises:
-            ReleaseError: If the database is damaged. DuckDB compares each block it reads with a checksum of its own;
+            ReleaseError: If the database is damaged. DuckDB compares each block that it reads with its own checksum;
                 its headers, which have none, are checked here.
 
         """
@@ -81,12 +81,12 @@ class Reader:
             return open_sandbox(self.folder / "sag.duckdb")
 
     def close(self) -> None:
-        """Let pruning have the release; tables that were used before stay readable."""
-        self._let_go()
+        """Release the read lock, so that the release can be pruned; tables that were used before stay readable."""
+        self._unlock()
 
 
 def open_reader(home: Path, release: str | None, open_embedder: OpenEmbedder, verify: Verify = "lazy") -> Reader:
-    """The release with this id, or the one in force, below a home.
+    """Open the release with this id, or the current one, below a home.
 
     Raises:
         ReleaseError: If it is not there, or was pruned while it was being opened.
@@ -98,7 +98,8 @@ def open_reader(home: Path, release: str | None, open_embedder: OpenEmbedder, ve
             return Reader(path, open_embedder, verify)
         except FileNotFoundError:
             continue
-    raise ReleaseError(f"release {release or 'in force'} below {home} went away while it was opened; try again")
+    named = f"release {release}" if release else "the current release"
+    raise ReleaseError(f"{named} below {home} was deleted while it was opened; try again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ class FileFault:
 
 
 def verify_release(folder: Path, *, deep: bool = True, below: str = "") -> list[FileFault]:
-    """What is wrong with a release, by file; empty if it is as it was published.
+    """The faults of a release by file; empty if it is as it was published.
 
     Args:
         folder: The release's folder.
@@ -124,11 +125,11 @@ def verify_release(folder: Path, *, deep: bool = True, below: str = "") -> list[
         return [FileFault(MANIFEST, str(error))]
     if not manifest.files:
         return [FileFault(MANIFEST, "it names no files, as those of version 0.1; nothing can be verified")]
-    files = {name: told for name, told in manifest.files.items() if name.startswith(f"{below}/" if below else "")}
+    files = {name: listed for name, listed in manifest.files.items() if name.startswith(f"{below}/" if below else "")}
     found = [FileFault(*each) for each in wrong_lengths(folder, files)]
     if deep:
         known = {fault.file for fault in found}
-        found += _changed(folder, {name: told[1] for name, told in files.items() if name not in known})
+        found += _changed(folder, {name: digest for name, (_, digest) in files.items() if name not in known})
     if not found and not below:
         found = [*_misfits(folder, manifest)]
     return sorted(found, key=lambda fault: fault.file)
@@ -136,8 +137,8 @@ def verify_release(folder: Path, *, deep: bool = True, below: str = "") -> list[
 
 def _changed(folder: Path, digests: dict[str, str]) -> Iterator[FileFault]:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        told = pool.map(lambda name: _fault_of(folder / name, digests[name]), digests)
-        yield from (FileFault(name, what) for name, what in zip(digests, told, strict=True) if what)
+        found = pool.map(lambda name: _fault_of(folder / name, digests[name]), digests)
+        yield from (FileFault(name, what) for name, what in zip(digests, found, strict=True) if what)
 
 
 def _fault_of(path: Path, wanted: str) -> str:

@@ -1,4 +1,8 @@
-"""The releases below a home: which one is current, listing them, and pruning old ones."""
+"""The releases below a home: which one is current, listing them, and pruning old ones.
+
+releases/<id>/manifest.json   checksums.npy   sag.duckdb   rows/*.arrow   arrays/*.npy   lance/*.lance
+CURRENT                        the id of the current release, replaced by one rename
+"""
 
 import fcntl
 import json
@@ -42,17 +46,17 @@ class FoundRelease:
 
     @classmethod
     def look(cls, folder: Path) -> "FoundRelease":
-        """What a folder is by its manifest."""
-        said = _said_created(folder)
-        created_at = said or datetime.fromtimestamp(folder.stat().st_mtime, UTC)
+        """Read the manifest of a release folder."""
+        created = _creation_time(folder)
+        created_at = created or datetime.fromtimestamp(folder.stat().st_mtime, UTC)
         try:
             return cls(folder, created_at, Manifest.read(folder))
         except ReleaseError as error:
-            return cls(folder, created_at, None, str(error), said is not None)
+            return cls(folder, created_at, None, str(error), created is not None)
 
 
-def _said_created(folder: Path) -> datetime | None:
-    """When the manifest says the release was made; None if it says nothing that can be read."""
+def _creation_time(folder: Path) -> datetime | None:
+    """When the release was made, by its manifest; None if that cannot be read."""
     try:
         values = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         return datetime.fromisoformat(values["created_at"]).astimezone(UTC)
@@ -64,27 +68,27 @@ class Releases:
     """The releases below a home."""
 
     def __init__(self, home: Path) -> None:
-        """Hold the home; nothing needs to be there yet."""
+        """Hold the home, which may be empty."""
         self.home = home
         self.folder = home / "releases"
 
     def current(self) -> str | None:
-        """Id of the release in force; None before the first, and where what `CURRENT` holds cannot be an id."""
+        """Id of the current release; None before the first one, and where `CURRENT` holds no valid id."""
         try:
-            said = (self.home / POINTER).read_bytes()[:1024].decode("utf-8", "replace").strip()
+            text = (self.home / POINTER).read_bytes()[:1024].decode("utf-8", "replace").strip()
         except OSError:
             return None
-        return said if _ID.fullmatch(said) else None
+        return text if _ID.fullmatch(text) else None
 
     def path(self, release_id: str | None = None) -> Path:
-        """Folder of a release; None means the one in force.
+        """Folder of a release; None: of the current one.
 
         Raises:
             ReleaseError: If it is not there.
 
         """
         if release_id is None:
-            return self._path_in_force()
+            return self._current_path()
         path = self.folder / release_id
         if not _ID.fullmatch(release_id) or not (path / MANIFEST).is_file():
             raise ReleaseError(
@@ -92,13 +96,13 @@ class Releases:
             )
         return path
 
-    def _path_in_force(self) -> Path:
+    def _current_path(self) -> Path:
         pointer = self.home / POINTER
         chosen = self.current()
         if chosen is None and not os.path.lexists(pointer):
             raise ReleaseError(f"no release below {self.home} yet; make one with `sag ingest`")
         if chosen is None or not (self.folder / chosen / MANIFEST).is_file():
-            named = _shown(chosen) if chosen else "nothing that can be an id"
+            named = _shown(chosen) if chosen else "no valid id"
             raise ReleaseError(
                 f"{pointer} names {named}, and no such release is below {self.folder}; publish again with `sag ingest`"
             )
@@ -114,7 +118,7 @@ class Releases:
         return [found.manifest for found in self.found() if found.manifest is not None]
 
     def promote(self, release_id: str) -> None:
-        """Put a release in force by one rename; readers that hold another one open are not disturbed.
+        """Make a release current by one rename; readers of other releases are not affected.
 
         Raises:
             ReleaseError: If it is not there, or this package cannot open it.
@@ -123,14 +127,14 @@ class Releases:
         """
         with write_lock(self.home):
             Manifest.read(self.path(release_id))
-            self.put_in_force(release_id)
+            self.make_current(release_id)
 
-    def put_in_force(self, release_id: str) -> None:
-        """The same for whoever holds the lock and knows the release."""
+    def make_current(self, release_id: str) -> None:
+        """The same for a caller that holds the lock and has checked the release."""
         pointer = self.home / POINTER
         if pointer.is_dir() and not pointer.is_symlink():
             aside = pointer.with_name(f"{POINTER}.aside-{uuid4().hex}")
-            _log.warning("%s is a folder; it now lies at %s", pointer, aside)
+            _log.warning("%s is a folder; it is renamed to %s", pointer, aside)
             pointer.rename(aside)
         durable.write_text(pointer, release_id + "\n")
 
@@ -196,13 +200,13 @@ def list_releases(home: Path | str | None = None) -> tuple[ReleaseInfo, ...]:
 
 
 def prune_releases(home: Path, *, keep: int = 3, grace_hours: float = 24.0, now: datetime | None = None) -> list[str]:
-    """Ids of the releases deleted: older than the newest `keep` and than the grace, not in force, held by nobody.
+    """Delete releases older than the newest `keep` and than the grace period; returns their ids.
 
-    A folder that is no release, because it is damaged or half deleted, is not among those kept. What killed processes
-    left behind goes as well.
+    The current release and those that a reader holds open are kept. A damaged or half-deleted folder does not count as
+    one of the newest. What killed processes left is deleted too.
 
     Raises:
-        SettingsError: If the grace is no number of hours.
+        SettingsError: If the grace period is negative or too long.
         SourceError: If another process keeps writing below the home.
 
     """
@@ -221,7 +225,7 @@ def prune_releases(home: Path, *, keep: int = 3, grace_hours: float = 24.0, now:
 
 
 def sweep_releases(home: Path) -> None:
-    """Delete what killed processes left of releases and of `CURRENT`; for whoever holds the lock."""
+    """Delete what killed processes left of releases and of `CURRENT`; the caller holds the lock."""
     sweep(home / "releases")
     for left in home.glob(f"{DRAFT_POINTER}*"):
         left.unlink(missing_ok=True)
@@ -235,7 +239,7 @@ def _beyond(found: list[FoundRelease], keep: int) -> list[FoundRelease]:
 
 
 def _delete(folder: Path) -> bool:
-    """Delete a release unless a reader holds its manifest; without it no other can take hold."""
+    """Delete a release unless a reader holds its manifest; the manifest goes first, so that no reader opens it."""
     manifest = folder / MANIFEST
     if not manifest.is_file():
         erase(set_aside(folder))

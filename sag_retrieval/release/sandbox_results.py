@@ -19,7 +19,7 @@ IdPairs = tuple[Rows, Rows]
 
 @dataclass(frozen=True, slots=True)
 class RowMaps:
-    """Where rows belong: the document of each chunk, the chunk of each event, and the links to keys."""
+    """The document of each chunk, the chunk of each event, and the links to keys, by row."""
 
     chunk_document: Rows
     event_chunk: Rows
@@ -38,11 +38,11 @@ class NamedIds:
 
 
 def restrict(places: RowMaps, restrictions: list[NamedIds]) -> Allowed:
-    """What all restrictions leave: `flags` of chunks, events and keys.
+    """The chunks, events and keys that all restrictions allow.
 
-    A restriction on events leaves these events, their chunks and their keys. One on chunks or documents
-    leaves them with all their events and keys. Several restrictions leave what each of them leaves; as soon
-    as one is on events, a chunk stays only if one of its events does.
+    A restriction on events allows these events, their chunks and their keys. One on chunks or documents
+    allows them with all their events and keys. Several restrictions allow what each of them allows; as soon
+    as one is on events, a chunk is allowed only if one of its events is.
 
     Source:
         docs/algorithm.md §filters.3
@@ -89,7 +89,7 @@ class SqlResult(Convertible):
     __slots__ = ("_table", "sql")
 
     def __init__(self, sql: str, table: pa.Table) -> None:
-        """Hold what was asked and what came of it."""
+        """Hold the query and its rows."""
         self.sql = sql
         self._table = table
 

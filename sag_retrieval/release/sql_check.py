@@ -1,4 +1,7 @@
-"""Check SQL from outside: parsed by DuckDB's own parser and compared node by node with an allow-list."""
+"""Check SQL from outside: parsed by DuckDB's own parser and compared node by node with an allow-list.
+
+Whatever the lists below do not name is refused.
+"""
 
 import json
 import re
@@ -71,7 +74,7 @@ FUNCTIONS: Final = frozenset(_FUNCTIONS.split())
 _NOT_COLUMNS = """current_date current_time current_timestamp localtime localtimestamp current_user
     session_user user current_role current_catalog current_database current_schema"""
 NOT_COLUMNS: Final = frozenset(_NOT_COLUMNS.split())
-"""Names that read like columns and are functions of the clock or the connection."""
+"""Names that look like columns but are functions of the clock or the connection."""
 LONGEST: Final = 4_000
 DEEPEST: Final = 100
 _CTE_NAME = re.compile(r"[a-z_]\w*", re.ASCII | re.IGNORECASE)
@@ -93,11 +96,11 @@ class CheckedSql:
 
 
 def check_sql(sql: str) -> CheckedSql:
-    """The one SELECT that `sql` is, or the SELECT of the events that a bare condition holds for.
+    """Check `sql`, one SELECT or a bare condition, which becomes the SELECT of the events for which it holds.
 
     Raises:
-        FilterError: If it is too long or too deep, no single SELECT and no condition, or says anything that
-            `allowed_sql` does not list; the message names the first such thing.
+        FilterError: If it is too long or too deep, neither a single SELECT nor a condition, or holds a part that the
+            allow-list does not name; the message names the first such part.
 
     Source:
         docs/algorithm.md §filters.1
@@ -123,10 +126,10 @@ def check_sql(sql: str) -> CheckedSql:
 
 
 def checked_text(sql: object) -> str:
-    """The text that `sql` is.
+    """Check that `sql` is text of at most 4,000 characters.
 
     Raises:
-        FilterError: If it is none, is broken, or longer than 4,000 characters.
+        FilterError: If it is not.
 
     """
     if not isinstance(sql, str):
@@ -141,7 +144,7 @@ def checked_text(sql: object) -> str:
 
 
 def _depth(sql: str) -> int:
-    """How deep brackets and prefix words are nested, for a parser takes long over many before it says so."""
+    """Nesting depth of brackets and prefix words; checked first, because the parser is slow on deep nesting."""
     depth = deepest = 0
     for found in _NESTING.finditer(sql):
         mark = found[0].lower()

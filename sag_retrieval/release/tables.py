@@ -42,7 +42,7 @@ def check_vectors(name: str, vectors: VectorSet, manifest: Manifest, *, is_trust
     """Compare the vectors of a table with its rows and the embedder.
 
     Raises:
-        ReleaseError: If they have another shape, or name rows that there are not.
+        ReleaseError: If they have another shape, or name rows that do not exist.
 
     """
     wanted = (manifest.counts.get(name), manifest.dimension)
@@ -146,7 +146,7 @@ def _outside(name: str, rows: Rows, least: int, count: int) -> Iterator[str]:
 
 
 class _Tables(Mapping[str, Opened]):
-    """By name of a table, opened once."""
+    """Tables by name, each opened once."""
 
     def __init__(self, contents: Contents, manifest: Manifest, names: list[str]) -> None:
         self._contents = contents
@@ -198,13 +198,13 @@ class RowTables(_Tables[pa.Table]):
         rows = map_rows(self._contents.folder / file)
         wanted = TABLES[name].names if name in TABLES else rows.schema.names
         if rows.schema.names != wanted or rows.num_rows != self._manifest.counts.get(name):
-            told = f"{rows.num_rows} rows of {rows.schema.names}"
-            raise self._contents.damaged(file, f"it has {told}, not {self._manifest.counts.get(name)} of {wanted}")
+            found = f"{rows.num_rows} rows of {rows.schema.names}"
+            raise self._contents.damaged(file, f"it has {found}, not {self._manifest.counts.get(name)} of {wanted}")
         return rows
 
 
 class VectorTables(_Tables[VectorSet]):
-    """The vectors of events, keys and chunks; of dense ones only the blocks are checked whose rows are read."""
+    """The vectors of events, keys and chunks; of dense ones only the blocks of the rows that are read are checked."""
 
     def __init__(self, contents: Contents, manifest: Manifest) -> None:
         """Hold the checked files of a release."""
@@ -215,7 +215,7 @@ class VectorTables(_Tables[VectorSet]):
         folder = self._contents.folder / VECTORS
         if name in self._dense:
             file = f"{VECTORS}{name}{DENSE}"
-            self._contents.check_blocks(file, np.zeros(1, np.int64))  # what shape it has
+            self._contents.check_blocks(file, np.zeros(1, np.int64))  # the header
             self._contents.check(*(f"{VECTORS}{name}.signs.{kind}" for kind in ("npy", "json")))
             opened: VectorSet = open_dense(folder, name, self._check_of(name, file))
         else:
@@ -225,7 +225,7 @@ class VectorTables(_Tables[VectorSet]):
         return opened
 
     def _check_of(self, name: str, file: str) -> CheckRows:
-        """What compares the blocks of rows behind the header of a file, before they are read."""
+        """A function that checks the blocks of some rows of a file before they are read."""
         width, row_count = 4 * self._manifest.dimension, self._manifest.counts.get(name, 0)
         header = (self._contents.folder / file).stat().st_size - width * row_count
         contents, is_whole = self._contents, [not self._contents.is_checked]
@@ -243,7 +243,7 @@ class VectorTables(_Tables[VectorSet]):
 
 
 def blocks_of(rows: npt.NDArray[np.int64], header: int, width: int) -> npt.NDArray[np.int64]:
-    """The blocks in which rows of so many bytes lie, behind a header of so many.
+    """The blocks that hold rows of `width` bytes each, behind a header of `header` bytes.
 
     Example:
         >>> blocks_of(np.array([0, 3]), 128, 40_000)

@@ -23,7 +23,7 @@ LENGTH_SHARE: Final = 0.75
 """BM25's b."""
 TextColumn: TypeAlias = Sequence[str] | pa.Array | pa.ChunkedArray
 _BLOCK: Final = 16_384
-"""Texts that are read together."""
+"""Texts per batch."""
 _POSSESSIVE: Final = re.compile(r"['’]s\b")
 SHORTEST_NAME: Final = 2
 _REACH: Final = 32
@@ -31,7 +31,7 @@ _REACH: Final = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
-    """The words of all texts; a word's number is its place in the postings."""
+    """The words of all texts; a word's number is its position in the postings."""
 
     trie: marisa_trie.Trie
 
@@ -63,7 +63,7 @@ class Postings:
     row_count: int
 
     def scores(self, terms: dict[int, int]) -> npt.NDArray[np.float64]:
-        """Shape (rows,): the sum of the terms' scores, each as often as it stands in the query."""
+        """Shape (rows,): the sum of the terms' scores, each as often as it occurs in the query."""
         total = np.zeros(self.row_count)
         for term, count in terms.items():
             inside = slice(self.rows_of.starts[term], self.rows_of.starts[term + 1])
@@ -82,7 +82,7 @@ class Postings:
         return found
 
     def save(self, path: Path) -> None:
-        """Write the arrays beside one another, their names starting with the path's."""
+        """Write the arrays; the path is the prefix of their names."""
         self.rows_of.save(path)
         save_array(path.with_name(f"{path.name}.weights"), self.weights)
         save_array(path.with_name(f"{path.name}.idf"), self.idf)
@@ -96,15 +96,15 @@ class Postings:
 
 
 class Vocabulary:
-    """Numbers terms as they come; texts of any language and length, one pass."""
+    """Number terms in the order of their first occurrence, in one pass over texts of any language and length."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
 
     def read(self, texts: TextColumn) -> tuple[Rows, Starts]:
-        """Term numbers of all texts behind one another, and the number of terms of each text.
+        """Concatenated term numbers of all texts, and the number of terms of each text.
 
-        Words repeat, so each distinct stretch between spaces is looked at once: no term reaches over a space.
+        Words repeat, so each distinct stretch between spaces is read once: no term contains a space.
         """
         column = texts if isinstance(texts, pa.Array | pa.ChunkedArray) else pa.array(texts, pa.string())
         blocks = [self._read(column[start : start + _BLOCK]) for start in range(0, len(column), _BLOCK)]
@@ -115,14 +115,14 @@ class Vocabulary:
         pieces = pc.ascii_split_whitespace(whole)
         coded = pieces.flatten().dictionary_encode()
         number, codes = self.numbers, coded.indices.to_numpy()
-        said = [tokens(piece) for piece in coded.dictionary.to_pylist()]
-        flat = (number.setdefault(token, len(number)) for token in chain.from_iterable(said))
-        terms = CsrLists(_ends([len(each) for each in said]), np.fromiter(flat, np.int32))
+        listed = [tokens(piece) for piece in coded.dictionary.to_pylist()]
+        flat = (number.setdefault(token, len(number)) for token in chain.from_iterable(listed))
+        terms = CsrLists(_ends([len(each) for each in listed]), np.fromiter(flat, np.int32))
         _, places = terms.gather(codes)
         return terms.items[places], np.diff(_ends(terms.sizes()[codes])[pieces.offsets.to_numpy()])
 
     def freeze(self, path: Path) -> tuple[Terms, Rows]:
-        """Write the dictionary; also the lasting number of each provisional one."""
+        """Write the dictionary; return it with the final number of each provisional one."""
         words = list(self.numbers)
         trie = marisa_trie.Trie(words)
         trie.save(str(path))
@@ -130,7 +130,7 @@ class Vocabulary:
 
 
 def build_postings(terms: Rows, row: Starts, row_count: int, term_count: int) -> Postings:
-    """BM25 postings of terms that stand in rows, in any order; a row is a text."""
+    """BM25 postings of pairs of a term and its row, in any order; a row is a text."""
     lengths = np.bincount(row, minlength=row_count).astype(np.float64)
     pairs = terms.astype(np.int64) * max(1, row_count) + row
     pairs.sort()
@@ -147,7 +147,7 @@ def build_postings(terms: Rows, row: Starts, row_count: int, term_count: int) ->
 
 
 def _ends(sizes: npt.ArrayLike) -> Starts:
-    """Where lists of these sizes start and the last one ends."""
+    """Start of each list of these sizes, and the end of the last one."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
@@ -192,13 +192,13 @@ def open_text(folder: Path) -> tuple[Terms, Postings, Postings]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mentions:
-    """Folded names and the keys each of them may mean."""
+    """Folded names, and the keys that each of them may stand for."""
 
     trie: marisa_trie.Trie
     keys_of: CsrLists
 
     def exact(self, name: str) -> Rows:
-        """Keys with exactly this name, however it is spelt; empty for none."""
+        """Keys of exactly this folded name; empty if there is none."""
         number = self.trie.get(normal_name(name))
         return self.keys_of.row(number) if number is not None else np.zeros(0, np.int32)
 
@@ -206,7 +206,7 @@ class Mentions:
         """The longest names in the text from left to right, without overlap, and their keys.
 
         A name counts where it does not cut a Latin word or a number; Chinese names need no boundary. Names
-        of one character and stop words are passed over. The text is read with and without possessive endings.
+        of one character and stop words are skipped. The text is read with and without possessive endings.
 
         Source:
             docs/algorithm.md §search.3.
@@ -258,7 +258,7 @@ def readings_of(text: str) -> list[str]:
 
 
 def names_at(trie: marisa_trie.Trie, text: str, place: int) -> list[str]:
-    """The names of a dictionary that stand in the text at a place; looks no further than the longest of them may go."""
+    """Names of a dictionary that start at a place of the text; reads no further than the longest of them can reach."""
     reach = _REACH
     while place + reach < len(text) and next(trie.iterkeys(text[place : place + reach]), None) is not None:
         reach *= 4

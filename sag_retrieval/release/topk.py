@@ -1,4 +1,7 @@
-"""Find the highest scores: exact top-k, and binary quantization that selects the rows to score."""
+"""Find the highest scores: exact top-k, and binary quantization that selects the rows to score.
+
+A float32 scan is bound by memory: 384 columns take 1,536 bytes per row, one bit per column takes 48.
+"""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -16,12 +19,12 @@ from sag_retrieval.release.csr import RemappedArray, map_array
 _STRIPES: Final = 32
 Matrix = Floats32 | RemappedArray
 INDEXED_ROWS: Final = 5_000
-"""Up to here an exact scan of a table is as fast."""
+"""Up to this number of rows an exact scan is as fast."""
 RECALL_GOAL: Final = 0.95
 _REACHES: Final = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000)
 _LEAST_REACH: Final = 500
 _LEAST_SHARE: Final = 1 / 250
-_QUESTIONS: Final = 32
+_QUERIES: Final = 32
 _NEAREST: Final = 50
 _BITS: Final = 64
 _BLOCK: Final = 65_536
@@ -45,7 +48,7 @@ def top_k(scores: Floats32, k: int, rows: Rows | None = None) -> tuple[Rows, Flo
 def kth_largest(scores: npt.NDArray[Any], k: int) -> float:
     """The k-th highest score, -inf where there are no more than k.
 
-    The k-th highest of the highest of each block is no more than it, so only scores from there on are partitioned.
+    The k-th highest maximum of a block is a lower bound of it, so only scores from that bound up are partitioned.
     """
     if not 0 < k < len(scores):
         return -np.inf
@@ -58,17 +61,17 @@ def kth_largest(scores: npt.NDArray[Any], k: int) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BinaryIndex:
-    """Shape (words, rows): 64 columns of every row in a word; and how many rows are proposed for the best fifty."""
+    """Sign bits of shape (words, rows), 64 columns per word; `reach` candidates are selected for the best 50 rows."""
 
     words: Words64
     reach: int
 
     def oversampling_for(self, k: int) -> int:
-        """How many rows to propose for the best k."""
+        """Number of candidates to select for the best k rows."""
         return max(_LEAST_REACH, self.reach * k // _NEAREST)
 
     def candidates(self, query: Floats32, reach: int, allowed: Flags | None = None) -> Rows:
-        """The allowed rows with the fewest signs unlike the query's, ascending: `reach` of them and their ties."""
+        """The `reach` allowed rows at the smallest Hamming distance from the query, and their ties; ascending."""
         distance = self._distances(pack(query[None, :])[:, 0])
         rows = None if allowed is None else np.flatnonzero(allowed)
         distance = distance if rows is None else distance[rows]
@@ -77,7 +80,7 @@ class BinaryIndex:
         return (near if rows is None else rows[near]).astype(np.int32)
 
     def _distances(self, query: Words64) -> npt.NDArray[np.uint16]:
-        """In how many columns each row's sign is another; a block at a time, which stays in the cache."""
+        """Hamming distance of each row; one block at a time, which fits the processor's cache."""
         found = np.zeros(self.words.shape[1], np.uint16)
         for start in range(0, len(found), _BLOCK):
             block = found[start : start + _BLOCK]
@@ -87,7 +90,7 @@ class BinaryIndex:
 
 
 def pack(vectors: Floats32) -> Words64:
-    """Shape (words, rows): whether each column is above 0, 64 columns a word."""
+    """Sign bits of shape (words, rows): whether each column is above 0, 64 columns per word."""
     columns = -(-vectors.shape[1] // _BITS) * _BITS
     bits = np.zeros((len(vectors), columns), np.bool_)
     np.greater(vectors, 0, out=bits[:, : vectors.shape[1]])
@@ -95,9 +98,9 @@ def pack(vectors: Floats32) -> Words64:
 
 
 def write_binary_index(folder: Path, name: str, matrix: Matrix) -> None:
-    """Write `<name>.signs.npy`, and `<name>.signs.json` with the reach that reaches the recall goal.
+    """Write `<name>.signs.npy`, and `<name>.signs.json` with the smallest reach that meets the recall goal.
 
-    Nothing is left where no reach does: the signs of such vectors say too little, and the table is scanned exactly.
+    Where no reach meets the goal, no index is kept, and the table is scanned exactly.
     """
     shape = (-(-matrix.shape[1] // _BITS), len(matrix))
     words = np.lib.format.open_memmap(folder / f"{name}.signs.npy", "w+", np.uint64, shape)
@@ -112,13 +115,13 @@ def write_binary_index(folder: Path, name: str, matrix: Matrix) -> None:
 
 
 def read_binary_index(folder: Path, name: str) -> BinaryIndex | None:
-    """The signs of a table; None where its vectors are few."""
+    """The binary index of a table; None for a table without one."""
     described = describe_binary_index(folder, name)
     return BinaryIndex(map_array(folder / f"{name}.signs"), described["reach"]) if described else None
 
 
 def describe_binary_index(folder: Path, name: str) -> dict[str, Any]:
-    """Reach and measured recall, as the manifest keeps them; empty for a table without signs."""
+    """Reach and measured recall, as the manifest stores them; empty for a table without a binary index."""
     path = folder / f"{name}.signs.json"
     if not path.is_file():
         return {}
@@ -130,12 +133,12 @@ def describe_binary_index(folder: Path, name: str) -> dict[str, Any]:
 
 
 def calibrate(matrix: Matrix, words: Words64) -> dict[str, Any]:
-    """The smallest reach that finds the goal's share of the 50 nearest rows of sampled questions, and what it finds.
+    """The smallest reach that meets the recall goal for the 50 nearest rows of sampled queries, and its recall.
 
-    A question lies half way between two rows, as one over two texts does: a row itself would be too easy. The more rows
-    there are, the more of them have any distance, so a reach is at least a share of them too.
+    A query lies half way between two rows, as one about two texts does: a row itself would be too easy. The more rows
+    there are, the more of them have the same distance, so a reach is at least a share of the rows.
     """
-    sampled = matrix[np.linspace(0, len(matrix) - 1, _QUESTIONS).astype(np.int64)]
+    sampled = matrix[np.linspace(0, len(matrix) - 1, _QUERIES).astype(np.int64)]
     questions = np.asarray(sampled + np.roll(sampled, 1, axis=0))
     truth = exact_nearest(matrix, questions, _NEAREST)
     recall, reach = 0.0, _REACHES[-1]
@@ -148,7 +151,7 @@ def calibrate(matrix: Matrix, words: Words64) -> dict[str, Any]:
 
 
 def exact_nearest(matrix: Matrix, questions: Floats32, k: int) -> Sequence[Rows]:
-    """The rows of the k highest products above 0 with each question, best first; one pass for all questions."""
+    """The rows of the k highest products above 0 with each query, best first; one pass for all queries."""
     found = [(np.zeros(0, np.int32), np.zeros(0, np.float32))] * len(questions)
     for start, block in _blocks(matrix):
         for number, products in enumerate(questions @ block.T):

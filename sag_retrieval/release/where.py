@@ -38,7 +38,7 @@ _KEY_VALUES: Final[dict[ColumnKind, str]] = {
 }
 MOST_FIELDS: Final = 100
 EVERYTHING: Final = "TRUE"
-"""The condition of a `where` that asks nothing."""
+"""The condition of an empty `where`."""
 _MOST_VALUES: Final = 50_000
 _ORDERS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 _DATE = r"\d{4}(-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?)?)?"
@@ -47,14 +47,14 @@ _METADATA_NAME = re.compile(r"[^\"\\\x00-\x1f]{1,200}")
 
 
 def kind_of(value: WhereValue) -> ColumnKind:
-    """What a value is compared with."""
+    """The kind of column that a value is compared with."""
     if isinstance(value, bool):
         return "flag"
     return "text" if isinstance(value, str) else "number"
 
 
 def checked_value(name: str, value: object) -> WhereValue:
-    """The value, as it is compared.
+    """The value in the form in which it is compared.
 
     Raises:
         FilterError: If no field holds such a value.
@@ -72,10 +72,10 @@ def checked_value(name: str, value: object) -> WhereValue:
 
 
 def checked_value_text(name: str, text: str) -> str:
-    """The text, if it is whole and short enough.
+    """Check that a text is valid and short enough.
 
     Raises:
-        FilterError: Else, with the bound.
+        FilterError: If it is not, with the bound.
 
     """
     if len(text) > LONGEST:
@@ -231,7 +231,7 @@ def _in_list(field: _Field, operator: str, value: object) -> tuple[str, list[Whe
 
 
 def _one_of(field: _Field, kind: ColumnKind, values: list[WhereValue]) -> tuple[str, list[WhereValue]]:
-    """Equal to one of the values of a kind: one list, for a chain of thousands of comparisons is never planned."""
+    """Equal to one of the values of a kind: one list, as a long chain of comparisons takes too long to plan."""
     sql, given = field.read(kind)
     folded = [normal_name(value) for value in values if isinstance(value, str)] if field.is_key else []
     names = [name for name in dict.fromkeys(folded) if name]

@@ -20,7 +20,7 @@ _WORD_END = re.compile(r"[\s，。！？；、,.!?;:：]")
 class Reference:
     """A citation before it has a number: the cited event's row and the name of the citing place.
 
-    `printed` is false where print leaves the citing text out.
+    `printed` is false if the citing text is left out in print.
     """
 
     row: int
@@ -71,7 +71,7 @@ class Citing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CitedSource:
-    """A cited passage. `printed` is false where only events cite it that print leaves out."""
+    """A cited passage. `printed` is false if only events that are left out in print cite it."""
 
     number: int
     title: str
@@ -88,7 +88,7 @@ class CitedSource:
 def number_statements(value: Any, cite: Callable[[Reference], Cite]) -> Any:  # noqa: ANN401  content of any section
     """The same content with every reference numbered, walked in the order of fields and items.
 
-    Content consists of dataclasses, tuples, lists, mappings and plain values; what cites nothing is returned as it is.
+    Content consists of dataclasses, tuples, lists, mappings and plain values; other values are returned unchanged.
     """
     if isinstance(value, Statement):
         return replace(value, cites=tuple(cite(each) for each in value.references))
@@ -136,7 +136,7 @@ class Citations:
         return Cite(number, mark, self.count)
 
     def span(self, row: int) -> tuple[int, int, bool]:
-        """Where the event stands in its chunk's text, and whether that is only its most similar sentence."""
+        """Span of the event in its chunk's text, and whether that is only its most similar sentence."""
         if row not in self._spans:
             chunk = int(self._events.chunk[row])
             start, end = (int(place) for place in self._events.spans[row])

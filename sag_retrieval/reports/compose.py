@@ -91,7 +91,7 @@ def render_page(content: Content, context: ReportContext) -> str:
     """The page; the same content gives the same text.
 
     Everything that comes from data is escaped. The page's policy allows one style and one script, by their
-    hashes, and no address at all: a title that carries markup or a script that calls home does nothing.
+    hashes, and no address at all: markup or scripts in a title have no effect.
     """
     style, script, header = _asset("style.css"), _asset("script.js"), content.of(HEADER)
     page = _environment().get_template("page.html.j2")

@@ -15,8 +15,8 @@ from sag_retrieval.reports.series import Comparison
 PROPER = 3
 """Events of a community that gets an article; those of smaller ones are single events."""
 THEMES = 5
-"""Themes with a colour of their own; number 5 is the colour of the others."""
-_LOOKED_AT = 60
+"""Themes with their own colour; number 5 is the colour of the others."""
+_CONSIDERED = 60
 _SAME = 0.9
 _LISTED_MOST = 40
 _TYPICAL_IN_SHORT = 3
@@ -68,7 +68,7 @@ class EventRanking:
     proper_count: int
     """Communities large enough for an article, also those beyond the limit."""
     theme_titles: tuple[str, ...]
-    """Of the themes with a colour of their own."""
+    """Of the themes with their own colour."""
     ties: Ties
     on_map: tuple[RankedCommunity, ...]
     """The communities that the map shows; none where there is no map."""
@@ -89,7 +89,7 @@ class EventRanking:
         return sorted({each.theme for each in self.communities})
 
     def theme_title(self, theme: int, other: str) -> str:
-        """The title of a theme; `other` for the one without a colour of its own."""
+        """The title of a theme; `other` for the one without its own colour."""
         return self.theme_titles[theme] if theme < len(self.theme_titles) else other
 
 
@@ -214,7 +214,7 @@ def typical_events(events: EventTable, community: Community, most: int) -> Rows:
         docs/algorithm.md §reports.6.
 
     """
-    members, value = community.members[:_LOOKED_AT], community.centrality[:_LOOKED_AT].copy()
+    members, value = community.members[:_CONSIDERED], community.centrality[:_CONSIDERED].copy()
     most_similar = np.zeros(len(members))
     chosen: list[int] = []
     while len(chosen) < min(most, len(members)):

@@ -111,7 +111,7 @@ def write_report(
     The same inputs give the same bytes. Communities without a title are named first, by the model if given.
 
     Raises:
-        ModelUnavailable: If communities have to be named and the model's server is gone.
+        ModelUnavailable: If communities have to be named and the model's server does not answer.
         BudgetExceeded: If the budget is used up meanwhile.
 
     """
@@ -179,7 +179,7 @@ class Scope:
 
 
 def chosen_events(reader: Reader, scope: Scope) -> EventTable:
-    """The events of a release that a scope leaves.
+    """The events of a release that a scope selects.
 
     Raises:
         FilterError: If the restriction was refused.
@@ -206,7 +206,7 @@ def make_report(
 ) -> Report:
     """Write a report about a release, and what changed since the report of the same kind before it.
 
-    Reports of one scope, title and options are a series below `home/reports`; each remembers its predecessor, so the
+    Reports of one scope, title and options are a series below `home/reports`; each stores its predecessor, so the
     same report written again is the same.
     """
     scope, options = scope or Scope(), options or ReportOptions()

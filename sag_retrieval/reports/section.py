@@ -136,7 +136,7 @@ def no_lines(_content: object, _messages: Messages) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSection(Generic[T]):
-    """One section of the page. `name` is that of its module and of its template `<name>.html.j2` beside it.
+    """One section of the page. `name` is that of its module and of its template `<name>.html.j2`.
 
     The template gets the content as `content` and the messages as `t`. Content is a dataclass of plain values and
     of statements without numbers: citations are numbered after all sections are built, in whatever order that was.

@@ -43,7 +43,7 @@ class Previous:
 
     @classmethod
     def of(cls, communities: Communities, event_ids: Sequence[str], release: str) -> "Previous":
-        """What a later report needs to know of these communities."""
+        """The part of these communities that a later report is compared with."""
         finest = communities.at(0)
         return cls(
             release=release,
@@ -54,7 +54,7 @@ class Previous:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What became of a community: `new`, `grown`, `shrunk`, `merged`, `split`, `changed` or `gone`.
+    """The change of a community: `new`, `grown`, `shrunk`, `merged`, `split`, `changed` or `gone`.
 
     `community_id` is today's, or the earlier one's if it is gone. `before` counts the events of the earlier ones
     it continues, `added` the new events, `removed` those of the earlier ones that it does not have; `sources` are
@@ -188,7 +188,7 @@ class Before:
     """The report before one in its series. Without `release` there is none to compare with; `fault` says why not."""
 
     release: str = ""
-    """Its release; kept when it cannot be read any more, so that the series goes on as it was."""
+    """Its release; kept when it cannot be read any more, so that the series continues."""
     previous: Previous | None = None
     communities: Communities | None = None
     fault: str = ""
@@ -226,13 +226,13 @@ def _latest(series: Path) -> str:
         return ""
 
 
-def _name(said: object) -> str:
+def _name(value: object) -> str:
     """The name of a folder in the series; empty for anything else."""
-    return said if isinstance(said, str) and Path(said).name == said and not said.startswith(".") else ""
+    return value if isinstance(value, str) and Path(value).name == value and not value.startswith(".") else ""
 
 
 def remember(series: Path, own: Path, before: str, communities: Communities, event_ids: Sequence[str]) -> None:
-    """Keep what the next report is compared with; naming this report as the latest is the last step."""
+    """Store what the next report is compared with; naming this report as the latest is the last step."""
     with write_lock(series.parent):  # not that of the home: a long run must not keep reports waiting
         sweep(series)
         if (own / COMMUNITIES).exists():
@@ -256,7 +256,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def prune_reports(home: Path, *, keep: int = 12, grace_hours: float = 24.0, now: datetime | None = None) -> list[str]:
-    """Delete the reports of each series that are older than its newest `keep` and than the grace; their names.
+    """Delete reports older than the newest `keep` of their series and than the grace period; returns their names.
 
     Raises:
         SourceError: If another process keeps writing reports.

@@ -7,7 +7,7 @@ from sag_retrieval.reports.citations import Statement
 from sag_retrieval.reports.ranking import RankedCommunity
 
 Wording = Mapping[str, tuple[str, str]]
-"""Each message in English and in Chinese; `{…}` are places for `format`."""
+"""Each message in English and in Chinese; `{…}` are fields of `format`."""
 COMMON: Wording = {
     "lang": ("en", "zh-Hans"),
     "colon": (": ", "："),

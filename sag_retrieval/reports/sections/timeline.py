@@ -9,7 +9,7 @@ import numpy as np
 from sag_retrieval.communities.events import EventTable, Rows
 from sag_retrieval.reports.ranking import RankedCommunity
 from sag_retrieval.reports.section import ReportContext, ReportSection
-from sag_retrieval.reports.sections.picture import shortened
+from sag_retrieval.reports.sections.picture import Mark, shortened
 from sag_retrieval.reports.wording import Messages, Wording
 
 MOST_COLUMNS = 32
@@ -40,7 +40,7 @@ _YEAR_WIDTH = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A period: its name, and what stands below: the year that begins in it, or its name."""
+    """A period: its name, and its label: the year that begins in it, or its name."""
 
     name: str
     year: str = ""
@@ -109,7 +109,7 @@ def _firsts(column: Rows, rows: Rows, width: int, month: Rows) -> Rows:
 
 
 def _columns(first: int, last: int, step: int, lumps: tuple[bool, bool]) -> tuple[Column, ...]:
-    """Names of the periods; the outer ones that hold more than their own are marked."""
+    """Names of the periods; the first and last are marked if they also hold events outside them."""
     columns = [Column(_name(number, step), _year(number, step)) for number in range(first, last + 1)]
     if len(columns) <= _NAMED:
         columns = [replace(column, year=column.name) for column in columns]
@@ -132,17 +132,6 @@ def _name(number: int, step: int) -> str:
     if step == 1:
         return f"{year}-{month + 1:02}"
     return f"{year} Q{month // 3 + 1}" if step == 3 else f"{year} H{month // 6 + 1}"  # noqa: PLR2004  months
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A bar or circle; `target` is the first of its events, if the page lists it."""
-
-    x: float
-    y: float
-    size: float
-    target: str
-    tip: str
 
 
 @dataclass(frozen=True, slots=True)

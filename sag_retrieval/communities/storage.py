@@ -18,7 +18,7 @@ from sag_retrieval.communities.naming import known_names, name_communities
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.core.errors import SchemaMismatch
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.release.folders import delete, mark_of, sweep, write_lock, write_made
+from sag_retrieval.release.folders import DRAFT, delete, mark_of, sweep, write_lock, write_made
 from sag_retrieval.release.reader import Reader
 
 COMMUNITIES = "communities"
@@ -173,7 +173,7 @@ def _community(row: Mapping[str, object], members: list[tuple[int, float]]) -> C
 
 def write_communities(folder: Path, communities: Communities, event_ids: Sequence[str]) -> None:
     """Write communities into a folder that appears whole or not at all."""
-    draft = folder.with_name(f".draft-{uuid4().hex}")
+    draft = folder.with_name(f"{DRAFT}{uuid4().hex}")
     draft.mkdir(parents=True)
     try:
         for name, rows in communities_tables(communities, event_ids).items():

@@ -20,6 +20,7 @@ MOST_WORDS = 6
 _NOT_A_NAME = frozenset(
     ["date", "time", "day", "month", "year", "number", "quantity", "amount", "money", "percentage", "percent"]
 )
+
 _OF_A_DOCUMENT = "title"
 """Type of the keys that are titles of documents: they name a community only where nothing else does."""
 _ADDED = re.compile(r"(?<!\s)\s*+[(（:：].*", re.DOTALL)

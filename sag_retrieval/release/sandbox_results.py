@@ -1,4 +1,4 @@
-"""Results of the SQL sandbox: the rows of a SELECT, and the rows that a restriction leaves."""
+"""Results of the SQL sandbox: the rows of a SELECT, and the rows that a restriction allows."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

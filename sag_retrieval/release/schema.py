@@ -1,8 +1,8 @@
 """The tables of a release, one entry each.
 
 Schemas, the order of rows, hashes, row numbers, what SQL may read, what is checked before publishing and
-`docs/release-format.md` are derived from here. Rows are sorted by the `order` of their entry; a row's number in that order is its
-position in every array of the release.
+`docs/release-format.md` are derived from here. Rows are sorted by the `order` of their entry; a row's number
+in that order is its position in every array of the release.
 """
 
 from importlib import import_module
@@ -169,6 +169,7 @@ _OURS: Final = (
         is_volatile=True,
     ),
 )
+
 ADDED: Final[tuple[str, ...]] = ()
 """Further tables by document, each the `TABLE` of a module `sag_retrieval/release/<name>.py`."""
 

@@ -36,6 +36,7 @@ EXPRESSIONS: Final = frozenset(
         "WINDOW",
     }
 )
+
 NODES: Final = frozenset(
     {
         "ASCENDING",
@@ -54,8 +55,10 @@ NODES: Final = frozenset(
         "SUBQUERY",
     }
 )
+
 _TYPES = """BOOLEAN BOOL TINYINT SMALLINT INTEGER INT BIGINT HUGEINT FLOAT REAL DOUBLE DECIMAL NUMERIC
     VARCHAR TEXT STRING CHAR DATE TIME TIMESTAMP JSON"""
+
 TYPES: Final = frozenset(_TYPES.split())
 COLLATIONS: Final = frozenset({"nocase", "noaccent", "nfc", "binary"})
 _FUNCTIONS = """+ - * / // % || ~~ !~~ ~~* !~~* ~~~ like_escape not_like_escape ilike_escape not_ilike_escape
@@ -69,10 +72,12 @@ _FUNCTIONS = """+ - * / // % || ~~ !~~ ~~* !~~* ~~~ like_escape not_like_escape 
     json_type json_valid json_exists json_contains json_array_length json_structure
     count count_star sum avg mean min max median bool_and bool_or
     row_number rank dense_rank percent_rank"""
+
 FUNCTIONS: Final = frozenset(_FUNCTIONS.split())
 """No function that reads a file, a setting, the clock or chance, and none that makes long text from short."""
 _NOT_COLUMNS = """current_date current_time current_timestamp localtime localtimestamp current_user
     session_user user current_role current_catalog current_database current_schema"""
+
 NOT_COLUMNS: Final = frozenset(_NOT_COLUMNS.split())
 """Names that look like columns but are functions of the clock or the connection."""
 LONGEST: Final = 4_000
@@ -82,6 +87,7 @@ _BARE = """SELECT events.event_id
 FROM (SELECT e.*, d.* EXCLUDE (document_id, title, "row"), d AS documents
       FROM events AS e JOIN documents AS d ON d.document_id = e.document_id) AS events
 WHERE ({})"""
+
 _NESTING = re.compile(r"'[^']*+(?:'|\Z)|\"[^\"]*+(?:\"|\Z)|[(\[{)\]}]|\b(?:case|end)\b", re.IGNORECASE)
 _CLOSING = frozenset([")", "]", "}", "end"])
 _lock = Lock()

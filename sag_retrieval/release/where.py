@@ -14,8 +14,7 @@ WhereValue = str | float | bool
 LONGEST: Final = 10_000
 """Characters of a text, and values of a list."""
 _BIGGEST: Final = 2.0**63
-_OPERATORS = "eq ne in nin gt gte lt lte contains startswith isnull"
-OPERATORS: Final = tuple(_OPERATORS.split())
+OPERATORS: Final = ("eq", "ne", "in", "nin", "gt", "gte", "lt", "lte", "contains", "startswith", "isnull")
 COLUMNS: Final[dict[str, tuple[str, ColumnKind]]] = {
     "document_id": ("d.document_id", "text"),
     "doc_id": ("d.document_id", "text"),
@@ -31,11 +30,13 @@ COLUMNS: Final[dict[str, tuple[str, ColumnKind]]] = {
     "date": ("e.date", "text"),
     "event_index": ("e.event_index", "number"),
 }
+
 _KEY_VALUES: Final[dict[ColumnKind, str]] = {
     "text": "k.value_string",
     "number": "k.value_number",
     "flag": "k.value_bool",
 }
+
 MOST_FIELDS: Final = 100
 EVERYTHING: Final = "TRUE"
 """The condition of an empty `where`."""

@@ -21,7 +21,7 @@ from sag_retrieval.communities.storage import (
     read_tables,
     write_communities,
 )
-from sag_retrieval.release.folders import delete, sweep, write_lock
+from sag_retrieval.release.folders import DRAFT, delete, sweep, write_lock
 
 _PROPER = 3
 _MAJORITY = 0.5
@@ -247,7 +247,7 @@ def remember(series: Path, own: Path, before: str, communities: Communities, eve
 
 def _write(path: Path, text: str) -> None:
     """Write a small file, whole or not at all."""
-    draft = path.with_name(f".draft-{uuid4().hex}")
+    draft = path.with_name(f"{DRAFT}{uuid4().hex}")
     with draft.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()

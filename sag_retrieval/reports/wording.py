@@ -68,6 +68,7 @@ _KEY_TYPES_ZH: Mapping[str, str] = {
     "number": "数字",
     "work": "作品",
 }
+
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~^$])")
 _LEADING = re.compile(r"^(\s*)(?:([-+=])|(\d+)([.)]))")
 

@@ -31,6 +31,7 @@ WORDING: Wording = {
     "part": ("Only the {shown} largest communities have a row.", "只列出最大的 {shown} 个社区。"),
     "no_dates": ("None of the events has a date, so there is no timeline.", "事件都没有日期，所以没有时间线。"),
 }
+
 _ROWS = 15
 _LEFT, _RIGHT, _ROW, _BARS = 210.0, 990.0, 26.0, 56.0
 _LABEL_SIZE = 12.0

@@ -27,8 +27,10 @@ from timing import timed  # noqa: E402
 from sag_retrieval.release.arrays import Index, open_arrays, write_arrays  # noqa: E402
 from sag_retrieval.release.schema import TABLES  # noqa: E402
 from sag_retrieval.release.vectors import write_vectors  # noqa: E402
-from sag_retrieval.search.method import Query  # noqa: E402
-from sag_retrieval.search.parsed_query import parse_query  # noqa: E402
+from sag_retrieval.search.method import (
+    Query,  # noqa: E402
+    parse_query,  # noqa: E402
+)
 from sag_retrieval.tiers.method import tiers_method  # noqa: E402
 from tests.support.graph_parts import graph_parts  # noqa: E402
 

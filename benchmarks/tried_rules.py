@@ -41,7 +41,7 @@ from sag_retrieval.evaluation.metrics import accuracy, context_recall, f1, rouge
 from sag_retrieval.evaluation.ranking import evidence_coverage
 from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.structured import read_answer
-from sag_retrieval.rag.refine import central_sentences
+from sag_retrieval.rag.generate import central_sentences
 from sag_retrieval.release.where import compile_where
 from sag_retrieval.reports.citations import cut
 from sag_retrieval.search.result import Hit

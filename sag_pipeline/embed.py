@@ -14,8 +14,8 @@ from sag_pipeline.store.parts import of_documents
 from sag_pipeline.store.rows import from_table
 from sag_pipeline.store.store import DocumentOutcome, StepSpec, Store
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
-from sag_retrieval.core.batches import batched
-from sag_retrieval.core.providers import HASHING
+from sag_retrieval.core.records import batched
+from sag_retrieval.core.settings import HASHING
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit, fit
 from sag_retrieval.models.open import open_dense
 

@@ -20,9 +20,8 @@ from sag_pipeline.steps.section_summaries import section_summary_requests
 from sag_pipeline.steps.sections import section_requests, sections_from_replies
 from sag_pipeline.steps.summaries import summarise
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section
-from sag_retrieval.models.dialect import request_tokens
-from sag_retrieval.models.prices import estimate_tokens
-from sag_retrieval.models.protocols import AnswerT, Reply, Request, Usage
+from sag_retrieval.models.openai import request_tokens
+from sag_retrieval.models.protocols import AnswerT, Reply, Request, Usage, estimate_tokens
 
 _LIST_TOKENS = 3
 _BATCH = 128  # documents, as in a run

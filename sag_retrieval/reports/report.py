@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sag_retrieval import notebook
 from sag_retrieval.communities.clustering import build_communities
 from sag_retrieval.communities.events import EventTable, event_table
 from sag_retrieval.communities.groups import Communities
 from sag_retrieval.communities.naming import known_names, name_communities
 from sag_retrieval.communities.storage import REPORTS, settings_hash
+from sag_retrieval.core import public
 from sag_retrieval.core.errors import QueryError, nearest, shown
 from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.models.protocols import ChatModel, Usage
@@ -61,7 +61,7 @@ class Report(Convertible):
         return f"Report({self.headline!r}, {self.counts['events']} events, {self.counts['communities']} communities)"
 
     def _repr_html_(self) -> str:
-        return notebook.html("report", made=self)
+        return public.html("report", made=self)
 
     def to_dict(self) -> dict[str, Any]:
         """Headline, files and counts as plain values: what `sag report --json` prints."""

@@ -20,7 +20,7 @@ LONE = {
     "sag_pipeline.publish.sound": "publish.py would be too long",
     "sag_pipeline.table": "a description that added tables need before the list of tables is there",
     "sag_retrieval.release.table": "the same for the tables of a release",
-    "sag_retrieval.search.baselines": "methods, named by the registry",
+    "sag_retrieval.search.sag": "methods, named by the registry",
     "sag_retrieval.search.registry": "a registry",
     "sag_retrieval.search.sag": "a method, named by the registry",
 }

@@ -102,7 +102,6 @@ def report(home: Path) -> None:
 
 def prune(home: Path) -> None:
     from sag_retrieval.release.releases import prune_releases
-
     from sag_retrieval.reports.series import prune_reports
 
     prune_releases(home, keep=2, grace_hours=0)

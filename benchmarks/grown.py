@@ -8,11 +8,11 @@ from pathlib import Path
 import marisa_trie
 import numpy as np
 import pandas as pd
-from sag_retrieval.release.text_index import Vocabulary, build_postings, write_mentions
 from scipy.sparse import csr_array
 
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit, fit
 from sag_retrieval.release.arrays import GraphParts, Index, open_arrays, write_graph
+from sag_retrieval.release.text_index import Vocabulary, build_postings, write_mentions
 from sag_retrieval.release.vectors import write_vectors
 from sag_retrieval.text.sentences import sentences
 from sag_retrieval.text.words import normal_name
@@ -169,7 +169,9 @@ def _write_text(folder: Path, seed: Seed, copies: int) -> None:
     trie = marisa_trie.Trie([word for listed in own for word in listed])
     trie.save(str(folder / "terms.marisa"))
     numbers = np.concatenate([np.array([trie[word] for word in listed], np.int32)[flat] for listed in own])
-    postings = build_postings(numbers, np.tile(sizes, copies), len(trie))
+    sizes = np.tile(sizes, copies)
+    row = np.repeat(np.arange(len(sizes)), sizes)
+    postings = build_postings(numbers, row, len(sizes), len(trie))
     postings.save(folder / "chunks")
     postings.save(folder / "documents")
 

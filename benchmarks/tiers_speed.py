@@ -21,19 +21,15 @@ import numpy.typing as npt  # noqa: E402
 import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
-sys.path.insert(0, str(Path(__file__).parent))
-from tests.support.graph_parts import graph_parts  # noqa: E402
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 from timing import timed  # noqa: E402
 
-from sag_retrieval.release.arrays import (  # noqa: E402
-    Index,  # noqa: E402
-    open_arrays,
-    write_arrays,
-)
+from sag_retrieval.release.arrays import Index, open_arrays, write_arrays  # noqa: E402
 from sag_retrieval.release.schema import TABLES  # noqa: E402
 from sag_retrieval.release.vectors import write_vectors  # noqa: E402
 from sag_retrieval.search.method import Query, parse_query  # noqa: E402
 from sag_retrieval.tiers.method import tiers_method  # noqa: E402
+from tests.support.graph_parts import graph_parts  # noqa: E402
 
 EVENTS_PER_CHUNK = 5
 EVENTS_PER_COMMUNITY = 50

@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Any
 
 from pydantic import BaseModel
-from sag_retrieval.release.where import compile_where
 
 from benchmarks.attacks import modules
 from sag_pipeline.importers.event_records import event_documents
@@ -43,6 +42,7 @@ from sag_retrieval.evaluation.ranking import evidence_coverage
 from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.structured import read_answer
 from sag_retrieval.rag.generate import central_sentences
+from sag_retrieval.release.where import compile_where
 from sag_retrieval.reports.citations import cut
 from sag_retrieval.search.result import Hit
 from sag_retrieval.text.layout import logical_lines, marker_length

@@ -2,13 +2,12 @@
 
 # a release
 from .api import Release as Release, open_release as open_release
-from .release.listing import ReleaseInfo as ReleaseInfo, list_releases as list_releases
-from .release.files import Manifest as Manifest
-from .release.contents import Verify as Verify
+from .release.releases import ReleaseInfo as ReleaseInfo, list_releases as list_releases
+from .release.manifest import Manifest as Manifest, Verify as Verify
 
 # what it holds
 from .search.lookup import ChunkResult as ChunkResult, DocumentResult as DocumentResult
-from .release.sandbox.sql_result import SqlResult as SqlResult
+from .release.sandbox_results import SqlResult as SqlResult
 
 # searching
 from .search.registry import METHODS as METHODS
@@ -46,7 +45,7 @@ from .communities.options import ClusterOptions as ClusterOptions
 # your own method or model
 from .search.method import Method as Method, Query as Query, RankedKey as RankedKey, Ranking as Ranking
 
-from .release.index import Allowed as Allowed, Index as Index
+from .release.arrays import Allowed as Allowed, Index as Index
 from .models.protocols import ChatModel as ChatModel, Embedder as Embedder, Reply as Reply, Request as Request
 
 # settings

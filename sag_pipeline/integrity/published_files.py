@@ -4,9 +4,8 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from sag_retrieval.release.folders import wrong_files
-
 from sag_retrieval.core.errors import SagError
+from sag_retrieval.release.folders import wrong_files
 from sag_retrieval.release.reader import FileFault, verify_release
 
 

@@ -6,9 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sag_retrieval.release.folders import write_lock, wrong_made
-from sag_retrieval.release.releases import Releases
-
 from sag_pipeline.fitted import load_fit, save_fit
 from sag_pipeline.integrity.published_files import (
     release_folders,
@@ -34,6 +31,8 @@ from sag_retrieval.core import durable
 from sag_retrieval.core.errors import ModelError, SagError, SourceError, StoreError
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit
+from sag_retrieval.release.folders import write_lock, wrong_made
+from sag_retrieval.release.releases import Releases
 
 _PATIENCE_SECONDS = 10
 
@@ -259,7 +258,7 @@ def _mend_releases(home: Path) -> Iterator[Done]:
         return
     discard(pointer)
     if good:
-        Releases(home).put_in_force(good[-1])
+        Releases(home).make_current(good[-1])
     yield Done("CURRENT", f"names {good[-1]} until the next ingest" if good else "removed until the next ingest")
 
 

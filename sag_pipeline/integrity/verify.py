@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from sag_retrieval.release.folders import write_lock, wrong_made
-from sag_retrieval.release.releases import Releases
 
 from sag_pipeline.fitted import load_fit
 from sag_pipeline.integrity.published_files import (
@@ -28,6 +26,8 @@ from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import VectorStore, vector_ids
 from sag_pipeline.store.verify import open_anyway, parts_in_use, unused_parts, vector_files, wrong_parts, wrong_vectors
 from sag_retrieval.core.errors import SourceError, StoreError
+from sag_retrieval.release.folders import write_lock, wrong_made
+from sag_retrieval.release.releases import Releases
 
 _PATIENCE_SECONDS = 10
 _COMMUNITIES = "communities"

@@ -14,9 +14,6 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from sag_retrieval.release.folders import DRAFT, Measure, erase, measure, set_aside
-from sag_retrieval.release.manifest import CHECKSUMS, Manifest, summed
-from sag_retrieval.release.releases import FoundRelease, Releases, sweep_releases
 
 from sag_pipeline.publish.checks import Check, check_release
 from sag_pipeline.publish.lance import LanceSource, write_lance
@@ -30,8 +27,11 @@ from sag_pipeline.tables import RECORDS
 from sag_retrieval.core import durable
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import write_arrays
+from sag_retrieval.release.folders import DRAFT, Measure, erase, measure, set_aside
 from sag_retrieval.release.knowledge_graph import FOLDER, write_graph
+from sag_retrieval.release.manifest import CHECKSUMS, Manifest, summed
 from sag_retrieval.release.reader import verify_release
+from sag_retrieval.release.releases import FoundRelease, Releases, sweep_releases
 from sag_retrieval.release.schema import MAPPED, SCHEMA_VERSION, VOLATILE
 from sag_retrieval.release.topk import describe_binary_index
 from sag_retrieval.release.vectors import open_vectors, write_vectors
@@ -105,7 +105,7 @@ def publish(store: Store, embedding: Embedding, now: str) -> Publication:
     done = store.ledger.whole("release")
     if done and done.input_hash == state and _is_sound(releases, done.output_hash, embedding):
         if releases.current() != done.output_hash:
-            releases.put_in_force(done.output_hash)
+            releases.make_current(done.output_hash)
         return Publication(Manifest.read(releases.path()), is_new=False)
     draft = releases.folder / f"{DRAFT}{uuid4().hex}"
     durable.make_folder(draft)
@@ -120,7 +120,7 @@ def publish(store: Store, embedding: Embedding, now: str) -> Publication:
             _take_place(draft, releases.folder / manifest.release_id)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    releases.put_in_force(manifest.release_id)
+    releases.make_current(manifest.release_id)
     store.ledger.commit([Entry.of_whole("release", input_hash=state, output_hash=manifest.release_id)])
     return Publication(Manifest.read(releases.path()), is_new, checks)
 

@@ -39,7 +39,7 @@ class Edges:
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """Directed pairs: what `left` keeps of its neighbours."""
+    """Directed pairs: the neighbours that each `left` keeps."""
 
     left: Rows
     right: Rows

@@ -38,7 +38,7 @@ class Chunks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keys:
-    """Keys by row: type, value as a reader sees it, and whether it is a text (None: all are), not a figure."""
+    """Keys by row: type, value as it is shown, and whether it is a text (None: all are) or a number."""
 
     types: Sequence[str]
     values: Sequence[str]
@@ -116,7 +116,7 @@ class EventTable:
 
 
 def clean(text: str) -> str:
-    """One line without control characters and marks that turn the direction of writing."""
+    """One line without control characters and without marks that change the writing direction."""
     return _GAP.sub(" ", _CONTROLS.sub(" ", text)).strip()
 
 
@@ -166,7 +166,7 @@ def _links(index: Index, event_rows: Rows) -> tuple[Rows, EventLinks]:
 
 
 def _spans(events: pa.Table, chunk_start: Rows, chunk_length: Rows) -> Rows:
-    """Spans in the chunk's text; -1 where the release does not know them or they reach beyond the chunk."""
+    """Spans in the chunk's text; -1 where the release has none or they reach beyond the chunk."""
     start, end = (
         events[name].fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64) - chunk_start
         for name in ("start", "end")

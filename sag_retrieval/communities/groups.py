@@ -15,7 +15,7 @@ _NOTHING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class CitedSentence:
-    """One sentence of a summary and the events that say it."""
+    """One sentence of a summary and the events that state it."""
 
     text: str
     event_ids: tuple[str, ...] = ()
@@ -153,5 +153,5 @@ def members_of(group: Rows, centrality: Floats) -> list[Rows]:
 
 
 def community_id(level: int, event_ids: Sequence[str]) -> str:
-    """The same for the same members in any order; of its own for every level."""
+    """Equal for equal members in any order; different for each level."""
     return make_id("g", level, *sorted(event_ids))

@@ -16,7 +16,7 @@ from sag_retrieval.prompts import load_prompt
 from sag_retrieval.text.words import fold
 
 KnownNames = Mapping[str, tuple[str, tuple[CitedSentence, ...]]]
-"""Title and summary by community id: ids depend on members, so what is known still fits."""
+"""Title and summary by community id; ids depend on members, so known names remain valid."""
 
 SHOWN_EVENTS = 30
 """Events of a community that a model is shown, the most typical."""
@@ -60,7 +60,7 @@ def name_communities(
     answer, a title that is taken or too long, and sentences that no event states are replaced by those of the rules.
 
     Raises:
-        ModelUnavailable: If the model's server is gone.
+        ModelUnavailable: If the model's server does not answer.
         BudgetExceeded: If the budget is used up.
 
     Source:
@@ -90,7 +90,7 @@ def name_communities(
 
 
 def known_names(communities: Communities) -> KnownNames:
-    """What is to be kept when communities are found again."""
+    """Titles and summaries to keep when communities are built again."""
     return {each.community_id: (each.title, each.summary) for each in communities if each.title}
 
 

@@ -1,4 +1,4 @@
-"""Options of clustering."""
+"""Options for building communities."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -25,7 +25,7 @@ class ClusterOptions:
     """`leiden`: few strong ties, groups keep their size as the corpus grows; `leiden-modularity`; `louvain`;
     `key-type`: by the commonest key of the one type in `key_types`."""
     pairs: Literal["candidates", "all"] = "candidates"
-    """`all` weighs every pair, as the seed does: exact, at most 5,000 events."""
+    """`all` weighs every pair: exact, for at most 5,000 events."""
     use_idf: bool = True
     """Rare keys tie more than common ones."""
     key_types: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class ClusterOptions:
     """Weight per pair that a community must hold to stay together: larger gives smaller communities.
     None: .005, and more for less than 600 events."""
     levels: Annotated[int, Bounds(1, 8)] = 3
-    """At most so many levels of communities."""
+    """Most levels of communities."""
     level_ratio: Annotated[float, Bounds(0, 1)] = 0.2
     """Resolution of each level above, relative to the one below."""
     iterations: Annotated[int, Bounds(1, 1_000)] = 4
@@ -55,7 +55,7 @@ class ClusterOptions:
     """Of the random numbers of the clustering."""
 
     def resolution_for(self, size: int) -> float:
-        """The resolution for so many events: as given, else `max(.005, 3 / events)`.
+        """The resolution for `size` events: as given, else `max(.005, 3 / events)`.
 
         Source:
             docs/algorithm.md §reports.3.

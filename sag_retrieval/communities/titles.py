@@ -20,6 +20,7 @@ MOST_WORDS = 6
 _NOT_A_NAME = frozenset(
     ["date", "time", "day", "month", "year", "number", "quantity", "amount", "money", "percentage", "percent"]
 )
+
 _OF_A_DOCUMENT = "title"
 """Type of the keys that are titles of documents: they name a community only where nothing else does."""
 _ADDED = re.compile(r"(?<!\s)\s*+[(（:：].*", re.DOTALL)
@@ -170,7 +171,7 @@ def shorten(text: str) -> str:
 
 
 def make_summary(events: EventTable, group: TitledGroup) -> tuple[CitedSentence, ...]:
-    """Two or three sentences, each with the events that say it: distinctive keys, period, newest event."""
+    """Two or three sentences, each with the events that state it: distinctive keys, period, newest event."""
     return tuple(sentence for sentence in (_about(events, group), _newest(events, group)) if sentence)
 
 

@@ -1,1 +1,1 @@
-"""What readers may rely on of a release: its tables, files, arrays and the door to its SQL."""
+"""The format of a release on disk: tables, files, arrays and the SQL sandbox."""

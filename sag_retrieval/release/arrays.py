@@ -1,4 +1,4 @@
-"""The graph of a release as arrays by row number: written when it is published, mapped by readers."""
+"""The graph of a release as arrays by row number, and the index that a search reads."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_retrieval.core.errors import ReleaseError
-from sag_retrieval.core.types import Floats32, Rows
+from sag_retrieval.core.types import Flags, Floats32, Rows
+from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.csr import CsrLists, Starts, group, map_array, ranges, save_array
 from sag_retrieval.release.text_index import Mentions, Postings, Terms, Texts, open_text, write_mentions, write_text
 from sag_retrieval.release.vectors import VectorSet, open_vectors
@@ -21,14 +22,14 @@ from sag_retrieval.text.words import normal_name
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphParts:
-    """Links between rows, as a release's tables say them, before they are turned into lists."""
+    """Links between rows by row number, before they are stored as lists."""
 
     event_key: Rows
     """Shape (links, 2): event row, key row; sorted."""
     chunk_key: Rows
     """Shape (links, 2): chunk row, key row; sorted."""
     chunk_key_count: Rows
-    """Times the key stands in the chunk, at least 1."""
+    """Times the key occurs in the chunk, at least 1."""
     event_chunk: Rows
     chunk_document: Rows
     chunk_main_key: Rows
@@ -46,7 +47,7 @@ class Arrays:
     chunk_keys: CsrLists
     key_chunks: CsrLists
     key_chunk_count: Rows
-    """Beside `key_chunks.items`: times the key stands in that chunk."""
+    """Parallel to `key_chunks.items`: times the key occurs in that chunk."""
     event_chunk: Rows
     chunk_events: Starts
     """Shape (chunks + 1,): chunk c has the events `chunk_events[c]` to `chunk_events[c + 1]`."""
@@ -55,7 +56,7 @@ class Arrays:
     """Shape (documents + 1,): document d has the chunks `document_chunks[d]` to `document_chunks[d + 1]`."""
     chunk_main_key: Rows
     is_main_key: npt.NDArray[np.bool_]
-    """Whether some chunk is mainly about the key."""
+    """Whether the key is the main key of a chunk."""
     key_idf: Floats32
     highest_idf: float
     key_document_count: Rows
@@ -88,6 +89,7 @@ class Arrays:
 
 
 _LISTS = ("event_keys", "key_events", "chunk_keys", "key_chunks")
+
 _ARRAYS = (
     "key_chunk_count",
     "event_chunk",
@@ -101,34 +103,7 @@ _ARRAYS = (
 )
 
 
-def graph_parts(rows: Mapping[str, pa.Table]) -> GraphParts:
-    """The links of a release's tables, by row number.
-
-    Raises:
-        ReleaseError: If a row names one that does not exist.
-
-    """
-    event_key = _pairs(rows, "event_keys", "events", "keys")
-    chunk_key = _pairs(rows, "chunk_keys", "chunks", "keys")
-    order = np.lexsort((chunk_key[:, 1], chunk_key[:, 0]))
-    return GraphParts(
-        event_key=event_key[np.lexsort((event_key[:, 1], event_key[:, 0]))],
-        chunk_key=chunk_key[order],
-        chunk_key_count=rows["chunk_keys"]["count"].to_numpy().astype(np.int32)[order],
-        event_chunk=_places(rows["events"]["chunk_id"], rows["chunks"]["chunk_id"]),
-        chunk_document=_places(rows["chunks"]["document_id"], rows["documents"]["document_id"]),
-        chunk_main_key=_places(rows["chunks"]["main_key_id"], rows["keys"]["key_id"]),
-        key_idf=rows["keys"]["idf"].to_numpy().astype(np.float32),
-        document_count=rows["documents"].num_rows,
-    )
-
-
-def _pairs(rows: Mapping[str, pa.Table], table: str, left: str, right: str) -> Rows:
-    columns = [_places(rows[table][f"{name[:-1]}_id"], rows[name][f"{name[:-1]}_id"]) for name in (left, right)]
-    return np.stack(columns, axis=1)
-
-
-def _places(wanted: pa.ChunkedArray, among: pa.ChunkedArray) -> Rows:
+def row_numbers(wanted: pa.ChunkedArray, among: pa.ChunkedArray) -> Rows:
     """Row of each wanted id; -1 for null."""
     found = pc.index_in(wanted, value_set=among.combine_chunks(), skip_nulls=True)
     missing = wanted.filter(pc.and_(pc.is_null(found), pc.is_valid(wanted)))
@@ -138,11 +113,11 @@ def _places(wanted: pa.ChunkedArray, among: pa.ChunkedArray) -> Rows:
 
 
 def write_arrays(folder: Path, parts: GraphParts, rows: Mapping[str, pa.Table]) -> None:
-    """Write lists in both directions, ranges, full text and names; vectors are written apart.
+    """Write lists in both directions, ranges, full text and names; `write_vectors` writes the vectors.
 
     Args:
         folder: Made if missing.
-        parts: The links by row number, for example of `graph_parts(rows)`.
+        parts: The links by row number, made when a release is published.
         rows: The tables of `release/schema.py` in their order; chunks, documents, keys, key_aliases are read.
 
     """
@@ -152,7 +127,7 @@ def write_arrays(folder: Path, parts: GraphParts, rows: Mapping[str, pa.Table]) 
 
 
 def write_graph(folder: Path, parts: GraphParts) -> None:
-    """Write `graph/` alone: lists in both directions and ranges."""
+    """Write only `graph/`: lists in both directions and ranges."""
     graph = folder / "graph"
     graph.mkdir(parents=True, exist_ok=True)
     for name, lists in _build_lists(parts).items():
@@ -200,18 +175,18 @@ def _texts(rows: Mapping[str, pa.Table], chunk_document: Rows) -> Texts:
 
 
 def _names(keys: pa.Table, aliases: pa.Table) -> Iterator[tuple[str, int]]:
-    places = _places(aliases["key_id"], keys["key_id"]).tolist()
+    places = row_numbers(aliases["key_id"], keys["key_id"]).tolist()
     other = (normal_name(alias) for alias in aliases["alias"].to_pylist())
     own = ((name, row) for row, name in enumerate(keys["name"].to_pylist()))
     return chain(own, zip(other, places, strict=True))
 
 
 def open_arrays(folder: Path, vectors: Mapping[str, VectorSet] | None = None) -> Arrays:
-    """Map everything that `write_arrays` and `write_vectors` put below the folder; nothing is read yet.
+    """Map the files that `write_arrays` and `write_vectors` wrote; nothing is read yet.
 
     Args:
         folder: `vectors/` below it holds the vectors of events, keys and chunks.
-        vectors: Those vectors, if they are opened otherwise.
+        vectors: The vectors, if the caller has opened them.
 
     Raises:
         ReleaseError: If a file is missing or damaged.
@@ -232,3 +207,25 @@ def _open_graph(folder: Path) -> dict[str, Any]:
     lists: dict[str, Any] = {name: CsrLists.open(folder / name) for name in _LISTS}
     arrays: dict[str, Any] = {name: map_array(folder / name) for name in _ARRAYS}
     return lists | arrays | {"highest_idf": float(arrays["key_idf"].max(initial=0.0))}
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Everything a ranking reads; safe to share between threads, nothing in it changes.
+
+    `rows[table]` is the table of `release/schema.py`, in its order, memory-mapped; `arrays` are the graph, the
+    postings and the vectors by row number; `embedder` embeds queries as the release's texts were embedded.
+    """
+
+    rows: Mapping[str, pa.Table]
+    arrays: Arrays
+    embedder: Embedder
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """The rows that a restriction allows: one flag per row of each table that is searched."""
+
+    chunks: Flags
+    events: Flags
+    keys: Flags

@@ -1,4 +1,4 @@
-"""Arrays as files that open without being read."""
+"""Arrays in files that are memory-mapped, and lists of row numbers in CSR form."""
 
 import math
 from collections.abc import Iterable
@@ -82,7 +82,7 @@ def map_rows(path: Path) -> pa.Table:
 
 
 class RemappedArray:
-    """Rows of a saved array, mapped anew for each reading: what was read does not count as memory in use."""
+    """Rows of a saved array, mapped again for each access: what was read does not count as memory in use."""
 
     def __init__(self, path: Path) -> None:
         """Hold the path of `save_array`."""
@@ -100,7 +100,7 @@ class RemappedArray:
 
 @dataclass(frozen=True, eq=False)
 class CsrLists:
-    """Lists of row numbers behind one another: list i is `items[starts[i] : starts[i + 1]]`, ascending."""
+    """Concatenated lists of row numbers: list i is `items[starts[i] : starts[i + 1]]`, ascending."""
 
     starts: Starts
     items: Rows
@@ -129,7 +129,7 @@ class CsrLists:
         return csr_array((np.ones(len(self.items)), self.items, narrow(self.starts)), shape=(len(self), width))
 
     def gather(self, rows: npt.NDArray[Any]) -> tuple[Rows, Starts]:
-        """For some lists, behind one another: which of them each place belongs to, and the place in `items`.
+        """Concatenate some lists: the number of its list among them, and its place in `items`, for each item.
 
         Example:
             >>> CsrLists(np.array([0, 2, 2, 3]), np.array([5, 7, 6], np.int32)).gather(np.array([2, 0]))
@@ -154,7 +154,7 @@ class CsrLists:
 
 
 def narrow(starts: Starts) -> npt.NDArray[Any]:
-    """Offsets as int32 where they fit: beside wider ones scipy widens all row numbers as well."""
+    """Offsets as int32 where they fit: with wider ones scipy widens all row numbers as well."""
     return starts.astype(np.int32) if starts[-1] <= np.iinfo(np.int32).max else starts
 
 
@@ -172,7 +172,7 @@ def ranges(owners: npt.NDArray[Any], count: int) -> Starts:
 
 
 def join(parts: Iterable[npt.NDArray[Any]], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Arrays behind one another; empty for none."""
+    """Concatenated arrays; empty for none."""
     return np.concatenate([np.zeros(0, dtype), *parts]).astype(dtype, copy=False)
 
 
@@ -186,24 +186,24 @@ class SparseRun:
 
 
 def write_run(path: Path, rows: Rows, block: csc_array) -> SparseRun:
-    """Write a block's entries by dimension beside `path`; `rows` are its row numbers."""
+    """Write a block's entries by dimension next to `path`; `rows` are its row numbers."""
     block.sort_indices()
-    spilled = SparseRun(block.indptr.astype(np.int64), path.with_suffix(".rows"), path.with_suffix(".values"))
-    save_array(spilled.rows, rows[block.indices])
-    save_array(spilled.values, block.data.astype(np.float32, copy=False))
-    return spilled
+    run = SparseRun(block.indptr.astype(np.int64), path.with_suffix(".rows"), path.with_suffix(".values"))
+    save_array(run.rows, rows[block.indices])
+    save_array(run.values, block.data.astype(np.float32, copy=False))
+    return run
 
 
 def merge_runs(path: Path, dtype: npt.DTypeLike, starts: Starts, parts: list[tuple[Starts, Path]]) -> None:
-    """Lay the blocks' entries of each dimension behind one another; blocks come in ascending row order."""
+    """Concatenate the blocks' entries of each dimension; blocks come in ascending row order."""
     if starts[-1] == 0:
         save_array(path, np.zeros(0, dtype))
         return
     target = path.with_name(f"{path.name}.npy")
     merged = np.lib.format.open_memmap(target, "w+", np.dtype(dtype), (int(starts[-1]),))
     free = starts[:-1].copy()
-    for first, spilled in parts:
-        block, sizes = map_array(spilled), np.diff(first)
+    for first, run in parts:
+        block, sizes = map_array(run), np.diff(first)
         for column in np.flatnonzero(sizes):
             merged[free[column] : free[column] + sizes[column]] = block[first[column] : first[column + 1]]
         free += sizes

@@ -1,11 +1,12 @@
-"""A knowledge graph as arrays: triples, edges by entity, and words of names as inverted lists."""
+"""The triples of a release as a knowledge graph: edges by entity, and words of names as inverted lists."""
 
-import re
-from collections.abc import Sequence
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Final, overload
+from threading import Lock
+from typing import Final
 
 import marisa_trie
 import numpy as np
@@ -13,16 +14,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sag_retrieval.core.types import Floats, Rows
+from sag_retrieval.release.arrays import Index, row_numbers
 from sag_retrieval.release.csr import CsrLists, group, map_array, map_rows, map_trie, save_array
-from sag_retrieval.release.text_index import cuts_word, names_at
+from sag_retrieval.release.schema import TABLES
+from sag_retrieval.release.text_index import SHORTEST_NAME, cuts_word, names_at, readings_of
 from sag_retrieval.text.words import normal_name, words
 
-_SHORTEST: Final = 2
 _COLUMNS: Final = ("head", "relation", "tail", "document")
-_POSSESSIVE: Final = re.compile(r"['’]s\b")
 
 
-class MappedTexts(Sequence[str]):
+class MappedTexts:
     """Texts in an Arrow file, read one at a time."""
 
     def __init__(self, path: Path) -> None:
@@ -32,27 +33,24 @@ class MappedTexts(Sequence[str]):
     def __len__(self) -> int:
         return len(self._column)
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        if isinstance(place, slice):
-            return [str(text) for text in self._column.to_pylist()[place]]
+    def __getitem__(self, place: int) -> str:
         return str(self._column[int(place)].as_py())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._column.to_pylist())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Names:
     """Distinct words of each name, by word, and how many each name has."""
 
-    texts: Sequence[str]
+    texts: Sequence[str] | MappedTexts
     words: marisa_trie.Trie
     rows_of: CsrLists
     sizes: Rows
 
     def jaccard(self, query: frozenset[str]) -> "Overlap":
-        """How alike each name is to a set of words; only names that share a word are looked at."""
+        """Similarity of each name to a set of words; only names that share a word are compared."""
         shared = np.zeros(len(self.texts), np.int16)
         for word in sorted(query):
             number = self.words.get(word)
@@ -61,7 +59,7 @@ class Names:
         return Overlap(shared, self.sizes, len(query))
 
     def save(self, path: Path) -> None:
-        """Write the files whose names start with the path's."""
+        """Write the files; the path is the prefix of their names."""
         table = pa.table({"text": pa.array(list(self.texts), pa.large_string())})
         with pa.OSFile(f"{path}.texts.arrow", "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
             writer.write_table(table)
@@ -154,17 +152,16 @@ class KnowledgeGraph:
         return self.entities_named.row(number) if number is not None else np.zeros(0, np.int32)
 
     def mentioned(self, text: str) -> Rows:
-        """Entities whose name stands in the text, longest names first, ties by row.
+        """Entities that the text names, longest names first, ties by row.
 
-        Latin names need word boundaries, Chinese names do not; names of one character are passed over.
+        Latin names need word boundaries, Chinese names do not; names of one character are skipped.
         """
-        readings = {normal_name(text), normal_name(_POSSESSIVE.sub("", text))}
         found: set[str] = set()
-        for read, place in ((reading, place) for reading in readings for place in range(len(reading))):
+        for read, place in ((reading, place) for reading in readings_of(text) for place in range(len(reading))):
             if not cuts_word(read, place):
                 fitting = names_at(self.trie, read, place)
                 found.update(name for name in fitting if not cuts_word(read, place + len(name)))
-        named = (self.entities_named.row(self.trie[name]) for name in found if len(name) >= _SHORTEST)
+        named = (self.entities_named.row(self.trie[name]) for name in found if len(name) >= SHORTEST_NAME)
         rows = [int(row) for some in named for row in some]
         return np.array(sorted(rows, key=lambda row: (-len(self.entities.texts[row]), row)), np.int32)
 
@@ -194,21 +191,12 @@ def build_graph(
     numbers = np.array([trie.get(name, -1) if name else -1 for name in folded], np.int64)
     named = np.flatnonzero(numbers >= 0)
     entities_named, _ = group(numbers[named], named, len(trie))
-    return KnowledgeGraph(
-        read_names(entities),
-        read_names(relations),
-        head,
-        relation,
-        tail,
-        document,
-        edges_of,
-        trie,
-        entities_named,
-    )
+    names = read_names(entities), read_names(relations)
+    return KnowledgeGraph(*names, head, relation, tail, document, edges_of, trie, entities_named)
 
 
 def read_names(texts: Sequence[str]) -> Names:
-    """The inverted lists of the names' words."""
+    """Inverted lists from the words of names to the names."""
     number: dict[str, int] = {}
     found = [{number.setdefault(word, len(number)) for word in words(text)} for text in texts]
     trie = marisa_trie.Trie(list(number))
@@ -218,3 +206,86 @@ def read_names(texts: Sequence[str]) -> Names:
     owners = np.repeat(np.arange(len(texts), dtype=np.int32), sizes)
     rows_of, _ = group(lasting[items], owners, len(number))
     return Names(texts, trie, rows_of, sizes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReleaseGraph:
+    """A release's knowledge graph, and the event and chunk of each triple."""
+
+    graph: KnowledgeGraph
+    event: Rows
+    chunk: Rows
+
+
+FOLDER: Final = "graph"
+
+_NO_TRIPLES: Final = TABLES["triples"].empty_table()
+
+_built: dict[int, ReleaseGraph] = {}
+
+_lock = Lock()
+
+
+def graph_of(index: Index, home: Path | None = None) -> ReleaseGraph:
+    """The knowledge graph of an index, the same one for every caller; empty for a release without triples.
+
+    It is mapped from the release's folder `home` if `write_graph` wrote it there, else built in memory.
+    """
+    triples = index.rows.get("triples", _NO_TRIPLES)
+    with _lock:
+        found = _built.get(id(triples))
+        if found is None:
+            if home and (home / "arrays" / FOLDER / "head.npy").is_file():
+                found = open_graph(home / "arrays" / FOLDER)
+            else:
+                found = build_release_graph(index.rows, index.arrays.event_chunk)
+            _built[id(triples)] = found
+            weakref.finalize(triples, _built.pop, id(triples), None)
+    return found
+
+
+def write_graph(folder: Path, rows: Mapping[str, pa.Table], event_chunk: Rows) -> None:
+    """Write the knowledge graph of a release's tables into a folder, for `open_graph`; `graph` below its arrays."""
+    built = build_release_graph(rows, event_chunk)
+    built.graph.save(folder)
+    save_array(folder / "event", built.event)
+    save_array(folder / "chunk", built.chunk)
+
+
+def open_graph(folder: Path) -> ReleaseGraph:
+    """Map what `write_graph` wrote."""
+    return ReleaseGraph(KnowledgeGraph.open(folder), map_array(folder / "event"), map_array(folder / "chunk"))
+
+
+def build_release_graph(rows: Mapping[str, pa.Table], event_chunk: Rows) -> ReleaseGraph:
+    """The knowledge graph of a release's tables, in memory.
+
+    Entities are the triples' keys; keys of one folded name are one entity, whatever their types.
+    """
+    triples = rows.get("triples", _NO_TRIPLES)
+    documents = row_numbers(triples["document_id"], rows["documents"]["document_id"])
+    events = row_numbers(triples["event_id"], rows["events"]["event_id"])
+    entities, ends = _entities(triples)
+    relations = triples["relation"].combine_chunks().dictionary_encode()
+    head, tail = ends[: len(events)], ends[len(events) :]
+    relation = relations.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+    graph = build_graph(entities, relations.dictionary.to_pylist(), (head, relation, tail), documents)
+    return ReleaseGraph(graph, events, np.asarray(event_chunk[events], np.int32))
+
+
+def _entities(triples: pa.Table) -> tuple[list[str], Rows]:
+    """Names of the entities, and the entity of each head, then of each tail."""
+    keys = pa.concat_arrays([triples[f"{end}_key_id"].combine_chunks() for end in ("head", "tail")])
+    names = pa.concat_arrays([triples[end].combine_chunks() for end in ("head", "tail")])
+    codes = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    _, first = np.unique(codes, return_index=True)
+    entities: list[str] = []
+    number: dict[str, int] = {}
+    entity_of = np.empty(len(first), np.int32)
+    for code, name in enumerate(names.take(pa.array(first)).to_pylist()):
+        folded = normal_name(name)
+        if folded not in number:
+            number[folded] = len(entities)
+            entities.append(name)
+        entity_of[code] = number[folded]
+    return entities, entity_of[codes]

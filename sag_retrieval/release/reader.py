@@ -1,9 +1,11 @@
-"""An opened release: its manifest, its index in memory maps, and the door to its SQL tables, opened when needed."""
+"""Open a release for reading, and verify that its files are as they were published."""
 
 import fcntl
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -13,6 +15,7 @@ import numpy as np
 from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import Index, open_arrays
+from sag_retrieval.release.folders import digest_of, wrong_lengths
 from sag_retrieval.release.manifest import MANIFEST, Contents, Manifest, Verify
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.sandbox import SqlSandbox, open_sandbox
@@ -20,13 +23,14 @@ from sag_retrieval.release.tables import RowTables, VectorTables, check_arrays
 
 OpenEmbedder = Callable[[str, Path], Embedder]
 """Model name of the manifest and the release's `embedder` folder → the embedder for queries."""
+_AT_ONCE = 2
 
 
 class Reader:
-    """A release held open, safe to share between threads. Pruning passes over it as long as it is held."""
+    """An opened release, safe to share between threads. Pruning skips it until it is closed."""
 
     def __init__(self, folder: Path, open_embedder: OpenEmbedder, verify: Verify = "lazy") -> None:
-        """Open a release folder; all its files are there in their length, their bytes are compared as `verify` says.
+        """Open a release folder; compare the lengths of its files, and their bytes at the time chosen by `verify`.
 
         Raises:
             ReleaseError: If it cannot be used by this package, or is damaged.
@@ -35,7 +39,7 @@ class Reader:
         self.folder = folder
         self.manifest = Manifest.read(folder)
         hold = os.open(folder / MANIFEST, os.O_RDONLY)
-        self._let_go = weakref.finalize(self, os.close, hold)
+        self._unlock = weakref.finalize(self, os.close, hold)
         fcntl.flock(hold, fcntl.LOCK_SH)
         if not os.path.samestat(os.fstat(hold), (folder / MANIFEST).stat()):
             raise FileNotFoundError(folder)  # it was pruned or replaced while this waited for the lock
@@ -68,7 +72,7 @@ class Reader:
         """The only way to its SQL tables.
 
         Raises:
-            ReleaseError: If the database is damaged. DuckDB compares each block it reads with a checksum of its own;
+            ReleaseError: If the database is damaged. DuckDB compares each block that it reads with its own checksum;
                 its headers, which have none, are checked here.
 
         """
@@ -77,12 +81,12 @@ class Reader:
             return open_sandbox(self.folder / "sag.duckdb")
 
     def close(self) -> None:
-        """Let pruning have the release; tables that were used before stay readable."""
-        self._let_go()
+        """Release the read lock, so that the release can be pruned; tables that were used before stay readable."""
+        self._unlock()
 
 
 def open_reader(home: Path, release: str | None, open_embedder: OpenEmbedder, verify: Verify = "lazy") -> Reader:
-    """The release with this id, or the one in force, below a home.
+    """Open the release with this id, or the current one, below a home.
 
     Raises:
         ReleaseError: If it is not there, or was pruned while it was being opened.
@@ -94,4 +98,66 @@ def open_reader(home: Path, release: str | None, open_embedder: OpenEmbedder, ve
             return Reader(path, open_embedder, verify)
         except FileNotFoundError:
             continue
-    raise ReleaseError(f"release {release or 'in force'} below {home} went away while it was opened; try again")
+    named = f"release {release}" if release else "the current release"
+    raise ReleaseError(f"{named} below {home} was deleted while it was opened; try again")
+
+
+@dataclass(frozen=True, slots=True)
+class FileFault:
+    """A file of a release, by its path below it, and what is wrong with it."""
+
+    file: str
+    what: str
+
+
+def verify_release(folder: Path, *, deep: bool = True, below: str = "") -> list[FileFault]:
+    """The faults of a release by file; empty if it is as it was published.
+
+    Args:
+        folder: The release's folder.
+        deep: Compare the hash of every file; else only the lengths, and whether tables and arrays fit one another.
+        below: Only files below this folder of the release, such as `lance`; empty: all.
+
+    """
+    try:
+        manifest = Manifest.read(folder)
+    except ReleaseError as error:
+        return [FileFault(MANIFEST, str(error))]
+    if not manifest.files:
+        return [FileFault(MANIFEST, "it names no files, as those of version 0.1; nothing can be verified")]
+    files = {name: listed for name, listed in manifest.files.items() if name.startswith(f"{below}/" if below else "")}
+    found = [FileFault(*each) for each in wrong_lengths(folder, files)]
+    if deep:
+        known = {fault.file for fault in found}
+        found += _changed(folder, {name: digest for name, (_, digest) in files.items() if name not in known})
+    if not found and not below:
+        found = [*_misfits(folder, manifest)]
+    return sorted(found, key=lambda fault: fault.file)
+
+
+def _changed(folder: Path, digests: dict[str, str]) -> Iterator[FileFault]:
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        found = pool.map(lambda name: _fault_of(folder / name, digests[name]), digests)
+        yield from (FileFault(name, what) for name, what in zip(digests, found, strict=True) if what)
+
+
+def _fault_of(path: Path, wanted: str) -> str:
+    try:
+        return "" if digest_of(path) == wanted else "its bytes are not as published"
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"
+
+
+def _misfits(folder: Path, manifest: Manifest) -> Iterator[FileFault]:
+    """Tables and arrays that do not fit one another or the counts of the manifest."""
+    contents = Contents(folder, manifest, "off")
+    for name, tables in (("rows", RowTables(contents, manifest)), ("arrays/vectors", VectorTables(contents, manifest))):
+        for table in tables:
+            try:
+                tables[table]
+            except ReleaseError as error:
+                yield FileFault(f"{name}/{table}", str(error))
+    try:
+        check_arrays(open_arrays(folder / "arrays", {}), manifest, is_trusted=False)
+    except ReleaseError as error:
+        yield FileFault("arrays", str(error))

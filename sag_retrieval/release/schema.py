@@ -1,8 +1,8 @@
-"""The tables of a release: one entry each, from which all that lists them follows.
+"""The tables of a release, one entry each.
 
 Schemas, the order of rows, hashes, row numbers, what SQL may read, what is checked before publishing and
-`docs/release-format.md` are derived from here. Rows are ordered as an entry says; a row's number in that order is its
-position in every array of the release.
+`docs/release-format.md` are derived from here. Rows are sorted by the `order` of their entry; a row's number
+in that order is its position in every array of the release.
 """
 
 from importlib import import_module
@@ -169,8 +169,9 @@ _OURS: Final = (
         is_volatile=True,
     ),
 )
+
 ADDED: Final[tuple[str, ...]] = ()
-"""Tables by document that stand in a module each, `sag_retrieval/release/<name>.py`, as `TABLE`."""
+"""Further tables by document, each the `TABLE` of a module `sag_retrieval/release/<name>.py`."""
 
 REGISTRY: Final[dict[str, Table]] = {
     table.name: table for table in (*_OURS, *(import_module(f"sag_retrieval.release.{name}").TABLE for name in ADDED))

@@ -15,7 +15,7 @@ class Table:
     order: tuple[str, ...]
     """Columns that its rows are sorted by."""
     refers: Mapping[str, str] = field(default_factory=dict)
-    """Column → table in which each of its values must stand in a column of the same name."""
+    """Column → table that must have each of its values in a column of the same name."""
     is_numbered: bool = False
     """Whether arrays refer to its rows by number."""
     is_mapped: bool = True
@@ -23,7 +23,7 @@ class Table:
     is_queryable: bool = True
     """Whether `sql` may read it."""
     is_volatile: bool = False
-    """Whether it holds what differs from run to run, and is left out of the content hash."""
+    """Whether its values differ from run to run; it is then left out of the content hash."""
 
 
 def columns(**given: tuple[pa.DataType, str]) -> pa.Schema:

@@ -1,21 +1,22 @@
-"""Rows and vectors of a release by table, each checked and opened when it is first used."""
+"""Rows, vectors and arrays of a release, checked when they are first used."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from threading import Lock
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.core.types import Rows
-from sag_retrieval.release.csr import map_rows
+from sag_retrieval.release.arrays import Arrays
+from sag_retrieval.release.csr import CsrLists, Starts, map_rows
 from sag_retrieval.release.folders import BLOCK
 from sag_retrieval.release.manifest import Contents, Manifest
 from sag_retrieval.release.schema import TABLES
-from sag_retrieval.release.tables import check_vectors
-from sag_retrieval.release.vectors import DENSE, SPARSE, CheckRows, VectorSet, open_dense, open_sparse
+from sag_retrieval.release.vectors import DENSE, SPARSE, CheckRows, SparseVectors, VectorSet, open_dense, open_sparse
 
 Opened = TypeVar("Opened")
 ROWS: Final = "rows/"
@@ -23,8 +24,129 @@ VECTORS: Final = "arrays/vectors/"
 _ARROW: Final = ".arrow"
 
 
+def check_arrays(arrays: Arrays, manifest: Manifest, *, is_trusted: bool) -> None:
+    """Compare shapes, types and ends; unless bytes were compared with checksums, every row number too.
+
+    Raises:
+        ReleaseError: If something does not fit: libraries in C would read beyond an array.
+
+    """
+    faults = [*_shape_faults(arrays, manifest)]
+    if not faults and not is_trusted:
+        faults = [*_row_faults(arrays, manifest)]
+    if faults:
+        raise _error(manifest, faults[0])
+
+
+def check_vectors(name: str, vectors: VectorSet, manifest: Manifest, *, is_trusted: bool) -> None:
+    """Compare the vectors of a table with its rows and the embedder.
+
+    Raises:
+        ReleaseError: If they have another shape, or name rows that do not exist.
+
+    """
+    wanted = (manifest.counts.get(name), manifest.dimension)
+    if (vectors.row_count, vectors.dimension) != wanted:
+        raise _error(manifest, f"vectors of {name} are {vectors.row_count} × {vectors.dimension}, not {wanted}")
+    if isinstance(vectors, SparseVectors):
+        ends = CsrLists(vectors.starts, vectors.rows)
+        faults = [*_list_faults(f"vectors of {name}", ends, vectors.dimension)]
+        if len(vectors.values) != len(vectors.rows):
+            faults.append(f"vectors of {name} have {len(vectors.values)} values in {len(vectors.rows)} rows")
+        if not faults and not is_trusted:
+            faults = [*_bound_faults(f"vectors of {name}", ends, vectors.row_count)]
+        if faults:
+            raise _error(manifest, faults[0])
+
+
+def _error(manifest: Manifest, fault: str) -> ReleaseError:
+    return ReleaseError(f"arrays of release {manifest.release_id} are damaged: {fault}; {MEND}")
+
+
+def _shape_faults(arrays: Arrays, manifest: Manifest) -> Iterator[str]:
+    counts = manifest.counts
+    for name, (lists, rows, _) in _lists(arrays, manifest).items():
+        yield from _list_faults(name, lists, rows)
+    lengths: dict[str, tuple[npt.NDArray[Any], int]] = {
+        "event_chunk": (arrays.event_chunk, counts["events"]),
+        "chunk_document": (arrays.chunk_document, counts["chunks"]),
+        "chunk_main_key": (arrays.chunk_main_key, counts["chunks"]),
+        "chunk_events": (arrays.chunk_events, counts["chunks"] + 1),
+        "document_chunks": (arrays.document_chunks, counts["documents"] + 1),
+        "is_main_key": (arrays.is_main_key, counts["keys"]),
+        "key_idf": (arrays.key_idf, counts["keys"]),
+        "key_document_count": (arrays.key_document_count, counts["keys"]),
+        "key_chunk_count": (arrays.key_chunk_count, counts["chunk_keys"]),
+        "chunk weights": (arrays.chunk_text.weights, len(arrays.chunk_text.rows_of.items)),
+        "document weights": (arrays.document_text.weights, len(arrays.document_text.rows_of.items)),
+        "chunk idf": (arrays.chunk_text.idf, len(arrays.terms.trie)),
+        "document idf": (arrays.document_text.idf, len(arrays.terms.trie)),
+    }
+    yield from (f"{name} has the shape {a.shape}, not ({n},)" for name, (a, n) in lengths.items() if a.shape != (n,))
+    if (arrays.chunk_text.row_count, arrays.document_text.row_count) != (counts["chunks"], counts["documents"]):
+        yield "the full text is of other chunks or documents"
+
+
+def _lists(arrays: Arrays, manifest: Manifest) -> dict[str, tuple[CsrLists, int, int]]:
+    """By name: the lists, how many there are, and how many rows their items may name."""
+    counts = manifest.counts
+    return {
+        "event_keys": (arrays.event_keys, counts["events"], counts["keys"]),
+        "key_events": (arrays.key_events, counts["keys"], counts["events"]),
+        "chunk_keys": (arrays.chunk_keys, counts["chunks"], counts["keys"]),
+        "key_chunks": (arrays.key_chunks, counts["keys"], counts["chunks"]),
+        "chunk text": (arrays.chunk_text.rows_of, len(arrays.terms.trie), counts["chunks"]),
+        "document text": (arrays.document_text.rows_of, len(arrays.terms.trie), counts["documents"]),
+        "names": (arrays.mentions.keys_of, len(arrays.mentions.trie), counts["keys"]),
+    }
+
+
+def _list_faults(name: str, lists: CsrLists, count: int) -> Iterator[str]:
+    """What is wrong at the ends of lists; nothing of what is between them is read."""
+    starts, items = lists.starts, lists.items
+    if starts.dtype != np.int64 or items.dtype != np.int32 or starts.ndim != 1 or items.ndim != 1:
+        yield f"{name} holds {starts.dtype} and {items.dtype}, not int64 and int32 in one row each"
+    elif len(starts) != count + 1:
+        yield f"{name} has {len(starts) - 1} lists, not {count}"
+    elif (int(starts[0]), int(starts[-1])) != (0, len(items)):
+        yield f"{name} runs from {starts[0]} to {starts[-1]}, not from 0 to {len(items)}"
+
+
+def _row_faults(arrays: Arrays, manifest: Manifest) -> Iterator[str]:
+    counts = manifest.counts
+    for name, (lists, _, count) in _lists(arrays, manifest).items():
+        yield from _bound_faults(name, lists, count)
+    for name, rows, least, count in (
+        ("event_chunk", arrays.event_chunk, 0, counts["chunks"]),
+        ("chunk_document", arrays.chunk_document, 0, counts["documents"]),
+        ("chunk_main_key", arrays.chunk_main_key, -1, counts["keys"]),
+    ):
+        yield from _outside(name, rows, least, count)
+    for name, starts, count in (
+        ("chunk_events", arrays.chunk_events, counts["events"]),
+        ("document_chunks", arrays.document_chunks, counts["chunks"]),
+    ):
+        yield from _falls(name, starts, count)
+
+
+def _bound_faults(name: str, lists: CsrLists, rows: int) -> Iterator[str]:
+    """What is wrong between the ends of lists: every number is read."""
+    yield from _falls(name, lists.starts, len(lists.items))
+    yield from _outside(name, lists.items, 0, rows)
+
+
+def _falls(name: str, starts: Starts, last: int) -> Iterator[str]:
+    if (np.diff(starts) < 0).any() or (int(starts[0]), int(starts[-1])) != (0, last):
+        yield f"the starts of {name} do not rise from 0 to {last}"
+
+
+def _outside(name: str, rows: Rows, least: int, count: int) -> Iterator[str]:
+    if len(rows) and not least <= int(rows.min()) <= int(rows.max()) < count:
+        yield f"{name} names the rows {rows.min()} to {rows.max()}, not {least} to {count - 1}"
+
+
 class _Tables(Mapping[str, Opened]):
-    """By name of a table, opened once."""
+    """Tables by name, each opened once."""
 
     def __init__(self, contents: Contents, manifest: Manifest, names: list[str]) -> None:
         self._contents = contents
@@ -76,13 +198,13 @@ class RowTables(_Tables[pa.Table]):
         rows = map_rows(self._contents.folder / file)
         wanted = TABLES[name].names if name in TABLES else rows.schema.names
         if rows.schema.names != wanted or rows.num_rows != self._manifest.counts.get(name):
-            told = f"{rows.num_rows} rows of {rows.schema.names}"
-            raise self._contents.damaged(file, f"it has {told}, not {self._manifest.counts.get(name)} of {wanted}")
+            found = f"{rows.num_rows} rows of {rows.schema.names}"
+            raise self._contents.damaged(file, f"it has {found}, not {self._manifest.counts.get(name)} of {wanted}")
         return rows
 
 
 class VectorTables(_Tables[VectorSet]):
-    """The vectors of events, keys and chunks; of dense ones only the blocks are checked whose rows are read."""
+    """The vectors of events, keys and chunks; of dense ones only the blocks of the rows that are read are checked."""
 
     def __init__(self, contents: Contents, manifest: Manifest) -> None:
         """Hold the checked files of a release."""
@@ -93,7 +215,7 @@ class VectorTables(_Tables[VectorSet]):
         folder = self._contents.folder / VECTORS
         if name in self._dense:
             file = f"{VECTORS}{name}{DENSE}"
-            self._contents.check_blocks(file, np.zeros(1, np.int64))  # what shape it has
+            self._contents.check_blocks(file, np.zeros(1, np.int64))  # the header
             self._contents.check(*(f"{VECTORS}{name}.signs.{kind}" for kind in ("npy", "json")))
             opened: VectorSet = open_dense(folder, name, self._check_of(name, file))
         else:
@@ -103,7 +225,7 @@ class VectorTables(_Tables[VectorSet]):
         return opened
 
     def _check_of(self, name: str, file: str) -> CheckRows:
-        """What compares the blocks of rows behind the header of a file, before they are read."""
+        """A function that checks the blocks of some rows of a file before they are read."""
         width, row_count = 4 * self._manifest.dimension, self._manifest.counts.get(name, 0)
         header = (self._contents.folder / file).stat().st_size - width * row_count
         contents, is_whole = self._contents, [not self._contents.is_checked]
@@ -121,7 +243,7 @@ class VectorTables(_Tables[VectorSet]):
 
 
 def blocks_of(rows: npt.NDArray[np.int64], header: int, width: int) -> npt.NDArray[np.int64]:
-    """The blocks in which rows of so many bytes lie, behind a header of so many.
+    """The blocks that hold rows of `width` bytes each, behind a header of `header` bytes.
 
     Example:
         >>> blocks_of(np.array([0, 3]), 128, 40_000)

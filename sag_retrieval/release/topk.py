@@ -1,13 +1,33 @@
-"""The highest of many scores, without sorting or partitioning them all."""
+"""Find the highest scores: exact top-k, and binary quantization that selects the rows to score.
 
+A float32 scan is bound by memory: 384 columns take 1,536 bytes per row, one bit per column takes 48.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from sag_retrieval.core.types import Floats32, Rows
+from sag_retrieval.core.errors import MEND, ReleaseError
+from sag_retrieval.core.types import Flags, Floats32, Rows, Words64
+from sag_retrieval.release.csr import RemappedArray, map_array
 
-_BLOCK: Final = 32
+_STRIPES: Final = 32
+Matrix = Floats32 | RemappedArray
+INDEXED_ROWS: Final = 5_000
+"""Up to this number of rows an exact scan is as fast."""
+RECALL_GOAL: Final = 0.95
+_REACHES: Final = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000)
+_LEAST_REACH: Final = 500
+_LEAST_SHARE: Final = 1 / 250
+_QUERIES: Final = 32
+_NEAREST: Final = 50
+_BITS: Final = 64
+_BLOCK: Final = 65_536
 
 
 def top_k(scores: Floats32, k: int, rows: Rows | None = None) -> tuple[Rows, Floats32]:
@@ -28,12 +48,126 @@ def top_k(scores: Floats32, k: int, rows: Rows | None = None) -> tuple[Rows, Flo
 def kth_largest(scores: npt.NDArray[Any], k: int) -> float:
     """The k-th highest score, -inf where there are no more than k.
 
-    The k-th highest of the highest of each block is no more than it, so only scores from there on are partitioned.
+    The k-th highest maximum of a block is a lower bound of it, so only scores from that bound up are partitioned.
     """
     if not 0 < k < len(scores):
         return -np.inf
-    whole = len(scores) // _BLOCK * _BLOCK
-    if whole >= 2 * k * _BLOCK:
-        highest = scores[:whole].reshape(_BLOCK, -1).max(axis=0)
+    whole = len(scores) // _STRIPES * _STRIPES
+    if whole >= 2 * k * _STRIPES:
+        highest = scores[:whole].reshape(_STRIPES, -1).max(axis=0)
         scores = scores[scores >= np.partition(highest, -k)[-k]]
     return float(np.partition(scores, -k)[-k])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BinaryIndex:
+    """Sign bits of shape (words, rows), 64 columns per word; `reach` candidates are selected for the best 50 rows."""
+
+    words: Words64
+    reach: int
+
+    def oversampling_for(self, k: int) -> int:
+        """Number of candidates to select for the best k rows."""
+        return max(_LEAST_REACH, self.reach * k // _NEAREST)
+
+    def candidates(self, query: Floats32, reach: int, allowed: Flags | None = None) -> Rows:
+        """The `reach` allowed rows at the smallest Hamming distance from the query, and their ties; ascending."""
+        distance = self._distances(pack(query[None, :])[:, 0])
+        rows = None if allowed is None else np.flatnonzero(allowed)
+        distance = distance if rows is None else distance[rows]
+        furthest = np.partition(distance, reach)[reach] if reach < len(distance) else _BITS * len(self.words)
+        near = np.flatnonzero(distance <= furthest)
+        return (near if rows is None else rows[near]).astype(np.int32)
+
+    def _distances(self, query: Words64) -> npt.NDArray[np.uint16]:
+        """Hamming distance of each row; one block at a time, which fits the processor's cache."""
+        found = np.zeros(self.words.shape[1], np.uint16)
+        for start in range(0, len(found), _BLOCK):
+            block = found[start : start + _BLOCK]
+            for stored, asked in zip(self.words, query, strict=True):
+                block += np.bitwise_count(stored[start : start + _BLOCK] ^ asked)
+        return found
+
+
+def pack(vectors: Floats32) -> Words64:
+    """Sign bits of shape (words, rows): whether each column is above 0, 64 columns per word."""
+    columns = -(-vectors.shape[1] // _BITS) * _BITS
+    bits = np.zeros((len(vectors), columns), np.bool_)
+    np.greater(vectors, 0, out=bits[:, : vectors.shape[1]])
+    return np.ascontiguousarray(np.packbits(bits, axis=1).view(np.uint64).T)
+
+
+def write_binary_index(folder: Path, name: str, matrix: Matrix) -> None:
+    """Write `<name>.signs.npy`, and `<name>.signs.json` with the smallest reach that meets the recall goal.
+
+    Where no reach meets the goal, no index is kept, and the table is scanned exactly.
+    """
+    shape = (-(-matrix.shape[1] // _BITS), len(matrix))
+    words = np.lib.format.open_memmap(folder / f"{name}.signs.npy", "w+", np.uint64, shape)
+    for start, block in _blocks(matrix):
+        words[:, start : start + len(block)] = pack(block)
+    words.flush()
+    found = calibrate(matrix, words)
+    if found["recall_at_50"] < RECALL_GOAL:
+        (folder / f"{name}.signs.npy").unlink()
+        return
+    (folder / f"{name}.signs.json").write_text(json.dumps(found) + "\n", encoding="utf-8")
+
+
+def read_binary_index(folder: Path, name: str) -> BinaryIndex | None:
+    """The binary index of a table; None for a table without one."""
+    described = describe_binary_index(folder, name)
+    return BinaryIndex(map_array(folder / f"{name}.signs"), described["reach"]) if described else None
+
+
+def describe_binary_index(folder: Path, name: str) -> dict[str, Any]:
+    """Reach and measured recall, as the manifest stores them; empty for a table without a binary index."""
+    path = folder / f"{name}.signs.json"
+    if not path.is_file():
+        return {}
+    try:
+        described: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ReleaseError(f"{path} is damaged ({error}); {MEND}") from error
+    return described
+
+
+def calibrate(matrix: Matrix, words: Words64) -> dict[str, Any]:
+    """The smallest reach that meets the recall goal for the 50 nearest rows of sampled queries, and its recall.
+
+    A query lies half way between two rows, as one about two texts does: a row itself would be too easy. The more rows
+    there are, the more of them have the same distance, so a reach is at least a share of the rows.
+    """
+    sampled = matrix[np.linspace(0, len(matrix) - 1, _QUERIES).astype(np.int64)]
+    questions = np.asarray(sampled + np.roll(sampled, 1, axis=0))
+    truth = exact_nearest(matrix, questions, _NEAREST)
+    recall, reach = 0.0, _REACHES[-1]
+    for reach in (each for each in _REACHES if each >= _LEAST_SHARE * len(matrix)):
+        signs = BinaryIndex(words, reach)
+        recall = float(np.mean([_recall(matrix, signs, *pair) for pair in zip(questions, truth, strict=True)]))
+        if recall >= RECALL_GOAL:
+            break
+    return {"kind": "signs", "reach": reach, "recall_at_50": round(recall, 3)}
+
+
+def exact_nearest(matrix: Matrix, questions: Floats32, k: int) -> Sequence[Rows]:
+    """The rows of the k highest products above 0 with each query, best first; one pass for all queries."""
+    found = [(np.zeros(0, np.int32), np.zeros(0, np.float32))] * len(questions)
+    for start, block in _blocks(matrix):
+        for number, products in enumerate(questions @ block.T):
+            rows, scores = top_k(products, k)
+            rows, scores = np.append(found[number][0], rows + start), np.append(found[number][1], scores)
+            order = np.argsort(-scores, kind="stable")[:k]
+            found[number] = rows[order].astype(np.int32), scores[order]
+    return [rows for rows, _ in found]
+
+
+def _recall(matrix: Matrix, signs: BinaryIndex, question: Floats32, truth: Rows) -> float:
+    near = signs.candidates(question, signs.reach)
+    rows, _ = top_k(np.vecdot(matrix[near], question), len(truth), near)
+    return len(np.intersect1d(rows, truth)) / max(1, len(truth))
+
+
+def _blocks(matrix: Matrix) -> Iterator[tuple[int, Floats32]]:
+    for start in range(0, len(matrix), _BLOCK):
+        yield start, np.asarray(matrix[start : start + _BLOCK])

@@ -1,4 +1,4 @@
-"""The vectors of one table: written in blocks, opened in place, scored against a query."""
+"""The vectors of a table: written in blocks, memory-mapped, scored against a query."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -26,10 +26,10 @@ CheckRows = Callable[[Rows | None], None]
 
 DENSE: Final = ".dense.npy"
 SPARSE: Final = ".starts.npy"
-"""What comes after the table in the name of a file that dense, or sparse, vectors have."""
+"""Endings after the table's name that show whether vectors are dense or sparse."""
 _FEW_ROWS: Final = 256
 _SCANNED: Final = 0.1
-"""Where signs would propose more than this share of the allowed rows, scanning those is as fast."""
+"""Where the binary index would select more than this share of the allowed rows, scanning all is as fast."""
 
 
 def _trust(rows: Rows | None) -> None:
@@ -64,7 +64,7 @@ class VectorSet(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DenseVectors:
-    """Rows of float32 in a memory map; in large tables signs propose rows and the exact cosine decides."""
+    """Rows of float32 in a memory map; in large tables a binary index selects rows and exact cosines rank them."""
 
     matrix: Floats32
     signs: BinaryIndex | None = None
@@ -87,14 +87,14 @@ class DenseVectors:
         return np.asarray(np.vecdot(chosen, _dense(query)), np.float32)  # twice as fast as `@` on a thin product
 
     def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats32]:
-        """The k best allowed rows: of those that signs propose where very many are allowed, else of all."""
-        rows = self._proposed(_dense(query), k, allowed)
+        """The k best allowed rows: of the binary index's candidates where many are allowed, else of all."""
+        rows = self._candidates(_dense(query), k, allowed)
         if rows is None and allowed is not None:
             rows = np.flatnonzero(allowed).astype(np.int32)
         return top_k(self.scores(query, rows), k, rows)
 
-    def _proposed(self, query: Floats32, k: int, allowed: Flags | None) -> Rows | None:
-        """Rows to look at, ascending; None where that would be too many of them."""
+    def _candidates(self, query: Floats32, k: int, allowed: Flags | None) -> Rows | None:
+        """Rows that the binary index selects, ascending; None where these would be too many."""
         if self.signs is None:
             return None
         permitted = self.row_count if allowed is None else int(np.count_nonzero(allowed))
@@ -160,12 +160,12 @@ class SparseVectors:
 
 
 def write_vectors(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[int, int]) -> None:
-    """Write a table's vectors block by block: the first block says whether they are dense or sparse.
+    """Write a table's vectors block by block: the first block decides whether they are dense or sparse.
 
     Sparse blocks come in ascending row order; rows that no block names get no vector. Memory: one block at a time.
 
     Raises:
-        ReleaseError: If a block has another number of columns than `shape` says.
+        ReleaseError: If a block has another number of columns than `shape`.
 
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -178,12 +178,12 @@ def write_vectors(folder: Path, name: str, blocks: Iterable[Block], shape: tuple
 
 
 def write_dense(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[int, int]) -> None:
-    """Write `<name>.dense.npy`: one row a row of the table, zeros where there is no vector; signs if they are many."""
+    """Write `<name>.dense.npy`: one row per row of the table, zeros where there is no vector; index large ones."""
     path = folder / f"{name}.dense.npy"
     np.lib.format.open_memmap(path, "w+", np.float32, shape)
     for rows, vectors in blocks:
         _check_width(name, vectors, shape)
-        matrix = np.lib.format.open_memmap(path, "r+")  # anew, or what was written would count as memory in use
+        matrix = np.lib.format.open_memmap(path, "r+")  # again, or what was written would count as memory in use
         matrix[np.asarray(rows, np.int64)] = vectors
     if shape[0] > INDEXED_ROWS:
         write_binary_index(folder, name, RemappedArray(path.with_suffix("")))

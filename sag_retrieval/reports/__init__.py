@@ -1,1 +1,1 @@
-"""Communities of events and the report written from them."""
+"""The report about communities: its sections, page, Markdown and tables."""

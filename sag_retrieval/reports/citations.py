@@ -1,4 +1,4 @@
-"""Number the citations of a finished report in reading order, and cut each passage to its cited sentences."""
+"""Statements with citations: numbered in reading order, passages cut to the cited sentences."""
 
 import re
 from collections import defaultdict
@@ -8,13 +8,48 @@ from itertools import pairwise
 from typing import Any
 
 from sag_retrieval.communities.events import EventTable
-from sag_retrieval.reports.citations import Cite, Reference, Statement
 from sag_retrieval.text.words import tokens
 
 _AROUND = 80
 _SENTENCE = re.compile(r"[^。！？；.!?\n]*(?:[。！？；.!?]+[”’\"'」』）)\]]*|\n|$)")
 _Sentence = tuple[int, int, frozenset[str]]
 _WORD_END = re.compile(r"[\s，。！？；、,.!?;:：]")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A citation before it has a number: the cited event's row and the name of the citing place.
+
+    `printed` is false if the citing text is left out in print.
+    """
+
+    row: int
+    place: str
+    printed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Cite:
+    """One numbered citation: its source, the mark in the source, and its own number in the page."""
+
+    source: int
+    mark: int
+    reference: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A sentence and the events that it cites; `cites` is empty until the finished report is numbered."""
+
+    text: str
+    references: tuple[Reference, ...] = ()
+    cites: tuple[Cite, ...] = ()
+    date: str = ""
+    row: int = -1
+    """Row of the event; -1 for a sentence of a summary."""
+    is_new: bool = False
+    lang: str = ""
+    """Set where it is in another language than the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +71,7 @@ class Citing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CitedSource:
-    """A cited passage. `printed` is false where only events cite it that print leaves out."""
+    """A cited passage. `printed` is false if only events that are left out in print cite it."""
 
     number: int
     title: str
@@ -53,7 +88,7 @@ class CitedSource:
 def number_statements(value: Any, cite: Callable[[Reference], Cite]) -> Any:  # noqa: ANN401  content of any section
     """The same content with every reference numbered, walked in the order of fields and items.
 
-    Content consists of dataclasses, tuples, lists, mappings and plain values; what cites nothing is returned as it is.
+    Content consists of dataclasses, tuples, lists, mappings and plain values; other values are returned unchanged.
     """
     if isinstance(value, Statement):
         return replace(value, cites=tuple(cite(each) for each in value.references))
@@ -101,7 +136,7 @@ class Citations:
         return Cite(number, mark, self.count)
 
     def span(self, row: int) -> tuple[int, int, bool]:
-        """Where the event stands in its chunk's text, and whether that is only its most similar sentence."""
+        """Span of the event in its chunk's text, and whether that is only its most similar sentence."""
         if row not in self._spans:
             chunk = int(self._events.chunk[row])
             start, end = (int(place) for place in self._events.spans[row])

@@ -1,15 +1,26 @@
-"""Compose a report: build every section, then number all citations in reading order."""
+"""Build the sections of a report, number its citations, and render it as HTML, Markdown and a preview."""
 
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from importlib import resources
 from typing import Any, TypeVar
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
 
 from sag_retrieval.core.records import make_id
 from sag_retrieval.reports.citations import Citations, number_statements
 from sag_retrieval.reports.section import ReportContext, ReportSection
 from sag_retrieval.reports.sections import SECTIONS
+from sag_retrieval.reports.sections.header import SECTION as HEADER
 
 T = TypeVar("T")
+_PACKAGE = "sag_retrieval.reports"
+_PREVIEW_BYTES = 1_990
+"""Two kilobytes with the end of the last line."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,3 +75,90 @@ def _report_id(context: ReportContext) -> str:
     options, previous = context.options, context.comparison.previous
     before = previous.release if previous else ""
     return make_id("r", options.release, options.scope, options.period, options.cluster, options.title, before)
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A section as HTML; `heading` is empty for a section without an anchor."""
+
+    name: str
+    anchor: str
+    heading: str
+    html: Markup
+
+
+def render_page(content: Content, context: ReportContext) -> str:
+    """The page; the same content gives the same text.
+
+    Everything that comes from data is escaped. The page's policy allows one style and one script, by their
+    hashes, and no address at all: markup or scripts in a title have no effect.
+    """
+    style, script, header = _asset("style.css"), _asset("script.js"), content.of(HEADER)
+    page = _environment().get_template("page.html.j2")
+    text = page.render(
+        title=header.title if header else "",
+        t=context.messages(),
+        top=_drawn(content, context, "top"),
+        main=_drawn(content, context, "main"),
+        has_events=len(context.events) > 0,
+        style=Markup(style),  # noqa: S704  our own file
+        script=Markup(script),  # noqa: S704  our own file
+        policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
+        "base-uri 'none'; form-action 'none'",
+    )
+    return text.rstrip()
+
+
+def _drawn(content: Content, context: ReportContext, place: str) -> list[_Drawn]:
+    found = []
+    for section, own in content:
+        if section.place == place:
+            messages = context.messages(section.wording)
+            template = _environment().get_template(f"sections/{section.name}.html.j2")
+            html = Markup(template.render(content=own, t=messages))  # noqa: S704  its template escapes
+            found.append(_Drawn(section.name, section.anchor, messages.heading if section.anchor else "", html))
+    return found
+
+
+@lru_cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FunctionLoader(_asset),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["thousands"] = lambda count: f"{count:,}"
+    return environment
+
+
+@lru_cache
+def _asset(name: str) -> str:
+    return resources.files(_PACKAGE).joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def render_markdown(content: Content, context: ReportContext) -> str:
+    """The report as GitHub-flavoured Markdown: same wording, tables instead of pictures, footnotes last."""
+    return "\n".join(line.rstrip() for line in _lines(content, context)).rstrip() + "\n"
+
+
+def _lines(content: Content, context: ReportContext) -> Iterator[str]:
+    for section, own in sorted(content, key=lambda each: each[0].is_footnotes):
+        yield from section.markdown(own, context.messages(section.wording))
+
+
+def render_preview(content: Content, context: ReportContext) -> str:
+    """Key figures, highlights and changes as Markdown of at most 2,000 bytes, cut after a whole line."""
+    text = ""
+    for section, own in content:
+        for line in section.preview(own, context.messages(section.wording)):
+            if len((text + line).encode()) > _PREVIEW_BYTES:
+                return text
+            text += line + "\n"
+    return text

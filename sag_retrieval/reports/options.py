@@ -1,4 +1,4 @@
-"""Options of reports."""
+"""Options for reports."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -8,8 +8,8 @@ from sag_retrieval.core.options import Bounds, Internal, check_options
 
 Language = Literal["auto", "zh", "en"]
 Shown = Annotated[int, Bounds(1, 10_000)]
-Told = Annotated[str, Internal()]
-ToldCount = Annotated[int, Internal()]
+PrintedText = Annotated[str, Internal()]
+PrintedCount = Annotated[int, Internal()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,18 +26,18 @@ class ReportOptions:
     title: str = ""
     """Title of the page; empty: the kind of page."""
     language: Language = "auto"
-    """Of the page's own words; `auto`: that of most events."""
-    release: Told = ""
-    released: Told = ""
-    """Date of the release: the report bears no other date."""
-    scope: Told = ""
+    """Of the page's own texts; `auto`: that of most events."""
+    release: PrintedText = ""
+    released: PrintedText = ""
+    """Date of the release: the report has no other date."""
+    scope: PrintedText = ""
     """The `sql` or `where` that chose the events; empty: everything."""
-    period: Told = ""
-    events_before: ToldCount = 0
-    events_after: ToldCount = 0
+    period: PrintedText = ""
+    events_before: PrintedCount = 0
+    events_after: PrintedCount = 0
     """Events before and after the range, printed where the range holds none."""
-    models: Told = ""
-    failures: ToldCount = 0
+    models: PrintedText = ""
+    failures: PrintedCount = 0
     """Communities a model could not describe."""
     cluster: ClusterOptions = field(default_factory=ClusterOptions)
     """How events become communities."""

@@ -1,4 +1,4 @@
-"""Which communities get an article, in which theme, and which of their events the report lists."""
+"""Rank communities: which get an article, in which theme, and which of their events are listed."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -7,26 +7,57 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sag_retrieval.communities.events import EventTable, Flags, Rows, clean
-from sag_retrieval.communities.groups import Communities, Community
+from sag_retrieval.communities.groups import CitedSentence, Communities, Community
 from sag_retrieval.communities.similarity import cosines
 from sag_retrieval.reports.options import ReportOptions
-from sag_retrieval.reports.ranking import RankedCommunity
 from sag_retrieval.reports.series import Comparison
 
 PROPER = 3
 """Events of a community that gets an article; those of smaller ones are single events."""
 THEMES = 5
-"""Themes with a colour of their own; number 5 is the colour of the others."""
-
-_LOOKED_AT = 60
+"""Themes with their own colour; number 5 is the colour of the others."""
+_CONSIDERED = 60
 _SAME = 0.9
 _LISTED_MOST = 40
 _TYPICAL_IN_SHORT = 3
 _SINGLES = 100
 _LEAST_ON_MAP = 10
-
 Ties = Mapping[int, Sequence[tuple[int, float]]]
 """Tied communities with the weight by number, strongest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RankedCommunity:
+    """A community that gets an article, with the events chosen for it. Number 1 is the heaviest."""
+
+    number: int
+    community_id: str
+    title: str
+    summary: tuple[CitedSentence, ...]
+    members: Rows
+    theme: int
+    """0 to 4, or 5 for other."""
+    document_count: int
+    period: str
+    new_count: int
+    status: str
+    """Of its change since the earlier report; empty if it has not changed."""
+    is_full: bool
+    typical: tuple[int, ...]
+    """Rows of its typical events."""
+    rest: tuple[int, ...]
+    """Rows of the other events that its article lists."""
+    main_keys: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Count of its events."""
+        return len(self.members)
+
+    @property
+    def unlisted(self) -> int:
+        """Count of its events that the article does not list."""
+        return self.size - len(self.typical) - len(self.rest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,7 +68,7 @@ class EventRanking:
     proper_count: int
     """Communities large enough for an article, also those beyond the limit."""
     theme_titles: tuple[str, ...]
-    """Of the themes with a colour of their own."""
+    """Of the themes with their own colour."""
     ties: Ties
     on_map: tuple[RankedCommunity, ...]
     """The communities that the map shows; none where there is no map."""
@@ -58,7 +89,7 @@ class EventRanking:
         return sorted({each.theme for each in self.communities})
 
     def theme_title(self, theme: int, other: str) -> str:
-        """The title of a theme; `other` for the one without a colour of its own."""
+        """The title of a theme; `other` for the one without its own colour."""
         return self.theme_titles[theme] if theme < len(self.theme_titles) else other
 
 
@@ -183,7 +214,7 @@ def typical_events(events: EventTable, community: Community, most: int) -> Rows:
         docs/algorithm.md §reports.6.
 
     """
-    members, value = community.members[:_LOOKED_AT], community.centrality[:_LOOKED_AT].copy()
+    members, value = community.members[:_CONSIDERED], community.centrality[:_CONSIDERED].copy()
     most_similar = np.zeros(len(members))
     chosen: list[int] = []
     while len(chosen) < min(most, len(members)):

@@ -1,24 +1,30 @@
-"""Write a report: the HTML page, the same as Markdown, and its tables."""
+"""Make a report of a release: an HTML page, the same as Markdown, and tables."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sag_retrieval.communities.events import EventTable
+from sag_retrieval.communities.clustering import build_communities
+from sag_retrieval.communities.events import EventTable, event_table
 from sag_retrieval.communities.groups import Communities
-from sag_retrieval.communities.naming import name_communities
+from sag_retrieval.communities.naming import known_names, name_communities
+from sag_retrieval.communities.storage import REPORTS, settings_hash
 from sag_retrieval.core.errors import QueryError, nearest, shown
 from sag_retrieval.core.public import Convertible, public, render_html
 from sag_retrieval.models.protocols import ChatModel, Usage
+from sag_retrieval.release.folders import SUMS, write_sums
+from sag_retrieval.release.reader import Reader
 from sag_retrieval.reports.compose import compose, render_markdown, render_page, render_preview
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.section import make_context
 from sag_retrieval.reports.sections.header import SECTION as HEADER
-from sag_retrieval.reports.series import Previous
+from sag_retrieval.reports.series import Previous, find_before, remember
 from sag_retrieval.reports.tables import report_tables
 
 PAGE_FILE = "report.html"
@@ -104,7 +110,7 @@ def write_report(
     The same inputs give the same bytes. Communities without a title are named first, by the model if given.
 
     Raises:
-        ModelUnavailable: If communities have to be named and the model's server is gone.
+        ModelUnavailable: If communities have to be named and the model's server does not answer.
         BudgetExceeded: If the budget is used up meanwhile.
 
     """
@@ -138,3 +144,95 @@ def write_report(
         page_bytes=len(html),
         usage=usage,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Which events a report is about: `sql`, `where`, and a period such as `2019..2021-06` (either end may be open)."""
+
+    sql: str | None = None
+    where: Mapping[str, object] | None = None
+    period: str = ""
+
+    def in_words(self) -> str:
+        """The restriction in words; empty for everything."""
+        parts = [
+            self.sql or "",
+            json.dumps(self.where, ensure_ascii=False, sort_keys=True) if self.where else "",
+        ]
+        return " · ".join(filter(None, parts))
+
+    def conditions(self) -> list[str]:
+        """SQL conditions of the period.
+
+        Raises:
+            QueryError: If the period is not two ISO dates with `..` between them.
+
+        """
+        if not self.period:
+            return []
+        first, dots, last = self.period.partition("..")
+        if not dots or not all(part == "" or part.replace("-", "").isdigit() for part in (first, last)):
+            raise QueryError(f"period {self.period!r} is not like 2019..2021-06; either end may be left open")
+        return [*([f"date >= '{first}'"] if first else []), *([f"date < '{last}~'"] if last else [])]
+
+
+def chosen_events(reader: Reader, scope: Scope) -> EventTable:
+    """The events of a release that a scope selects.
+
+    Raises:
+        FilterError: If the restriction was refused.
+
+    """
+    flags = np.ones(reader.index.arrays.event_count, dtype=np.bool_)
+    if scope.sql is not None or scope.where is not None:
+        allowed = reader.sandbox.allowed(scope.sql, scope.where)
+        flags &= flags if allowed is None else allowed.events
+    for condition in scope.conditions():
+        allowed = reader.sandbox.allowed(condition)
+        flags &= flags if allowed is None else allowed.events
+    return event_table(reader.index, flags)
+
+
+def make_report(
+    reader: Reader,
+    home: Path,
+    *,
+    scope: Scope | None = None,
+    options: ReportOptions | None = None,
+    out: Path | None = None,
+    chat: ChatModel | None = None,
+) -> Report:
+    """Write a report about a release, and what changed since the report of the same kind before it.
+
+    Reports of one scope, title and options are a series below `home/reports`; each stores its predecessor, so the
+    same report written again is the same.
+    """
+    scope, options = scope or Scope(), options or ReportOptions()
+    events = chosen_events(reader, scope)
+    total = reader.index.arrays.event_count
+    options = replace(
+        options,
+        release=reader.manifest.release_id,
+        released=reader.manifest.created_at[:10],
+        scope=scope.in_words(),
+        period=scope.period,
+        events_before=total,
+        events_after=len(events),
+        models=f"{chat.model_id if chat else 'offline'}, {reader.manifest.embedding_model}",
+    )
+    series = (
+        home
+        / REPORTS
+        / settings_hash(options.title, scope.in_words(), scope.period, asdict(options.cluster), options.language)
+    )
+    own = series / reader.manifest.release_id
+    before = find_before(series, own, events.event_ids)
+    known = known_names(before.communities) if before.communities is not None else None
+    named = name_communities(events, build_communities(events, options.cluster), chat, known)
+    options = replace(options, failures=named.failures)
+    (own / SUMS).unlink(missing_ok=True)
+    report = write_report(events, named.communities, options, out or own, before.previous, chat)
+    remember(series, own, before.release, named.communities, events.event_ids)
+    write_sums(own)
+    return replace(report, previous=before.release, fault=before.fault)

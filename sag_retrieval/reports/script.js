@@ -89,7 +89,7 @@
 
   // Tips: the cited sentence, the event behind a dot, the community behind a circle.
   const tip = $("#tip");
-  const told = (link) => {
+  const tipOf = (link) => {
     const target = document.getElementById(link.getAttribute("href").slice(1));
     if (link.matches(".cite")) return target && target.textContent;
     if (link.matches(".dots a")) return target && target.matches(".event") ? target.textContent : link.getAttribute("aria-label");
@@ -98,7 +98,7 @@
   const show = (event) => {
     const link = event.target.closest && event.target.closest(".cite, .map a, .timeline a[aria-label]");
     all(".lit").forEach((each) => each.classList.remove("lit"));
-    const text = link && told(link);
+    const text = link && tipOf(link);
     tip.hidden = !text;
     if (!text) return;
     tip.textContent = text.replace(/\[\d+\]/g, "").trim();

@@ -1,14 +1,132 @@
-"""What a section of a report is: its messages, its content, and its Markdown; its HTML is the template of its name."""
+"""What a report section is, and the context that sections are built from."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Generic, Literal, TypeVar
 
-from sag_retrieval.reports.citations import CitedSource
-from sag_retrieval.reports.section import ReportContext
-from sag_retrieval.reports.wording import Messages, Wording
+import numpy as np
+from scipy.sparse import csr_array
 
+from sag_retrieval.communities.events import EventTable, Floats
+from sag_retrieval.communities.groups import Communities
+from sag_retrieval.communities.similarity import key_idf
+from sag_retrieval.communities.titles import DistinctiveKey, distinctive_keys, key_counts, naming_keys
+from sag_retrieval.reports.citations import CitedSource, Reference, Statement
+from sag_retrieval.reports.options import ReportOptions
+from sag_retrieval.reports.ranking import EventRanking, RankedCommunity, rank_communities
+from sag_retrieval.reports.series import Comparison, Previous, compare_with
+from sag_retrieval.reports.wording import Messages, Wording
+from sag_retrieval.text.words import fold
+
+_MAIN_KEYS = 3
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KeyStatistics:
+    """How the keys are spread over events and ranked communities."""
+
+    distinctive: Sequence[Sequence[DistinctiveKey]]
+    """Of each ranked community."""
+    counts: csr_array
+    """Shape (ranked communities, keys): events of the community that carry the key."""
+    total: Floats
+    """Shape (keys,): events that carry the key."""
+    idf: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReportContext:
+    """Everything a section may read; nothing in it changes while sections are built."""
+
+    events: EventTable
+    """With clean texts: one line each, without control characters."""
+    communities: Communities
+    options: ReportOptions
+    language: str
+    """Of the page: `zh` or `en`."""
+    ranking: EventRanking
+    keys: KeyStatistics
+    comparison: Comparison
+    counts: Mapping[str, int]
+    """Of events, documents, communities, keys, new and single events."""
+
+    def messages(self, wording: Wording | None = None) -> Messages:
+        """A section's messages in the language of the page."""
+        return Messages(self.language, wording)
+
+    def statement(self, row: int, place: str, *, printed: bool = True) -> Statement:
+        """An event as a statement that cites it; `place` is the name of where it is cited."""
+        return Statement(
+            text=self.events.contents[row],
+            references=(Reference(row, place, printed),),
+            date=self.events.dates[row] or "",
+            row=row,
+            is_new=bool(self.comparison.is_new[row]),
+            lang=self.foreign_language(row),
+        )
+
+    def foreign_language(self, row: int) -> str:
+        """Language tag of an event that is not in the page's language, else empty."""
+        language = self.events.documents.languages[int(self.events.document[row])]
+        return "" if self.language == language else "zh-Hans" if language == "zh" else language
+
+
+def make_context(
+    events: EventTable, communities: Communities, options: ReportOptions, previous: Previous | None
+) -> ReportContext:
+    """Compare with the earlier report, rank the communities and count the keys."""
+    events = events.cleaned()
+    comparison = compare_with(communities.at(0), events, previous)
+    ranking = rank_communities(events, communities, options, comparison)
+    keys = _key_statistics(events, ranking)
+    ranking = _with_main_keys(events, ranking, keys)
+    return ReportContext(
+        events=events,
+        communities=communities,
+        options=options,
+        language=page_language(events, options),
+        ranking=ranking,
+        keys=keys,
+        comparison=comparison,
+        counts={
+            "events": len(events),
+            "documents": len(set(events.document.tolist())),
+            "communities": ranking.proper_count,
+            "keys": int((keys.total > 0).sum()),
+            "new": int(comparison.is_new.sum()),
+            "single": ranking.single_count,
+        },
+    )
+
+
+def page_language(events: EventTable, options: ReportOptions) -> str:
+    """The language asked for, or that of most events."""
+    if options.language != "auto" or not len(events):
+        return "en" if options.language == "auto" else options.language
+    languages = Counter(events.documents.languages[row] for row in events.document.tolist())
+    return str(languages.most_common(1)[0][0])
+
+
+def _key_statistics(events: EventTable, ranking: EventRanking) -> KeyStatistics:
+    incidence, members = events.incidence(), [each.members for each in ranking.communities]
+    return KeyStatistics(
+        distinctive=distinctive_keys(events, members),
+        counts=key_counts(incidence, members),
+        total=incidence.sum(axis=0).astype(np.float64),
+        idf=key_idf(incidence),
+    )
+
+
+def _with_main_keys(events: EventTable, ranking: EventRanking, keys: KeyStatistics) -> EventRanking:
+    """The same ranking; each community has the distinctive keys that its title does not name."""
+    named: list[RankedCommunity] = []
+    for community, distinctive in zip(ranking.communities, keys.distinctive, strict=True):
+        values = [events.keys.values[key.row] for key in naming_keys(events, distinctive)]
+        main = tuple(value for value in values if fold(value) not in fold(community.title))[:_MAIN_KEYS]
+        named.append(replace(community, main_keys=main))
+    return replace(ranking, communities=tuple(named), on_map=tuple(named[: len(ranking.on_map)]))
 
 
 def no_lines(_content: object, _messages: Messages) -> Iterator[str]:
@@ -18,7 +136,7 @@ def no_lines(_content: object, _messages: Messages) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSection(Generic[T]):
-    """One section of the page. `name` is that of its module and of its template `<name>.html.j2` beside it.
+    """One section of the page. `name` is that of its module and of its template `<name>.html.j2`.
 
     The template gets the content as `content` and the messages as `t`. Content is a dataclass of plain values and
     of statements without numbers: citations are numbered after all sections are built, in whatever order that was.

@@ -1,15 +1,18 @@
-"""The files of reports below `home/reports`: series, predecessors, checksums and pruning."""
+"""The series of a report: its predecessor, what changed since, and pruning."""
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from hashlib import blake2b
 from pathlib import Path
 from uuid import uuid4
 
-from sag_retrieval.communities.groups import Communities
+import numpy as np
+
+from sag_retrieval.communities.events import EventTable, Flags
+from sag_retrieval.communities.groups import Communities, Community
 from sag_retrieval.communities.storage import (
     COMMUNITIES,
     DAMAGE,
@@ -18,12 +21,166 @@ from sag_retrieval.communities.storage import (
     read_tables,
     write_communities,
 )
-from sag_retrieval.core import durable
-from sag_retrieval.release.folders import delete, sweep, write_lock
-from sag_retrieval.reports.series import Previous
+from sag_retrieval.release.folders import DRAFT, delete, sweep, write_lock
 
+_PROPER = 3
+_MAJORITY = 0.5
 _LATEST = "LATEST"
-SUMS = "sums.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Previous:
+    """The finest communities of an earlier report: titles and event ids by community id."""
+
+    release: str
+    titles: Mapping[str, str]
+    members: Mapping[str, frozenset[str]]
+
+    @property
+    def event_ids(self) -> frozenset[str]:
+        """Every event the earlier report had."""
+        return frozenset().union(*self.members.values())
+
+    @classmethod
+    def of(cls, communities: Communities, event_ids: Sequence[str], release: str) -> "Previous":
+        """The part of these communities that a later report is compared with."""
+        finest = communities.at(0)
+        return cls(
+            release=release,
+            titles={each.community_id: each.title for each in finest},
+            members={each.community_id: frozenset(event_ids[row] for row in each.members.tolist()) for each in finest},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The change of a community: `new`, `grown`, `shrunk`, `merged`, `split`, `changed` or `gone`.
+
+    `community_id` is today's, or the earlier one's if it is gone. `before` counts the events of the earlier ones
+    it continues, `added` the new events, `removed` those of the earlier ones that it does not have; `sources` are
+    titles it came from.
+    """
+
+    community_id: str
+    title: str
+    status: str
+    size: int
+    added: int
+    removed: int
+    sources: tuple[str, ...] = ()
+    before: int = 0
+
+    @property
+    def joined(self) -> int:
+        """Events that were in other communities before; for one that continues an earlier one."""
+        return self.size - self.added - (self.before - self.removed) if self.before and self.size else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Comparison:
+    """What differs from the earlier report; nothing where there was none."""
+
+    previous: Previous | None
+    is_new: Flags
+    """Which events the earlier report did not have."""
+    changes: Sequence[Change]
+
+    @property
+    def statuses(self) -> dict[str, str]:
+        """Status of each changed community."""
+        return {change.community_id: change.status for change in self.changes}
+
+    def count_new(self, community: Community) -> int:
+        """New events of a community."""
+        return int(np.count_nonzero(self.is_new[community.members]))
+
+
+def compare_with(communities: Sequence[Community], events: EventTable, previous: Previous | None) -> Comparison:
+    """New events and changed communities since the earlier report."""
+    changes = compare(communities, events, previous) if previous else []
+    return Comparison(previous=previous, is_new=new_events(events, previous), changes=changes)
+
+
+def new_events(events: EventTable, previous: Previous | None) -> Flags:
+    """Which events the earlier report did not have; none where there was no report."""
+    if previous is None:
+        return np.zeros(len(events), dtype=bool)
+    before = previous.event_ids
+    return np.array([event_id not in before for event_id in events.event_ids], dtype=bool)
+
+
+def compare(communities: Sequence[Community], events: EventTable, previous: Previous) -> list[Change]:
+    """The changed communities of at least three events, most events gained first, gone ones last.
+
+    A community continues those earlier ones that have half of their events in it. It is new if there is none
+    and half of its events are new; else it is split off from the one that gave it most.
+
+    Source:
+        docs/algorithm.md §reports.7.
+
+    """
+    home = {event: old for old, members in previous.members.items() for event in members}
+    now = {each.community_id: {events.event_ids[row] for row in each.members.tolist()} for each in communities}
+    titles = {each.community_id: each.title for each in communities}
+    heirs = _heirs(now, home, previous)
+    found = [
+        _change(key, titles[key], members, heirs.get(key, []), home, previous)
+        for key, members in now.items()
+        if key not in previous.members and len(members) >= _PROPER
+    ]
+    continued = {old for olds in heirs.values() for old in olds}
+    found += [
+        Change(old, previous.titles[old], "gone", 0, 0, len(members), before=len(members))
+        for old, members in previous.members.items()
+        if old not in continued and len(members) >= _PROPER
+    ]
+    order = ["new", "grown", "merged", "split", "changed", "shrunk", "gone"]
+    return sorted(
+        found,
+        key=lambda each: (
+            each.status == "gone",
+            -each.added,
+            order.index(each.status),
+            -each.size,
+            each.community_id,
+        ),
+    )
+
+
+def _heirs(now: Mapping[str, set[str]], home: Mapping[str, str], previous: Previous) -> dict[str, list[str]]:
+    """For each of today's communities the earlier ones that have at least half of their events in it."""
+    heirs: dict[str, list[str]] = {}
+    for key, members in now.items():
+        shares = Counter(home[event] for event in members if event in home)
+        for old, count in sorted(shares.items()):
+            if count >= _MAJORITY * len(previous.members[old]):
+                heirs.setdefault(key, []).append(old)
+    return heirs
+
+
+def _change(
+    key: str,
+    title: str,
+    members: set[str],
+    continued: Sequence[str],
+    home: Mapping[str, str],
+    previous: Previous,
+) -> Change:
+    before = frozenset().union(*(previous.members[old] for old in continued))
+    added, removed = sum(event not in home for event in members), len(before - members)
+    sources: Sequence[str] = [old for old in continued if len(previous.members[old]) >= _PROPER]
+    if len(sources) > 1:
+        status = "merged"
+    elif continued:
+        growth = len(members) - len(before)
+        status = "grown" if growth > 0 else "shrunk" if growth < 0 else "changed"
+    elif added >= _MAJORITY * len(members):
+        status = "new"
+    else:
+        status = "split"
+        sources = [Counter(home[event] for event in sorted(members) if event in home).most_common(1)[0][0]]
+    titles = tuple(previous.titles[old] for old in sources)
+    return Change(key, title, status, len(members), added, removed, titles, len(before))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +188,7 @@ class Before:
     """The report before one in its series. Without `release` there is none to compare with; `fault` says why not."""
 
     release: str = ""
-    """Its release; kept when it cannot be read any more, so that the series goes on as it was."""
+    """Its release; kept when it cannot be read any more, so that the series continues."""
     previous: Previous | None = None
     communities: Communities | None = None
     fault: str = ""
@@ -69,13 +226,13 @@ def _latest(series: Path) -> str:
         return ""
 
 
-def _name(said: object) -> str:
+def _name(value: object) -> str:
     """The name of a folder in the series; empty for anything else."""
-    return said if isinstance(said, str) and Path(said).name == said and not said.startswith(".") else ""
+    return value if isinstance(value, str) and Path(value).name == value and not value.startswith(".") else ""
 
 
 def remember(series: Path, own: Path, before: str, communities: Communities, event_ids: Sequence[str]) -> None:
-    """Keep what the next report is compared with; naming this report as the latest is the last step."""
+    """Store what the next report is compared with; naming this report as the latest is the last step."""
     with write_lock(series.parent):  # not that of the home: a long run must not keep reports waiting
         sweep(series)
         if (own / COMMUNITIES).exists():
@@ -90,7 +247,7 @@ def remember(series: Path, own: Path, before: str, communities: Communities, eve
 
 def _write(path: Path, text: str) -> None:
     """Write a small file, whole or not at all."""
-    draft = path.with_name(f".draft-{uuid4().hex}")
+    draft = path.with_name(f"{DRAFT}{uuid4().hex}")
     with draft.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
@@ -99,7 +256,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def prune_reports(home: Path, *, keep: int = 12, grace_hours: float = 24.0, now: datetime | None = None) -> list[str]:
-    """Delete the reports of each series that are older than its newest `keep` and than the grace; their names.
+    """Delete reports older than the newest `keep` of their series and than the grace period; returns their names.
 
     Raises:
         SourceError: If another process keeps writing reports.
@@ -126,40 +283,3 @@ def _written(report: Path) -> datetime:
     """When a report was finished; of an unfinished one when its folder last changed."""
     kept = report / "report.json"
     return datetime.fromtimestamp((kept if kept.is_file() else report).stat().st_mtime, UTC)
-
-
-def write_sums(folder: Path) -> None:
-    """Store a hash of each file below the folder."""
-    files = {path.relative_to(folder).as_posix(): _hash(path.read_bytes()) for path in _files(folder)}
-    kept = {"files": files, "own": _hash(json.dumps(files, sort_keys=True).encode())}
-    durable.write_text(folder / SUMS, json.dumps(kept, indent=1, sort_keys=True, ensure_ascii=False))
-
-
-def wrong_files(folder: Path) -> Iterator[tuple[str, str]]:
-    """Damaged files and what is wrong with each; none where there are no checksums (version 0.1)."""
-    if not (folder / SUMS).exists():
-        return
-    try:
-        kept = json.loads((folder / SUMS).read_text(encoding="utf-8"))
-        files = dict(kept["files"])
-        is_own = kept["own"] == _hash(json.dumps(files, sort_keys=True).encode())
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        yield SUMS, f"it cannot be read ({error})"
-        return
-    if not is_own:
-        yield SUMS, "its bytes are not those that were written"
-        return
-    for name, digest in files.items():
-        try:
-            if _hash((folder / name).read_bytes()) != digest:
-                yield name, "its bytes are not those that were written"
-        except OSError as error:
-            yield name, f"it cannot be read ({error.strerror})"
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name != SUMS)
-
-
-def _hash(data: bytes) -> str:
-    return blake2b(data, digest_size=12).hexdigest()

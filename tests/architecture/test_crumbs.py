@@ -18,10 +18,8 @@ LONE = {
     "sag_pipeline.automation": "Dagster's jobs, schedule and sensor stand apart from the list of assets",
     "sag_pipeline.definitions": "what Dagster loads",
     "sag_pipeline.publish.sound": "publish.py would be too long",
-    "sag_retrieval.release.where": "where.py would be too long",
     "sag_pipeline.table": "a description that added tables need before the list of tables is there",
     "sag_retrieval.release.table": "the same for the tables of a release",
-    "sag_retrieval.release.sandbox_results": "api.py would be too long",
 }
 """Module → why it may be small although one other module alone imports it."""
 

@@ -12,9 +12,6 @@ from pathlib import Path
 import dagster as dg
 import pytest
 from click.testing import CliRunner
-from sag_retrieval.communities.storage import release_communities
-from sag_retrieval.release.folders import write_lock
-from sag_retrieval.release.releases import Releases, prune_releases
 
 from sag_pipeline.embed import open_embedding
 from sag_pipeline.publish.publish import publish
@@ -25,8 +22,11 @@ from sag_pipeline.vacuum import vacuum
 from sag_retrieval import ReleaseError, SettingsError, SourceError, open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.communities.storage import release_communities
 from sag_retrieval.models.open import open_embedder
+from sag_retrieval.release.folders import write_lock
 from sag_retrieval.release.reader import open_reader
+from sag_retrieval.release.releases import Releases, prune_releases
 from sag_retrieval.reports.series import prune_reports
 from tests.support.kept_home import unpack
 

@@ -11,7 +11,7 @@ from sag_retrieval.reports.wording import Messages, Wording, cited, titled
 WORDING: Wording = {"heading": ("What stands out", "要点")}
 
 _MOST = 5
-_LOOKED_AT = 10
+_CONSIDERED = 10
 _SHORTEST = 36
 """Least bytes of a sentence that is worth quoting: six English words, twelve Chinese characters."""
 _ENDS = ".!?。！？”’\"'」』"
@@ -44,7 +44,7 @@ def build(context: ReportContext) -> Highlights | None:
 
 def _readable(context: ReportContext, community: RankedCommunity) -> int:
     """Of the most typical events one that is a whole sentence, in the language of the page if there is one."""
-    members, contents = community.members[:_LOOKED_AT].tolist(), context.events.contents
+    members, contents = community.members[:_CONSIDERED].tolist(), context.events.contents
     return int(min(members, key=lambda row: (not _is_whole(contents[row]), bool(context.foreign_language(row)))))
 
 

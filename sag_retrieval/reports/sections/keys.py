@@ -14,7 +14,7 @@ from sag_retrieval.reports.wording import Messages, Wording, table
 WORDING: Wording = {
     "heading": ("Top keys", "关键属性"),
     "how": (
-        "Ordered by events × idf: keys that are frequent and still tell communities apart.",
+        "Ordered by events × idf: keys that are frequent and still distinguish communities.",
         "按“事件数 × idf”排列：出现得多，又能区分社区的属性。",
     ),
     "type": ("Type", "类型"),

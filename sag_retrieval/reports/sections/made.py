@@ -35,7 +35,7 @@ WORDING: Wording = {
         "第 {level} 层：模块度 {modularity:.2f}，覆盖 {coverage:.2f}，外联 {conductance:.2f}",
     ),
     "common_keys": (
-        "keys of more than {limit} events proposed no pairs: {count}",
+        "keys with more than {limit} events, which propose no pairs: {count}",
         "{count} 个属性超过 {limit} 个事件，不用来提出事件对",
     ),
     "single": (

@@ -8,7 +8,15 @@ import numpy as np
 from sag_retrieval.communities.events import EventTable
 from sag_retrieval.reports.ranking import RankedCommunity, Ties
 from sag_retrieval.reports.section import ReportContext, ReportSection
-from sag_retrieval.reports.sections.picture import Label, Placed, place_circles, place_dots, place_labels, shortened
+from sag_retrieval.reports.sections.picture import (
+    Label,
+    Mark,
+    Placed,
+    place_circles,
+    place_dots,
+    place_labels,
+    shortened,
+)
 from sag_retrieval.reports.wording import Messages, Wording, table
 
 WORDING: Wording = {
@@ -60,17 +68,6 @@ Pair = tuple[int, int, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Dot:
-    """An event on the map, or the first of several; `target` is its place in the page, or its community's."""
-
-    x: float
-    y: float
-    target: str
-    tip: str
-    is_new: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Circle:
     """A community on the map."""
 
@@ -79,8 +76,7 @@ class Circle:
     y: float
     radius: float
     label: Label
-    dot_radius: float
-    dots: tuple[Dot, ...]
+    dots: tuple[Mark, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +94,7 @@ class MapEdge:
 
 @dataclass(frozen=True, slots=True)
 class MapPicture:
-    """The drawing: its box, and lines under circles."""
+    """The drawing: its box, lines, and circles above them."""
 
     box: str
     lines: tuple[MapEdge, ...]
@@ -153,10 +149,10 @@ def _picture(
         rows = community.members[::per_dot].tolist()
         points, dot_radius = place_dots(len(rows), x, y, radius)
         dots = tuple(
-            Dot(px, py, *_link(events, row, community, listed), bool(is_new[row]))
+            Mark(px, py, _dot_size(dot_radius, is_new[row]), *_link(events, row, community, listed), bool(is_new[row]))
             for (px, py), row in zip(points.tolist(), rows, strict=True)
         )
-        circles.append(Circle(community, x, y, radius, labels[i], dot_radius, dots))
+        circles.append(Circle(community, x, y, radius, labels[i], dots))
     box = " ".join(f"{side:.0f}" for side in placed.box)
     return MapPicture(box, _lines(placed, pairs), tuple(circles), per_dot)
 
@@ -180,8 +176,12 @@ def _lines(placed: Placed, pairs: Sequence[Pair]) -> tuple[MapEdge, ...]:
     return tuple(found)
 
 
+def _dot_size(radius: float, is_new: np.bool_) -> float:
+    return round(radius * 1.35, 2) if is_new else radius
+
+
 def _link(events: EventTable, row: int, community: RankedCommunity, listed: Collection[int]) -> tuple[str, str]:
-    """Where a dot leads, and its tip: date and beginning of an event that is not listed."""
+    """Link and tooltip of a dot: date and beginning of an event that is not listed."""
     if row in listed:
         return f"e{row}", ""
     text = events.contents[row]

@@ -3,6 +3,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from sag_retrieval.core.errors import ReleaseError
+from sag_retrieval.release.arrays import open_arrays, write_arrays
+from sag_retrieval.release.csr import CsrLists, group, map_array, ranges, save_array
 from sag_retrieval.release.text_index import (
     LENGTH_SHARE,
     SATURATION,
@@ -12,12 +16,8 @@ from sag_retrieval.release.text_index import (
     build_postings,
     write_mentions,
 )
-from tests.support.graph_parts import graph_parts
-
-from sag_retrieval.core.errors import ReleaseError
-from sag_retrieval.release.arrays import open_arrays, write_arrays
-from sag_retrieval.release.csr import CsrLists, group, map_array, ranges, save_array
 from sag_retrieval.text.words import normal_name, tokens
+from tests.support.graph_parts import graph_parts
 
 pairs = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9)), unique=True)
 
@@ -187,7 +187,7 @@ some_texts = st.lists(
 def test_postings_score_as_the_formula_says(texts, question):
     vocabulary = Vocabulary()
     flat, sizes = vocabulary.read(texts)
-    postings = build_postings(flat, sizes, len(vocabulary.numbers))
+    postings = build_postings(flat, np.repeat(np.arange(len(sizes)), sizes), len(sizes), len(vocabulary.numbers))
     terms = {}
     for token in tokens(question):
         if token in vocabulary.numbers:
@@ -210,7 +210,8 @@ def test_terms_are_read_as_from_each_text_alone(texts):
 
 def test_postings_survive_the_disk(tmp_path):
     vocabulary = Vocabulary()
-    postings = build_postings(*vocabulary.read(["tea", "", "tea cup"]), len(vocabulary.numbers))
+    flat, sizes = vocabulary.read(["tea", "", "tea cup"])
+    postings = build_postings(flat, np.repeat(np.arange(len(sizes)), sizes), len(sizes), len(vocabulary.numbers))
     postings.save(tmp_path / "chunks")
 
     opened = Postings.open(tmp_path / "chunks")

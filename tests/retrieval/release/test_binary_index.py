@@ -25,7 +25,7 @@ def sample(rows, seed=0):
 def few_are_proposed():
     """So that signs decide in small tables too."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(binary_index, "_LEAST_REACH", 20)
+        patch.setattr(topk, "_LEAST_REACH", 20)
         yield
 
 
@@ -33,9 +33,9 @@ def few_are_proposed():
 def large(tmp_path, monkeypatch):
     """A table that counts as large, with its signs."""
     monkeypatch.setattr("sag_retrieval.release.vectors.INDEXED_ROWS", 1000)
-    monkeypatch.setattr(binary_index, "_REACHES", (50, 100, 200, 400))
-    monkeypatch.setattr(binary_index, "_NEAREST", 10)
-    monkeypatch.setattr(binary_index, "_LEAST_REACH", 50)
+    monkeypatch.setattr(topk, "_REACHES", (50, 100, 200, 400))
+    monkeypatch.setattr(topk, "_NEAREST", 10)
+    monkeypatch.setattr(topk, "_LEAST_REACH", 50)
     write_vectors(tmp_path, "events", [(np.arange(ROWS), sample(ROWS))], (ROWS, DIMENSION))
     return open_vectors(tmp_path)["events"], tmp_path
 
@@ -114,7 +114,7 @@ def test_rows_far_from_the_query_are_found_where_nothing_else_is_allowed():
 
 def test_vectors_whose_signs_say_too_little_are_scanned_exactly(tmp_path, monkeypatch):
     monkeypatch.setattr("sag_retrieval.release.vectors.INDEXED_ROWS", 1000)
-    monkeypatch.setattr(binary_index, "_REACHES", (50,))
+    monkeypatch.setattr(topk, "_REACHES", (50,))
     matrix = sample(ROWS) + np.where(np.arange(DIMENSION) < DIMENSION - 6, 9, 0)
     matrix = (matrix / np.linalg.norm(matrix, axis=1, keepdims=True)).astype(np.float32)
 
@@ -134,7 +134,7 @@ def test_few_rows_have_no_signs(tmp_path):
 def test_the_exact_neighbours_of_many_blocks_are_those_of_one(monkeypatch):
     matrix, questions = sample(500), sample(4, seed=3)
     whole = exact_nearest(matrix, questions, 7)
-    monkeypatch.setattr(binary_index, "_BLOCK", 64)
+    monkeypatch.setattr(topk, "_BLOCK", 64)
 
     assert [rows.tolist() for rows in exact_nearest(matrix, questions, 7)] == [rows.tolist() for rows in whole]
     assert whole[0].tolist() == np.argsort(-(matrix @ questions[0]), kind="stable")[:7].tolist()

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sag_retrieval.communities.storage import release_communities
-from sag_retrieval.release.folders import BLOCK, measure, sums_of
-from sag_retrieval.release.manifest import Contents, Manifest
 
 from benchmarks.damages import Damage, inflict
 from sag_pipeline.publish.publish import seal
 from sag_retrieval import open_release
 from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.communities.storage import release_communities
 from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.models.open import open_embedder
+from sag_retrieval.release.folders import BLOCK, measure, sums_of
+from sag_retrieval.release.manifest import Contents, Manifest
 from sag_retrieval.release.reader import FileFault, open_reader, verify_release
 from sag_retrieval.release.tables import VectorTables
 from sag_retrieval.release.vectors import write_dense

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from sag_retrieval.reports.sections.picture import place_circles, place_dots, place_labels
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from sag_retrieval.communities.clustering import build_communities
 
+from sag_retrieval.communities.clustering import build_communities
 from sag_retrieval.communities.naming import name_communities
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.reports.citations import cut, most_similar, sentences

@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 
 import pytest
-from sag_retrieval.communities.clustering import build_communities
 
+from sag_retrieval.communities.clustering import build_communities
 from sag_retrieval.communities.naming import name_communities
 from sag_retrieval.reports.citations import Cite, Reference, Statement, number_statements
 from sag_retrieval.reports.compose import compose, number, render_markdown, render_page
@@ -30,6 +30,7 @@ MODULE = '''"""Languages: how many documents are in each language."""
 from collections import Counter
 from dataclasses import dataclass
 
+from sag_retrieval.reports.citations import Statement
 from sag_retrieval.reports.content import Statement
 from sag_retrieval.reports.wording import cited
 from sag_retrieval.reports.section import ReportSection

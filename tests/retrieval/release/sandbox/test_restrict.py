@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.core.errors import FilterError, ReleaseError
-from sag_retrieval.release.sandbox import NamedIds, RowMaps, open_sandbox, restrict
+from sag_retrieval.release.sandbox import open_sandbox
+from sag_retrieval.release.sandbox_results import NamedIds, RowMaps, restrict
 
 
 def rows(flags):

@@ -1,30 +1,39 @@
-"""Detect communities in a weighted graph with Leiden or Louvain, and join them to coarser levels."""
+"""Detect communities with Leiden or Louvain, level by level."""
 
 import random
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 
 import igraph
 import leidenalg
 import numpy as np
 
-from sag_retrieval.communities.edges import Edges
-from sag_retrieval.communities.events import Flags, Floats, Rows
-from sag_retrieval.communities.groups import Tie, sum_by
+from sag_retrieval.communities.edges import Edges, weigh_edges
+from sag_retrieval.communities.events import EventTable, Flags, Floats, Rows
+from sag_retrieval.communities.groups import (
+    Communities,
+    Community,
+    Tie,
+    centralities,
+    community_id,
+    measure,
+    members_of,
+    sum_by,
+)
 from sag_retrieval.communities.options import ClusterOptions
 
 TIES_KEPT = 6
 """Ties kept for each community."""
-
 _one_at_a_time = threading.Lock()  # igraph has one random number generator for the whole process
 
 
 def partition(edges: Edges, options: ClusterOptions) -> Rows:
     """Community number of every node, from 0, larger communities first; shape (nodes,).
 
-    `leiden` counts ties above the background by the constant Potts model, whose resolution does not depend on
+    `leiden` uses the constant Potts model on ties above the background; its resolution does not depend on
     the size of the graph; `leiden-modularity` grows its resolution with the graph instead.
 
     Source:
@@ -127,3 +136,92 @@ def strongest_ties(edges: Edges, group: Rows, ids: Sequence[str]) -> Iterator[Ti
         if min(kept[one], kept[other]) < TIES_KEPT:
             kept.update((one, other))
             yield Tie(ids[one], ids[other], float(weight[number]))
+
+
+def build_communities(
+    events: EventTable, options: ClusterOptions | None = None, edges: Edges | None = None
+) -> Communities:
+    """The communities of the events, without titles: `name_communities` adds these.
+
+    Args:
+        events: What to group; none gives no communities.
+        options: How; the defaults suit reports.
+        edges: The weighed pairs, if they are available.
+
+    Raises:
+        SettingsError: If every pair of too many events is asked for.
+
+    Source:
+        docs/algorithm.md §reports.1 to §reports.4.
+
+    """
+    options = options or ClusterOptions()
+    edges = weigh_edges(events, options) if edges is None else edges
+    if not len(events):
+        return Communities(communities=(), quality=())
+    groups = _levels(events, edges, options)
+    ids = [[community_id(level, names) for names in _names(events, group)] for level, group in enumerate(groups)]
+    parents = [_parents(fine, coarse) for fine, coarse in pairwise(groups)]
+    communities: list[Community] = []
+    quality = []
+    for level, group in enumerate(groups):
+        figures, inner, conductance = measure(edges, group, level)
+        quality.append(figures)
+        centrality = centralities(edges, group)
+        communities.extend(
+            Community(
+                community_id=ids[level][number],
+                parent_id=ids[level + 1][parents[level][number]] if level < len(parents) else None,
+                level=level,
+                members=members,
+                centrality=centrality[members],
+                weight=float(inner[number]),
+                conductance=float(conductance[number]),
+            )
+            for number, members in enumerate(members_of(group, centrality))
+        )
+    return Communities(
+        communities=tuple(communities),
+        quality=tuple(quality),
+        ties=tuple(strongest_ties(edges, groups[0], ids[0])),
+        edge_count=len(edges.left),
+        candidate_count=edges.candidate_count,
+        common_keys=edges.common_keys,
+    )
+
+
+def _levels(events: EventTable, edges: Edges, options: ClusterOptions) -> list[Rows]:
+    finest = group_by_key_type(events, options.key_types[0]) if options.method == "key-type" else None
+    groups = [partition(edges, options) if finest is None else finest]
+    for level in range(1, options.levels):
+        groups.append(coarser(edges, groups[-1], options, level))
+    return groups
+
+
+def group_by_key_type(events: EventTable, key_type: str) -> Rows:
+    """Each event with the key of this type that most events carry; an event without one is a group alone.
+
+    Source:
+        docs/algorithm.md §reports.3.
+
+    """
+    matrix = events.incidence((key_type,))
+    count = matrix.sum(axis=0)
+    event = np.repeat(np.arange(len(events)), np.diff(matrix.indptr))
+    order = np.lexsort((matrix.indices, -count[matrix.indices], event))
+    carrying, first = np.unique(event[order], return_index=True)
+    group = matrix.shape[1] + np.arange(len(events))
+    group[carrying] = matrix.indices[order][first]
+    return by_size(group.astype(np.int32))
+
+
+def _names(events: EventTable, group: Rows) -> list[list[str]]:
+    names: list[list[str]] = [[] for _ in range(int(group.max()) + 1)]
+    for row, number in enumerate(group.tolist()):
+        names[number].append(events.event_ids[row])
+    return names
+
+
+def _parents(fine: Rows, coarse: Rows) -> Rows:
+    _, first = np.unique(fine, return_index=True)
+    return coarse[first]

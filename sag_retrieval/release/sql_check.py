@@ -1,4 +1,7 @@
-"""A restriction in SQL, read by DuckDB's own parser and checked node by node against what is allowed."""
+"""Check SQL from outside: parsed by DuckDB's own parser and compared node by node with an allow-list.
+
+Whatever the lists below do not name is refused.
+"""
 
 import json
 import re
@@ -10,8 +13,73 @@ from typing import Any, Final
 import duckdb
 
 from sag_retrieval.core.errors import FilterError, shown
-from sag_retrieval.release import sql_check as allowed
+from sag_retrieval.release.schema import QUERYABLE
 
+TABLES: Final = QUERYABLE
+IDS: Final = ("event_id", "chunk_id", "document_id")
+"""What a query may return: the ids of one table, named by their column."""
+EXPRESSIONS: Final = frozenset(
+    {
+        "BETWEEN",
+        "CASE",
+        "CAST",
+        "COLLATE",
+        "COLUMN_REF",
+        "COMPARISON",
+        "CONJUNCTION",
+        "CONSTANT",
+        "FUNCTION",
+        "OPERATOR",
+        "STAR",
+        "SUBQUERY",
+        "TYPE",
+        "WINDOW",
+    }
+)
+
+NODES: Final = frozenset(
+    {
+        "ASCENDING",
+        "BASE_TABLE",
+        "DESCENDING",
+        "DISTINCT_MODIFIER",
+        "EMPTY",
+        "EXPRESSION_LIST",
+        "JOIN",
+        "LIMIT_MODIFIER",
+        "LIMIT_PERCENT_MODIFIER",
+        "ORDER_DEFAULT",
+        "ORDER_MODIFIER",
+        "SELECT_NODE",
+        "SET_OPERATION_NODE",
+        "SUBQUERY",
+    }
+)
+
+_TYPES = """BOOLEAN BOOL TINYINT SMALLINT INTEGER INT BIGINT HUGEINT FLOAT REAL DOUBLE DECIMAL NUMERIC
+    VARCHAR TEXT STRING CHAR DATE TIME TIMESTAMP JSON"""
+
+TYPES: Final = frozenset(_TYPES.split())
+COLLATIONS: Final = frozenset({"nocase", "noaccent", "nfc", "binary"})
+_FUNCTIONS = """+ - * / // % || ~~ !~~ ~~* !~~* ~~~ like_escape not_like_escape ilike_escape not_ilike_escape
+    regexp_matches regexp_full_match contains starts_with prefix ends_with suffix strpos instr position
+    lower lcase upper ucase length len strlen char_length character_length
+    substr substring left right trim ltrim rtrim concat
+    nullif if ifnull least greatest abs round floor ceil ceiling trunc sign mod
+    date_part date_trunc datediff date_diff year month day quarter week dayofweek
+    to_days to_months to_years make_date strftime strptime try_strptime
+    -> ->> json_extract json_extract_string json_extract_path json_extract_path_text
+    json_type json_valid json_exists json_contains json_array_length json_structure
+    count count_star sum avg mean min max median bool_and bool_or
+    row_number rank dense_rank percent_rank"""
+
+FUNCTIONS: Final = frozenset(_FUNCTIONS.split())
+"""No function that reads a file, a setting, the clock or chance, and none that makes long text from short."""
+_NOT_COLUMNS = """current_date current_time current_timestamp localtime localtimestamp current_user
+    session_user user current_role current_catalog current_database current_schema"""
+
+NOT_COLUMNS: Final = frozenset(_NOT_COLUMNS.split())
+"""Names that look like columns but are functions of the clock or the connection."""
 LONGEST: Final = 4_000
 DEEPEST: Final = 100
 _CTE_NAME = re.compile(r"[a-z_]\w*", re.ASCII | re.IGNORECASE)
@@ -19,6 +87,7 @@ _BARE = """SELECT events.event_id
 FROM (SELECT e.*, d.* EXCLUDE (document_id, title, "row"), d AS documents
       FROM events AS e JOIN documents AS d ON d.document_id = e.document_id) AS events
 WHERE ({})"""
+
 _NESTING = re.compile(r"'[^']*+(?:'|\Z)|\"[^\"]*+(?:\"|\Z)|[(\[{)\]}]|\b(?:case|end)\b", re.IGNORECASE)
 _CLOSING = frozenset([")", "]", "}", "end"])
 _lock = Lock()
@@ -33,11 +102,11 @@ class CheckedSql:
 
 
 def check_sql(sql: str) -> CheckedSql:
-    """The one SELECT that `sql` is, or the SELECT of the events that a bare condition holds for.
+    """Check `sql`, one SELECT or a bare condition, which becomes the SELECT of the events for which it holds.
 
     Raises:
-        FilterError: If it is too long or too deep, no single SELECT and no condition, or says anything that
-            `allowed_sql` does not list; the message names the first such thing.
+        FilterError: If it is too long or too deep, neither a single SELECT nor a condition, or holds a part that the
+            allow-list does not name; the message names the first such part.
 
     Source:
         docs/algorithm.md §filters.1
@@ -63,10 +132,10 @@ def check_sql(sql: str) -> CheckedSql:
 
 
 def checked_text(sql: object) -> str:
-    """The text that `sql` is.
+    """Check that `sql` is text of at most 4,000 characters.
 
     Raises:
-        FilterError: If it is none, is broken, or longer than 4,000 characters.
+        FilterError: If it is not.
 
     """
     if not isinstance(sql, str):
@@ -81,7 +150,7 @@ def checked_text(sql: object) -> str:
 
 
 def _depth(sql: str) -> int:
-    """How deep brackets and prefix words are nested, for a parser takes long over many before it says so."""
+    """Nesting depth of brackets and prefix words; checked first, because the parser is slow on deep nesting."""
     depth = deepest = 0
     for found in _NESTING.finditer(sql):
         mark = found[0].lower()
@@ -97,7 +166,7 @@ def _check_statement(statements: dict[str, Any]) -> None:
     if count != 1:
         raise FilterError(f"sql refused: {count} statements, allowed is one SELECT")
     node = statements["statements"][0]["node"]
-    names = set(allowed.TABLES)
+    names = set(TABLES)
     for entry in node["cte_map"]["map"]:
         _check(entry["value"], frozenset(names), 0)
         if not _CTE_NAME.fullmatch(entry["key"]):
@@ -121,15 +190,15 @@ def _check(node: object, tables: frozenset[str], depth: int) -> None:
 
 def _check_expression(node: dict[str, Any]) -> None:
     kind = node["class"]
-    if kind not in allowed.EXPRESSIONS:
+    if kind not in EXPRESSIONS:
         raise FilterError(f"sql refused: {kind.lower().replace('_', ' ')} is not allowed")
     if kind in {"FUNCTION", "WINDOW"}:
         _check_function(node)
-    elif kind == "TYPE" and str(node["type_name"]).upper() not in allowed.TYPES:
-        raise FilterError(f"sql refused: type {node['type_name']!r}; allowed are {sorted(allowed.TYPES)}")
-    elif kind == "COLLATE" and str(node["collation"]).lower() not in allowed.COLLATIONS:
+    elif kind == "TYPE" and str(node["type_name"]).upper() not in TYPES:
+        raise FilterError(f"sql refused: type {node['type_name']!r}; allowed are {sorted(TYPES)}")
+    elif kind == "COLLATE" and str(node["collation"]).lower() not in COLLATIONS:
         raise FilterError(f"sql refused: collation {node['collation']!r}")
-    elif kind == "COLUMN_REF" and node["column_names"][0].lower() in allowed.NOT_COLUMNS:
+    elif kind == "COLUMN_REF" and node["column_names"][0].lower() in NOT_COLUMNS:
         raise FilterError(f"sql refused: {node['column_names'][0]!r} changes from call to call")
     elif kind == "STAR" and (node["columns"] or node["expr"]):
         raise FilterError("sql refused: COLUMNS(…) is not allowed; name the columns")
@@ -138,13 +207,13 @@ def _check_expression(node: dict[str, Any]) -> None:
 def _check_function(node: dict[str, Any]) -> None:
     name = str(node["function_name"]).lower()
     path = node["qualified_name"]["path"]
-    if name not in allowed.FUNCTIONS or len(path) != 1:
+    if name not in FUNCTIONS or len(path) != 1:
         raise FilterError(f"sql refused: function {'.'.join(path) or name!r} is not allowed")
 
 
 def _check_node(node: dict[str, Any], tables: frozenset[str]) -> None:
     kind = node["type"]
-    if kind not in allowed.NODES:
+    if kind not in NODES:
         raise FilterError(f"sql refused: {kind.lower().replace('_', ' ')} is not allowed")
     if node.get("sample") is not None:
         raise FilterError("sql refused: a sample changes from call to call")

@@ -1,4 +1,4 @@
-"""The one door for SQL from outside: checked text, a locked read-only connection, bounded time and memory."""
+"""The SQL sandbox: checked text, a locked read-only connection, bounded time and memory."""
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,6 @@ from sag_retrieval.release.sql_check import IDS, check_sql, checked_text
 from sag_retrieval.release.where import EVERYTHING, compile_where
 
 _KEPT: Final = 64
-
 Restriction = str | tuple[str, ...] | None
 """SQL that restricts what may be found; of several, each must hold."""
 _BATCH: Final = 10_000
@@ -47,7 +46,7 @@ class SqlSandbox:
     """A release's tables behind checks; safe to share between threads."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, options: SandboxOptions) -> None:
-        """Stand before a read-only, locked connection."""
+        """Hold a read-only, locked connection."""
         self._connection = connection
         self._options = options
         self._kept: OrderedDict[str, Allowed] = OrderedDict()
@@ -83,13 +82,13 @@ class SqlSandbox:
         return _plain_numbers(found)
 
     def table(self, name: str, columns: Sequence[str], order: Sequence[str]) -> pa.Table:
-        """A whole table of the database, whatever its length; the names are our own."""
+        """A whole table of the database, whatever its length; the names come from this package."""
         listed, by = (", ".join(f'"{each}"' for each in names) for names in (columns, order))
         with self._cursor("table") as cursor:
             return cursor.sql(f'SELECT {listed} FROM "{name}" ORDER BY {by}').to_arrow_table()  # noqa: S608  our own names
 
     def _read(self, query: str, what: str) -> pa.Table:
-        """The rows of a query, broken off where they become too many."""
+        """The rows of a query; an error as soon as they exceed the bounds."""
         found: list[pa.RecordBatch] = []
         rows = size = 0
         with self._cursor(what) as cursor:
@@ -103,7 +102,7 @@ class SqlSandbox:
             return pa.Table.from_batches(found, schema=reader.schema)
 
     def allowed(self, sql: Restriction = None, where: Mapping[str, object] | None = None) -> Allowed | None:
-        """What `sql` and `where` together leave to be found; None without any restriction.
+        """The rows that `sql` and `where` together allow; None without a restriction.
 
         Raises:
             FilterError: If either is refused.
@@ -131,7 +130,7 @@ class SqlSandbox:
 
     @cached_property
     def places(self) -> RowMaps:
-        """Where rows belong, read once."""
+        """The rows that belong together, read once."""
         (chunk_document,) = self._rows('SELECT document_row FROM chunks ORDER BY "row"')
         (event_chunk,) = self._rows('SELECT chunk_row FROM events ORDER BY "row"')
         (documents,), (keys,) = (
@@ -143,7 +142,7 @@ class SqlSandbox:
         )
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._connection.close()
 
     def _checked(self, sql: str) -> tuple[str, str]:
@@ -179,7 +178,7 @@ class SqlSandbox:
 
     @contextmanager
     def _cursor(self, what: str = "filter") -> Iterator[duckdb.DuckDBPyConnection]:
-        """A cursor whose query is broken off when its time is up."""
+        """A cursor that is interrupted when the time of its query is up."""
         cursor = self._connection.cursor()
         timer = Timer(self._options.seconds, cursor.interrupt)
         timer.daemon = True
@@ -225,12 +224,12 @@ def _plain_numbers(table: pa.Table) -> pa.Table:
 
 
 def _is_damage(error: duckdb.Error) -> bool:
-    """Whether the database is at fault and not the question: nothing else may be read or written through the door."""
+    """Whether the database is at fault and not the query: the sandbox reads and writes no other file."""
     return isinstance(error, duckdb.IOException | duckdb.FatalException) or "Corrupt database" in str(error)
 
 
 def open_sandbox(path: Path | str, *, options: SandboxOptions | None = None) -> SqlSandbox:
-    """The door to a release's DuckDB file; nothing else may open that file in the same process meanwhile.
+    """Open a release's DuckDB file; nothing else in the same process may have it open meanwhile.
 
     Raises:
         ReleaseError: If the file is missing or no DuckDB database of this version.

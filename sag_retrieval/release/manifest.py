@@ -1,23 +1,27 @@
-"""The files of a release, each checked against its manifest before a byte of it is used."""
+"""The manifest of a release, and its files, each compared with the manifest before it is used."""
 
+import json
 import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import blake2b
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from sag_retrieval.core import durable
 from sag_retrieval.core.errors import MEND, ReleaseError, SettingsError
+from sag_retrieval.core.public import public
 from sag_retrieval.core.types import Words64
-from sag_retrieval.release.folders import BLOCK, block_count, digest_of, sums_of
-from sag_retrieval.release.manifest import Manifest
+from sag_retrieval.release.folders import BLOCK, block_count, digest_of, sums_of, wrong_lengths
+from sag_retrieval.release.schema import SCHEMA_VERSION
 
+MANIFEST = "manifest.json"
 Verify = Literal["lazy", "full", "off"]
 """When bytes are compared with their checksums: when they are first used, all while opening, or never."""
-
 CHECKSUMS: Final = "checksums.npy"
 _SPAN: Final = 256
 """Blocks that one thread checks at a time: 16 MB."""
@@ -26,19 +30,104 @@ _MANY: Final = 1 / 3
 """With a larger share of a file's blocks to check, reading it in one go is faster than block by block."""
 
 
-class Contents:
-    """What the manifest says of each file; safe to share between threads.
+@public
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Description of a release: its id, versions, hashes, counts and files.
 
-    Nothing of a file is parsed or mapped before its blocks were found to be as they were published: a reader that
-    trusts row numbers of a damaged file answers wrongly or dies in a library. A block is checked once a process.
+    `release_id` is `r` and the start of `content_hash`, which covers the rows and the embedder, not the clock.
+    `input_hash` is the state of the tables it was made from. `counts` are rows by table.
+    """
+
+    release_id: str
+    schema_version: int
+    content_hash: str
+    input_hash: str
+    created_at: str
+    embedding_model: str
+    embedder_fingerprint: str
+    dimension: int
+    counts: Mapping[str, int]
+    hashes: Mapping[str, str]
+    checks: Mapping[str, Any]
+    index: Mapping[str, Any]
+    """By table of vectors: `none` (exact scan), or the kind of index, its reach and its measured recall."""
+
+    files: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    """By path below the release: length and hash of every file except this one and those added later. Empty in releases
+    of version 0.1, which cannot be verified."""
+    manifest_hash: str = ""
+    """Hash of the manifest's own text with this value left empty; empty in releases of version 0.1."""
+
+    def write(self, folder: Path) -> None:
+        """Write `manifest.json` with its own hash, durably: a folder without one is not a release."""
+        empty = _text(replace(self, manifest_hash=""))
+        durable.write_text(folder / MANIFEST, _text(replace(self, manifest_hash=_hash(empty))))
+
+    @classmethod
+    def read(cls, folder: Path) -> "Manifest":
+        """The manifest of a release folder.
+
+        Raises:
+            ReleaseError: If it is missing, unreadable, or of another schema version.
+
+        """
+        try:
+            text = (folder / MANIFEST).read_text(encoding="utf-8")
+            values = json.loads(text)
+            version = values["schema_version"]
+            if version != SCHEMA_VERSION:  # checked first: another version has other fields
+                raise ReleaseError(_other_version(folder.name, version))
+            manifest = cls(**values)
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise ReleaseError(
+                f"{folder} is not a release ({error}); `sag releases list` shows what is there"
+            ) from error
+        if (manifest.files or manifest.manifest_hash) and not _is_whole(text, manifest):
+            raise ReleaseError(
+                f"{MANIFEST} of release {folder.name} is damaged: its text has another hash than it names; {MEND}"
+            )
+        return manifest
+
+
+def _other_version(release_id: str, version: object) -> str:
+    is_newer = isinstance(version, int) and version > SCHEMA_VERSION
+    by = "a newer" if is_newer else "another"
+    return (
+        f"release {release_id} was made by {by} version of sag: its schema version is {version}, this one reads "
+        f"{SCHEMA_VERSION}; "
+        + ("install the newer version, or " if is_newer else "")
+        + "publish again with `sag ingest`"
+    )
+
+
+def _text(manifest: Manifest) -> str:
+    return json.dumps(asdict(manifest), ensure_ascii=False, indent=1, sort_keys=True)
+
+
+def _is_whole(text: str, manifest: Manifest) -> bool:
+    """Whether a manifest's text has the hash that it names."""
+    named = f'"manifest_hash": "{manifest.manifest_hash}"'
+    return _hash(text.replace(named, '"manifest_hash": ""')) == manifest.manifest_hash
+
+
+def _hash(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+class Contents:
+    """The files of a release, compared with its manifest; safe to share between threads.
+
+    No part of a file is parsed or mapped before its blocks were compared with their checksums: a reader that trusts
+    row numbers of a damaged file answers wrongly or crashes in a C library. A block is checked once per process.
     """
 
     def __init__(self, folder: Path, manifest: Manifest, verify: Verify = "lazy") -> None:
         """Compare the lengths of all files; with `full` their bytes as well.
 
         Raises:
-            ReleaseError: If a file is missing, has another length, or, with `full`, cannot be or is not as published.
-            SettingsError: If `verify` is something else.
+            ReleaseError: If a file is missing, has another length, or, with `full`, cannot be verified or has changed.
+            SettingsError: If `verify` is none of these.
 
         """
         if verify not in get_args(Verify):
@@ -135,22 +224,8 @@ class Contents:
 
 
 def summed(files: Iterable[str]) -> list[str]:
-    """The files whose blocks have checksums, in the order in which these stand in their file."""
+    """The files with block checksums, in the order of the checksums."""
     return sorted(name for name in files if name != CHECKSUMS)
-
-
-def wrong_lengths(folder: Path, files: Mapping[str, tuple[int, str]]) -> Iterator[tuple[str, str]]:
-    """Files that are not there in the length of the manifest, and what is instead."""
-    for name, (length, _) in files.items():
-        try:
-            found = (folder / name).stat()
-        except OSError as error:
-            yield name, f"it cannot be read ({error.strerror})"
-            continue
-        if not stat.S_ISREG(found.st_mode):
-            yield name, "it is no file"
-        elif found.st_size != length:
-            yield name, f"it has {found.st_size} bytes, not {length}"
 
 
 def _is_meant(name: str, wanted: str) -> bool:

@@ -1,8 +1,9 @@
-"""Store communities as Arrow tables and Parquet files, and read them back."""
+"""Store communities as Arrow tables and Parquet files, also those of a whole release in its folder."""
 
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from hashlib import blake2b
 from pathlib import Path
 from uuid import uuid4
 
@@ -10,19 +11,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sag_retrieval.communities.clustering import build_communities
+from sag_retrieval.communities.events import event_table
 from sag_retrieval.communities.groups import CitedSentence, Communities, Community, Quality, Tie
+from sag_retrieval.communities.naming import known_names, name_communities
+from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.core.errors import SchemaMismatch
+from sag_retrieval.models.protocols import ChatModel
+from sag_retrieval.release.folders import DRAFT, delete, mark_of, sweep, write_lock, write_made
+from sag_retrieval.release.reader import Reader
 
 COMMUNITIES = "communities"
-"""Folder beside the tables of a release, and in the folder of a report."""
+"""Folder inside that of a release, and inside that of a report."""
 REPORTS = "reports"
 """Folder below a home; its lock is held while reports or communities are written."""
 DAMAGE = (OSError, ValueError, TypeError, KeyError, IndexError, pa.ArrowException)
-"""What reading raises where a file is missing, cut short or of another form."""
-
+"""Errors of reading a file that is missing, cut short or of another form."""
 _STRING, _INT, _FLOAT = pa.string(), pa.int32(), pa.float64()
 _SENTENCE = pa.struct([("text", _STRING), ("event_ids", pa.list_(_STRING))])
-
 COMMUNITY_SCHEMAS: dict[str, pa.Schema] = {
     "communities": pa.schema(
         [
@@ -64,7 +70,7 @@ COMMUNITY_SCHEMAS: dict[str, pa.Schema] = {
         ]
     ),
 }
-"""Communities, their events (most typical first), strongest ties, and one row of figures a level."""
+"""Communities, their events (most typical first), strongest ties, and one row of figures per level."""
 
 
 def communities_tables(communities: Communities, event_ids: Sequence[str]) -> dict[str, pa.Table]:
@@ -166,8 +172,8 @@ def _community(row: Mapping[str, object], members: list[tuple[int, float]]) -> C
 
 
 def write_communities(folder: Path, communities: Communities, event_ids: Sequence[str]) -> None:
-    """Write communities into a folder, which is there whole or not at all."""
-    draft = folder.with_name(f".draft-{uuid4().hex}")
+    """Write communities into a folder that appears whole or not at all."""
+    draft = folder.with_name(f"{DRAFT}{uuid4().hex}")
     draft.mkdir(parents=True)
     try:
         for name, rows in communities_tables(communities, event_ids).items():
@@ -188,3 +194,38 @@ def read_kept(folder: Path, event_ids: Sequence[str]) -> Communities | None:
         return read_communities(read_tables(folder), event_ids)
     except DAMAGE:
         return None
+
+
+def release_communities(
+    reader: Reader, options: ClusterOptions, chat: ChatModel | None = None, earlier: Path | None = None
+) -> Communities:
+    """Build and store the communities of a whole release; communities with the same members keep their titles.
+
+    Args:
+        reader: The release.
+        options: How events become communities; communities stored for other options, or damaged, are replaced.
+        chat: Gives titles and summaries; None: rules do.
+        earlier: Folder of an earlier release, whose titles are kept.
+
+    """
+    folder = reader.folder / COMMUNITIES
+    events = event_table(reader.index)
+    mark = settings_hash(asdict(options), chat.model_id if chat else "offline")
+    kept = read_kept(folder, events.event_ids) if mark_of(folder) == mark else None
+    if kept is not None:
+        return kept
+    others = read_kept(earlier / COMMUNITIES, events.event_ids) if earlier else None
+    known = known_names(others) if others is not None else None
+    communities = name_communities(events, build_communities(events, options), chat, known).communities
+    with write_lock(reader.folder.parents[1] / REPORTS):
+        sweep(reader.folder, f".{COMMUNITIES}-")
+        if folder.exists():
+            delete(folder)
+        write_communities(folder, communities, events.event_ids)
+        write_made(folder, mark)
+    return communities
+
+
+def settings_hash(*parts: object) -> str:
+    """A short hash of option values: the same values give the same name of a folder."""
+    return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()

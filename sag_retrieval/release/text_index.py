@@ -1,6 +1,7 @@
-"""Full text as arrays: which rows hold a term, and the BM25 score each of them gets for it."""
+"""The text of a release as arrays: BM25 postings by term, and the names of keys that a text mentions."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -13,22 +14,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_retrieval.core.types import Floats32, Rows
-from sag_retrieval.release.csr import CsrLists, Starts, join, map_array, map_trie, save_array
-from sag_retrieval.text.words import tokens
+from sag_retrieval.release.csr import CsrLists, Starts, group, join, map_array, map_trie, save_array
+from sag_retrieval.text.words import STOP_WORDS, is_cjk, normal_name, tokens
 
 SATURATION: Final = 1.5
 """BM25's k1."""
 LENGTH_SHARE: Final = 0.75
 """BM25's b."""
-
 TextColumn: TypeAlias = Sequence[str] | pa.Array | pa.ChunkedArray
 _BLOCK: Final = 16_384
-"""Texts that are read together."""
+"""Texts per batch."""
+_POSSESSIVE: Final = re.compile(r"['’]s\b")
+SHORTEST_NAME: Final = 2
+_REACH: Final = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
-    """The words of all texts; a word's number is its place in the postings."""
+    """The words of all texts; a word's number is its position in the postings."""
 
     trie: marisa_trie.Trie
 
@@ -60,7 +63,7 @@ class Postings:
     row_count: int
 
     def scores(self, terms: dict[int, int]) -> npt.NDArray[np.float64]:
-        """Shape (rows,): the sum of the terms' scores, each as often as it stands in the query."""
+        """Shape (rows,): the sum of the terms' scores, each as often as it occurs in the query."""
         total = np.zeros(self.row_count)
         for term, count in terms.items():
             inside = slice(self.rows_of.starts[term], self.rows_of.starts[term + 1])
@@ -79,7 +82,7 @@ class Postings:
         return found
 
     def save(self, path: Path) -> None:
-        """Write the arrays beside one another, their names starting with the path's."""
+        """Write the arrays; the path is the prefix of their names."""
         self.rows_of.save(path)
         save_array(path.with_name(f"{path.name}.weights"), self.weights)
         save_array(path.with_name(f"{path.name}.idf"), self.idf)
@@ -93,15 +96,15 @@ class Postings:
 
 
 class Vocabulary:
-    """Numbers terms as they come; texts of any language and length, one pass."""
+    """Number terms in the order of their first occurrence, in one pass over texts of any language and length."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
 
     def read(self, texts: TextColumn) -> tuple[Rows, Starts]:
-        """Term numbers of all texts behind one another, and the number of terms of each text.
+        """Concatenated term numbers of all texts, and the number of terms of each text.
 
-        Words repeat, so each distinct stretch between spaces is looked at once: no term reaches over a space.
+        Words repeat, so each distinct stretch between spaces is read once: no term contains a space.
         """
         column = texts if isinstance(texts, pa.Array | pa.ChunkedArray) else pa.array(texts, pa.string())
         blocks = [self._read(column[start : start + _BLOCK]) for start in range(0, len(column), _BLOCK)]
@@ -112,34 +115,22 @@ class Vocabulary:
         pieces = pc.ascii_split_whitespace(whole)
         coded = pieces.flatten().dictionary_encode()
         number, codes = self.numbers, coded.indices.to_numpy()
-        said = [tokens(piece) for piece in coded.dictionary.to_pylist()]
-        flat = (number.setdefault(token, len(number)) for token in chain.from_iterable(said))
-        terms = CsrLists(_ends([len(each) for each in said]), np.fromiter(flat, np.int32))
+        listed = [tokens(piece) for piece in coded.dictionary.to_pylist()]
+        flat = (number.setdefault(token, len(number)) for token in chain.from_iterable(listed))
+        terms = CsrLists(_ends([len(each) for each in listed]), np.fromiter(flat, np.int32))
         _, places = terms.gather(codes)
         return terms.items[places], np.diff(_ends(terms.sizes()[codes])[pieces.offsets.to_numpy()])
 
     def freeze(self, path: Path) -> tuple[Terms, Rows]:
-        """Write the dictionary; also the lasting number of each provisional one."""
+        """Write the dictionary; return it with the final number of each provisional one."""
         words = list(self.numbers)
         trie = marisa_trie.Trie(words)
         trie.save(str(path))
         return Terms(trie), np.array([trie[word] for word in words], np.int32)
 
 
-def build_postings(terms: Rows, sizes: Sequence[int] | npt.NDArray[np.int64], term_count: int) -> Postings:
-    """BM25 postings of texts given as term numbers.
-
-    Args:
-        terms: Term numbers of all texts behind one another.
-        sizes: How many of them each text has.
-        term_count: One more than the highest term number.
-
-    """
-    return postings_of(terms, _owners(np.asarray(sizes, np.int64)), len(sizes), term_count)
-
-
-def postings_of(terms: Rows, row: Starts, row_count: int, term_count: int) -> Postings:
-    """BM25 postings of terms that stand in rows, in any order; a row is a text."""
+def build_postings(terms: Rows, row: Starts, row_count: int, term_count: int) -> Postings:
+    """BM25 postings of pairs of a term and its row, in any order; a row is a text."""
     lengths = np.bincount(row, minlength=row_count).astype(np.float64)
     pairs = terms.astype(np.int64) * max(1, row_count) + row
     pairs.sort()
@@ -156,7 +147,7 @@ def postings_of(terms: Rows, row: Starts, row_count: int, term_count: int) -> Po
 
 
 def _ends(sizes: npt.ArrayLike) -> Starts:
-    """Where lists of these sizes start and the last one ends."""
+    """Start of each list of these sizes, and the end of the last one."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
@@ -183,10 +174,10 @@ def write_text(folder: Path, texts: Texts) -> None:
     _, lasting = vocabulary.freeze(folder / "terms.marisa")
     chunk = _owners(sizes)
     terms, row = lasting[np.concatenate([own, over])], np.concatenate([chunk, _owners(over_sizes)])
-    postings_of(terms, row, len(sizes), len(lasting)).save(folder / "chunks")
+    build_postings(terms, row, len(sizes), len(lasting)).save(folder / "chunks")
     terms = lasting[np.concatenate([own, titles])]
     row = np.concatenate([texts.chunk_document.astype(np.int64)[chunk], _owners(title_sizes)])
-    postings_of(terms, row, len(title_sizes), len(lasting)).save(folder / "documents")
+    build_postings(terms, row, len(title_sizes), len(lasting)).save(folder / "documents")
 
 
 def _owners(sizes: Starts) -> Starts:
@@ -197,3 +188,87 @@ def open_text(folder: Path) -> tuple[Terms, Postings, Postings]:
     """The dictionary and the postings over chunks and over documents, mapped into memory."""
     terms = Terms.open(folder / "terms.marisa")
     return terms, Postings.open(folder / "chunks"), Postings.open(folder / "documents")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mentions:
+    """Folded names, and the keys that each of them may stand for."""
+
+    trie: marisa_trie.Trie
+    keys_of: CsrLists
+
+    def exact(self, name: str) -> Rows:
+        """Keys of exactly this folded name; empty if there is none."""
+        number = self.trie.get(normal_name(name))
+        return self.keys_of.row(number) if number is not None else np.zeros(0, np.int32)
+
+    def find(self, text: str) -> list[tuple[str, Rows]]:
+        """The longest names in the text from left to right, without overlap, and their keys.
+
+        A name counts where it does not cut a Latin word or a number; Chinese names need no boundary. Names
+        of one character and stop words are skipped. The text is read with and without possessive endings.
+
+        Source:
+            docs/algorithm.md §search.3.
+
+        """
+        names = dict.fromkeys(name for reading in readings_of(text) for name in self._longest(reading))
+        return [(name, self.keys_of.row(self.trie[name])) for name in names]
+
+    def _longest(self, text: str) -> Iterator[str]:
+        place = 0
+        while place < len(text):
+            name = "" if cuts_word(text, place) else self._longest_at(text, place)
+            if name:
+                yield name
+            place += len(name) or 1
+
+    def _longest_at(self, text: str, place: int) -> str:
+        fitting = [
+            name
+            for name in names_at(self.trie, text, place)
+            if len(name) >= SHORTEST_NAME and name not in STOP_WORDS and not cuts_word(text, place + len(name))
+        ]
+        return max(fitting, key=len, default="")
+
+    @classmethod
+    def open(cls, folder: Path) -> "Mentions":
+        """Map what `write_mentions` wrote."""
+        return cls(map_trie(folder / "names.marisa"), CsrLists.open(folder / "keys"))
+
+
+def write_mentions(folder: Path, names: Iterable[tuple[str, int]]) -> None:
+    """Write the dictionary of (name, key row) pairs; a key may have several names, a name several keys."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pairs = [(name, row) for name, row in names if name]
+    coded = pa.array([name for name, _ in pairs], pa.string()).dictionary_encode()
+    distinct = coded.dictionary.to_pylist()
+    trie = marisa_trie.Trie(distinct)
+    trie.save(str(folder / "names.marisa"))
+    number_of = np.fromiter((trie[name] for name in distinct), np.int64, len(distinct))
+    rows = np.fromiter((row for _, row in pairs), np.int64, len(pairs))
+    width = int(rows.max(initial=0)) + 1
+    numbers, keys = np.divmod(np.unique(number_of[coded.indices.to_numpy()] * width + rows), width)
+    group(numbers, keys, len(trie))[0].save(folder / "keys")
+
+
+def readings_of(text: str) -> list[str]:
+    """The folded text with and without possessive endings."""
+    return list(dict.fromkeys((normal_name(text), normal_name(_POSSESSIVE.sub("", text)))))
+
+
+def names_at(trie: marisa_trie.Trie, text: str, place: int) -> list[str]:
+    """Names of a dictionary that start at a place of the text; reads no further than the longest of them can reach."""
+    reach = _REACH
+    while place + reach < len(text) and next(trie.iterkeys(text[place : place + reach]), None) is not None:
+        reach *= 4
+    names: list[str] = trie.prefixes(text[place : place + reach])
+    return names
+
+
+def cuts_word(text: str, place: int) -> bool:
+    """Whether a place lies inside a Latin word or a number."""
+    if not 0 < place < len(text):
+        return False
+    before, after = text[place - 1], text[place]
+    return before.isalnum() and after.isalnum() and not is_cjk(before) and not is_cjk(after)

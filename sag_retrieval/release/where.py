@@ -1,16 +1,20 @@
-"""`where`: conditions by field name, compiled to SQL with every value and metadata path as a parameter."""
+"""Compile `where` conditions to SQL, with every value and metadata path as a parameter."""
 
+import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, get_args
+from typing import Final, Literal, get_args
 
 from sag_retrieval.core.errors import FilterError, shown
-from sag_retrieval.release.where import LONGEST, ColumnKind, WhereValue, checked_value, checked_value_text, kind_of
 from sag_retrieval.text.words import normal_name
 
-_OPERATORS = "eq ne in nin gt gte lt lte contains startswith isnull"
-OPERATORS: Final = tuple(_OPERATORS.split())
+ColumnKind = Literal["text", "number", "flag"]
+WhereValue = str | float | bool
+LONGEST: Final = 10_000
+"""Characters of a text, and values of a list."""
+_BIGGEST: Final = 2.0**63
+OPERATORS: Final = ("eq", "ne", "in", "nin", "gt", "gte", "lt", "lte", "contains", "startswith", "isnull")
 COLUMNS: Final[dict[str, tuple[str, ColumnKind]]] = {
     "document_id": ("d.document_id", "text"),
     "doc_id": ("d.document_id", "text"),
@@ -32,14 +36,56 @@ _KEY_VALUES: Final[dict[ColumnKind, str]] = {
     "number": "k.value_number",
     "flag": "k.value_bool",
 }
+
 MOST_FIELDS: Final = 100
 EVERYTHING: Final = "TRUE"
-"""The condition of a `where` that asks nothing."""
+"""The condition of an empty `where`."""
 _MOST_VALUES: Final = 50_000
 _ORDERS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 _DATE = r"\d{4}(-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?)?)?"
 _IS_DATE = re.compile(_DATE, re.ASCII)
 _METADATA_NAME = re.compile(r"[^\"\\\x00-\x1f]{1,200}")
+
+
+def kind_of(value: WhereValue) -> ColumnKind:
+    """The kind of column that a value is compared with."""
+    if isinstance(value, bool):
+        return "flag"
+    return "text" if isinstance(value, str) else "number"
+
+
+def checked_value(name: str, value: object) -> WhereValue:
+    """The value in the form in which it is compared.
+
+    Raises:
+        FilterError: If no field holds such a value.
+
+    """
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if isinstance(value, str):
+        return checked_value_text(name, value)
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int | float) and abs(value) <= _BIGGEST:
+        return value
+    raise FilterError(f"filter field {name!r} takes text, a number, a flag or a date, got {shown(value)}")
+
+
+def checked_value_text(name: str, text: str) -> str:
+    """Check that a text is valid and short enough.
+
+    Raises:
+        FilterError: If it is not, with the bound.
+
+    """
+    if len(text) > LONGEST:
+        raise FilterError(f"filter field {name!r:.80}: {len(text)} characters, allowed are {LONGEST}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise FilterError(f"filter field {name!r:.80}: broken text, {error.reason}") from error
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +232,7 @@ def _in_list(field: _Field, operator: str, value: object) -> tuple[str, list[Whe
 
 
 def _one_of(field: _Field, kind: ColumnKind, values: list[WhereValue]) -> tuple[str, list[WhereValue]]:
-    """Equal to one of the values of a kind: one list, for a chain of thousands of comparisons is never planned."""
+    """Equal to one of the values of a kind: one list, as a long chain of comparisons takes too long to plan."""
     sql, given = field.read(kind)
     folded = [normal_name(value) for value in values if isinstance(value, str)] if field.is_key else []
     names = [name for name in dict.fromkeys(folded) if name]

@@ -1,4 +1,4 @@
-"""Layout of the map: coordinates of circles, dots and labels."""
+"""Marks of the report's pictures, and the layout of the map: circles, dots and labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,15 +13,25 @@ from sag_retrieval.text.words import is_cjk
 
 WIDTH, HEIGHT = 1000.0, 620.0
 LABEL_SIZE = 13.0
-
 _COVER = 0.2
 """Share of the map that circles fill."""
 _GAP = 16.0
 _SMALLEST = 12.0
 _GOLDEN = np.pi * (3 - np.sqrt(5))
 _ROUNDS = 600
-
 Points = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A dot, circle or bar of one or more events; `target` is their place in the page, empty for none."""
+
+    x: float
+    y: float
+    size: float
+    target: str
+    tip: str
+    is_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +45,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Where a title stands: `anchor` is start, middle or end; hidden at first if it found no place."""
+    """Position of a title: `anchor` is start, middle or end; hidden at first if it does not fit."""
 
     x: float
     y: float
@@ -48,7 +58,7 @@ Box = tuple[float, float, float, float]
 
 
 def place_circles(sizes: Sequence[int], pairs: Sequence[tuple[int, int, float]], seed: int = 0) -> Placed:
-    """Circles whose area is their size, tied ones near each other, none touching; the same every time.
+    """Circles with an area in proportion to their size, tied ones near each other, none touching; deterministic.
 
     Very small ones are drawn larger than their size, so that their number fits in.
 
@@ -124,7 +134,7 @@ def shortened(title: str, width: float, size: float = LABEL_SIZE) -> str:
 
 
 def place_labels(placed: Placed, titles: Sequence[str]) -> list[Label]:
-    """A place for each title beside, under or over its circle that touches nothing; larger circles first."""
+    """A position for each title next to, below or above its circle that overlaps nothing; larger circles first."""
     taken: list[Box] = [
         (x - r, y - r, x + r, y + r) for (x, y), r in zip(placed.centre.tolist(), placed.radius.tolist(), strict=True)
     ]

@@ -1,0 +1,255 @@
+"""The releases below a home: which one is current, listing them, and pruning old ones.
+
+releases/<id>/manifest.json   checksums.npy   sag.duckdb   rows/*.arrow   arrays/*.npy   lance/*.lance
+CURRENT                        the id of the current release, replaced by one rename
+"""
+
+import fcntl
+import json
+import logging
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+from sag_retrieval.core import durable
+from sag_retrieval.core.errors import ReleaseError, SettingsError
+from sag_retrieval.core.public import public
+from sag_retrieval.core.settings import load_settings
+from sag_retrieval.release.folders import erase, set_aside, sweep, write_lock
+from sag_retrieval.release.manifest import MANIFEST, Manifest
+
+POINTER = "CURRENT"
+DRAFT_POINTER: Final = f".{POINTER}."
+_SHOWN: Final = 60
+_ID: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,127}")
+_log = logging.getLogger(__name__)
+_LONGEST_GRACE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRelease:
+    """A release folder, whether or not this package can open it."""
+
+    folder: Path
+    created_at: datetime
+    """From its manifest; where that cannot be read, when the folder last changed."""
+    manifest: Manifest | None
+    fault: str = ""
+    """Why it cannot be opened; empty if it can."""
+    is_whole: bool = True
+    """Whether its manifest can be read, also one of another schema version."""
+
+    @classmethod
+    def look(cls, folder: Path) -> "FoundRelease":
+        """Read the manifest of a release folder."""
+        created = _creation_time(folder)
+        created_at = created or datetime.fromtimestamp(folder.stat().st_mtime, UTC)
+        try:
+            return cls(folder, created_at, Manifest.read(folder))
+        except ReleaseError as error:
+            return cls(folder, created_at, None, str(error), created is not None)
+
+
+def _creation_time(folder: Path) -> datetime | None:
+    """When the release was made, by its manifest; None if that cannot be read."""
+    try:
+        values = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        return datetime.fromisoformat(values["created_at"]).astimezone(UTC)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+class Releases:
+    """The releases below a home."""
+
+    def __init__(self, home: Path) -> None:
+        """Hold the home, which may be empty."""
+        self.home = home
+        self.folder = home / "releases"
+
+    def current(self) -> str | None:
+        """Id of the current release; None before the first one, and where `CURRENT` holds no valid id."""
+        try:
+            text = (self.home / POINTER).read_bytes()[:1024].decode("utf-8", "replace").strip()
+        except OSError:
+            return None
+        return text if _ID.fullmatch(text) else None
+
+    def path(self, release_id: str | None = None) -> Path:
+        """Folder of a release; None: of the current one.
+
+        Raises:
+            ReleaseError: If it is not there.
+
+        """
+        if release_id is None:
+            return self._current_path()
+        path = self.folder / release_id
+        if not _ID.fullmatch(release_id) or not (path / MANIFEST).is_file():
+            raise ReleaseError(
+                f"release {_shown(release_id)} is not below {self.folder}; `sag releases list` shows what is"
+            )
+        return path
+
+    def _current_path(self) -> Path:
+        pointer = self.home / POINTER
+        chosen = self.current()
+        if chosen is None and not os.path.lexists(pointer):
+            raise ReleaseError(f"no release below {self.home} yet; make one with `sag ingest`")
+        if chosen is None or not (self.folder / chosen / MANIFEST).is_file():
+            named = _shown(chosen) if chosen else "no valid id"
+            raise ReleaseError(
+                f"{pointer} names {named}, and no such release is below {self.folder}; publish again with `sag ingest`"
+            )
+        return self.folder / chosen
+
+    def found(self) -> list[FoundRelease]:
+        """Every release folder, oldest first, also those that cannot be opened."""
+        folders = [path for path in self.folder.glob("*") if path.is_dir() and _ID.fullmatch(path.name)]
+        return sorted(map(FoundRelease.look, folders), key=lambda found: (found.created_at, found.folder.name))
+
+    def manifests(self) -> list[Manifest]:
+        """Every release that can be opened, oldest first."""
+        return [found.manifest for found in self.found() if found.manifest is not None]
+
+    def promote(self, release_id: str) -> None:
+        """Make a release current by one rename; readers of other releases are not affected.
+
+        Raises:
+            ReleaseError: If it is not there, or this package cannot open it.
+            SourceError: If another process keeps writing below the home.
+
+        """
+        with write_lock(self.home):
+            Manifest.read(self.path(release_id))
+            self.make_current(release_id)
+
+    def make_current(self, release_id: str) -> None:
+        """The same for a caller that holds the lock and has checked the release."""
+        pointer = self.home / POINTER
+        if pointer.is_dir() and not pointer.is_symlink():
+            aside = pointer.with_name(f"{POINTER}.aside-{uuid4().hex}")
+            _log.warning("%s is a folder; it is renamed to %s", pointer, aside)
+            pointer.rename(aside)
+        durable.write_text(pointer, release_id + "\n")
+
+
+def _shown(given: str) -> str:
+    return repr(given if len(given) <= _SHOWN else given[:_SHOWN] + "…")
+
+
+@public
+@dataclass(frozen=True, slots=True)
+class ReleaseInfo:
+    """A release below a home, whether or not this package can open it."""
+
+    release_id: str
+    is_current: bool
+    """Whether `open_release()` opens it."""
+    created_at: str
+    """ISO date and time."""
+    embedding_model: str
+    counts: Mapping[str, int]
+    """Rows by table."""
+    fault: str
+    """Why it cannot be opened; empty if it can."""
+    path: Path
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `sag releases --json` prints of it."""
+        return {
+            "release": self.release_id,
+            "in_force": self.is_current,
+            "created_at": self.created_at,
+            "embedding_model": self.embedding_model,
+            "counts": dict(self.counts),
+            "fault": self.fault,
+        }
+
+
+def list_releases(home: Path | str | None = None) -> tuple[ReleaseInfo, ...]:
+    """The releases below `home` (or SAG_HOME), oldest first, also those that cannot be opened.
+
+    Example:
+        >>> [release.is_current for release in list_releases()]
+        [True]
+
+    Args:
+        home: Folder of releases; None: SAG_HOME.
+
+    """
+    below = Releases(load_settings(home=home).home)
+    current = below.current()
+    return tuple(
+        ReleaseInfo(
+            release_id=each.folder.name,
+            is_current=each.folder.name == current,
+            created_at=each.manifest.created_at if each.manifest else each.created_at.isoformat(timespec="seconds"),
+            embedding_model=each.manifest.embedding_model if each.manifest else "",
+            counts=dict(each.manifest.counts) if each.manifest else {},
+            fault=each.fault,
+            path=each.folder,
+        )
+        for each in below.found()
+    )
+
+
+def prune_releases(home: Path, *, keep: int = 3, grace_hours: float = 24.0, now: datetime | None = None) -> list[str]:
+    """Delete releases older than the newest `keep` and than the grace period; returns their ids.
+
+    The current release and those that a reader holds open are kept. A damaged or half-deleted folder does not count as
+    one of the newest. What killed processes left is deleted too.
+
+    Raises:
+        SettingsError: If the grace period is negative or too long.
+        SourceError: If another process keeps writing below the home.
+
+    """
+    if not 0 <= grace_hours <= _LONGEST_GRACE:
+        raise SettingsError(f"grace_hours={grace_hours} must lie between 0 and {_LONGEST_GRACE:,}")
+    oldest = (now or datetime.now(UTC)) - timedelta(hours=grace_hours)
+    with write_lock(home):
+        sweep_releases(home)
+        below = Releases(home)
+        current = below.current()
+        return [
+            found.folder.name
+            for found in _beyond(below.found(), keep)
+            if found.folder.name != current and found.created_at <= oldest and _delete(found.folder)
+        ]
+
+
+def sweep_releases(home: Path) -> None:
+    """Delete what killed processes left of releases and of `CURRENT`; the caller holds the lock."""
+    sweep(home / "releases")
+    for left in home.glob(f"{DRAFT_POINTER}*"):
+        left.unlink(missing_ok=True)
+
+
+def _beyond(found: list[FoundRelease], keep: int) -> list[FoundRelease]:
+    """All but the newest `keep` that can be opened, by this version or the one that made them."""
+    whole = [each for each in found if each.is_whole]
+    kept = {each.folder for each in whole[-max(1, keep) :]}
+    return [each for each in found if each.folder not in kept]
+
+
+def _delete(folder: Path) -> bool:
+    """Delete a release unless a reader holds its manifest; the manifest goes first, so that no reader opens it."""
+    manifest = folder / MANIFEST
+    if not manifest.is_file():
+        erase(set_aside(folder))
+        return True
+    with manifest.open("rb") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        aside = set_aside(folder)
+        (aside / MANIFEST).unlink()
+    erase(aside)
+    return True

@@ -18,8 +18,7 @@ from sag_pipeline.rules.keys import offline_keys, read_mentions
 from sag_pipeline.rules.sections import offline_sections
 from sag_pipeline.steps.chunks import split_chunks
 from sag_pipeline.steps.decoding import decode
-from sag_pipeline.steps.events import given_events
-from sag_pipeline.steps.extract_events import EventsOfPassage, ExtractedEvents, events_from_reply
+from sag_pipeline.steps.events import EventsOfPassage, ExtractedEvents, events_from_reply, given_events
 from sag_pipeline.steps.extract_keys import ExtractedKey, ExtractedKeys, KeysOfEvent, keys_from_reply
 from sag_pipeline.steps.headers import HeaderOptions, chunk_header
 from sag_pipeline.steps.keys import count_in_text, make_key

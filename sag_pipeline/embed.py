@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from sag_pipeline.fitted import load_fit, save_fit
+from sag_pipeline.embed import load_fit, save_fit
 from sag_pipeline.publish.publish import Embedding
 from sag_pipeline.runner import ProgressCallback, RunStats, ignore_progress
 from sag_pipeline.store.parts import of_documents

@@ -12,7 +12,7 @@ from pydantic import create_model
 
 from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.llm.cached_chat import CachedChat, Call
-from sag_pipeline.llm.extraction import model_of, open_cached_chat
+from sag_pipeline.llm.extract import model_of, open_cached_chat
 from sag_pipeline.metadata import table
 from sag_pipeline.options import RunOptions
 from sag_pipeline.plan import IngestOptions, step_of

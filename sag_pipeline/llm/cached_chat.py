@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from sag_pipeline.llm.answer_cache import AnswerCache, Answered
-from sag_pipeline.llm.batching import BatchLimits, batch_parts, split_shares
+from sag_pipeline.llm.cached_chat import BatchLimits, batch_parts, split_shares
 from sag_retrieval.core.errors import AnswerError, BudgetExceeded, ModelError, ModelUnavailable
 from sag_retrieval.models.calls import in_order
 from sag_retrieval.models.openai import request_tokens

@@ -7,7 +7,7 @@ from pathlib import Path
 from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache
 from sag_pipeline.llm.cached_chat import CachedChat
 from sag_pipeline.llm.extract import keys_work, prompt_versions
-from sag_pipeline.llm.known_keys_index import ReleasedKeys, pending_keys
+from sag_pipeline.llm.known_keys import ReleasedKeys, pending_keys
 from sag_pipeline.runner import Work
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.settings import HASHING, Settings

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from sag_pipeline.llm.answer_cache import AnswerCache, Answered, CacheError
-from sag_pipeline.llm.cached_chat import CachedChat, call_id
+from sag_pipeline.llm.answer_cache import AnswerCache, Answered, CacheError, call_id
+from sag_pipeline.llm.cached_chat import CachedChat
 from sag_pipeline.llm.recording import RecordingChat, ReplayChat
 from sag_retrieval.core.errors import ModelError, ModelUnavailable, SourceError
 from sag_retrieval.models.openai import OpenAIChat

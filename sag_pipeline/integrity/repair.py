@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sag_pipeline.fitted import load_fit, save_fit
+from sag_pipeline.embed import load_fit, save_fit
 from sag_pipeline.integrity.published_files import (
     release_folders,
     report_folders,

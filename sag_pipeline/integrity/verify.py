@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sag_pipeline.fitted import load_fit
+from sag_pipeline.embed import load_fit
 from sag_pipeline.integrity.published_files import (
     release_folders,
     report_folders,

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from sag_pipeline.llm.answer_cache import AnswerCache, Answered, CacheError
-from sag_pipeline.llm.cached_chat import CachedChat, call_id
+from sag_pipeline.llm.answer_cache import AnswerCache, Answered, CacheError, call_id
+from sag_pipeline.llm.cached_chat import CachedChat
 from sag_pipeline.llm.recording import RecordingChat, ReplayChat
 from sag_retrieval.core.errors import ModelError, ModelUnavailable, SourceError
 from sag_retrieval.models.openai import OpenAIChat
@@ -226,7 +226,7 @@ def test_a_replay_stops_at_what_was_not_recorded(tmp_path: Path):
 def test_a_file_that_is_no_recording_is_refused(tmp_path: Path):
     (tmp_path / "run.jsonl").write_text("[]\n")
 
-    with pytest.raises(SourceError, match="no recording"):
+    with pytest.raises(SourceError, match="not a recording"):
         ReplayChat(tmp_path / "run.jsonl")
 
 

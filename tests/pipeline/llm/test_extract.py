@@ -9,18 +9,19 @@ from sag_pipeline.llm.answer_cache import AnswerCache
 from sag_pipeline.llm.cached_chat import CachedChat
 from sag_pipeline.llm.cost_model import EstimateOptions, estimate
 from sag_pipeline.llm.extract import events_work, keys_work, prompt_versions, summaries_work, triples_work
+from sag_pipeline.llm.known_keys import BatchSource, KnownOptions, known_about
 from sag_pipeline.runner import StepInput
 from sag_pipeline.steps.chunks import ChunkOptions, split_chunks
-from sag_pipeline.steps.extract_events import (
-    EventsOfPassage,
-    ExtractedEvents,
-    event_requests,
-    events_from_reply,
-    readable,
+from sag_pipeline.steps.events import EventsOfPassage, ExtractedEvents, event_requests, events_from_reply, readable
+from sag_pipeline.steps.extract_keys import (
+    ExtractedKeys,
+    KeyOptions,
+    KnownKey,
+    KnownKeys,
+    key_questions,
+    keys_from_reply,
 )
-from sag_pipeline.steps.extract_keys import ExtractedKeys, KeyOptions, key_questions, keys_from_reply
-from sag_pipeline.steps.extract_summaries import summary_request
-from sag_pipeline.steps.known_keys import BatchSource, KnownKey, KnownKeys, KnownOptions, known_about
+from sag_pipeline.steps.summaries import summary_request
 from sag_pipeline.steps.typed_values import DEFAULT_TYPES, key_type_of, typed_keys
 from sag_retrieval.core.errors import ModelUnavailable, SettingsError
 from sag_retrieval.core.records import Document, Section, Summary
@@ -131,7 +132,7 @@ def test_one_question_a_chunk_for_events_and_one_for_the_keys_of_all_of_them(ser
 def test_on_demand_there_is_one_question_an_event():
     events = _events(EN)
 
-    questions = key_questions(EN, events, "", options=KeyOptions(is_asked_by_event=True))
+    questions = key_questions(EN, events, "", options=KeyOptions(one_event_per_question=True))
 
     assert [question.events for question in questions] == [(event,) for event in events]
 

@@ -48,9 +48,9 @@ class BatchLimits:
     """How many passages, or groups of events, one call to the language model asks about."""
 
     parts: Annotated[int, Bounds(1)] = 12
-    """Passages, or chunks whose events are asked about, in one call: more are cheaper, fewer are read more closely."""
+    """Passages, or chunks with events, that one call asks about: more are cheaper, fewer are read more closely."""
     characters: Annotated[int, Bounds(1)] = 3_000
-    """Characters of these passages or events in one call; a longer one is asked about alone."""
+    """Characters of the passages or events in one call; a longer passage is asked about alone."""
 
     def __post_init__(self) -> None:
         """Refuse limits below 1."""

@@ -112,7 +112,7 @@ def estimate(
 
 @dataclass(slots=True)
 class _Planner:
-    """The questions about a batch of documents: cached ones as a count, others with the expected tokens of an answer."""
+    """The questions about a batch of documents: cached ones as a count, others with the expected tokens of answers."""
 
     cached: Lookup
     options: EstimateOptions

@@ -93,7 +93,7 @@ def model_work(chat: ChatModel, table: str, ask: Callable[[Sequence[StepInput]],
 
     Args:
         chat: The model.
-        table: The table whose rows are made; for the reason of a document with unanswered questions.
+        table: The table to be made; named in the reason of a document with unanswered questions.
         ask: Returns the questions about each document of a batch, in order.
 
     """

@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
@@ -17,25 +16,14 @@ from sag_pipeline.steps.name_matching import (
     is_telling,
     title_name,
 )
-from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.records import TITLE
 from sag_retrieval.core.types import Flags, Rows64
 
 SAME_NAME, COMPACT_NAME, BARE_NAME = "same name", "compact name", "bare name"
 TITLE_NAME, SAID = "title without its addition", "said"
 _SCORES = {SAME_NAME: 1.0, COMPACT_NAME: 1.0, BARE_NAME: 0.95, TITLE_NAME: 0.9, SAID: 0.9}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlignOptions:
-    """When keys are aligned."""
-
-    agreement: Annotated[float, Bounds(0, 1, above=True)] = 0.6
-    """Least share of the statements about an alias that name the same key."""
-
-    def __post_init__(self) -> None:
-        """Refuse a share that would align everything or nothing."""
-        check_options(self)
+_AGREEMENT = 0.6
+"""Least share of the statements about an alias that name the same key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +67,6 @@ def align_keys(
     keys: KeyColumns,
     *,
     said: Iterable[tuple[str, str]] = (),
-    options: AlignOptions | None = None,
 ) -> Alignment:
     """Align keys: find the canonical key of each.
 
@@ -92,13 +79,11 @@ def align_keys(
     Args:
         keys: Text keys, each id once.
         said: Pairs (id of the alias, id of the key it is another name of), one per statement.
-        options: When keys are aligned.
 
     Source:
         docs/algorithm.md §extraction.26.
 
     """
-    options = options or AlignOptions()
     if not len(keys):
         return Alignment(())
     groups = _Groups(keys)
@@ -113,7 +98,7 @@ def align_keys(
     ):
         groups.join_all(_same(keys, folded, allowed, groups), reason)
     groups.join_all(_named_by_title(keys, groups), TITLE_NAME)
-    groups.join_all(_agreed(keys, said, groups, options.agreement), SAID)
+    groups.join_all(_agreed(keys, said, groups), SAID)
     return groups.alignment()
 
 
@@ -208,9 +193,7 @@ def _named_by_title(keys: KeyColumns, groups: _Groups) -> Iterator[tuple[int, in
     yield from ((best[name], row) for name, row in only.items() if name in best)
 
 
-def _agreed(
-    keys: KeyColumns, said: Iterable[tuple[str, str]], groups: _Groups, agreement: float
-) -> Iterator[tuple[int, int]]:
+def _agreed(keys: KeyColumns, said: Iterable[tuple[str, str]], groups: _Groups) -> Iterator[tuple[int, int]]:
     """Aliases with the key that most statements name; an alias of several keys is not aligned."""
     row_of = {key_id: row for row, key_id in enumerate(keys.key_ids)}
     votes: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
@@ -220,5 +203,5 @@ def _agreed(
     for alias in sorted(votes, key=lambda row: keys.key_ids[row]):
         counted = votes[alias]
         best = min(counted, key=lambda row: (-counted[row], keys.key_ids[row]))
-        if counted[best] >= agreement * sum(counted.values()):
+        if counted[best] >= _AGREEMENT * sum(counted.values()):
             yield alias, best

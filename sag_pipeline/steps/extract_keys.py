@@ -1,4 +1,4 @@
-"""Extract keys with a language model: one question about the events of a chunk, which shows known keys."""
+"""Extract keys with a language model: one question about the events of a chunk, with known keys."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -178,7 +178,7 @@ def key_questions(
     they change, nothing is asked again.
 
     Args:
-        document: Whose events they are.
+        document: The document of the events.
         events: Its events; events of one chunk are consecutive.
         summary: Its summary.
         known: The known keys for each event; None: no known keys.

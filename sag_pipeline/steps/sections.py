@@ -47,7 +47,7 @@ class SectionOptions:
     line_length: Annotated[int, Bounds(10)] = LINE_LENGTH
     """Longer lines are cut, so that a section can begin inside a long paragraph."""
     min_average: Annotated[int, Bounds(0)] = 500
-    """A window whose sections would be shorter on average stays one section."""
+    """A window with sections that would be shorter on average stays one section."""
     merge_windows: Merging = "same_title"
     """When the sections on both sides of a window's border are joined."""
     min_section: Annotated[int, Bounds(0)] = 400

@@ -14,7 +14,7 @@ from sag_retrieval.prompts import load_prompt
 from sag_retrieval.text.words import fold, is_cjk, normal_name, words
 
 RELATED: Final = "related_to"
-"""Relation of two keys whose event names none."""
+"""Relation of two keys where their event names none."""
 
 SUBJECT_TYPES: Final = ("person", "organisation", "organization", "company", "人物", "组织", "机构", "公司")
 ACTION_TYPES: Final = frozenset({"action", "relation", "动作", "关系"})

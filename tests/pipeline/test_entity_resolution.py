@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.steps.entity_resolution import AlignOptions, KeyColumns, align_keys
+from sag_pipeline.steps.entity_resolution import KeyColumns, align_keys
 from sag_pipeline.steps.name_matching import bare_name, compact_name
-from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.text.words import normal_name
 from tests.support.aliases import precision_and_recall, read_planted
 
@@ -150,9 +149,3 @@ def test_the_order_of_the_rows_does_not_matter_and_no_key_is_its_own_alias(rows,
 
 def test_no_keys_align_to_nothing():
     assert align_keys(KeyColumns([], [], [], [], [])).rows == ()
-
-
-@pytest.mark.parametrize("wrong", [{"agreement": 0.0}, {"agreement": 1.5}])
-def test_bounds_that_mean_nothing_are_refused(wrong: dict[str, float]):
-    with pytest.raises(SettingsError, match=next(iter(wrong))):
-        AlignOptions(**wrong)

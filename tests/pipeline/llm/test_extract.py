@@ -304,9 +304,22 @@ def test_a_date_that_cannot_be_read_stays_text():
     assert [key.value for key in typed_keys("date", "last spring")] == ["last spring"]
 
 
-def test_no_key_types_are_refused():
+def test_own_types_are_found_in_any_case_and_parsed_as_such():
+    types = ("Vorhaben", "Date", "主题")
+
+    assert [key_type_of(written, types) for written in ("vorhaben", "TIME", "主题", "??")] == [
+        "vorhaben",
+        "date",
+        "主题",
+        "主题",
+    ]
+    assert next(typed_keys(key_type_of("date", types), "May 4, 2021")).value == "2021-05-04"
+
+
+@pytest.mark.parametrize("types", [(), ("",), ("person", "  ")])
+def test_key_types_without_a_name_are_refused(types: tuple[str, ...]):
     with pytest.raises(SettingsError, match="at least one"):
-        KeyOptions(types=())
+        KeyOptions(types=types)
 
 
 def test_chunks_without_letters_are_not_asked_about():

@@ -7,6 +7,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
+from sag_retrieval.release.folders import DRAFT
+from sag_retrieval.release.releases import Releases
 
 from sag_pipeline.publish.publish import Embedding
 from sag_pipeline.runner import ProgressCallback, RunStats, ignore_progress
@@ -15,13 +17,11 @@ from sag_pipeline.store.rows import from_table
 from sag_pipeline.store.store import DocumentOutcome, StepSpec, Store
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
 from sag_retrieval.core import durable
-from sag_retrieval.core.batches import batched
 from sag_retrieval.core.errors import ModelError, StoreError
-from sag_retrieval.core.providers import HASHING
+from sag_retrieval.core.records import batched
+from sag_retrieval.core.settings import HASHING
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit, fit
 from sag_retrieval.models.open import open_dense
-from sag_retrieval.release.files import Releases
-from sag_retrieval.release.leftovers import DRAFT
 
 _DOCUMENTS_A_BATCH = 128
 _REFIT_FACTOR = 2

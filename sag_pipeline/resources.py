@@ -9,6 +9,7 @@ from typing import Final
 
 import dagster as dg
 from pydantic import create_model
+from sag_retrieval.release.releases import Releases
 
 from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.llm.cached_chat import CachedChat, Call
@@ -24,8 +25,7 @@ from sag_retrieval.core.errors import SagError
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.settings import Settings, load_settings
 from sag_retrieval.models.open import open_embedder
-from sag_retrieval.release.files import Releases
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.reader import open_reader
 
 _EXAMPLES = 5

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from sag_retrieval.release.folders import write_lock, wrong_made
+from sag_retrieval.release.releases import Releases
 
 from sag_pipeline.embed import load_fit
 from sag_pipeline.integrity.published_files import (
@@ -26,9 +28,6 @@ from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import VectorStore, vector_ids
 from sag_pipeline.store.verify import open_anyway, parts_in_use, unused_parts, vector_files, wrong_parts, wrong_vectors
 from sag_retrieval.core.errors import SourceError, StoreError
-from sag_retrieval.release.beside import wrong_made
-from sag_retrieval.release.files import Releases
-from sag_retrieval.release.lock import write_lock
 
 _PATIENCE_SECONDS = 10
 _COMMUNITIES = "communities"

@@ -6,13 +6,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from sag_retrieval.models.calls import in_order
+
 from sag_pipeline.llm.answer_cache import AnswerCache, Answered, call_id
 from sag_retrieval.core.errors import AnswerError, BudgetExceeded, ModelError, ModelUnavailable
 from sag_retrieval.core.options import Bounds, check_options
-from sag_retrieval.models.dialect import request_tokens
-from sag_retrieval.models.event_loop import in_order
-from sag_retrieval.models.prices import Prices
-from sag_retrieval.models.protocols import AnswerT, ChatModel, Reply, Request, Usage
+from sag_retrieval.models.openai import request_tokens
+from sag_retrieval.models.protocols import AnswerT, ChatModel, Prices, Reply, Request, Usage
 from sag_retrieval.models.rate_limits import ChatOptions
 
 _CONCURRENCY = 16

@@ -19,9 +19,8 @@ from sag_pipeline.steps.sections import section_requests, sections_from_replies
 from sag_pipeline.steps.summaries import summarise, summary_from_reply, summary_request
 from sag_pipeline.steps.triples import triple_questions
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section
-from sag_retrieval.models.dialect import request_tokens
-from sag_retrieval.models.prices import estimate_tokens
-from sag_retrieval.models.protocols import AnswerT, Reply, Request, Usage
+from sag_retrieval.models.openai import request_tokens
+from sag_retrieval.models.protocols import AnswerT, Reply, Request, Usage, estimate_tokens
 
 _LIST_TOKENS = 3
 _BATCH = 128  # documents, as in a run

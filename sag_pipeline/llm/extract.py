@@ -36,15 +36,14 @@ from sag_pipeline.steps.summaries import SummaryOptions, summarise, summary_from
 from sag_pipeline.steps.triples import TripleQuestion, derive_triples, triple_questions, triples_from_reply
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import ModelError
-from sag_retrieval.core.providers import HASHING
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section, Triple
-from sag_retrieval.core.settings import Settings
+from sag_retrieval.core.settings import HASHING, Settings
 from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.open import open_chat, open_dense
 from sag_retrieval.models.protocols import ChatModel, Reply, Request
 from sag_retrieval.models.rate_limits import ChatOptions
 from sag_retrieval.prompts import load_prompt
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 
 Replies = Sequence[Reply[Any] | ModelError]
 """One reply or error per request, in the order of the requests."""

@@ -13,7 +13,7 @@ from sag_pipeline.steps.extract_keys import NO_KNOWN, KnownKey, KnownKeys
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.records import TITLE, Event, EventKey
 from sag_retrieval.models.protocols import Embedder, Vectors
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 
 _BLOCK = 256
 Prompted = TypeVar("Prompted")

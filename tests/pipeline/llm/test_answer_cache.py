@@ -24,8 +24,7 @@ from sag_pipeline.steps.summaries import ExtractedSummary
 from sag_pipeline.steps.triples import ExtractedTriples
 from sag_retrieval.core.errors import ModelError, ModelUnavailable, SourceError
 from sag_retrieval.models.openai import OpenAIChat
-from sag_retrieval.models.prices import Prices
-from sag_retrieval.models.protocols import Reply, Request
+from sag_retrieval.models.protocols import Prices, Reply, Request
 from sag_retrieval.models.rate_limits import ChatOptions
 from tests.support.chat_server import Answer, ChatServer, broken, prompt_of, rate_limited, wrong_shape
 

@@ -25,9 +25,8 @@ from sag_pipeline.steps.summaries import summary_request
 from sag_pipeline.steps.typed_values import DEFAULT_TYPES, key_type_of, typed_keys
 from sag_retrieval.core.errors import ModelUnavailable, SettingsError
 from sag_retrieval.core.records import Document, Section, Summary
-from sag_retrieval.models.dialect import request_tokens
 from sag_retrieval.models.hashing import HashingEmbedder
-from sag_retrieval.models.openai import OpenAIChat
+from sag_retrieval.models.openai import OpenAIChat, request_tokens
 from sag_retrieval.models.rate_limits import ChatOptions
 from sag_retrieval.prompts import load_prompt
 from tests.support.chat_server import (

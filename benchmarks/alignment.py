@@ -7,24 +7,25 @@ import json
 import random
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from sag_pipeline.llm.known_keys import BatchSource
-
+from benchmarks.near_names import near_pairs
 from sag_pipeline.llm.extract import keys_work
+from sag_pipeline.llm.known_keys import BatchSource
 from sag_pipeline.runner import StepInput
-from sag_pipeline.steps.entity_resolution import AlignOptions, KeyColumns, align_keys
+from sag_pipeline.steps.entity_resolution import Aligned, Alignment, KeyColumns, align_keys
 from sag_pipeline.steps.keys import make_key
 from sag_retrieval.core.records import Chunk, Document, Event, make_id
 from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.rate_limits import ChatOptions
 from sag_retrieval.text.words import language_of, normal_name
-from tests.support.aliases import FILE, Planted, precision_and_recall, read_planted
+from tests.support.aliases import FILE, precision_and_recall, read_planted
 from tests.support.chat_server import ChatServer, first_prompt_of
 from tests.support.scripted_answers import after
 
@@ -33,17 +34,24 @@ def by_evidence() -> list[dict[str, Any]]:
     """Precision and recall of merging over pairs of planted keys, as evidence is added; and by bound of the cosine."""
     planted = read_planted()
     vectors = HashingEmbedder().embed(planted.keys.values)
-    rows = [_row("names", planted, {}), _row("names, said", planted, {"said": planted.said})]
+    said = align_keys(planted.keys, said=planted.said)
+    found = {"names": align_keys(planted.keys), "names, said": said}
     for bound in (0.5, 0.6, 0.7, 0.8, 0.9):
-        options = AlignOptions(similarity_bound=bound)
-        given = {"said": planted.said, "vectors": vectors, "options": options}
-        rows.append(_row(f"names, said, vectors from {bound}", planted, given))
-    return rows
+        pairs = near_pairs(planted.keys, vectors, bound)
+        found[f"names, said, vectors from {bound}"] = _joined(planted.keys, said, pairs)
+    return [
+        {"evidence": evidence, **dict(zip(("precision", "recall"), precision_and_recall(planted, one), strict=True))}
+        for evidence, one in found.items()
+    ]
 
 
-def _row(evidence: str, planted: Planted, given: dict[str, Any]) -> dict[str, Any]:
-    precision, recall = precision_and_recall(planted, align_keys(planted.keys, **given))
-    return {"evidence": evidence, "precision": precision, "recall": recall}
+def _joined(keys: KeyColumns, alignment: Alignment, pairs: Iterable[tuple[int, int]]) -> Alignment:
+    """The alignment with the keys of each pair aligned as well."""
+    canonical = {key_id: alignment.canonical.get(key_id, key_id) for key_id in keys.key_ids}
+    for pair in pairs:
+        kept, gone = (canonical[keys.key_ids[row]] for row in pair)
+        canonical = {key_id: kept if one == gone else one for key_id, one in canonical.items()}
+    return Alignment(tuple(Aligned(a, a, key, "embedding", 1.0) for a, key in canonical.items() if a != key))
 
 
 def by_known_keys() -> list[dict[str, Any]]:

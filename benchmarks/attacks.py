@@ -207,10 +207,14 @@ def methods_called(module: types.ModuleType) -> dict[str, set[str]]:
 
 def written_in_functions() -> list[str]:
     """Places where `re` is asked for anything but a pattern of the module: nothing tries such an expression."""
+    return [f"{module.__name__}:{line}" for module in modules() for line in lines_in_functions(_tree(module))]
+
+
+def lines_in_functions(tree: ast.Module) -> list[int]:
+    """Lines of functions where `re` is asked for anything but a pattern of the module."""
     return [
-        f"{module.__name__}:{node.lineno}"
-        for module in modules()
-        for function in ast.walk(_tree(module))
+        node.lineno
+        for function in ast.walk(tree)
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
         for node in ast.walk(function)
         if isinstance(node, ast.Call)

@@ -20,13 +20,13 @@ import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from sag_pipeline.llm.known_keys import BatchSource
 from scripted_server import ROOT, served
 
 from sag_pipeline.llm.answer_cache import AnswerCache
 from sag_pipeline.llm.cached_chat import CachedChat
 from sag_pipeline.llm.cost_model import estimate
 from sag_pipeline.llm.extract import events_work, keys_work, summaries_work
+from sag_pipeline.llm.known_keys import BatchSource
 from sag_pipeline.rules.keys import read_mentions
 from sag_pipeline.rules.sections import offline_sections
 from sag_pipeline.runner import StepInput

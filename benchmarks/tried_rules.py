@@ -21,9 +21,9 @@ from sag_pipeline.steps.decoding import decode
 from sag_pipeline.steps.events import EventsOfPassage, ExtractedEvents, events_from_reply, given_events
 from sag_pipeline.steps.extract_keys import ExtractedKey, ExtractedKeys, KeysOfEvent, keys_from_reply
 from sag_pipeline.steps.headers import HeaderOptions, chunk_header
-from sag_pipeline.steps.keys import count_in_text, make_key
+from sag_pipeline.steps.keys import make_key
 from sag_pipeline.steps.kg_output import events_of_graph, merge_graphs
-from sag_pipeline.steps.name_matching import bare_name, may_be_same
+from sag_pipeline.steps.name_matching import bare_name
 from sag_pipeline.steps.sections import section_requests, sections_from_replies
 from sag_pipeline.steps.summaries import summarise
 from sag_pipeline.steps.triples import derive_triples, read_triples
@@ -268,14 +268,12 @@ _COMPOSED: dict[str, Rule] = {
     "a key": lambda text: make_key(text, text, text),
     "a key of a model": lambda text: [list(typed_keys(kind, text)) for kind in (*DEFAULT_TYPES, "date")],
     "a key's type": lambda text: key_type_of(text, DEFAULT_TYPES),
-    "a key counted": lambda text: count_in_text(make_key("entity", text[:100] or "a") or make_key("entity", "a"), text),  # type: ignore[arg-type]
     "keys of a reply": _keys_of_model,
     "events of a reply": _events_of_model,
     "triples of a reply": lambda text: read_triples(
         _event(text), (), [[part, part[::-1], "x"] for part in _parts(text)]
     ),
     "a bare name": lambda text: [bare_name(text, kind) for kind in ("topic", "organisation", "place")],
-    "two names": lambda text: may_be_same(text, text + "a"),
     "a spelling": lambda text: spelling_in(text[-100:], text),
     "openie records": _openie,
     "event records": _event_records,

@@ -3,8 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from sag_pipeline.llm.cached_chat import BatchLimits
 from sag_pipeline.plan import IngestOptions
 from sag_pipeline.steps.chunks import ChunkOptions
+from sag_pipeline.steps.extract_keys import KeyOptions
 from sag_pipeline.steps.headers import FULL_HEADER, NO_HEADER, HeaderOptions
 from sag_pipeline.steps.keys import Smoothing
 from sag_pipeline.steps.sections import SectionOptions
@@ -61,6 +63,10 @@ class RunOptions:
     """`add-one` divides by one event more than carry a key."""
     source: Annotated[SourceOptions, Inline()] = field(default_factory=SourceOptions)
     """What of a source is read."""
+    key: KeyOptions = field(default_factory=KeyOptions)
+    """How a language model is asked for keys."""
+    batch: BatchLimits = field(default_factory=BatchLimits)
+    """How much one call to the language model asks about."""
     chat: Annotated[ChatOptions, Inline()] = field(default_factory=ChatOptions)
     """How the language model is called."""
     keep: Annotated[Keep, Inline()] = field(default_factory=Keep)

@@ -75,11 +75,11 @@ class PipelineResource(_Configured):
         asked: Callable[[CachedChat, Store], Work],
     ) -> dg.MaterializeResult:  # type: ignore[type-arg]
         """Bring a table up to date by the language model, or by rules where the settings name none."""
-        settings = self.settings()
-        with open_cached_chat(settings, self.run_options().chat) as chat:
+        settings, run = self.settings(), self.run_options()
+        with open_cached_chat(settings, run.chat, run.batch) as chat:
             if chat is None:
                 return self.make(context, table, offline)
-            step = step_of(table, self.options(), model_of(table, chat, settings.language))
+            step = step_of(table, run.steps, model_of(table, chat, settings.language, run.key))
             with self.store() as store:
                 try:
                     tally = run_step(store, step, asked(chat, store), progress_of(context))

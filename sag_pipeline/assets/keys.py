@@ -20,10 +20,10 @@ from sag_retrieval.core.records import EventKey
 )
 def keys(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row a key of an event, as its document spells it, and one for what each chunk is mainly about."""
-    settings = sag.settings()
+    settings, options = sag.settings(), sag.run_options().key
     index = current_index(settings)
     return sag.extract(
-        context, "keys", per_document(_read), lambda chat, store: known_keys_work(chat, settings, store, index)
+        context, "keys", per_document(_read), lambda chat, store: known_keys_work(chat, settings, store, index, options)
     )
 
 

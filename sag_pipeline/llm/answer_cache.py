@@ -1,19 +1,24 @@
-"""Paid answers, kept on disk by the hash of what was asked, before anybody uses them."""
+"""Store the answers of language models in SQLite by the hash of the request, before they are used."""
 
+import json
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Self
 
+from pydantic import BaseModel
+
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import SagError
+from sag_retrieval.models.protocols import AnswerT, Request
 
 ANSWERS = "answers.sqlite"
-"""File of the answers below SAG_HOME."""
+"""Name of the file of answers below SAG_HOME."""
 
 _SCHEMA = """
 create table if not exists answers (
@@ -23,7 +28,7 @@ create table if not exists answers (
     (datetime('now')), digest text not null default ''
 ) without rowid
 """
-_MEND = "`sag repair` saves what can be read of it"
+_MEND = "`sag repair` keeps every answer that can be read"
 
 
 class CacheError(SagError):
@@ -32,7 +37,7 @@ class CacheError(SagError):
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer and the call that was paid for it; `calls` counts the turns it took."""
+    """An answer and the usage of the call that gave it; `calls` counts the requests it took."""
 
     call_id: str
     answer: str
@@ -45,7 +50,7 @@ class Answered:
     calls: int = 1
     cost: float | None = None
     expected_tokens: int = 0
-    """What one turn was expected to send: measures the estimate (`estimate_tokens`) against the server."""
+    """Expected input tokens of one request (`estimate_tokens`), to compare with the tokens that were billed."""
 
 
 _NAMES = tuple(one.name for one in fields(Answered))
@@ -54,9 +59,26 @@ _FIND = f"select {_COLUMNS}, digest from answers where call_id = ?"  # noqa: S60
 _KEEP = f"insert into answers ({_COLUMNS}, digest) values ({', '.join('?' * (len(_NAMES) + 1))}) on conflict do nothing"  # noqa: S608
 
 
+def call_id(fingerprint: str, request: Request[AnswerT]) -> str:
+    """The hash of everything an answer depends on: model and its options, prompt, JSON schema, greatest length.
+
+    The schema includes the docstrings and descriptions of the answer's classes, so changing one asks everything again.
+    Step and document are left out, so that the same question is paid once. A request's `identity`, if it has one, takes
+    the place of its prompt: the answer is used again when only context in the prompt changed.
+    """
+    asked = request.identity or (request.system, request.prompt)
+    parts = (fingerprint, asked, request.max_tokens, _schema(request.answer))
+    return blake2b("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+@lru_cache(maxsize=256)
+def _schema(answer: type[BaseModel]) -> str:
+    return json.dumps(answer.model_json_schema())
+
+
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What one step paid one model for, ever."""
+    """Usage of one model by one step, over all runs."""
 
     step: str
     model: str
@@ -71,11 +93,10 @@ class Spent:
 class AnswerCache:
     """Answers in one SQLite file with a write-ahead log.
 
-    SQLite and not files of our own: a commit is on disk or not there at all, whatever moment the process is
-    killed at or the power fails (`synchronous=full`); any number of processes may read and write; a million
-    answers need no index in memory. Answers that threads bring at the same time share one commit, so the
-    disk is waited for once. The file must lie on a local disk: locks of network folders are not to be
-    trusted.
+    SQLite, because a commit is atomic even if the process is killed or the power fails (`synchronous=full`), several
+    processes can read and write, and a million answers need no index in memory. Answers that threads write at the same
+    time share one commit, so the disk is synchronised once. The file must be on a local disk, because locks of network
+    folders are not reliable.
 
     Source:
         docs/algorithm.md §extraction.25.
@@ -83,10 +104,10 @@ class AnswerCache:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file, or make it.
+        """Open the file, or create it.
 
         Raises:
-            CacheError: If it is no file of answers or cannot be written.
+            CacheError: If it is not a file of answers or cannot be written.
 
         """
         self._path = path
@@ -105,7 +126,7 @@ class AnswerCache:
             raise CacheError(f"{path} cannot be used as the file of answers: {error}; {_MEND}") from error
 
     def close(self) -> None:
-        """Close the file; what was kept is on disk already."""
+        """Close the file; all answers are on disk already."""
         with self._write_lock:
             self._connection.close()
 
@@ -119,31 +140,31 @@ class AnswerCache:
         """The answer to a call, or None.
 
         Raises:
-            CacheError: If the file is damaged where the answer stands.
+            CacheError: If the file or the answer is damaged.
 
         """
         with self._write_lock, self._reading(), closing(self._connection.execute(_FIND, (call_id,))) as rows:
             row = rows.fetchone()
         if row and not is_unchanged(row):
-            raise CacheError(f"the answer {call_id} in {self._path} is not the one that was kept; {_MEND}")
+            raise CacheError(f"the answer {call_id} in {self._path} differs from the one that was stored; {_MEND}")
         return Answered(*row[:-1]) if row else None
 
     def keep(self, *answered: Answered) -> None:
-        """Write answers, all or none; they are on disk when this returns. The first answer to a call stays.
+        """Write answers, all or none; they are on disk when this returns. An answer that is stored already is kept.
 
         Raises:
-            CacheError: If it cannot be written.
+            CacheError: If the file cannot be written.
 
         """
         waiting = _Waiting(answered)
         with self._pending_lock:
             self._pending.append(waiting)
         with self._write_lock:
-            if not waiting.is_generated:
+            if not waiting.is_written:
                 self._write()
 
     def spent(self) -> list[Spent]:
-        """What all answers kept here cost, by step and model, over all runs."""
+        """Usage and cost of all stored answers, by step and model, over all runs."""
         query = (
             "select step, model, count(*), sum(calls), sum(input_tokens), sum(output_tokens), sum(cost), "
             "sum(expected_tokens) "
@@ -153,7 +174,7 @@ class AnswerCache:
             return [Spent(*row) for row in self._connection.execute(query)]
 
     def requests(self) -> dict[str, int]:
-        """The answers that took more or fewer requests than one, by call id: 0 came with another one's request."""
+        """Requests by call id, where it is not 1; 0 for an answer that came with the request of another one."""
         with self._write_lock, self._reading():
             return dict(self._connection.execute("select call_id, calls from answers where calls <> 1"))
 
@@ -175,7 +196,7 @@ class AnswerCache:
             raise CacheError(f"{self._path} is damaged ({error}); {_MEND}") from error
 
     def _write(self) -> None:
-        """Commit every answer that waits, those of other threads too."""
+        """Commit all pending answers, including those of other threads."""
         with self._pending_lock:
             batch, self._pending = self._pending, []
         rows = [_row(one) for waiting in batch for one in waiting.answered]
@@ -188,15 +209,15 @@ class AnswerCache:
                 self._connection.execute("rollback")
             with self._pending_lock:
                 self._pending = batch + self._pending
-            raise CacheError(f"cannot keep an answer in {self._path} ({error}); if it is damaged, {_MEND}") from error
+            raise CacheError(f"cannot store an answer in {self._path} ({error}); if it is damaged, {_MEND}") from error
         for waiting in batch:
-            waiting.is_generated = True
+            waiting.is_written = True
 
 
 @dataclass(slots=True)
 class _Waiting:
     answered: tuple[Answered, ...]
-    is_generated: bool = field(default=False)
+    is_written: bool = field(default=False)
 
 
 def _row(answered: Answered) -> tuple[object, ...]:
@@ -205,9 +226,9 @@ def _row(answered: Answered) -> tuple[object, ...]:
 
 
 def _digest(values: Sequence[object]) -> str:
-    """Hash of an answer and what is told of it: SQLite has no checksums of its own, and may turn 0 into 0.0."""
-    told = [float(value) if isinstance(value, int) else value for value in values]
-    return blake2b(repr(told).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    """Hash of a row without its digest: SQLite has no checksums. Integers count as floats: it may turn 0 into 0.0."""
+    normal = [float(value) if isinstance(value, int) else value for value in values]
+    return blake2b(repr(normal).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def columns_of() -> str:
@@ -216,5 +237,5 @@ def columns_of() -> str:
 
 
 def is_unchanged(row: Sequence[object]) -> bool:
-    """Whether a row with its digest last is the one that was kept; rows of version 0.1 have none and are trusted."""
+    """Whether a row, with its digest last, is as it was stored; rows of version 0.1 have no digest and are trusted."""
     return not row[-1] or row[-1] == _digest(row[:-1])

@@ -1,27 +1,24 @@
-"""A language model that never pays for one answer twice, and writes down what each call cost."""
+"""A chat model that caches every answer, asks short requests together and records what each call cost."""
 
-import json
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
-from hashlib import blake2b
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel
-
-from sag_pipeline.llm.answer_cache import AnswerCache, Answered
-from sag_pipeline.llm.cached_chat import BatchLimits, batch_parts, split_shares
+from sag_pipeline.llm.answer_cache import AnswerCache, Answered, call_id
 from sag_retrieval.core.errors import AnswerError, BudgetExceeded, ModelError, ModelUnavailable
+from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.models.calls import in_order
 from sag_retrieval.models.openai import request_tokens
 from sag_retrieval.models.protocols import AnswerT, ChatModel, Prices, Reply, Request, Usage
 from sag_retrieval.models.rate_limits import ChatOptions
 
 _CONCURRENCY = 16
+LOOK_AHEAD = 256
+"""Requests that a group waits for more of its kind; answers are returned in order, so no other request waits longer."""
 WINDOW = 32
-"""Requests taken ahead of the answers handed out, times the concurrency."""
+"""Requests read ahead of the answers returned, per concurrent call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,34 +35,77 @@ class Call:
     is_cached: bool
     cost: float | None
     requests: int = 1
-    """0 for an answer that came with another one's request."""
-
-
-def call_id(fingerprint: str, request: Request[AnswerT]) -> str:
-    """The hash of everything an answer depends on: model and its options, prompt, shape, bound.
-
-    Who asks and for which document is left out: the same question is paid once. A request's `identity`
-    stands for its prompt: an answer stays good when only the help in the prompt changed.
-    """
-    asked = request.identity or (request.system, request.prompt)
-    parts = (fingerprint, asked, request.max_tokens, _schema(request.answer))
-    return blake2b("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
-@lru_cache(maxsize=256)
-def _schema(answer: type[BaseModel]) -> str:
-    return json.dumps(answer.model_json_schema())
+    """0 for an answer that came with the request of another one."""
 
 
 RequestGroup = list[tuple[int, Request[AnswerT]]]
-"""Requests asked together, each with its place among all."""
+"""Requests asked together, each with its position among all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchLimits:
+    """How many passages, or groups of events, one call to the language model asks about."""
+
+    parts: Annotated[int, Bounds(1)] = 12
+    """Passages, or chunks with events, that one call asks about: more are cheaper, fewer are read more closely."""
+    characters: Annotated[int, Bounds(1)] = 3_000
+    """Characters of the passages or events in one call; a longer passage is asked about alone."""
+
+    def __post_init__(self) -> None:
+        """Refuse limits below 1."""
+        check_options(self)
+
+
+def batch_parts(
+    requests: Iterable[Request[AnswerT]], is_cached: Callable[[Request[AnswerT]], bool], limits: BatchLimits
+) -> Iterator[list[tuple[int, Request[AnswerT]]]]:
+    """Group the requests of one kind within the limits; requests with a cached answer or without a part stay alone.
+
+    Yields groups of requests, each request with its position.
+
+    Source:
+        docs/algorithm.md §extraction.25.
+
+    """
+    held: dict[str, list[tuple[int, Request[AnswerT]]]] = {}
+    for place, request in enumerate(requests):
+        part = None if is_cached(request) else request.part
+        if part is None:
+            yield [(place, request)]
+            continue
+        group = held.setdefault(part.kind, [])
+        size = part.size + sum(one.part.size for _, one in group if one.part)
+        if group and (len(group) >= limits.parts or size > limits.characters):
+            yield group
+            held[part.kind] = [(place, request)]
+        else:
+            group.append((place, request))
+        for kind, waiting in list(held.items()):
+            if place - waiting[0][0] >= LOOK_AHEAD:
+                yield held.pop(kind)
+    yield from held.values()
+
+
+def split_shares(usage: Usage, weights: Sequence[int]) -> list[Usage]:
+    """Divide a usage by weight so that the tokens add up exactly; the first share gets the call."""
+    total = max(1, sum(weights))
+    found: list[Usage] = []
+    given = Usage()
+    for place, weight in enumerate(weights):
+        is_last = place == len(weights) - 1
+        sent = usage.input_tokens - given.input_tokens if is_last else usage.input_tokens * weight // total
+        received = usage.output_tokens - given.output_tokens if is_last else usage.output_tokens * weight // total
+        own = Usage(usage.calls if place == 0 else 0, 0, sent, received, usage.seconds * weight / total)
+        found.append(own)
+        given += own
+    return found
 
 
 class CachedChat:
-    """A `ChatModel` that answers from a cache, else asks `inner` and keeps the answer before handing it out.
+    """A `ChatModel` that answers from a cache, else asks `inner` and stores the answer before returning it.
 
-    Requests that are alike and under way at the same time are asked once. Each call runs in a thread of its
-    own, so that an answer is on disk as soon as it came, whatever answers before it are still waited for.
+    Equal requests that are running at the same time are asked once. Each call runs in its own thread, so that an answer
+    is on disk as soon as it arrives, even while earlier answers are still pending.
 
     Source:
         docs/algorithm.md §extraction.25.
@@ -79,10 +119,10 @@ class CachedChat:
         *,
         concurrency: int | None = None,
         prices: Prices | None = None,
-        bounds: BatchLimits | None = None,
+        limits: BatchLimits | None = None,
     ) -> None:
-        """`concurrency`, `prices` None: those of `inner`, if it has options; `bounds`: what is asked together."""
-        self._bounds = bounds or BatchLimits()
+        """`concurrency` and `prices` default to those of `inner`, if it has options; `limits`: what one call asks."""
+        self._limits = limits or BatchLimits()
         options: ChatOptions | None = getattr(inner, "options", None)
         self._inner = inner
         self._cache = cache
@@ -104,13 +144,13 @@ class CachedChat:
         return self._fingerprint
 
     def take_calls(self) -> list[Call]:
-        """Calls since the last time, in the order of their ids: rows for the table `calls`."""
+        """Calls since the last time, sorted: rows for the table `calls`."""
         with self._lock:
             taken, self._calls = self._calls, []
         return sorted(taken, key=lambda call: (call.document_id, call.step, call.call_id, call.is_cached))
 
     def find(self, request: Request[AnswerT]) -> AnswerT | None:
-        """The kept answer to a request, or None: nothing is asked."""
+        """The cached answer to a request, or None; the model is not asked."""
         found = self._cache.find(call_id(self._fingerprint, request))
         return request.answer.model_validate_json(found.answer) if found else None
 
@@ -138,9 +178,9 @@ class CachedChat:
         return self._reply(answered, request, usage)
 
     def ask_all(self, requests: Iterable[Request[AnswerT]]) -> Iterator[Reply[AnswerT] | ModelError]:
-        """Answers in the order of the requests (see `ChatModel`); calls under way are finished and kept.
+        """Answers in the order of the requests (see `ChatModel`); running calls are finished and their answers stored.
 
-        Requests that may be asked together are, as far as their answers are not kept; each part is kept by itself.
+        Requests without a cached answer are asked together within the limits; the answer to each is stored by itself.
         """
         with ThreadPoolExecutor(self._concurrency, thread_name_prefix="sag-cached") as threads:
 
@@ -150,7 +190,7 @@ class CachedChat:
             ready: dict[int, Reply[AnswerT] | ModelError] = {}
             place = 0
             for found in in_order(
-                batch_parts(requests, self._is_kept, self._bounds), start, WINDOW * self._concurrency
+                batch_parts(requests, self._is_cached, self._limits), start, WINDOW * self._concurrency
             ):
                 if isinstance(found, ModelError):
                     raise found
@@ -159,11 +199,11 @@ class CachedChat:
                     yield ready.pop(place)
                     place += 1
 
-    def _is_kept(self, request: Request[AnswerT]) -> bool:
+    def _is_cached(self, request: Request[AnswerT]) -> bool:
         return self._cache.find(call_id(self._fingerprint, request)) is not None
 
     def _ask_together(self, group: RequestGroup[AnswerT]) -> dict[int, Reply[AnswerT] | ModelError]:
-        """The answers to a group: by one call if it can be divided, what is missing then by calls of its own."""
+        """The answers to a group from one call; requests that it leaves unanswered are asked one by one."""
         paid = self._pay_together([request for _, request in group]) if len(group) > 1 else {}
         return {place: paid.get(n) or self._ask_safely(request) for n, (place, request) in enumerate(group)}
 
@@ -176,7 +216,7 @@ class CachedChat:
             return error
 
     def _pay_together(self, group: list[Request[AnswerT]]) -> dict[int, Reply[AnswerT]]:
-        """Answers by place, kept; none if the one answer cannot be used."""
+        """Answers by position, stored; none if the joint answer cannot be used."""
         parts = [request.part for request in group]
         assert parts[0] is not None
         merged = parts[0].merge(parts)
@@ -200,7 +240,7 @@ class CachedChat:
         return {p: Reply(a, usage) for (p, a), usage in zip(found.items(), shares, strict=True)}
 
     def _pay(self, key: str, request: Request[AnswerT]) -> tuple[Answered, Usage]:
-        kept = self._cache.find(key)  # it may have come between the first look and the entry under way
+        kept = self._cache.find(key)  # another thread may have stored it since the first look-up
         if kept is not None:
             return kept, Usage(0, 1)
         try:

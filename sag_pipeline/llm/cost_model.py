@@ -1,4 +1,4 @@
-"""What an extraction would cost before it runs: every question as the run would write it, answers guessed."""
+"""Estimate the calls and tokens of an extraction: every question as the run would ask it, with guessed answers."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Protocol
 
-from sag_pipeline.llm.cached_chat import BatchLimits, batch_parts
+from sag_pipeline.llm.cached_chat import batch_parts
 from sag_pipeline.options import RunOptions
 from sag_pipeline.rules.events import offline_events
 from sag_pipeline.rules.keys import offline_keys
 from sag_pipeline.rules.sections import offline_sections
 from sag_pipeline.steps.chunks import chunks_of
 from sag_pipeline.steps.events import event_requests, events_from_reply, readable
-from sag_pipeline.steps.extract_keys import KeyOptions, key_questions, keys_from_reply
+from sag_pipeline.steps.extract_keys import key_questions, keys_from_reply
 from sag_pipeline.steps.headers import section_summary_requests
 from sag_pipeline.steps.sections import section_requests, sections_from_replies
 from sag_pipeline.steps.summaries import summarise, summary_from_reply, summary_request
@@ -28,13 +28,13 @@ _BATCH = 128  # documents, as in a run
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guess:
-    """What cannot be known before a run, as measured (docs/algorithm.md §extraction.30)."""
+    """Quantities that are unknown before a run, as measured (docs/algorithm.md §extraction.30)."""
 
     summary_tokens: int = 70
     known_tokens: int = 160
-    """Of the known keys in one question."""
+    """Tokens of the known keys in one question."""
     event_overhead: float = 1.15
-    """Tokens of the events of a chunk, to those of its sentences."""
+    """Tokens of the events of a chunk, relative to those of its sentences."""
     key_tokens_per_event: int = 70
     key_tokens_per_question: int = 12
     tokens_per_section: int = 20
@@ -45,11 +45,9 @@ class Guess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EstimateOptions:
-    """What is estimated: the options of the run, and what they leave open."""
+    """Options of an estimate: those of the run, the language of its prompts, and guesses."""
 
     run: RunOptions = field(default_factory=RunOptions)
-    key: KeyOptions = field(default_factory=KeyOptions)
-    bounds: BatchLimits = field(default_factory=BatchLimits)
     language: str = "auto"
     """The setting SAG_LANGUAGE."""
     guess: Guess = field(default_factory=Guess)
@@ -63,38 +61,37 @@ class EstimateOptions:
 
 
 class Lookup(Protocol):
-    """Finds answers that are kept already."""
+    """Finds cached answers."""
 
     def __call__(self, request: Request[AnswerT]) -> AnswerT | None:
-        """The answer, or None: it would have to be paid."""
+        """The cached answer; None: the run would ask for it."""
         ...
 
 
-def nothing_kept(request: Request[AnswerT]) -> AnswerT | None:  # noqa: ARG001  a Lookup
-    """No answer is kept."""
+def nothing_cached(request: Request[AnswerT]) -> AnswerT | None:  # noqa: ARG001  a Lookup
+    """No answer is cached."""
     return None
 
 
 @dataclass(slots=True)
 class Estimate:
-    """What the steps would send and receive; `cached_calls` counts questions whose answers are kept."""
+    """Tokens that the steps would send and receive; `cached_calls` counts questions with cached answers."""
 
     usage: dict[str, Usage] = field(default_factory=dict)
 
 
 def estimate(
-    documents: Iterable[Document], kept: Lookup = nothing_kept, options: EstimateOptions | None = None
+    documents: Iterable[Document], cached: Lookup = nothing_cached, options: EstimateOptions | None = None
 ) -> Estimate:
-    """The calls that documents need, with expected tokens; documents with given events need no events, keys or triples.
+    """Estimate the calls for documents, with their tokens; supplied events need no questions about events or keys.
 
-    Every question is written as the run would write it. What only an answer could tell is taken from the
-    extractive summary, from sections by rules, from sentences in place of events and from names in place of keys; the
-    length of answers is a guess.
+    Every question is written as the run would write it. In place of unknown answers it uses the extractive summary,
+    sections by rules, sentences as events and names as keys; the length of answers is guessed.
 
     Args:
-        documents: In the order of the run, which asks 128 of them together.
-        kept: Finds answers that are kept already.
-        options: What the run would be given.
+        documents: In the order of the run, which processes 128 of them together.
+        cached: Finds cached answers.
+        options: Options of the run, and guesses.
 
     Source:
         docs/algorithm.md §extraction.30.
@@ -105,7 +102,7 @@ def estimate(
     asked_before: set[str] = set()
     rest = iter(documents)
     while batch := list(islice(rest, _BATCH)):
-        planner = _Planner(kept, options)
+        planner = _Planner(cached, options)
         for document in batch:
             planner.plan(document)
         planner.add_to(found, asked_before)
@@ -114,34 +111,36 @@ def estimate(
 
 @dataclass(slots=True)
 class _Planner:
-    """The questions of a batch of documents: kept ones counted, the others with the tokens expected back."""
+    """The questions about a batch of documents: cached ones as a count, others with the expected tokens of answers."""
 
-    kept: Lookup
+    cached: Lookup
     options: EstimateOptions
     paid: defaultdict[str, list[tuple[Request[Any], float]]] = field(default_factory=lambda: defaultdict(list))
-    kept_counts: Counter[str] = field(default_factory=Counter)
+    cached_counts: Counter[str] = field(default_factory=Counter)
 
     def plan(self, document: Document) -> None:
-        """Take up the questions about a document."""
+        """Add the questions about a document."""
         run = self.options.run.steps
         summary = self._plan_summary(document)
         sections = self._plan_sections(document) if self.options.run.sections_by_model else None
         if document.extraction is not None:
             return
-        chunks = chunks_of(document, sections or offline_sections(document, run.section), summary, run)
-        told = summary if len(chunks) > 1 else ""
-        events = self._plan_events(document, readable(chunks), told)
-        keys = self._plan_keys(document, events, told)
+        chunks = chunks_of(
+            document, sections or offline_sections(document, run.section), summary, run.chunk, run.header
+        )
+        shown = summary if len(chunks) > 1 else ""
+        events = self._plan_events(document, readable(chunks), shown)
+        keys = self._plan_keys(document, events, shown)
         if self.options.run.triples_by_model:
             self._plan_triples(document, list(events), keys)
 
     def add_to(self, found: Estimate, asked_before: set[str]) -> None:
-        """Add the calls, those that are asked together as one, and what is asked twice only once."""
+        """Add the calls: questions asked together are one call, and a repeated question is asked once."""
         for step, asked in self.paid.items():
             fresh = [one for one in asked if _identity(one[0]) not in asked_before]
             found.usage[step] += Usage(0, len(asked) - len(fresh))
             alone: set[str] = set()
-            for group in batch_parts((request for request, _ in fresh), lambda _: False, self.options.bounds):
+            for group in batch_parts((request for request, _ in fresh), lambda _: False, self.options.run.batch):
                 expected = sum(fresh[place][1] for place, _ in group)
                 same = _identity(group[0][1])
                 if len(group) == 1 and same in alone:
@@ -150,7 +149,7 @@ class _Planner:
                 if len(group) == 1:
                     alone.add(same)
                 found.usage[step] += self._usage_of(step, [request for _, request in group], expected)
-        for step, count in self.kept_counts.items():
+        for step, count in self.cached_counts.items():
             found.usage[step] += Usage(0, count)
         asked_before |= {_identity(request) for asked in self.paid.values() for request, _ in asked}
 
@@ -161,22 +160,22 @@ class _Planner:
         return Usage(1, 0, request_tokens(merged) + known, round(expected))
 
     def _take(self, request: Request[AnswerT], received: float) -> AnswerT | None:
-        answer = self.kept(request)
+        answer = self.cached(request)
         if answer is None:
             self.paid[request.step].append((request, received))
         else:
-            self.kept_counts[request.step] += 1
+            self.cached_counts[request.step] += 1
         return answer
 
     def _plan_summary(self, document: Document) -> str:
-        """The summary, kept or expected."""
+        """The summary, cached or expected."""
         options = self.options.run.summary
         asked = summary_request(document, options, language=self.options.language)
         answer = self._take(asked, self.options.guess.summary_tokens) if asked is not None else None
         return (summary_from_reply(document, answer, options) if answer else summarise(document, options)).summary
 
     def _plan_sections(self, document: Document) -> list[Section]:
-        """The sections, kept or as rules divide the document."""
+        """The sections, cached or by rules."""
         options, guess = self.options.run, self.options.guess
         expected = offline_sections(document, options.section)
         requests = section_requests(document, options.section)
@@ -191,7 +190,7 @@ class _Planner:
         return expected
 
     def _plan_events(self, document: Document, chunks: Sequence[Chunk], summary: str) -> dict[Event, bool]:
-        """The events, kept or expected, each with whether it is certain."""
+        """The events, cached or expected; True for a cached one."""
         events: dict[Event, bool] = {}
         requests = event_requests(document, chunks, summary, language=self.options.language)
         for chunk, request in zip(chunks, requests, strict=True):
@@ -205,8 +204,8 @@ class _Planner:
         return events
 
     def _plan_keys(self, document: Document, events: Mapping[Event, bool], summary: str) -> list[EventKey]:
-        """The keys, kept or as rules find them."""
-        guess, options = self.options.guess, self.options.key
+        """The keys, cached or by rules."""
+        guess, options = self.options.guess, self.options.run.key
         keys: list[EventKey] = []
         for question in key_questions(document, list(events), summary, options=options, language=self.options.language):
             received = guess.key_tokens_per_question + guess.key_tokens_per_event * len(question.events)
@@ -228,5 +227,5 @@ class _Planner:
 
 
 def _identity(request: Request[Any]) -> str:
-    """What an answer is kept under, within one run and model."""
+    """The identity of a request within one run and model."""
     return "\x1f".join((request.step, request.identity or f"{request.system}\x1f{request.prompt}"))

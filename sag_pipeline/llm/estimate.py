@@ -1,4 +1,4 @@
-"""`sag ingest --estimate`: what an ingest would cost now."""
+"""Estimate what `sag ingest` would cost now, for `--estimate`."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -22,7 +22,7 @@ _LEAST_MEASURED = 20
 
 
 def measured(found: Estimate, spent: Sequence[Spent]) -> Estimate:
-    """The estimate corrected by what former calls were expected to need and did need, by step."""
+    """Correct an estimate per step by the expected and the billed tokens of earlier calls."""
     corrected = Estimate()
     for step, usage in found.usage.items():
         rows = [row for row in spent if row.step == step and row.expected_tokens]
@@ -39,14 +39,14 @@ def measured(found: Estimate, spent: Sequence[Spent]) -> Estimate:
 
 
 def estimate_run(sources: Sequence[str] = (), options: RunOptions | None = None) -> dict[str, Any]:
-    """What `sag ingest` with these sources and options would cost now: nothing is asked and nothing changed.
+    """Estimate the cost of `sag ingest` with these sources and options; no model is asked and nothing is changed.
 
     Args:
-        sources: Folders and files; none: SAG_SOURCE.
-        options: Those of the run.
+        sources: Folders and files; empty: SAG_SOURCE.
+        options: Options of the run.
 
     Raises:
-        SourceError: If no source is there.
+        SourceError: If no source can be read.
 
     """
     settings, run = load_settings(), options or RunOptions()
@@ -69,7 +69,7 @@ def estimate_run(sources: Sequence[str] = (), options: RunOptions | None = None)
 
 
 def _listed(sources: Sequence[str], options: SourceOptions) -> tuple[list[RawDocument], list[str]]:
-    """Every document that is found, in the order in which a run asks about them; and why a source was not read."""
+    """All documents found, in the order of a run; and the reasons why sources could not be read."""
     found: list[RawDocument] = []
     faults: list[str] = []
     for source in sources:

@@ -1,12 +1,24 @@
-"""Extraction by a language model as work on batches: questions out, records in, faults by document."""
+"""Extract the rows of tables with a language model: requests per batch, records from replies, errors per document."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
-from sag_pipeline.llm.known_keys import BatchSource, KnownOptions, KnownSource, known_about
+from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache
+from sag_pipeline.llm.cached_chat import BatchLimits, CachedChat
+from sag_pipeline.llm.known_keys import (
+    BatchSource,
+    KnownOptions,
+    KnownSource,
+    ReleasedKeys,
+    known_about,
+    pending_keys,
+)
+from sag_pipeline.plan import IngestOptions
 from sag_pipeline.runner import StepInput, StepResult, Work
 from sag_pipeline.steps.events import event_requests, events_from_reply, given_events, readable
 from sag_pipeline.steps.extract_keys import (
@@ -17,36 +29,71 @@ from sag_pipeline.steps.extract_keys import (
     key_questions,
     keys_from_reply,
 )
+from sag_pipeline.steps.headers import section_summary_requests, with_summaries
 from sag_pipeline.steps.keys import main_keys
+from sag_pipeline.steps.sections import section_requests, sections_from_replies
 from sag_pipeline.steps.summaries import SummaryOptions, summarise, summary_from_reply, summary_request
 from sag_pipeline.steps.triples import TripleQuestion, derive_triples, triple_questions, triples_from_reply
+from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import ModelError
-from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Triple
+from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section, Triple
+from sag_retrieval.core.settings import HASHING, Settings
+from sag_retrieval.models.hashing import HashingEmbedder
+from sag_retrieval.models.open import open_chat, open_dense
 from sag_retrieval.models.protocols import ChatModel, Reply, Request
+from sag_retrieval.models.rate_limits import ChatOptions
 from sag_retrieval.prompts import load_prompt
+from sag_retrieval.release.arrays import Index
+
+Replies = Sequence[Reply[Any] | ModelError]
+"""One reply or error per request, in the order of the requests."""
+
+
+@contextmanager
+def open_cached_chat(
+    settings: Settings, options: ChatOptions | None = None, limits: BatchLimits | None = None
+) -> Iterator[CachedChat | None]:
+    """The language model that the settings name, with the cache of the home; None for `offline`."""
+    chat = open_chat(settings, options)
+    if chat is None:
+        yield None
+        return
+    with AnswerCache(Path(settings.home) / ANSWERS) as cache:
+        yield CachedChat(chat, cache, limits=limits)
+
+
+def model_of(table: str, chat: CachedChat, language: str, options: KeyOptions | None = None) -> str:
+    """What the rows that a model makes for a table depend on: model, language, prompts and options of keys.
+
+    Part of the fingerprint of the table's step. Options with default values are left out, as is `most_known`: known
+    keys are not part of a request's identity.
+    """
+    found = f"{chat.fingerprint} {language} {prompt_versions(table)}"
+    decisive = replace(options or KeyOptions(), most_known=KeyOptions().most_known)
+    return f"{found} {decisive}" if table == "keys" and decisive != KeyOptions() else found
 
 
 def prompt_versions(step: str) -> str:
-    """The versions of a step's prompts, for its fingerprint: a changed prompt redoes that step alone."""
+    """The versions of a step's prompts: a changed prompt repeats that step alone."""
     return " ".join(load_prompt(step, language, "sag_pipeline.llm.prompts").version for language in ("zh", "en"))
 
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """What a model is asked about one document, perhaps nothing, and the records that its replies make."""
+    """The requests about one document, if any, and what to make of the replies."""
 
     requests: Sequence[Request[Any]]
-    records: Callable[[Sequence[Reply[Any] | ModelError]], Sequence[Any]]
-    """From one reply or fault a request, in order."""
+    then: Callable[[Replies], "Sequence[Any] | Questions"]
+    """Returns the records of the document, or a further round of questions about it."""
 
 
 def model_work(chat: ChatModel, table: str, ask: Callable[[Sequence[StepInput]], Iterable[Questions]]) -> Work:
-    """Work by a model: the questions of a whole batch at once, then the records of each document in turn.
+    """Work by a model: all requests of a batch at once, then the records of each document in turn.
 
     Args:
-        chat: Who is asked.
-        table: Whose rows are made; for the reason of a document with unanswered questions.
-        ask: The questions of each document of a batch, in order.
+        chat: The model.
+        table: The table to be made; named in the reason of a document with unanswered questions.
+        ask: Returns the questions about each document of a batch, in order.
 
     """
 
@@ -55,27 +102,49 @@ def model_work(chat: ChatModel, table: str, ask: Callable[[Sequence[StepInput]],
         replies = iter(chat.ask_all([request for questions in asked for request in questions.requests]))
         for questions in asked:
             got = list(islice(replies, len(questions.requests)))
-            faults = [reply for reply in got if isinstance(reply, ModelError)]
-            yield StepResult(tuple(questions.records(got)), _reason(table, faults, len(got)))
+            made = questions.then(got)
+            while isinstance(made, Questions):
+                further = list(chat.ask_all(made.requests))
+                got += further
+                made = made.then(further)
+            yield StepResult(tuple(made), _reason(table, got))
 
     return work
 
 
 def summaries_work(chat: ChatModel, options: SummaryOptions | None = None, language: str = "auto") -> Work:
-    """Summaries of documents; a short one needs no model, its own sentences sum it up."""
+    """Summaries of documents; a short document is summarised by its own sentences."""
 
     def ask(inputs: StepInput) -> Questions:
         document: Document = inputs.one("documents")
         request = summary_request(document, options, language=language)
         if request is None:
             return _no_questions([summarise(document, options)])
-        return Questions([request], lambda got: [summary_from_reply(document, r.value, options) for r in _read(got)])
+        return Questions(
+            [request], lambda got: [summary_from_reply(document, r.value, options) for r in got if isinstance(r, Reply)]
+        )
 
     return model_work(chat, "summaries", lambda batch: map(ask, batch))
 
 
+def sections_work(chat: ChatModel, options: IngestOptions) -> Work:
+    """Sections of documents, then, if headers need them, their summaries; a window without an answer is one section."""
+
+    def ask(inputs: StepInput) -> Questions:
+        document: Document = inputs.one("documents")
+        return Questions(section_requests(document, options.section), partial(divide, document))
+
+    def divide(document: Document, got: Replies) -> Sequence[Section] | Questions:
+        found = sections_from_replies(document, got, options.section)
+        if not options.header.section_summary:
+            return found
+        return Questions(section_summary_requests(document, found), partial(with_summaries, found))
+
+    return model_work(chat, "sections", lambda batch: map(ask, batch))
+
+
 def events_work(chat: ChatModel, language: str = "auto") -> Work:
-    """Events of documents: given ones as given, else one question a chunk; all under way at once."""
+    """Events of documents: supplied ones unchanged, else one question per chunk."""
 
     def ask(inputs: StepInput) -> Questions:
         document: Document = inputs.one("documents")
@@ -88,7 +157,7 @@ def events_work(chat: ChatModel, language: str = "auto") -> Work:
     return model_work(chat, "events", lambda batch: map(ask, batch))
 
 
-def _events(document: Document, chunks: Sequence[Chunk], got: Sequence[Reply[Any] | ModelError]) -> list[Event]:
+def _events(document: Document, chunks: Sequence[Chunk], got: Replies) -> list[Event]:
     answered = [(chunk, reply) for chunk, reply in zip(chunks, got, strict=True) if isinstance(reply, Reply)]
     return [event for chunk, reply in answered for event in events_from_reply(document, chunk, reply.value)]
 
@@ -102,16 +171,17 @@ def keys_work(
     known_options: KnownOptions | None = None,
     language: str = "auto",
 ) -> Work:
-    """Keys of documents: given ones as given, else one question a chunk with what is known about its events.
+    """Keys of documents: supplied ones unchanged, else one question per chunk with the known keys of its events.
 
-    A batch sees the sources and the batches before it, never itself: so concurrency changes nothing.
+    A batch is shown keys of the sources and of the batches before it, never its own, so that the requests do not depend
+    on concurrency.
 
     Args:
-        chat: Who is asked.
-        before: Takes up each batch and may hold some; of the sources' embedder. None: nothing known is shown.
-        sources: Where known keys come from besides, such as `ReleasedKeys`.
-        options: Key types and the like.
-        known_options: How much is shown.
+        chat: The model.
+        before: Gets the keys of each batch, and may have some already; None: no known keys are shown.
+        sources: Further sources of known keys, such as `ReleasedKeys`, with the embedder of `before`.
+        options: Types of keys, and how they are asked for.
+        known_options: How many known keys are found.
         language: `zh`, `en`, or `auto`: each document's.
 
     """
@@ -122,16 +192,7 @@ def keys_work(
         if before is not None:
             found = known_about(events, before.embedder, [*sources, before], known_options)
             known = {event.event_id: one for event, one in zip(events, found, strict=True)}
-        for inputs in batch:
-            document: Document = inputs.one("documents")
-            main = main_keys(document, inputs.tables["chunks"])
-            if _is_given(inputs):
-                given = [key for one in given_events(document, inputs.tables["chunks"]) for key in one.keys]
-                yield _no_questions([*given, *main])
-                continue
-            questions = _key_questions(inputs, known, options, language)
-            requests = [question.request for question in questions]
-            yield Questions(requests, partial(_keys, document, questions, options, main))
+        return (_ask_keys(inputs, known, options, language) for inputs in batch)
 
     asked = model_work(chat, "keys", ask)
 
@@ -147,14 +208,25 @@ def keys_work(
     return work
 
 
+def _ask_keys(inputs: StepInput, known: dict[str, KnownKeys], options: KeyOptions | None, language: str) -> Questions:
+    document: Document = inputs.one("documents")
+    events, main = inputs.tables["events"], main_keys(document, inputs.tables["chunks"])
+    if _is_given(inputs):
+        given = [key for one in given_events(document, inputs.tables["chunks"]) for key in one.keys]
+        return _no_questions([*given, *main])
+    shown = [known[event.event_id] for event in events] if known else None
+    questions = key_questions(document, events, _summary(inputs), known=shown, options=options, language=language)
+    return Questions([question.request for question in questions], partial(_keys, document, questions, options, main))
+
+
 def _keys(
     document: Document,
     questions: Sequence[KeyQuestion],
     options: KeyOptions | None,
     main: Sequence[EventKey],
-    got: Sequence[Reply[Any] | ModelError],
+    got: Replies,
 ) -> list[EventKey]:
-    """What the replies name, with what rules find where there is none, and the main keys."""
+    """The keys in the replies, the title's key alone where a reply is missing, and the main keys."""
     found: list[EventKey] = []
     for question, reply in zip(questions, got, strict=True):
         answer = reply.value if isinstance(reply, Reply) else ExtractedKeys(events=[])
@@ -162,8 +234,23 @@ def _keys(
     return [*found, *main]
 
 
+def known_keys_work(
+    chat: CachedChat, settings: Settings, store: Store, index: Index | None, options: KeyOptions | None = None
+) -> Work:
+    """Work of the table `keys` with the known keys of the release and the store; `index` None: no release yet."""
+    name = settings.embedding_model
+    embedder = index.embedder if index else HashingEmbedder() if name == HASHING else open_dense(name)
+    return keys_work(
+        chat,
+        before=pending_keys(store, index, embedder),
+        sources=[ReleasedKeys(index)] if index else [],
+        options=options,
+        language=settings.language,
+    )
+
+
 def triples_work(chat: ChatModel, language: str = "auto") -> Work:
-    """Triples of documents: given ones as given (by rules if none are), else one question a chunk."""
+    """Triples of documents: supplied ones unchanged (derived if there are none), else one question per chunk."""
 
     def ask(inputs: StepInput) -> Questions:
         document: Document = inputs.one("documents")
@@ -177,9 +264,7 @@ def triples_work(chat: ChatModel, language: str = "auto") -> Work:
     return model_work(chat, "triples", lambda batch: map(ask, batch))
 
 
-def _triples(
-    questions: Sequence[TripleQuestion], keys: Sequence[EventKey], got: Sequence[Reply[Any] | ModelError]
-) -> list[Triple]:
+def _triples(questions: Sequence[TripleQuestion], keys: Sequence[EventKey], got: Replies) -> list[Triple]:
     answered = [(question, reply) for question, reply in zip(questions, got, strict=True) if isinstance(reply, Reply)]
     return [triple for question, reply in answered for triple in triples_from_reply(question.events, keys, reply.value)]
 
@@ -188,36 +273,17 @@ def _no_questions(records: Sequence[Any]) -> Questions:
     return Questions((), lambda _: records)
 
 
-def _read(got: Sequence[Reply[Any] | ModelError]) -> list[Reply[Any]]:
-    return [reply for reply in got if isinstance(reply, Reply)]
-
-
-def _key_questions(
-    inputs: StepInput, known: dict[str, KnownKeys], options: KeyOptions | None, language: str
-) -> list[KeyQuestion]:
-    events = inputs.tables["events"]
-    return key_questions(
-        inputs.one("documents"),
-        events,
-        _summary(inputs),
-        known=[known[event.event_id] for event in events] if known else None,
-        options=options,
-        language=language,
-    )
-
-
 def _is_given(inputs: StepInput) -> bool:
     return inputs.one("documents").extraction is not None
 
 
 def _summary(inputs: StepInput) -> str:
-    """The document's summary; none for a document of one chunk, which says it all itself."""
+    """The document's summary; empty for a document of one chunk, whose text is shown whole."""
     rows = inputs.tables.get("summaries", ())
     return rows[0].summary if rows and len(inputs.tables["chunks"]) > 1 else ""
 
 
-def _reason(step: str, faults: Sequence[ModelError], asked: int) -> str:
-    """Why something is missing, or empty."""
-    if not faults:
-        return ""
-    return f"{step}: {len(faults)} of {asked} questions without an answer, the first: {faults[0]}"
+def _reason(step: str, got: Replies) -> str:
+    """Why rows are missing; empty if every question was answered."""
+    errors = [reply for reply in got if isinstance(reply, ModelError)]
+    return f"{step}: {len(errors)} of {len(got)} questions without an answer, the first: {errors[0]}" if errors else ""

@@ -1,4 +1,4 @@
-"""Recordings: the answers of a run in one file, and a language model that answers from it alone."""
+"""Record the answers of a run in one file, and replay them as a chat model."""
 
 import json
 import threading
@@ -13,9 +13,9 @@ from sag_retrieval.models.protocols import AnswerT, ChatModel, Reply, Request, U
 
 
 class RecordingChat:
-    """Passes requests on and writes what was answered to a file when closed, by call id: equal runs, equal bytes.
+    """Passes requests on and, when closed, writes the answers to a file by call id: equal runs give equal bytes.
 
-    Seconds are left out, as they differ from run to run.
+    Seconds are left out, because they differ from run to run.
     """
 
     def __init__(self, inner: ChatModel, path: Path) -> None:
@@ -77,16 +77,16 @@ class RecordingChat:
 
 
 class ReplayChat:
-    """Answers from a recording and from nothing else.
+    """Answers from a recording only.
 
-    A request that the recording does not hold stops the run: a replay with a gap would show something else.
+    A request without a recorded answer stops the run: a replay with gaps would differ from the recorded run.
     """
 
     def __init__(self, path: Path) -> None:
         """Read a recording.
 
         Raises:
-            SourceError: If it is no recording.
+            SourceError: If the file is not a recording.
 
         """
         self._path = path
@@ -95,7 +95,7 @@ class ReplayChat:
             self._model, self.fingerprint = str(head["model"]), str(head["fingerprint"])
             self._lines: dict[str, dict[str, Any]] = {line["call_id"]: line for line in lines}
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise SourceError(f"{path} is no recording: {error!r}; record one with RecordingChat") from error
+            raise SourceError(f"{path} is not a recording: {error!r}; record one with RecordingChat") from error
 
     @property
     def model_id(self) -> str:
@@ -112,7 +112,7 @@ class ReplayChat:
         line = self._lines.get(call_id(self.fingerprint, request))
         if line is None:
             raise ModelUnavailable(
-                f"{self._path} holds no answer for this request of step {request.step!r}, document "
+                f"{self._path} has no answer for this request of step {request.step!r}, document "
                 f"{request.document_id!r}: prompt, text or model changed since; record the run again"
             )
         return Reply(request.answer.model_validate(line["answer"]), Usage(**line["usage"]))

@@ -1,15 +1,45 @@
-"""Documents cut into chunks: whole sentences packed to a size, inside their section, under their heading."""
+"""Cut documents into chunks: whole sentences packed up to a size, within one section and under its heading."""
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
-from sag_pipeline.steps.chunks import Sizes, clip, pack, text_units
+from sag_pipeline.steps.headers import HeaderOptions, chunk_header
 from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.records import Chunk, Document, Section, make_id
+from sag_retrieval.text.layout import Line, LineKind, bare_heading, logical_lines, physical_lines, trimmed
+from sag_retrieval.text.sentences import spans_within
 
 _LEAST_SIZE = 40
+_TITLES = (LineKind.HEADING, LineKind.LABEL)
+_BLOCKS = (LineKind.ROW, LineKind.RULE, LineKind.CODE)
+_LONG_SENTENCE = 2
+"""A sentence longer than this many sizes is cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """`text[start:end]` and the last heading at its start; empty if it starts without a heading."""
+
+    start: int
+    end: int
+    heading: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Lengths in characters for one document."""
+
+    passage: int
+    """Of a passage."""
+    block: int
+    """A table or fenced block up to this length stays whole."""
+    tail: int
+    """A last passage shorter than this joins the one before it."""
+    part: int
+    """A heading ends a passage of at least this length."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +52,7 @@ class ChunkOptions:
     """Characters of a chunk of any other document."""
     whole_factor: Annotated[float, Bounds(0)] = 4.0
     """A document up to this many times the size is one passage between its headings: siblings that share all their keys
-    tell a ranking nothing (R@5 on `musique_train` 80 against 78)."""
+    do not help a ranking (R@5 on `musique_train` 80 against 78)."""
     block_factor: Annotated[float, Bounds(1)] = 3.0
     """A table or a fenced block stays whole up to this many times the size."""
     heading_factor: Annotated[float, Bounds(0, 1, below=True)] = 0.4
@@ -31,7 +61,7 @@ class ChunkOptions:
     """A last chunk shorter than this part of the size joins the one before it."""
 
     def __post_init__(self) -> None:
-        """Refuse sizes that no sentence fits."""
+        """Refuse sizes that are too small for a sentence."""
         check_options(self)
 
     def sizes(self, language: str, length: int) -> Sizes:
@@ -53,13 +83,13 @@ def split_chunks(
     *,
     header_of: Callable[[Section], str] | None = None,
 ) -> list[Chunk]:
-    """The chunks of a document, in order: disjoint, never over a section's border, over all that is not white space.
+    """Cut a document into chunks, in order: disjoint, within one section each, covering everything but white space.
 
     Args:
         document: The document; its language sets the size.
-        sections: Partition of its text, in order; an empty one yields no chunk.
-        options: Sizes.
-        header_of: The header of a section's chunks; the document's title if not given.
+        sections: Partition of its text, in order; an empty section yields no chunk.
+        options: Chunk sizes.
+        header_of: Returns the header of a section's chunks; default: the document's title.
 
     Source:
         docs/algorithm.md §extraction.2.
@@ -90,3 +120,141 @@ def split_chunks(
             )
             seen[text] += 1
     return chunks
+
+
+def chunks_of(
+    document: Document,
+    sections: Sequence[Section],
+    summary: str,
+    options: ChunkOptions,
+    header: HeaderOptions,
+) -> list[Chunk]:
+    """Cut a document into chunks under the headers of their sections (`chunk_header`)."""
+
+    def header_of(section: Section) -> str:
+        return chunk_header(document.title, summary, section.title, section.summary, document.language, header)
+
+    return split_chunks(document, sections, options, header_of=header_of)
+
+
+def text_units(text: str) -> list[Line]:
+    """The units of a text that packing keeps whole, in order: headings, sentences, tables, fenced blocks."""
+    units: list[Line] = []
+    for line in logical_lines(text):
+        if line.kind not in (*_BLOCKS, *_TITLES):
+            units.extend(Line(line.kind, *span) for span in spans_within(text, line.start, line.end))
+        elif units and _is_one_block(units[-1], line):
+            units[-1] = replace(units[-1], end=line.end)
+        else:
+            units.append(line)
+    return units
+
+
+def _is_one_block(before: Line, line: Line) -> bool:
+    is_code = line.kind is LineKind.CODE
+    return line.kind in _BLOCKS and before.kind in _BLOCKS and (before.kind is LineKind.CODE) == is_code
+
+
+def pack(text: str, units: Sequence[Line], sizes: Sizes) -> list[Passage]:
+    """Pack the units of one section into passages, each as long as the sizes allow.
+
+    A heading starts a new passage and stays with the text that follows it, unless the passage before is still short.
+    """
+    packing = _Packing(text, sizes)
+    for unit in units:
+        for part in _parts(text, unit, sizes):
+            packing.add(part)
+    return packing.finish()
+
+
+def clip(text: str, units: Sequence[Line], start: int, end: int) -> list[Line]:
+    """The units inside `text[start:end]`; a unit that crosses the border is cut there and trimmed of white space."""
+    found: list[Line] = []
+    first = bisect_left(units, start, key=lambda unit: unit.end)
+    for unit in units[first:]:
+        if unit.start >= end:
+            break
+        left, right = trimmed(text, (max(unit.start, start), min(unit.end, end)))
+        if right > left:
+            found.append(replace(unit, start=left, end=right))
+    return found
+
+
+@dataclass(slots=True)
+class _Packing:
+    text: str
+    sizes: Sizes
+    done: list[Passage] = field(default_factory=list)
+    held: list[Line] = field(default_factory=list)
+
+    def add(self, unit: Line) -> None:
+        if self.held and self._must_close(unit):
+            self.close()
+        self.held.append(unit)
+
+    def _must_close(self, unit: Line) -> bool:
+        if all(held.kind in _TITLES for held in self.held):
+            return False
+        length = self.held[-1].end - self.held[0].start
+        if unit.kind in _TITLES and length >= self.sizes.part:
+            return True
+        return unit.end - self.held[0].start > self.sizes.passage
+
+    def close(self) -> None:
+        """End the passage; titles at its end belong to the next one and are kept for it."""
+        body = len(self.held)
+        while body > 0 and self.held[body - 1].kind in _TITLES:
+            body -= 1
+        body = body or len(self.held)
+        self._keep(self.held[:body])
+        self.held = self.held[body:]
+
+    def _keep(self, units: Sequence[Line]) -> None:
+        start, end, heading = units[0].start, units[-1].end, ""
+        for unit in units:
+            if unit.kind not in _TITLES:
+                break
+            heading = bare_heading(self.text[unit.start : unit.end])
+        if self._joins_last(start, end, units[0].kind):
+            self.done[-1] = replace(self.done[-1], end=end)
+        else:
+            self.done.append(Passage(start, end, heading))
+
+    def _joins_last(self, start: int, end: int, kind: LineKind) -> bool:
+        if not self.done or kind in _TITLES or end - start >= self.sizes.tail:
+            return False
+        return end - self.done[-1].start <= self.sizes.passage + self.sizes.tail
+
+    def finish(self) -> list[Passage]:
+        if self.held:
+            self._keep(self.held)
+            self.held = []
+        return self.done
+
+
+def _parts(text: str, unit: Line, sizes: Sizes) -> Iterator[Line]:
+    length = unit.end - unit.start
+    if unit.kind in _BLOCKS and length > sizes.block:
+        for line in physical_lines(text, unit.start, unit.end):
+            start, end = trimmed(text, line)
+            if start < end:
+                yield from _cut(text, replace(unit, start=start, end=end), sizes)
+    elif unit.kind in _BLOCKS or length <= _LONG_SENTENCE * sizes.passage:
+        yield unit
+    else:
+        yield from _cut(text, unit, sizes)
+
+
+def _cut(text: str, unit: Line, sizes: Sizes) -> Iterator[Line]:
+    """Pieces up to a passage's size, each cut after the last space or comma in its second half, if there is one."""
+    start = unit.start
+    while unit.end - start > sizes.passage * _LONG_SENTENCE:
+        stop = start + sizes.passage
+        half = start + sizes.passage // 2
+        stop = max(text.rfind(mark, half, stop) + 1 for mark in " ，、,；;\n\t") or stop
+        piece = text[start:stop].rstrip()
+        yield replace(unit, start=start, end=start + len(piece))
+        start = stop
+        while text[start].isspace():
+            start += 1
+    yield replace(unit, start=start)

@@ -1,4 +1,4 @@
-"""One key for one thing: keys that differ only in writing, or that a text calls the same, are aligned."""
+"""Entity resolution: align keys that differ only in spelling, or that a text says are the same."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,39 +14,21 @@ from sag_pipeline.steps.name_matching import (
     bare_names,
     compact_names,
     is_telling,
-    may_be_same,
-    near_pairs,
     title_name,
 )
-from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.records import TITLE
 from sag_retrieval.core.types import Flags, Rows64
-from sag_retrieval.models.protocols import Vectors
 
 SAME_NAME, COMPACT_NAME, BARE_NAME = "same name", "compact name", "bare name"
-TITLE_NAME, SAID, EMBEDDING = "title without its addition", "said", "embedding"
+TITLE_NAME, SAID = "title without its addition", "said"
 _SCORES = {SAME_NAME: 1.0, COMPACT_NAME: 1.0, BARE_NAME: 0.95, TITLE_NAME: 0.9, SAID: 0.9}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlignOptions:
-    """Which keys become one."""
-
-    similarity_bound: float = 0.8
-    """Least cosine of the vectors of two keys of one type (calibrated: docs/algorithm.md §extraction.26)."""
-    agreement: float = 0.6
-    """Least share of the sayings of an alias that name one and the same key."""
-
-    def __post_init__(self) -> None:
-        """Refuse bounds that would align everything or nothing."""
-        for name in ("similarity_bound", "agreement"):
-            if not 0 < getattr(self, name) <= 1:
-                raise SettingsError(f"{name} must be over 0 and at most 1, got {getattr(self, name)}")
+_AGREEMENT = 0.6
+"""Least share of the statements about an alias that name the same key."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyColumns:
-    """The distinct text keys, by column; `names` are normal names (`sag_retrieval.text.words.normal_name`)."""
+    """The distinct text keys as columns; `names` are normal names (`sag_retrieval.text.words.normal_name`)."""
 
     key_ids: Sequence[str]
     key_types: Sequence[str]
@@ -60,7 +42,7 @@ class KeyColumns:
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
-    """A key that gave way to another: its id and value, the key that stands for it, why, and how alike."""
+    """An aligned key: its id and value, the id of its canonical key, the reason and a score."""
 
     alias_key_id: str
     alias: str
@@ -71,13 +53,13 @@ class Aligned:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Keys that gave way, in the order of their ids; a key that is not among them stands for itself."""
+    """Aligned keys in the order of their ids; every other key is its own canonical key."""
 
     rows: tuple[Aligned, ...]
 
     @property
     def canonical(self) -> dict[str, str]:
-        """Key id → the id that stands for it, for keys that gave way."""
+        """Id of each aligned key → id of its canonical key."""
         return {row.alias_key_id: row.key_id for row in self.rows}
 
 
@@ -85,27 +67,23 @@ def align_keys(
     keys: KeyColumns,
     *,
     said: Iterable[tuple[str, str]] = (),
-    vectors: Vectors | None = None,
-    options: AlignOptions | None = None,
 ) -> Alignment:
-    """Which key stands for which.
+    """Align keys: find the canonical key of each.
 
-    Equal names, then names equal but for spaces, then but for spelling and legal forms; then titles without what
-    stands behind them in brackets; then what documents and models say is the same; then near vectors. Two specific
-    types never become one; a generic type gives way to the specific one, to the most frequent if there are several.
-    Of equals the most frequent stands, then the first by name, then by id. The order of the rows does not matter.
+    In this order: equal names; names equal except for spaces, then except for spelling and legal forms; titles without
+    an addition in brackets; keys that documents or models say are the same. Keys of two specific types are never
+    aligned; a key of a generic type is aligned to the key of a specific type, to the most frequent if there are
+    several. The canonical key is the most frequent one, then the first by name, then by id. The order of the rows does
+    not matter.
 
     Args:
         keys: Text keys, each id once.
-        said: Pairs (id of the alias, id of the key it is another name of), one for each saying.
-        vectors: A row a key, or None: vectors are not compared.
-        options: Bounds.
+        said: Pairs (id of the alias, id of the key it is another name of), one per statement.
 
     Source:
         docs/algorithm.md §extraction.26.
 
     """
-    options = options or AlignOptions()
     if not len(keys):
         return Alignment(())
     groups = _Groups(keys)
@@ -120,17 +98,12 @@ def align_keys(
     ):
         groups.join_all(_same(keys, folded, allowed, groups), reason)
     groups.join_all(_named_by_title(keys, groups), TITLE_NAME)
-    groups.join_all(_agreed(keys, said, groups, options.agreement), SAID)
-    if vectors is not None:
-        rows = np.flatnonzero(is_loose).tolist()
-        for one, other, score in near_pairs(keys.names, keys.key_types, vectors, rows, options.similarity_bound):
-            if may_be_same(keys.names[one], keys.names[other]):
-                groups.join(one, other, EMBEDDING, score)
+    groups.join_all(_agreed(keys, said, groups), SAID)
     return groups.alignment()
 
 
 class _Groups:
-    """Rows that are one key; the first by rank of each group stands for it."""
+    """Groups of aligned rows (union-find); the first by rank of each group is the canonical one."""
 
     def __init__(self, keys: KeyColumns) -> None:
         self._keys = keys
@@ -140,7 +113,7 @@ class _Groups:
         self.rank = _ranks(keys, self.is_generic)
 
     def root(self, row: int) -> int:
-        """The row that stands for a row."""
+        """The canonical row of a row's group."""
         parent = self._parent
         while parent[row] != row:
             parent[row] = parent[parent[row]]
@@ -148,21 +121,16 @@ class _Groups:
         return row
 
     def join_all(self, pairs: Iterable[tuple[int, int]], reason: str) -> None:
-        """Join pairs for one reason, with its score."""
-        for one, other in pairs:
-            self.join(one, other, reason, _SCORES[reason])
-
-    def join(self, one: int, other: int, reason: str, score: float) -> None:
-        """Make two groups one, unless they have two specific types."""
-        first, second = sorted((self.root(one), self.root(other)), key=lambda row: self.rank[row])
+        """Merge the groups of each pair for one reason, unless they have two specific types."""
         types = self._keys.key_types
-        if first == second or (types[first] != types[second] and not self.is_generic[second]):
-            return
-        self._parent[second] = first
-        self._why[second] = (reason, score)
+        for pair in pairs:
+            first, second = sorted(map(self.root, pair), key=lambda row: self.rank[row])
+            if first != second and (types[first] == types[second] or self.is_generic[second]):
+                self._parent[second] = first
+                self._why[second] = (reason, _SCORES[reason])
 
     def alignment(self) -> Alignment:
-        """Every row that does not stand for itself."""
+        """Every row that is not canonical."""
         keys = self._keys
         found = [
             Aligned(keys.key_ids[row], keys.values[row], keys.key_ids[self.root(row)], *why)
@@ -172,7 +140,7 @@ class _Groups:
 
 
 def _ranks(keys: KeyColumns, is_generic: Flags) -> Rows64:
-    """The place of each row: specific types first, then frequent ones, then by name, type and id."""
+    """The rank of each row: specific types first, then frequent keys, then by name, type and id."""
     table = pa.table(
         {
             "generic": is_generic,
@@ -189,7 +157,7 @@ def _ranks(keys: KeyColumns, is_generic: Flags) -> Rows64:
 
 
 def _same(keys: KeyColumns, folded: pa.Array, allowed: Flags, groups: _Groups) -> Iterator[tuple[int, int]]:
-    """Pairs to join: rows of one folded name and one type, and generic ones with the best of the name."""
+    """Pairs to align: rows of one folded name and one type, and generic ones with the first by rank of that name."""
     rows = np.flatnonzero(allowed)
     codes = folded.take(pa.array(rows)).dictionary_encode().indices.to_numpy()
     is_shared = np.bincount(codes, minlength=1)[codes] > 1
@@ -209,7 +177,7 @@ def _pairs(keys: KeyColumns, rows: list[int], is_generic: Flags) -> Iterator[tup
 
 
 def _named_by_title(keys: KeyColumns, groups: _Groups) -> Iterator[tuple[int, int]]:
-    """Titles such as `Ann Lee (chemist)`, each with the key `Ann Lee`, where no other title could mean that name."""
+    """Titles such as `Ann Lee (chemist)`, each with the key `Ann Lee`, unless another title could mean that name."""
     rows = [row for row, key_type in enumerate(keys.key_types) if key_type == TITLE]
     titles = [title_name(keys.values[row]) for row in rows]
     times = Counter(titles)
@@ -225,10 +193,8 @@ def _named_by_title(keys: KeyColumns, groups: _Groups) -> Iterator[tuple[int, in
     yield from ((best[name], row) for name, row in only.items() if name in best)
 
 
-def _agreed(
-    keys: KeyColumns, said: Iterable[tuple[str, str]], groups: _Groups, agreement: float
-) -> Iterator[tuple[int, int]]:
-    """Aliases whose sayings mostly name one key, each with that key; an alias of many keys stays itself."""
+def _agreed(keys: KeyColumns, said: Iterable[tuple[str, str]], groups: _Groups) -> Iterator[tuple[int, int]]:
+    """Aliases with the key that most statements name; an alias of several keys is not aligned."""
     row_of = {key_id: row for row, key_id in enumerate(keys.key_ids)}
     votes: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for alias_id, key_id in said:
@@ -237,5 +203,5 @@ def _agreed(
     for alias in sorted(votes, key=lambda row: keys.key_ids[row]):
         counted = votes[alias]
         best = min(counted, key=lambda row: (-counted[row], keys.key_ids[row]))
-        if counted[best] >= agreement * sum(counted.values()):
+        if counted[best] >= _AGREEMENT * sum(counted.values()):
             yield alias, best

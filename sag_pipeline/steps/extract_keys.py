@@ -1,12 +1,11 @@
-"""Keys by a language model: all events of a chunk in one question, with the keys that are known already."""
+"""Extract keys with a language model: one question about the events of a chunk, with known keys."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from sag_pipeline.steps.extract_keys import NO_KNOWN, KnownKey, KnownKeys
 from sag_pipeline.steps.keys import title_key
 from sag_pipeline.steps.summaries import heading_of, prompt_language
 from sag_pipeline.steps.typed_values import DEFAULT_TYPES, key_type_of, typed_keys
@@ -15,27 +14,48 @@ from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.records import Document, Event, EventKey, Key
 from sag_retrieval.models.protocols import Request
 from sag_retrieval.prompts import load_prompt
+from sag_retrieval.text.words import fold
 
 MOST_KEYS = 16
-"""Of one event; what a model lists beyond is noise."""
+"""Most keys of one event; further ones are dropped as noise."""
+
+
+class KnownKey(NamedTuple):
+    """A key as shown to the model."""
+
+    key_type: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class KnownKeys:
+    """Known keys for one event: the keys nearest to it, and the keys of the events nearest to it."""
+
+    direct: tuple[KnownKey, ...] = ()
+    from_events: tuple[KnownKey, ...] = ()
+
+
+NO_KNOWN = KnownKeys()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyOptions:
-    """How keys are asked for."""
+    """How a language model is asked for keys."""
 
     types: tuple[str, ...] = DEFAULT_TYPES
-    """What a key's type may be."""
-    is_asked_by_event: bool = False
-    """One question an event, as in the seed, instead of one a chunk: dearer, seldom better."""
+    """Types of keys that the model chooses from; a change asks about every event again."""
+    one_event_per_question: bool = False
+    """Ask about one event per question instead of the events of a chunk: more expensive and seldom better."""
     most_known: Annotated[int, Bounds(0)] = 40
-    """Known keys in one question."""
+    """Known keys shown in one question, so that one entity keeps one name."""
 
     def __post_init__(self) -> None:
-        """Refuse a list of types that leaves nothing to choose."""
+        """Refuse a list of types with nothing to choose from, or with an empty name."""
         check_options(self)
-        if not self.types:
-            raise SettingsError("key types are empty; name at least one, such as topic")
+        if not self.types or not all(fold(name) for name in self.types):
+            raise SettingsError(
+                f"types={self.types} must name at least one type and no empty one, such as person,topic"
+            )
 
 
 class ExtractedKey(BaseModel):
@@ -67,7 +87,7 @@ class ExtractedKeys(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class EventGroup:
-    """Events to ask the keys of (a `Part`): several groups share one question."""
+    """Events to ask about (a `Part`): several groups can share one question."""
 
     document_id: str
     heading: str
@@ -78,7 +98,7 @@ class EventGroup:
 
     @property
     def kind(self) -> str:
-        """Prompts differ by language and types."""
+        """Groups of one kind share a prompt: one kind per language and list of types."""
         return f"keys {self.language} {self.options.types}"
 
     @property
@@ -92,7 +112,7 @@ class EventGroup:
         return self.heading.split("\n", 1)[0]
 
     def merge(self, parts: Sequence["EventGroup"]) -> Request[ExtractedKeys]:
-        """One question about the events of all groups, numbered through, with all their known keys."""
+        """One question about the events of all groups, numbered consecutively, with all their known keys."""
         prompt = load_prompt("keys", self.language, "sag_pipeline.llm.prompts")
         lines: list[str] = []
         number = 0
@@ -116,11 +136,11 @@ class EventGroup:
             prompt.system,
             self.document_id if len({part.document_id for part in parts}) == 1 else "",
             identity="\x1f".join((prompt.version, *self.options.types, *contents)),
-            part=self if len(parts) == 1 and not self.options.is_asked_by_event else None,
+            part=self if len(parts) == 1 and not self.options.one_event_per_question else None,
         )
 
     def split(self, parts: Sequence["EventGroup"], answer: ExtractedKeys) -> list[ExtractedKeys | None]:
-        """The keys of each group's events, numbered from 1; None for a group of which the answer names no event."""
+        """The keys of each group's events, numbered from 1; None for a group without any event in the answer."""
         found: list[ExtractedKeys | None] = []
         first = 1
         for part in parts:
@@ -137,7 +157,7 @@ class EventGroup:
 
 @dataclass(frozen=True, slots=True)
 class KeyQuestion:
-    """A question, and the events that its numbers stand for, from 1."""
+    """A request and the events that it numbers from 1."""
 
     request: Request[ExtractedKeys]
     events: tuple[Event, ...]
@@ -152,17 +172,17 @@ def key_questions(
     options: KeyOptions | None = None,
     language: str = "auto",
 ) -> list[KeyQuestion]:
-    """What to ask for the events of a document, in their order: one question a chunk, or one an event.
+    """The questions about the events of a document, in order: one per chunk, or one per event.
 
-    Questions may be asked together (`Request.part`). Summary and known keys help and do not count: when they
-    change, nothing is asked again.
+    Questions can be asked together (`Request.part`). Summary and known keys are not part of a request's identity: when
+    they change, nothing is asked again.
 
     Args:
-        document: Whose events they are.
-        events: Its events, those of a chunk together.
+        document: The document of the events.
+        events: Its events; events of one chunk are consecutive.
         summary: Its summary.
-        known: What is known about each event, or None: nothing is.
-        options: Key types and the like.
+        known: The known keys for each event; None: no known keys.
+        options: Types of keys, and how they are asked for.
         language: `zh`, `en`, or `auto`: the document's.
 
     Source:
@@ -174,7 +194,7 @@ def key_questions(
     heading = heading_of(document, summary)
     known = known or [NO_KNOWN] * len(events)
     questions = []
-    for group in _groups(events, by_event=options.is_asked_by_event):
+    for group in _groups(events, by_event=options.one_event_per_question):
         asked = tuple(events[row] for row in group)
         part = EventGroup(document.document_id, heading, asked, tuple(known[row] for row in group), spoken, options)
         questions.append(KeyQuestion(part.merge([part]), asked))
@@ -184,10 +204,10 @@ def key_questions(
 def keys_from_reply(
     document: Document, events: Sequence[Event], answer: ExtractedKeys, options: KeyOptions | None = None
 ) -> list[EventKey]:
-    """The keys of a question's events, by event: the title's first, each once.
+    """The keys of a question's events, event by event: the title's key first, each key once.
 
-    Another name of a key is a key of the event too, and says by `same_as` of which. Numbers that stand for
-    no event are dropped.
+    Another name of a key is also a key of the event; its `same_as` is the id of the key it names. Numbers without an
+    event are dropped.
     """
     options = options or KeyOptions()
     said: dict[int, list[ExtractedKey]] = {}
@@ -225,7 +245,7 @@ def _groups(events: Sequence[Event], *, by_event: bool) -> list[list[int]]:
 
 
 def _known_lines(known: Sequence[KnownKeys], most: int) -> str:
-    """Known keys of several events, the nearest of each first, one line a type."""
+    """Known keys of several events, the nearest of each event first; one line per type."""
     ranked: dict[KnownKey, None] = {}
     for tier in ([one.direct for one in known], [one.from_events for one in known]):
         for place in range(max(map(len, tier), default=0)):

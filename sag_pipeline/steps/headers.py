@@ -1,18 +1,28 @@
-"""AutoContext: lines put before a chunk, so that it is found by what its document and section are about."""
+"""Chunk headers: document and section titles and summaries, put before a chunk's text for embedding and search."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
-from sag_retrieval.core.options import Bounds, check_options
-from sag_retrieval.text.sentences import sentence_spans
+from pydantic import BaseModel, ConfigDict, Field
 
+from sag_pipeline.steps.summaries import SummaryOptions, summarise
+from sag_retrieval.core.errors import ModelError
+from sag_retrieval.core.options import Bounds, check_options
+from sag_retrieval.core.records import Document, Section
+from sag_retrieval.models.protocols import Reply, Request
+from sag_retrieval.prompts import load_prompt
+
+LONGEST_TEXT = 12_000
+"""Characters of a section that a model reads: of a longer one the first three quarters of them and the last quarter."""
 _LEAST_CUT = 24
-"""A summary that would be left with fewer characters goes away whole."""
+"""A summary that would be cut to fewer characters is left out."""
+_ONE_SENTENCE = SummaryOptions(sentence_count=1, max_characters=160)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderOptions:
-    """Which parts a header has, and how long it may be. The default found most evidence without a model."""
+    """The parts of a header and its greatest length. The default found most evidence without a model."""
 
     document_title: bool = True
     """The title of the document."""
@@ -21,9 +31,9 @@ class HeaderOptions:
     section_title: bool = True
     """The title of the section."""
     section_summary: bool = False
-    """A sentence on the section; makes one for every section."""
+    """One sentence about the section; a summary of every section is then made."""
     sentences: bool = False
-    """Say what the parts are; off: the bare titles and summaries, one a line."""
+    """Introduce each part by a sentence; off: the bare titles and summaries, one per line."""
     max_length: Annotated[int, Bounds(0)] | None = None
     """Characters; None: no limit."""
 
@@ -33,9 +43,9 @@ class HeaderOptions:
 
 
 FULL_HEADER = HeaderOptions(document_summary=True, section_summary=True, sentences=True)
-"""Every part, in sentences."""
+"""Every part, each introduced by a sentence."""
 NO_HEADER = HeaderOptions(document_title=False, section_title=False)
-"""Nothing: a chunk is found by its own words."""
+"""No header: a chunk is found by its own words."""
 
 
 class _Parts(NamedTuple):
@@ -63,13 +73,6 @@ _WORDINGS = {
 }
 
 
-def lead_of(text: str, sentence_count: int = 2, most: int = 300) -> str:
-    """The first sentences of a text on one line: a stand-in for its summary that says what it is about."""
-    opening = text[: 4 * most]
-    found = [opening[start:end] for start, end in sentence_spans(opening)[:sentence_count]]
-    return _cut(" ".join(" ".join(found).split()), most, least=0)
-
-
 def chunk_header(
     title: str,
     summary: str,
@@ -78,10 +81,10 @@ def chunk_header(
     language: str,
     options: HeaderOptions | None = None,
 ) -> str:
-    """The header of a chunk: a paragraph on its document and one on its section; empty parts are left out.
+    """The header of a chunk: a paragraph about its document and one about its section; empty parts are left out.
 
-    Over the limit the summaries are shortened first, the section's before the document's, then the section's
-    paragraph goes, and last the title is cut: never the chunk's own text.
+    If it is too long, the section's summary is shortened, then the document's summary, then the section's paragraph is
+    left out, and last the title is cut. The chunk's own text is never shortened.
 
     Source:
         docs/algorithm.md §sections.9
@@ -138,3 +141,57 @@ def _cut(text: str, length: int, least: int = _LEAST_CUT) -> str:
     piece = text[: length - 1]
     space = piece.rfind(" ", length * 3 // 4)
     return (piece[:space] if space > 0 else piece).rstrip() + "…"
+
+
+class SectionSummary(BaseModel):
+    """The model's answer for one section."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    summary: str = Field(description="one sentence on what the section is about")
+
+
+def section_summary_requests(document: Document, sections: Sequence[Section]) -> list[Request[SectionSummary]]:
+    """One request per section, in order; none for a document of one section."""
+    if len(sections) < 2:  # noqa: PLR2004  one section is the document
+        return []
+    prompt = load_prompt("section_summaries", document.language, "sag_pipeline.llm.prompts")
+    return [
+        Request(
+            prompt=prompt.fill(
+                document_title=document.title,
+                section_title=section.title,
+                text=_shortened(document.text[section.start : section.end]),
+            ),
+            answer=SectionSummary,
+            step="section_summaries",
+            system=prompt.system,
+            document_id=document.document_id,
+        )
+        for section in sections
+    ]
+
+
+def with_summaries(sections: Sequence[Section], replies: Sequence[Reply[SectionSummary] | ModelError]) -> list[Section]:
+    """The sections with the model's summaries; empty where the model failed. Without replies: unchanged."""
+    if not replies:
+        return list(sections)
+    said = [" ".join(r.value.summary.split()) if isinstance(r, Reply) else "" for r in replies]
+    return [replace(section, summary=text) for section, text in zip(sections, said, strict=True)]
+
+
+def offline_section_summaries(document: Document, sections: Sequence[Section]) -> list[Section]:
+    """The sections with their most important sentence as summary; unchanged for a document of one section."""
+    if len(sections) < 2:  # noqa: PLR2004  as above
+        return list(sections)
+    texts = [replace(document, text=document.text[s.start : s.end]) for s in sections]
+    return [
+        replace(section, summary=summarise(text, _ONE_SENTENCE).summary)
+        for section, text in zip(sections, texts, strict=True)
+    ]
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= LONGEST_TEXT:
+        return text
+    return f"{text[: LONGEST_TEXT * 3 // 4]}\n[…]\n{text[-LONGEST_TEXT // 4 :]}"

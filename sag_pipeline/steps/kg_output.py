@@ -1,4 +1,4 @@
-"""Knowledge graphs in the exchange form `kg_output.json`: read from answers, merged, and made from and into events."""
+"""Knowledge graphs in the exchange format `kg_output.json`: parse, merge, export triples, and convert to events."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from sag_retrieval.core.records import Triple, make_id
 from sag_retrieval.text.words import fold, is_cjk
 
 UNKNOWN: Final = "Unknown"
-"""Type of an end that has none."""
+"""Type of a head or tail without a type."""
 
 _NEEDED: Final = ("head", "relation", "tail")
 
@@ -34,11 +34,11 @@ def outermost_json(text: str) -> dict[str, Any]:
 
 
 def merge_graphs(graphs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """One graph of the graphs of single documents.
+    """Merge the graphs of single documents into one.
 
-    Entities are the ends of the triples, one for each type and folded name; other spellings are its aliases. Ids
-    follow from type and name, so that they stay when documents join. A graph without `doc_id` counts for nothing,
-    neither does a triple without head or tail. See `clean_graph` for what else a model gets wrong.
+    Entities are the heads and tails of the triples, one per type and folded name; other spellings are its aliases. Ids
+    depend on type and name only, so they stay the same when documents are added. Graphs without `doc_id` and triples
+    without head or tail are left out. `clean_graph` removes other errors of a model.
 
     Source:
         docs/algorithm.md §think-on-graph.11
@@ -52,10 +52,10 @@ def merge_graphs(graphs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def clean_graph(graph: Mapping[str, Any], document: object) -> dict[str, Any]:
-    """A model's graph of one document, fit to be merged.
+    """Clean a model's graph of one document for merging.
 
-    Left out: triples without head, relation or tail, or with a bare amount for an end, and entities that are bare
-    amounts. Relations are put in lower snake case. Everything belongs to `document`, whatever it says itself.
+    Left out: triples without head, relation or tail, or with a bare amount as head or tail, and entities that are bare
+    amounts. Relations become lower snake case. Every triple gets `document` as its document.
 
     Source:
         docs/algorithm.md §think-on-graph.2
@@ -142,7 +142,7 @@ class _Merged:
 
 
 def export_graph(triples: Sequence[Triple], key_types: Mapping[str, str]) -> dict[str, Any]:
-    """`kg_output.json` of a release's triples; entity ids are key ids, types those of the keys."""
+    """`kg_output.json` of a release's triples; the types of entities are those of their keys."""
     by_document: dict[str, list[dict[str, Any]]] = {}
     for triple in triples:
         by_document.setdefault(triple.document_id, []).append(
@@ -159,10 +159,10 @@ def export_graph(triples: Sequence[Triple], key_types: Mapping[str, str]) -> dic
 
 
 def events_of_graph(graph: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Given events by document id, one a triple, from a `kg_output.json`: sentence, typed keys and the triple.
+    """Supplied events by document id from a `kg_output.json`, one per triple: sentence, typed keys and the triple.
 
     Raises:
-        SourceError: If it is no such graph.
+        SourceError: If the graph has no list of triples.
 
     """
     triples = graph.get("triples")

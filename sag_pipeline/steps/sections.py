@@ -1,4 +1,4 @@
-"""Documents divided into sections by a language model: what to ask, and what its answers come to."""
+"""Divide documents into sections with a language model: the requests, and sections from its replies."""
 
 import re
 from collections import Counter
@@ -38,7 +38,7 @@ _LONGEST_NUMBER = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionOptions:
-    """How documents are divided; lengths count characters."""
+    """How documents are divided into sections; lengths are in characters."""
 
     min_length: Annotated[int, Bounds(0)] = 1_000
     """A shorter document is one untitled section, and no model is asked."""
@@ -47,9 +47,9 @@ class SectionOptions:
     line_length: Annotated[int, Bounds(10)] = LINE_LENGTH
     """Longer lines are cut, so that a section can begin inside a long paragraph."""
     min_average: Annotated[int, Bounds(0)] = 500
-    """A window whose sections would be shorter on average stays one section."""
+    """A window with sections that would be shorter on average stays one section."""
     merge_windows: Merging = "same_title"
-    """When the sections on both sides of a window's border are one."""
+    """When the sections on both sides of a window's border are joined."""
     min_section: Annotated[int, Bounds(0)] = 400
     """Without a model: a shorter section joins its neighbour; half of it in Chinese."""
     max_section: Annotated[int, Bounds(1)] = 6_000
@@ -63,7 +63,7 @@ class SectionOptions:
 
 
 def _line_number(given: object) -> int | None:
-    """The first whole number in whatever a model wrote for a line, or None."""
+    """The first whole number in what a model wrote for a line, or None."""
     if isinstance(given, float) and not given.is_integer():
         return None
     found = _NUMBER.search(normal_form("NFKC", str(given)[:_LONGEST_NUMBER])) if given is not None else None
@@ -92,7 +92,7 @@ class SectionMarks(BaseModel):
 
 
 def section_requests(document: Document, options: SectionOptions | None = None) -> list[Request[SectionMarks]]:
-    """What to ask for a document: one request a window, none for a document shorter than `min_length`."""
+    """One request per window of a document; none for a document shorter than `min_length`."""
     chosen = options or SectionOptions()
     if len(document.text) < chosen.min_length:
         return []
@@ -119,12 +119,12 @@ def sections_from_replies(
     replies: Sequence[Reply[SectionMarks] | ModelError],
     options: SectionOptions | None = None,
 ) -> list[Section]:
-    """The sections of a document, a partition of its text whatever the replies say.
+    """The sections of a document, a partition of its text for any replies.
 
     Args:
         document: The document.
-        replies: One for every request of `section_requests`, in order; a window whose reply is an error
-            becomes one untitled section. None at all: the whole document does.
+        replies: One for every request of `section_requests`, in order; a window with an error as reply becomes one
+            untitled section. Without replies the whole document does.
         options: The same as in `section_requests`.
 
     Source:
@@ -147,14 +147,14 @@ def sections_from_replies(
 
 
 def untitled(document: Document) -> list[Section]:
-    """The whole document as one section without a title; nothing for an empty text."""
+    """The whole document as one section without a title; no section for an empty text."""
     return section_records(document, [("", 0, len(document.text))])
 
 
 def section_records(document: Document, spans: Sequence[tuple[str, int, int]]) -> list[Section]:
-    """Titled spans that partition the text, as records; one of white space alone joins the one ahead of it.
+    """Titled spans that partition the text, as records; a span of white space alone joins the span before it.
 
-    An id follows from document, title and text, so it stays when other sections change.
+    An id depends on document, title and text, so it stays the same when other sections change.
     """
     kept: list[tuple[str, int, int]] = []
     for title, start, end in spans:

@@ -1,44 +1,52 @@
-"""The sentences of a document that matter most, chosen without a model."""
+"""Summaries of documents: their most important sentences, or a language model's summary of these."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.records import Document, Summary
+from sag_retrieval.models.protocols import Request
+from sag_retrieval.prompts import load_prompt
 from sag_retrieval.text.layout import LineKind, logical_lines, marker_length
 from sag_retrieval.text.sentences import SumyTokenizer, one_line, sentences, spans_within
 from sag_retrieval.text.words import tokens
 
+SENTENCES = 12
+"""Sentences of a document that a model summarises."""
+SHORT = 1_500
+"""A document of at most this many characters is summarised without a model."""
 _LONGEST_SENTENCE = 600
 _WEIGHED = 60
-"""Words of a sentence that are weighed: longer ones would win by length alone."""
+"""Words of a sentence that are rated: longer sentences would win by length alone."""
 _SHORTEST_SENTENCE = 5
 _ENDS = tuple('.!?。！？…"”’」』)）')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryOptions:
-    """How long summaries are, and how much text is weighed at once."""
+    """How long summaries are, and how many sentences are rated together."""
 
     sentence_count: Annotated[int, Bounds(1)] = 3
     """Sentences of a summary."""
     max_characters: Annotated[int, Bounds(1)] = 500
     """Longest summary."""
     window: Annotated[int, Bounds(2)] = 200
-    """Sentences weighed together; the winners of all windows are weighed again."""
+    """Sentences rated together; the best of all windows are rated again."""
 
     def __post_init__(self) -> None:
-        """Refuse what leaves no summary or never ends."""
+        """Refuse a window that is not longer than a summary: its rounds would never end."""
         check_options(self)
         if self.window <= self.sentence_count:
             raise SettingsError(f"window={self.window} must be more than sentence_count={self.sentence_count}")
 
 
 def summarise(document: Document, options: SummaryOptions | None = None) -> Summary:
-    """The most important sentences in the order of the text, joined; never longer than `max_characters`.
+    """Join the most important sentences in the order of the text; never longer than `max_characters`.
 
     Source:
         docs/algorithm.md §extraction.3.
@@ -56,8 +64,8 @@ def important_sentences(
 ) -> list[str]:
     """The `count` (else `options.sentence_count`) most important sentences, in the order of the text.
 
-    Whole sentences of prose and lists come first; headings, tables and code are weighed only if there is nothing else.
-    White space inside a sentence is one space. Empty for a text without words.
+    Whole sentences of prose and lists are preferred; headings, tables and code are rated only if there is nothing else.
+    White space inside a sentence becomes one space. Empty for a text without words.
     """
     options = options or SummaryOptions()
     wanted = count or options.sentence_count
@@ -108,7 +116,7 @@ def _summarizer() -> Any:  # noqa: ANN401  sumy has no types
     from sumy.summarizers.luhn import LuhnSummarizer  # noqa: PLC0415
 
     class Luhn(LuhnSummarizer):  # type: ignore[misc]
-        """Luhn's method over folded stems; significant words in a set, for sumy scans a tuple for each word."""
+        """Luhn's method over folded stems; significant words in a set, because sumy scans a tuple for each word."""
 
         def stem_word(self, word: str) -> str:
             return word
@@ -117,3 +125,47 @@ def _summarizer() -> Any:  # noqa: ANN401  sumy has no types
             return frozenset(super()._get_significant_words(words))
 
     return Luhn()
+
+
+class ExtractedSummary(BaseModel):
+    """The model's answer for one document."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    summary: str = Field(min_length=1)
+
+
+def summary_request(
+    document: Document, options: SummaryOptions | None = None, *, language: str = "auto"
+) -> Request[ExtractedSummary] | None:
+    """The request for a document's summary; None for a short document or one without sentences, which need no model.
+
+    Source:
+        docs/algorithm.md §extraction.28.
+
+    """
+    if len(document.text) <= SHORT:
+        return None
+    chosen = important_sentences(document, options, count=SENTENCES)
+    if not chosen:
+        return None
+    prompt = load_prompt("summaries", prompt_language(document, language), "sag_pipeline.llm.prompts")
+    text = prompt.fill(title=document.title, sentences="\n".join(chosen))
+    return Request(text, ExtractedSummary, "summaries", prompt.system, document.document_id)
+
+
+def summary_from_reply(document: Document, answer: ExtractedSummary, options: SummaryOptions | None = None) -> Summary:
+    """The model's summary, cut to `max_characters`."""
+    options = options or SummaryOptions()
+    text = " ".join(answer.summary.split())
+    return Summary(document.document_id, text[: options.max_characters].strip())
+
+
+def prompt_language(document: Document, language: str) -> str:
+    """The language of a document's prompts: the document's own, unless the setting names one."""
+    return document.language if language == "auto" else language
+
+
+def heading_of(document: Document, summary: str) -> str:
+    """The heading of a document's passages and events in a prompt: its title and its summary, if there are any."""
+    return "\n".join(line for line in (f"# {document.title}" if document.title else "", summary) if line)

@@ -1,20 +1,25 @@
-"""Triples: derived from events and their keys without a model, or read from raw ones that were given."""
+"""Triples of events: derived from keys, supplied with the document, or extracted by a language model."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Final
 
-from sag_retrieval.core.records import TITLE, Event, EventKey, Key, Triple, make_id
+from pydantic import BaseModel, ConfigDict
+
+from sag_pipeline.steps.summaries import prompt_language
+from sag_retrieval.core.records import TITLE, Document, Event, EventKey, Key, Triple, make_id
+from sag_retrieval.models.protocols import Request
+from sag_retrieval.prompts import load_prompt
 from sag_retrieval.text.words import fold, is_cjk, normal_name, words
 
 RELATED: Final = "related_to"
-"""Relation of two keys whose event names none."""
+"""Relation of two keys where their event names none."""
 
 SUBJECT_TYPES: Final = ("person", "organisation", "organization", "company", "人物", "组织", "机构", "公司")
 ACTION_TYPES: Final = frozenset({"action", "relation", "动作", "关系"})
 ENTITY: Final = "entity"
-"""Type of an end that is no key of its event."""
+"""Type of a head or tail that is no key of its event."""
 
 _PARTS: Final = ("head", "relation", "tail")
 _LONGEST_BRIDGE: Final = 5
@@ -29,11 +34,11 @@ _YEAR = re.compile(r"1\d{3}|20\d{2}|21\d{2}")
 
 
 def derive_triples(document_id: str, events: Sequence[Event], keys: Sequence[EventKey]) -> list[Triple]:
-    """Triples of one document from its events and keys alone: each event's subject with its other text keys.
+    """Derive triples of one document from its events and keys: each event's subject with its other text keys.
 
-    The subject is the key of a subject type that stands first in the event, else the document's title, else
-    the first text key. The relation is the event's action key, else the few words between the two names,
-    other names left out, else `related_to`. No triples for an event with fewer than two different text keys.
+    The subject is the key of a subject type that comes first in the event, else the document's title, else the first
+    text key. The relation is the event's action key, else the few words between the two names without other names,
+    else `related_to`. An event with fewer than two different text keys has no triples.
 
     Source:
         docs/algorithm.md §think-on-graph.1
@@ -52,10 +57,10 @@ def derive_triples(document_id: str, events: Sequence[Event], keys: Sequence[Eve
 
 
 def read_triples(event: Event, keys: Iterable[Key], raw: Iterable[object]) -> list[Triple]:
-    """Clean triples of one event from `[head, relation, tail]` lists or objects with these three fields.
+    """Read triples of one event from `[head, relation, tail]` lists or objects with these three fields.
 
-    Left out: whatever is neither, has an empty part, relates a name to itself, has a bare amount for an end,
-    or repeats an earlier one. An end that is a text key of the event points to that key.
+    Left out: items of another form, with an empty part, with one name as head and tail, with a bare amount as head or
+    tail, and repeated ones. A head or tail that is a text key of the event refers to that key.
 
     Source:
         docs/algorithm.md §think-on-graph.2
@@ -75,7 +80,7 @@ def read_triples(event: Event, keys: Iterable[Key], raw: Iterable[object]) -> li
 
 
 def make_triple(event: Event, head: tuple[str, str], relation: str, tail: tuple[str, str]) -> Triple:
-    """The triple that an event says; `head` and `tail` are (name, key id)."""
+    """The triple of an event; `head` and `tail` are (name, key id)."""
     return Triple(
         triple_id=make_id("t", event.event_id, normal_name(head[0]), relation, normal_name(tail[0])),
         document_id=event.document_id,
@@ -89,20 +94,8 @@ def make_triple(event: Event, head: tuple[str, str], relation: str, tail: tuple[
     )
 
 
-def align_triples(triples: Iterable[Triple], key_ids: Mapping[str, str]) -> list[Triple]:
-    """The triples with the key of each end replaced by the one it was aligned to, if the mapping has it."""
-    return [
-        replace(
-            triple,
-            head_key_id=key_ids.get(triple.head_key_id, triple.head_key_id),
-            tail_key_id=key_ids.get(triple.tail_key_id, triple.tail_key_id),
-        )
-        for triple in triples
-    ]
-
-
 def relation_name(relation: str) -> str:
-    """A relation in lower snake case, Chinese without gaps.
+    """A relation in lower snake case; Chinese without separators.
 
     Example:
         >>> relation_name(" Was founded-In "), relation_name("成立 于")
@@ -115,35 +108,35 @@ def relation_name(relation: str) -> str:
 
 
 def is_entity(name: str) -> bool:
-    """Whether a name can be an end: not empty, and no bare number, amount or percentage; a year is an end."""
+    """Whether a name can be head or tail: not empty, and no bare number, amount or percentage; a year can."""
     bare = name.strip()
     return bool(normal_name(bare)) and (_YEAR.fullmatch(bare) is not None or _AMOUNT.fullmatch(bare) is None)
 
 
 def entity_key(name: str, key_type: str = ENTITY) -> Key:
-    """The text key of a triple's end that is no key of its event."""
+    """The text key of a head or tail that is no key of its event."""
     return Key(make_id("k", key_type, normal_name(name)), key_type, value_string=name.strip())
 
 
 def _star(event: Event, keys: Sequence[Key]) -> list[Triple]:
-    things = [key for key in keys if key.key_type not in ACTION_TYPES and is_entity(_name(key))]
-    if not things:
+    named = [key for key in keys if key.key_type not in ACTION_TYPES and is_entity(_name(key))]
+    if not named:
         return []
-    subject = min(enumerate(things), key=lambda pair: (*_claim(pair[1], event), pair[0]))[1]
+    subject = min(enumerate(named), key=lambda pair: (*_subject_rank(pair[1], event), pair[0]))[1]
     action = next((relation_name(_name(key)) for key in keys if key.key_type in ACTION_TYPES), "")
     triples: dict[str, Triple] = {}
-    for key in things:
+    for key in named:
         if normal_name(_name(key)) == normal_name(_name(subject)):
             continue
-        others = [_name(other) for other in things if other not in (subject, key)]
+        others = [_name(other) for other in named if other not in (subject, key)]
         relation = action or _words_between(event.content, _name(subject), _name(key), others) or RELATED
         triple = make_triple(event, (_name(subject), subject.key_id), relation, (_name(key), key.key_id))
         triples.setdefault(triple.triple_id, triple)
     return list(triples.values())
 
 
-def _claim(key: Key, event: Event) -> tuple[int, int]:
-    """How strongly a key claims to be the subject, smallest first: by type, then place in the sentence."""
+def _subject_rank(key: Key, event: Event) -> tuple[int, int]:
+    """Rank of a key as the subject, smallest first: by type, then by position in the sentence."""
     place = fold(event.content).find(fold(_name(key)))
     kind = 0 if key.key_type.casefold() in SUBJECT_TYPES else 1 if key.key_type == TITLE else 2
     return (kind, place if place >= 0 else len(event.content))
@@ -164,10 +157,82 @@ def _name(key: Key) -> str:
 
 
 def _parts(item: object) -> tuple[str, str, str]:
-    """Head, relation and tail as written, or empty strings for anything else."""
+    """Head, relation and tail as written; empty strings for an item of another form."""
     if isinstance(item, Mapping):
         item = [item.get(part) for part in _PARTS]
     if not isinstance(item, Sequence) or isinstance(item, str) or len(item) != len(_PARTS):
         return ("", "", "")
     head, relation, tail = (part.strip() if isinstance(part, str) else "" for part in item)
     return (head, relation, tail)
+
+
+class TriplesOfEvent(BaseModel):
+    """The triples of the event with that number, each head, relation, tail."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    event: int
+    triples: list[list[str]]
+
+
+class ExtractedTriples(BaseModel):
+    """The model's answer for one question."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    events: list[TriplesOfEvent]
+
+
+@dataclass(frozen=True, slots=True)
+class TripleQuestion:
+    """A request and the events that it numbers from 1."""
+
+    request: Request[ExtractedTriples]
+    events: tuple[Event, ...]
+
+
+def triple_questions(
+    document: Document, events: Sequence[Event], keys: Sequence[EventKey], *, language: str = "auto"
+) -> list[TripleQuestion]:
+    """One question per chunk about the events of a document; events with fewer than two names are left out.
+
+    Source:
+        docs/algorithm.md §extraction.28.
+
+    """
+    prompt = load_prompt("triples", prompt_language(document, language), "sag_pipeline.llm.prompts")
+    names = names_by_event(keys)
+    groups: dict[str, list[Event]] = {}
+    for event in events:
+        if len(names.get(event.event_id, ())) > 1:
+            groups.setdefault(event.chunk_id, []).append(event)
+    questions = []
+    for group in groups.values():
+        lines = [
+            f"{place}. {event.content} [{', '.join(key.value_string or '' for key in names[event.event_id])}]"
+            for place, event in enumerate(group, 1)
+        ]
+        text = prompt.fill(events="\n".join(lines))
+        request = Request(text, ExtractedTriples, "triples", prompt.system, document.document_id)
+        questions.append(TripleQuestion(request, tuple(group)))
+    return questions
+
+
+def triples_from_reply(events: Sequence[Event], keys: Sequence[EventKey], answer: ExtractedTriples) -> list[Triple]:
+    """The triples of a question's events (see `read_triples`); numbers without an event are dropped."""
+    names = names_by_event(keys, with_title=True)
+    return [
+        triple
+        for one in answer.events
+        if 1 <= one.event <= len(events)
+        for triple in read_triples(events[one.event - 1], names.get(events[one.event - 1].event_id, ()), one.triples)
+    ]
+
+
+def names_by_event(keys: Sequence[EventKey], *, with_title: bool = False) -> Mapping[str, list[Key]]:
+    """The text keys of each event; the title's key only if asked for."""
+    found: dict[str, list[Key]] = {}
+    for link in keys:
+        if link.key.value_string is not None and (with_title or link.key.key_type != TITLE):
+            found.setdefault(link.event_id, []).append(link.key)
+    return found

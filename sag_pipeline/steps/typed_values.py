@@ -1,4 +1,4 @@
-"""Values as a model writes them, read into the type they have: dates, numbers with units, flags, text."""
+"""Parse the key values that a model writes into dates, numbers with units, flags or text."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ DEFAULT_TYPES = (
     "person", "organisation", "place", "date", "product", "work", "law", "occasion",
     "topic", "action", "money", "percentage", "quantity", "flag",
 )  # fmt: skip
-"""Dimensions of keys unless others are asked for; the last four hold numbers and truth values."""
+"""Default types of keys; the last four have numbers and truth values."""
 
 _TYPE_NAMES = {
     name: meant
@@ -43,7 +43,7 @@ _FLAGS = {"true": True, "yes": True, "是": True, "false": False, "no": False, "
 
 
 def key_type_of(written: str, types: tuple[str, ...]) -> str:
-    """The type that was meant: one of `types`, by its own or another usual name, else `topic`, else the last.
+    """The type meant by a written name: one of `types`, by that or another usual name, else `topic`, else the last.
 
     Example:
         >>> key_type_of("公司", DEFAULT_TYPES), key_type_of("vibe", DEFAULT_TYPES)
@@ -51,16 +51,17 @@ def key_type_of(written: str, types: tuple[str, ...]) -> str:
 
     """
     name = fold(written)
-    for candidate in (name, _TYPE_NAMES.get(name, "")):
-        if candidate in types:
-            return candidate
-    return "topic" if "topic" in types else types[-1]
+    by_name = {fold(key_type): key_type.strip().lower() for key_type in reversed(types)}
+    for candidate in (name, _TYPE_NAMES.get(name, ""), "topic"):
+        if candidate in by_name:
+            return by_name[candidate]
+    return by_name[fold(types[-1])]
 
 
 def typed_keys(key_type: str, value: str | float | bool) -> Iterator[Key]:  # noqa: FBT001  a value
-    """The keys of one value: a full date also as its month and its year, so that either finds the event.
+    """The keys of one value: for a full date also its month and its year, so that each finds the event.
 
-    Nothing for an empty value. A number that cannot be read stays text.
+    No key for an empty value. A number that cannot be parsed is kept as text.
 
     Source:
         docs/algorithm.md §extraction.28.

@@ -1,12 +1,21 @@
 """Every expression and every rule that reads a text takes time in proportion to it, whatever the text."""
 
+import ast
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.attacks import attacks_on, grown, patterns, quick_attacks, used, written_in_functions
+from benchmarks.attacks import (
+    attacks_on,
+    grown,
+    lines_in_functions,
+    patterns,
+    quick_attacks,
+    used,
+    written_in_functions,
+)
 from benchmarks.tried_rules import document, rules
 from sag_pipeline.rules.keys import read_mentions
 from sag_pipeline.steps.decoding import clean
@@ -18,9 +27,6 @@ from sag_retrieval.text.words import normal_form
 
 pytestmark = pytest.mark.slow
 
-BUILT_FROM_A_NAME = {"sag_pipeline.steps.keys"}
-"""Modules that make an expression of one escaped name, which has no repetition."""
-
 
 @pytest.fixture(scope="module")
 def found():
@@ -28,7 +34,8 @@ def found():
 
 
 def test_every_expression_stands_where_it_is_found():
-    assert {place.partition(":")[0] for place in written_in_functions()} == BUILT_FROM_A_NAME
+    assert written_in_functions() == []
+    assert lines_in_functions(ast.parse("def f(name):\n    return re.compile(name + '+')\n")) == [2]
 
 
 def test_the_packages_expressions_are_found(found):

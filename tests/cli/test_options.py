@@ -274,7 +274,13 @@ def test_the_dagster_resource_has_every_option_of_an_ingest(option):
     resource = PipelineResource(**config)
 
     assert resource.run_options() == changed != usual
-    assert set(given_options(PipelineResource(), config)) >= set(config) - {"header_parts", "section", "summary"}
+    assert set(given_options(PipelineResource(), config)) >= set(config) - {
+        "header_parts",
+        "section",
+        "summary",
+        "key",
+        "batch",
+    }
 
 
 def _changed(option: Any) -> RunOptions:

@@ -269,7 +269,7 @@ NO_RELEASE = {
     ),
 }
 MENDS = "; `sag repair` mends it"
-SAVES = "`sag repair` saves what can be read of it"
+SAVES = "`sag repair` keeps every answer that can be read"
 DAMAGED_STORES = {
     "tables of links not made": Fault("is not made yet; make it with `sag ingest`", no_tables_of_links, build),
     "a commit is damaged": Fault(MENDS, lambda h: flip(one(h, "ledger/*2-*")), ("status",), says="ledger is damaged"),
@@ -287,7 +287,7 @@ DAMAGED_STORES = {
     "the answers are none": Fault(
         SAVES, lambda h: (h / ANSWERS).write_bytes(b"none" * 5000), read_answers, says="cannot be used"
     ),
-    "an answer has changed": Fault(SAVES, change_answer, read_answers, says="is not the one that was kept"),
+    "an answer has changed": Fault(SAVES, change_answer, read_answers, says="differs from the one that was stored"),
     "a page of the answers is none": Fault(SAVES, spoil_answers, read_answers, says="is damaged ("),
 }
 AS_VERIFIED = {

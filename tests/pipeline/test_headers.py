@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_pipeline.steps.chunks import split_chunks
-from sag_pipeline.steps.headers import FULL_HEADER, HeaderOptions, chunk_header, lead_of
+from sag_pipeline.steps.headers import FULL_HEADER, HeaderOptions, chunk_header
 from sag_pipeline.steps.sections import untitled
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.records import Chunk, Document
@@ -146,16 +146,3 @@ def test_a_query_that_names_only_the_title_finds_the_chunk_by_its_header(languag
 
     assert with_header[0] > 2 * with_header[1]
     assert without[0] <= 2 * without[1] + 0.1
-
-
-@pytest.mark.parametrize(
-    ("text", "lead"),
-    [
-        ("公司成立于2001年。\n总部在上海。现有员工百人。", "公司成立于2001年。 总部在上海。"),
-        ("Founded in 2001.  Based in Rome. Sells shoes.", "Founded in 2001. Based in Rome."),
-        ("", ""),
-        ("字" * 900, "字" * 299 + "…"),
-    ],
-)
-def test_the_lead_of_a_text_is_its_first_sentences(text, lead):
-    assert lead_of(text) == lead

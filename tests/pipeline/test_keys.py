@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.steps.keys import LONGEST_VALUE, count_in_text, idf, main_key, main_keys, make_key, title_key
+from sag_pipeline.steps.keys import LONGEST_VALUE, idf, main_key, main_keys, make_key, title_key
 from sag_retrieval.core.records import Chunk, Document
 
 VALUES = st.text(max_size=130) | st.floats() | st.integers() | st.booleans()
@@ -57,23 +57,6 @@ def test_what_is_no_value_gives_no_key(value):
 
 def test_equal_numbers_are_one_key():
     assert make_key("n", 0.0).key_id == make_key("n", -0.0).key_id == make_key("n", 0).key_id
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "count"),
-    [
-        ("AI", "AI said: ai, 302AI, 用AI。", 3),
-        ("海澜", "海澜买了海澜的股份", 2),
-        ("Kestrel-7", "Kestrel-7 and KESTREL-7 but not Kestrel-70", 2),
-        ("2019-03-05", "on March 5", 0),
-    ],
-)
-def test_a_name_is_counted_where_it_stands(name, text, count):
-    assert count_in_text(make_key("entity", name), text) == count
-
-
-def test_numbers_are_not_counted():
-    assert count_in_text(make_key("n", 5), "5 5") == 0
 
 
 def test_a_chunk_is_about_the_title_else_its_heading():

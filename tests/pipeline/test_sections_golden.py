@@ -13,7 +13,6 @@ from sag_pipeline.steps.section_windows import (
     runs_from_starts,
     windows_of,
 )
-
 from tests.support.golden import enough, recorded
 
 

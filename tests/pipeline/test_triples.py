@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_pipeline.steps.triples import (
-    align_triples,
     derive_triples,
     is_entity,
     read_triples,
@@ -163,13 +162,3 @@ def test_a_name_with_a_number_or_a_year_is_an_end(name):
 @given(st.text(max_size=30))
 def test_the_form_of_a_relation_is_final(text):
     assert relation_name(relation_name(text)) == relation_name(text)
-
-
-def test_aligning_moves_the_ends_to_the_keys_they_were_aligned_to():
-    event = an_event("Alice met Bob")
-    triples = derive_triples("d1", [event], links(event, a_key("person", "Alice"), a_key("person", "Bob")))
-
-    moved = align_triples(triples, {triples[0].head_key_id: "k-new"})
-
-    assert [(t.head_key_id, t.tail_key_id) for t in moved] == [("k-new", triples[0].tail_key_id)]
-    assert moved[0].triple_id == triples[0].triple_id

@@ -1,11 +1,13 @@
 """Paid answers: kept before use, asked once, alive after kill -9."""
 
+import json
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
 import threading
+from hashlib import blake2b
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,12 @@ from pydantic import BaseModel
 from sag_pipeline.llm.answer_cache import AnswerCache, Answered, CacheError, call_id
 from sag_pipeline.llm.cached_chat import CachedChat
 from sag_pipeline.llm.recording import RecordingChat, ReplayChat
+from sag_pipeline.steps.events import ExtractedEvents
+from sag_pipeline.steps.extract_keys import ExtractedKeys
+from sag_pipeline.steps.headers import SectionSummary
+from sag_pipeline.steps.sections import SectionMarks
+from sag_pipeline.steps.summaries import ExtractedSummary
+from sag_pipeline.steps.triples import ExtractedTriples
 from sag_retrieval.core.errors import ModelError, ModelUnavailable, SourceError
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.protocols import Prices, Reply, Request
@@ -225,7 +233,7 @@ def test_a_replay_stops_at_what_was_not_recorded(tmp_path: Path):
 def test_a_file_that_is_no_recording_is_refused(tmp_path: Path):
     (tmp_path / "run.jsonl").write_text("[]\n")
 
-    with pytest.raises(SourceError, match="no recording"):
+    with pytest.raises(SourceError, match="not a recording"):
         ReplayChat(tmp_path / "run.jsonl")
 
 
@@ -234,3 +242,21 @@ def test_the_database_is_as_safe_as_sqlite_can_make_it(cache: AnswerCache, tmp_p
         assert connection.execute("pragma journal_mode").fetchone() == ("wal",)
     connection.close()
     assert cache._connection.execute("pragma synchronous").fetchone() == (2,)
+
+
+SCHEMAS = {
+    ExtractedEvents: "260c82e17e115ee6",
+    ExtractedKeys: "05d227d5ae3bd387",
+    ExtractedSummary: "c846e2006fafceaa",
+    ExtractedTriples: "d5c28df3cf8ad77f",
+    SectionMarks: "29d50969fa0b6fef",
+    SectionSummary: "4a69462092fc13cb",
+}
+
+
+@pytest.mark.parametrize("answer", SCHEMAS, ids=lambda answer: answer.__name__)
+def test_answers_stored_by_earlier_versions_are_still_found(answer: type[BaseModel]):
+    """The JSON schema, with its docstrings, is a part of `call_id`: a change of words would ask everything again."""
+    schema = json.dumps(answer.model_json_schema())
+
+    assert blake2b(schema.encode(), digest_size=8).hexdigest() == SCHEMAS[answer]

@@ -4,12 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sag_pipeline.llm.known_keys import BatchSource, KnownOptions, known_about
 
 from sag_pipeline.llm.answer_cache import AnswerCache
 from sag_pipeline.llm.cached_chat import CachedChat
 from sag_pipeline.llm.cost_model import EstimateOptions, estimate
 from sag_pipeline.llm.extract import events_work, keys_work, prompt_versions, summaries_work, triples_work
+from sag_pipeline.llm.known_keys import BatchSource, KnownOptions, known_about
 from sag_pipeline.runner import StepInput
 from sag_pipeline.steps.chunks import ChunkOptions, split_chunks
 from sag_pipeline.steps.events import EventsOfPassage, ExtractedEvents, event_requests, events_from_reply, readable
@@ -131,7 +131,7 @@ def test_one_question_a_chunk_for_events_and_one_for_the_keys_of_all_of_them(ser
 def test_on_demand_there_is_one_question_an_event():
     events = _events(EN)
 
-    questions = key_questions(EN, events, "", options=KeyOptions(is_asked_by_event=True))
+    questions = key_questions(EN, events, "", options=KeyOptions(one_event_per_question=True))
 
     assert [question.events for question in questions] == [(event,) for event in events]
 
@@ -303,9 +303,22 @@ def test_a_date_that_cannot_be_read_stays_text():
     assert [key.value for key in typed_keys("date", "last spring")] == ["last spring"]
 
 
-def test_no_key_types_are_refused():
+def test_own_types_are_found_in_any_case_and_parsed_as_such():
+    types = ("Vorhaben", "Date", "主题")
+
+    assert [key_type_of(written, types) for written in ("vorhaben", "TIME", "主题", "??")] == [
+        "vorhaben",
+        "date",
+        "主题",
+        "主题",
+    ]
+    assert next(typed_keys(key_type_of("date", types), "May 4, 2021")).value == "2021-05-04"
+
+
+@pytest.mark.parametrize("types", [(), ("",), ("person", "  ")])
+def test_key_types_without_a_name_are_refused(types: tuple[str, ...]):
     with pytest.raises(SettingsError, match="at least one"):
-        KeyOptions(types=())
+        KeyOptions(types=types)
 
 
 def test_chunks_without_letters_are_not_asked_about():

@@ -1,54 +1,36 @@
-"""Known keys: what a model is shown before it names keys, so that one thing keeps one name.
-
-The six steps of the seed: the event is embedded; the nearest keys are found; the nearest events are found;
-their keys are added; the list of types is fixed; the model sees all of it.
-"""
+"""Find known keys to show a model before it names keys, so that one entity keeps one name."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeVar
+from functools import cached_property
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
+from sag_pipeline.steps.extract_keys import NO_KNOWN, KnownKey, KnownKeys
+from sag_pipeline.store.store import Store
 from sag_retrieval.core.records import TITLE, Event, EventKey
 from sag_retrieval.models.protocols import Embedder, Vectors
+from sag_retrieval.release.arrays import Index
 
 _BLOCK = 256
 Prompted = TypeVar("Prompted")
 
 
-class KnownKey(NamedTuple):
-    """A key as the model is shown it."""
-
-    key_type: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class KnownKeys:
-    """What is known about one event: the keys nearest to it, and the keys of the events nearest to it."""
-
-    direct: tuple[KnownKey, ...] = ()
-    from_events: tuple[KnownKey, ...] = ()
-
-
-NO_KNOWN = KnownKeys()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownOptions:
-    """How much is shown of what is known."""
+    """How many known keys are found for an event."""
 
     direct_keys: int = 10
     similar_events: int = 3
     least_similarity: float = 0.2
-    """Cosine below which nothing is shown: a far name only tempts the model."""
+    """Least cosine of a known key or event: a model tends to choose a shown name, even a dissimilar one."""
 
 
 class KnownSource(Protocol):
-    """Where known keys come from: a release, or the batches before."""
+    """A source of known keys: a release, or the batches before."""
 
     def nearest_keys(self, vectors: Vectors, count: int) -> list[list[tuple[float, KnownKey]]]:
         """The nearest text keys of each vector, best first, with their cosines."""
@@ -65,7 +47,7 @@ def known_about(
     sources: Sequence[KnownSource],
     options: KnownOptions | None = None,
 ) -> list[KnownKeys]:
-    """What the sources know about each event, in order; ties go to the earlier source.
+    """The known keys for each event, in order; of equal cosines the earlier source comes first.
 
     Source:
         docs/algorithm.md §extraction.29.
@@ -97,7 +79,7 @@ def _best(lists: Iterable[list[tuple[float, Prompted]]], count: int, least: floa
 
 @dataclass(slots=True)
 class BatchSource:
-    """The events and keys of the batches before, in the order they came."""
+    """The events and keys of the batches before, in the order in which they were added."""
 
     embedder: Embedder
     _keys: dict[KnownKey, None] = field(default_factory=dict)
@@ -131,7 +113,7 @@ class BatchSource:
 def _nearest(
     vectors: Vectors, blocks: list[Vectors], values: Sequence[Prompted], count: int
 ) -> list[list[tuple[float, Prompted]]]:
-    """The `count` values of the largest cosines for each vector, best first, ties by place."""
+    """The `count` values of the largest cosines for each vector, best first, ties by position."""
     rows = vectors.shape[0]
     if not blocks or not count:
         return [[] for _ in range(rows)]
@@ -166,3 +148,63 @@ def _largest(row: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.intp]:
     else:
         chosen = np.arange(len(row))
     return chosen[np.argsort(-row[chosen], kind="stable")][:count]
+
+
+@dataclass(frozen=True)
+class ReleasedKeys:
+    """Text keys and events of an opened release (a `KnownSource`); vectors must be of its embedder."""
+
+    index: Index
+
+    @cached_property
+    def _is_shown(self) -> npt.NDArray[np.bool_]:
+        rows = self.index.rows["keys"]
+        is_text = np.asarray(rows["value_string"].combine_chunks().is_valid())
+        return np.asarray(is_text & (np.asarray(rows["key_type"].to_pylist(), object) != TITLE), np.bool_)
+
+    def nearest_keys(self, vectors: Vectors, count: int) -> list[list[tuple[float, KnownKey]]]:
+        """The nearest text keys of each vector."""
+        found = []
+        for row in range(vectors.shape[0]):
+            rows, cosines = self.index.arrays.vectors["keys"].top(_one(vectors, row), count, self._is_shown)
+            found.append([(float(c), self._key(int(r))) for r, c in zip(rows, cosines, strict=True)])
+        return found
+
+    def nearest_events(self, vectors: Vectors, count: int) -> list[list[tuple[float, tuple[KnownKey, ...]]]]:
+        """The text keys of the nearest events of each vector."""
+        found = []
+        for row in range(vectors.shape[0]):
+            rows, cosines = self.index.arrays.vectors["events"].top(_one(vectors, row), count)
+            found.append([(float(c), self._keys_of(int(r))) for r, c in zip(rows, cosines, strict=True)])
+        return found
+
+    def _keys_of(self, event: int) -> tuple[KnownKey, ...]:
+        keys = self.index.arrays.event_keys.row(event)
+        return tuple(self._key(int(row)) for row in keys if self._is_shown[row])
+
+    def _key(self, row: int) -> KnownKey:
+        rows = self.index.rows["keys"]
+        return KnownKey(rows["key_type"][row].as_py(), rows["value_string"][row].as_py())
+
+
+def pending_keys(store: Store, index: Index | None, embedder: Embedder) -> BatchSource:
+    """Events and keys that are stored but not in the release, in the order of the work.
+
+    With them a run that resumes an interrupted one asks what that run would have asked.
+    """
+    place = {entry.unit: entry.part for entry in store.ledger.entries("step = 'events' AND kind = 'document'")}
+    done = [entry.unit for entry in store.ledger.entries("step = 'keys' AND kind = 'document'")]
+    done.sort(key=lambda unit: (place.get(unit, ""), unit))
+    rows = index.rows["documents"] if index else None
+    released = dict(zip(rows["document_id"].to_pylist(), rows["version"].to_pylist(), strict=True)) if rows else {}
+    documents = store.read("documents", done)
+    fresh = [unit for unit in done if any(released.get(unit) != one.version for one in documents[unit])]
+    events, keys = store.read("events", fresh), store.read("keys", fresh)
+    source = BatchSource(embedder)
+    for unit in fresh:
+        source.add(events[unit], keys[unit])
+    return source
+
+
+def _one(vectors: Vectors, row: int) -> Vectors:
+    return vectors[[row]]

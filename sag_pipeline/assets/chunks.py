@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from sag_pipeline.plan import IngestOptions
+from sag_pipeline.options import IngestOptions
 from sag_pipeline.resources import PipelineResource
 from sag_pipeline.runner import StepInput, per_document
 from sag_pipeline.steps.chunks import chunks_of

@@ -7,8 +7,7 @@ import dagster as dg
 from pydantic import create_model
 
 from sag_pipeline.config import config_fields, given_options
-from sag_pipeline.metadata import table
-from sag_pipeline.resources import PipelineResource
+from sag_pipeline.resources import PipelineResource, table
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.communities.storage import release_communities
 from sag_retrieval.core.options import build_options

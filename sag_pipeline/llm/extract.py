@@ -18,7 +18,7 @@ from sag_pipeline.llm.known_keys import (
     known_about,
     pending_keys,
 )
-from sag_pipeline.plan import IngestOptions
+from sag_pipeline.options import IngestOptions
 from sag_pipeline.runner import StepInput, StepResult, Work
 from sag_pipeline.steps.events import event_requests, events_from_reply, given_events, readable
 from sag_pipeline.steps.extract_keys import (

@@ -6,11 +6,56 @@ documents ─► summaries ─┐
                               └──────────────► vectors ────────────────────┴─► release ─► communities ─► report
 """
 
+from hashlib import blake2b
+from pathlib import Path
+
 import dagster as dg
 
 from sag_pipeline import assets
-from sag_pipeline.automation import inbox, ingest, nightly_ingest, report_job
 from sag_pipeline.resources import PipelineResource
+from sag_retrieval.core.settings import load_settings
+
+ingest = dg.define_asset_job(
+    "ingest",
+    selection=dg.AssetSelection.assets("release").upstream(),
+    description="Documents to a release: only what changed is done.",
+)
+report_job = dg.define_asset_job(
+    "report",
+    selection=dg.AssetSelection.assets("communities", "report"),
+    description="Communities of the release in force, and the report page about them.",
+)
+nightly_ingest = dg.ScheduleDefinition(
+    name="nightly_ingest",
+    job=ingest,
+    cron_schedule="0 2 * * *",
+    description="The ingest of SAG_SOURCE at two in the night.",
+)
+
+
+def state_of(source: Path) -> str:
+    """Hash of the names, sizes and times of the files of a source; empty if it is not there."""
+    if not source.exists():
+        return ""
+    digest = blake2b(digest_size=12)
+    for path in sorted(source.rglob("*")) if source.is_dir() else [source]:
+        if path.is_file():
+            stat = path.stat()
+            digest.update(f"{path}\x1f{stat.st_size}\x1f{stat.st_mtime_ns}\n".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+@dg.sensor(job=ingest, minimum_interval_seconds=60, description="Looks at SAG_SOURCE once a minute.")
+def inbox(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+    """One run for each state of the source; a state that was seen starts nothing."""
+    source = Path(load_settings().source)
+    state = state_of(source)
+    if not state:
+        return dg.SkipReason(f"{source} is not there; set SAG_SOURCE to a folder or file of documents")
+    if state == context.cursor:
+        return dg.SkipReason(f"{source} has not changed")
+    return dg.SensorResult(run_requests=[dg.RunRequest(run_key=state)], cursor=state)
+
 
 defs = dg.Definitions(
     assets=dg.load_assets_from_package_module(assets),

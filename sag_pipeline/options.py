@@ -1,19 +1,35 @@
 """Every option of an ingest: what `sag ingest --set` and the Dagster resource take, and what each part of it needs."""
 
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Annotated
 
-from sag_pipeline.plan import IngestOptions
 from sag_pipeline.steps.chunks import ChunkOptions
 from sag_pipeline.steps.headers import FULL_HEADER, NO_HEADER, HeaderOptions
 from sag_pipeline.steps.keys import Smoothing
 from sag_pipeline.steps.sections import SectionOptions
 from sag_pipeline.steps.sources import SourceOptions
 from sag_pipeline.steps.summaries import SummaryOptions
+from sag_pipeline.tables import STORED
 from sag_retrieval.core.options import Bounds, Inline, Presets, check_options
 from sag_retrieval.models.rate_limits import ChatOptions
 
 HEADERS = Presets({"titles": HeaderOptions(), "full": FULL_HEADER, "none": NO_HEADER})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestOptions:
+    """Options of every step of an ingest."""
+
+    source: SourceOptions = field(default_factory=SourceOptions)
+    summary: SummaryOptions = field(default_factory=SummaryOptions)
+    section: SectionOptions = field(default_factory=SectionOptions)
+    chunk: ChunkOptions = field(default_factory=ChunkOptions)
+    header: HeaderOptions = field(default_factory=HeaderOptions)
+
+    def of(self, table: str) -> tuple[object, ...]:
+        """What of the options the rows of a table depend on."""
+        return tuple(attrgetter(name)(self) for name in STORED[table].options) if table in STORED else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,11 @@
-"""Settings, store and models as one Dagster resource, and what every asset reports of its run."""
+"""Settings, store and models as one Dagster resource, and the metadata that every asset reports."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from html import escape
 from pathlib import Path
 from typing import Final
 
@@ -13,13 +15,11 @@ from pydantic import create_model
 from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.llm.cached_chat import CachedChat, Call
 from sag_pipeline.llm.extraction import model_of, open_cached_chat
-from sag_pipeline.metadata import table
-from sag_pipeline.options import RunOptions
-from sag_pipeline.plan import IngestOptions, step_of
+from sag_pipeline.options import IngestOptions, RunOptions
 from sag_pipeline.progress import listener
-from sag_pipeline.runner import ProgressCallback, RunStats, Work, run_step
-from sag_pipeline.store.rows import to_table
+from sag_pipeline.runner import ProgressCallback, RunStats, Work, run_step, step_of
 from sag_pipeline.store.store import StepSpec, Store
+from sag_pipeline.tables import to_table
 from sag_retrieval.core.errors import SagError
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.settings import Settings, load_settings
@@ -27,6 +27,7 @@ from sag_retrieval.models.open import open_embedder
 from sag_retrieval.release.files import Releases
 from sag_retrieval.release.index import Index
 from sag_retrieval.release.reader import open_reader
+from sag_retrieval.text.characters import printable
 
 _EXAMPLES = 5
 _log = logging.getLogger(__name__)
@@ -153,3 +154,41 @@ def current_index(settings: Settings) -> Index | None:
 def now() -> str:
     """The time of a publish, as it stands in the manifest: ISO, UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+_ROW, _BAR, _LABEL = 22, 320, 170
+
+
+def bars(values: Mapping[str, float], title: str) -> str:
+    """A bar chart as a Markdown image; an empty mapping gives a line of text."""
+    if not values:
+        return f"{title}: nothing yet"
+    most = max(values.values()) or 1
+    rows = "".join(
+        f'<text x="{_LABEL - 8}" y="{_ROW * n + 40}" text-anchor="end">{escape(name)}</text>'
+        f'<rect x="{_LABEL}" y="{_ROW * n + 27}" width="{max(1, _BAR * value / most):.0f}" height="16" fill="#4f7cac"/>'
+        f'<text x="{_LABEL + _BAR * value / most + 6:.0f}" y="{_ROW * n + 40}">{value:,.0f}</text>'
+        for n, (name, value) in enumerate(values.items())
+    )
+    width, height = _LABEL + _BAR + 90, _ROW * len(values) + 40
+    picture = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>'
+        f'<text x="8" y="16" font-weight="bold">{escape(title)}</text>{rows}</svg>'
+    )
+    return f"![{title}](data:image/svg+xml;base64,{b64encode(picture.encode()).decode()})"
+
+
+def table(rows: Sequence[Mapping[str, object]], width: int = 80) -> dg.MetadataValue:
+    """Rows as a table, long cells cut; no rows give a line of text. The page shows each cell as it is, unread."""
+    if not rows:
+        return dg.MetadataValue.text("no rows")
+    names = list(rows[0])
+    columns = [dg.TableColumn(name, "string") for name in names]
+    records = [dg.TableRecord({name: _cell(row[name], width) for name in names}) for row in rows]
+    return dg.MetadataValue.table(records, dg.TableSchema(columns))
+
+
+def _cell(value: object, width: int) -> str:
+    text = " ".join(printable(str("" if value is None else value)).split())
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -4,13 +4,23 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, Protocol
 
+from sag_pipeline.options import IngestOptions
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
+from sag_pipeline.tables import INPUTS, VERSIONS
 from sag_retrieval.core.batches import batched
 from sag_retrieval.core.errors import BudgetExceeded, ModelUnavailable
 
 _DOCUMENTS_A_BATCH = 128
+
+
+def step_of(table: str, options: IngestOptions, model: str = "") -> StepSpec:
+    """The step that makes a table; `model` is what else decides its rows: a model's id and prompt versions."""
+    parts = (table, VERSIONS.get(table, 0), options.of(table), model)
+    digest = blake2b(repr(parts).encode(), digest_size=8).hexdigest()
+    return StepSpec(table, INPUTS[table], digest, retries=bool(model) and model != "offline" and table != "vectors")
 
 
 @dataclass(frozen=True, slots=True)

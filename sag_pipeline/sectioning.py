@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from sag_pipeline.plan import IngestOptions
+from sag_pipeline.options import IngestOptions
 from sag_pipeline.rules.sections import offline_sections
 from sag_pipeline.runner import StepInput, StepResult, Work, per_document
 from sag_pipeline.steps.chunks import split_chunks

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache, CacheError
-from sag_pipeline.plan import IngestOptions, step_of
+from sag_pipeline.options import IngestOptions
+from sag_pipeline.runner import step_of
 from sag_pipeline.store.store import Store
 from sag_pipeline.tables import INPUTS
 from sag_retrieval.core.settings import Settings

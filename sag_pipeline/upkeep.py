@@ -1,20 +1,118 @@
-"""After each ingest: old releases, reports and records of runs go, so that disks do not fill up."""
+"""After each ingest: rewrite parts without dead rows, delete old releases, reports and run records."""
 
 import logging
 import os
 import shutil
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import dagster as dg
+import pyarrow as pa
 from dagster._core.storage.dagster_run import FINISHED_STATUSES
 
+from sag_pipeline.embed import wanted_vectors
 from sag_pipeline.options import Keep
+from sag_pipeline.store.ledger import Entry
+from sag_pipeline.store.parts import of_documents
+from sag_pipeline.store.store import PURGE, Store
+from sag_pipeline.store.vectors import VectorStore
+from sag_pipeline.tables import INPUTS
 from sag_retrieval.core.errors import SagError
+from sag_retrieval.release.files import Releases
+from sag_retrieval.release.leftovers import sweep
 from sag_retrieval.release.prune import prune_releases
 from sag_retrieval.reports.series import prune_reports
+
+_DEAD_SHARE = 0.3
+_SMALL_PART, _MOST_SMALL_PARTS, _ROWS_A_PART = 20_000, 24, 200_000
+
+
+def compact(store: Store, table: str, *, purge: bool = False) -> int:
+    """Rewrite wasteful parts and delete unused ones; how many parts went. With `purge` no dead row stays."""
+    places = store.places(table)
+    entries = {
+        entry.unit: entry for entry in store.ledger.entries("step = ? AND kind = 'document' AND part <> ''", table)
+    }
+    counts = {
+        part: (sum(entries[unit].row_count for unit in units), store.parts.row_count(table, part))
+        for part, units in places.items()
+    }
+    chosen = wasteful(counts, purge=purge, dead_share=_DEAD_SHARE, small=_SMALL_PART, most=_MOST_SMALL_PARTS)
+    for group in _groups(sorted(chosen), counts):
+        units = [unit for part in group for unit in places[part]]
+        rows = pa.concat_tables([of_documents(store.parts.read(table, part), places[part]) for part in group])
+        part = store.parts.write(table, rows, [f"{u}|{entries[u].output_hash}" for u in units])
+        store.ledger.commit([replace(entries[unit], part=part) for unit in units])
+    unused = store.parts.names(table) - set(store.places(table))
+    for part in unused:
+        store.parts.delete(table, part)
+    return len(unused)
+
+
+def wasteful(rows: Mapping[str, tuple[int, int]], *, purge: bool, dead_share: float, small: int, most: int) -> set[str]:
+    """Parts to rewrite, given each part's (live, all) rows.
+
+    Parts with more than `dead_share` dead rows (with `purge`: with any), and, once more than `most` parts are smaller
+    than `small` rows, those small ones together.
+    """
+    dead = {
+        part for part, (live, total) in rows.items() if live < total and (purge or total - live > dead_share * total)
+    }
+    little = {part for part, (live, _) in rows.items() if live < small}
+    return dead | (little if len(little) > most else set())
+
+
+def _groups(parts: Sequence[str], counts: Mapping[str, tuple[int, int]]) -> Iterator[list[str]]:
+    """Parts to be rewritten together: up to about `_ROWS_A_PART` live rows."""
+    group: list[str] = []
+    rows = 0
+    for part in parts:
+        group.append(part)
+        rows += counts[part][0]
+        if rows >= _ROWS_A_PART:
+            yield group
+            group, rows = [], 0
+    if group:
+        yield group
+
+
+_UNUSED_SHARE = 0.3
+
+
+def vacuum(store: Store, vectors: VectorStore) -> None:
+    """Rewrite what wastes space; after a removal, whatever still holds a row of what was removed.
+
+    Vectors of another embedder stay as long as a release that was made with it.
+    """
+    sweep_drafts(store.home)
+    vectors.drop_others(each.embedder_fingerprint for each in Releases(store.home).manifests())
+    purge = store.ledger.whole(PURGE) is not None
+    for table in INPUTS:
+        if table != "vectors":
+            compact(store, table, purge=purge)
+    if purge or _is_wasteful(store, vectors):
+        vectors.purge(wanted_vectors(store))
+        store.ledger.commit([Entry.of_whole(PURGE, "removed")])
+    if purge:
+        store.ledger.take_snapshot()
+
+
+def sweep_drafts(home: Path) -> None:
+    """Delete what a killed process was writing; for whoever holds the lock."""
+    sweep(home)
+    for kind in ("ledger", "tables/*", "vectors/*"):
+        for draft in home.glob(f"{kind}/.*"):
+            draft.unlink(missing_ok=True)
+
+
+def _is_wasteful(store: Store, vectors: VectorStore) -> bool:
+    known = vectors.count()
+    # Chunks and events have a vector each; of keys at most one a row.
+    return known * (1 - _UNUSED_SHARE) > store.ledger.row_count("chunks", "events", "keys")
+
 
 PROCESS = "sag/process"
 """Tag of a run: the machine and process it is in."""

@@ -1,4 +1,4 @@
-"""Asset `documents`: what the sources hold."""
+"""Assets of the tables kept by document: documents, summaries, sections, chunks, events, keys and triples."""
 
 from dataclasses import replace
 
@@ -6,16 +6,25 @@ import dagster as dg
 from pydantic import create_model
 
 from sag_pipeline.config import config_fields, given_options
-from sag_pipeline.metadata import table
-from sag_pipeline.plan import step_of
+from sag_pipeline.llm.extract import events_work, summaries_work, triples_work
+from sag_pipeline.llm.extraction import known_keys_work
 from sag_pipeline.reading.launch import refuse_source
 from sag_pipeline.reading.sync import SyncOptions, TooManyRemoved, note_ingest, sync_source, tell_fault
-from sag_pipeline.resources import PipelineResource, now, progress_of, result_of
-from sag_pipeline.runner import RunStats
+from sag_pipeline.resources import PipelineResource, current_index, now, progress_of, result_of, table
+from sag_pipeline.rules.events import offline_events
+from sag_pipeline.rules.keys import offline_keys
+from sag_pipeline.runner import RunStats, StepInput, per_document, step_of
+from sag_pipeline.sectioning import chunks_under_headers, sections_by_model, sections_by_rules
+from sag_pipeline.steps.events import given_events
+from sag_pipeline.steps.keys import main_keys
 from sag_pipeline.steps.sources import SourceOptions
+from sag_pipeline.steps.summaries import summarise
+from sag_pipeline.steps.triples import derive_triples
 from sag_pipeline.store.store import PURGE
+from sag_pipeline.tables import INPUTS
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.options import build_options
+from sag_retrieval.core.records import Event, EventKey, Triple
 
 _FIELDS = config_fields(SyncOptions, without=frozenset({"source"}))
 _Configured = create_model("_Configured", __base__=dg.Config, **_FIELDS)
@@ -69,3 +78,101 @@ def documents(context: dg.AssetExecutionContext, config: SourcesConfig, sag: Pip
             put_aside=table(aside, width=200),
             unread_sources=dg.MetadataValue.json([str(error) for error in faults]),
         )
+
+
+@dg.asset(group_name="read", deps=INPUTS["summaries"], kinds={"parquet", "python"}, owners=["team:sag"])
+def summaries(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    """One row a document: its most telling sentences, or what a language model makes of them."""
+    options, language = sag.options().summary, sag.settings().language
+    rules = per_document(lambda inputs: [summarise(inputs.one("documents"), options)])
+    return sag.extract(context, "summaries", rules, lambda chat, _: summaries_work(chat, options, language))
+
+
+@dg.asset(group_name="read", deps=INPUTS["sections"], kinds={"parquet", "python"}, owners=["team:sag"])
+def sections(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    """One row a section; the sections of a document partition its text."""
+    run = sag.run_options()
+    options = run.steps
+    rules = sections_by_rules(options)
+    if not run.sections_by_model:
+        return sag.make(context, "sections", rules)
+    return sag.extract(context, "sections", rules, lambda chat, _: sections_by_model(chat, options))
+
+
+@dg.asset(
+    group_name="read",
+    deps=INPUTS["chunks"],
+    kinds={"parquet", "python"},
+    owners=["team:sag"],
+)
+def chunks(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    """One row a chunk: whole sentences of one section, with the lines that are embedded before them."""
+    return sag.make(context, "chunks", chunks_under_headers(sag.options()))
+
+
+@dg.asset(
+    group_name="extract",
+    deps=INPUTS["events"],
+    kinds={"parquet", "python"},
+    owners=["team:sag"],
+)
+def events(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    """One row an event, read from its chunk, or taken as given with the document."""
+    return sag.extract(
+        context, "events", per_document(_events_of), lambda chat, _: events_work(chat, sag.settings().language)
+    )
+
+
+def _events_of(inputs: StepInput) -> list[Event]:
+    document, chunks = inputs.one("documents"), inputs.tables["chunks"]
+    if document.extraction is not None:
+        return [event for found in given_events(document, chunks) for event in found.events]
+    return [event for found in offline_events(document, chunks) for event in found]
+
+
+@dg.asset(
+    group_name="extract",
+    deps=INPUTS["keys"],
+    kinds={"parquet", "python"},
+    owners=["team:sag"],
+)
+def keys(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    """One row a key of an event, as its document spells it, and one for what each chunk is mainly about."""
+    settings = sag.settings()
+    index = current_index(settings)
+    return sag.extract(
+        context, "keys", per_document(_keys_of), lambda chat, store: known_keys_work(chat, settings, store, index)
+    )
+
+
+def _keys_of(inputs: StepInput) -> list[EventKey]:
+    document, chunks = inputs.one("documents"), inputs.tables["chunks"]
+    if document.extraction is not None:
+        found = [key for extraction in given_events(document, chunks) for key in extraction.keys]
+    else:
+        found = offline_keys(document, chunks, inputs.tables["events"])
+    return [*found, *main_keys(document, chunks)]
+
+
+@dg.asset(
+    group_name="extract",
+    deps=INPUTS["triples"],
+    kinds={"parquet", "python"},
+    owners=["team:sag"],
+)
+def triples(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    """One row a triple: given with the document, or derived from the keys that an event ties together."""
+    if not sag.run_options().triples_by_model:
+        return sag.make(context, "triples", per_document(_triples_of))
+    return sag.extract(
+        context, "triples", per_document(_triples_of), lambda chat, _: triples_work(chat, sag.settings().language)
+    )
+
+
+def _triples_of(inputs: StepInput) -> list[Triple]:
+    document, chunks = inputs.one("documents"), inputs.tables["chunks"]
+    if document.extraction is not None:
+        given = [triple for found in given_events(document, chunks) for triple in found.triples]
+        if given:
+            return given
+    return derive_triples(document.document_id, inputs.tables["events"], inputs.tables["keys"])

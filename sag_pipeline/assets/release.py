@@ -1,18 +1,77 @@
-"""Asset `release`: the published build that searches read."""
+"""Assets made from all documents together: links of events and keys, weights of keys, vectors, the release."""
 
 import time
 from collections.abc import Iterator
 
 import dagster as dg
+import numpy as np
 
-from sag_pipeline.embed import open_embedding
-from sag_pipeline.metadata import bars
+from sag_pipeline.embed import embed_pending, open_embedding
+from sag_pipeline.options import IngestOptions
 from sag_pipeline.publish.checks import NAMES
+from sag_pipeline.publish.links import LINK_TABLES, make_links, weigh_keys
 from sag_pipeline.publish.publish import publish
-from sag_pipeline.resources import PipelineResource, now
+from sag_pipeline.resources import PipelineResource, bars, now, progress_of, result_of
+from sag_pipeline.runner import step_of
 from sag_pipeline.tables import STORED
-from sag_pipeline.upkeep import keep_in_size
-from sag_pipeline.vacuum import vacuum
+from sag_pipeline.upkeep import keep_in_size, vacuum
+
+
+@dg.asset(group_name="extract", deps=["keys"], kinds={"parquet", "duckdb"}, owners=["team:sag"])
+def event_keys(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    """One row a link of event and key; names that mean the same are one key, with the evidence kept beside."""
+    started = time.perf_counter()
+    with sag.store() as store:
+        state = store.state_hash(["keys"])
+        is_new = not all(store.is_current_whole(name, state) for name in LINK_TABLES)
+        if is_new:
+            made = make_links(store)
+            for name in LINK_TABLES:
+                store.commit_whole(name, made[name], state)
+        tables = {name: store.whole(name) for name in LINK_TABLES}
+        counts = {name: rows.num_rows if rows is not None else 0 for name, rows in tables.items()}
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": counts["event_keys"],
+            "keys": counts["distinct_keys"],
+            "aligned": counts["canonical"],
+            "is_new": is_new,
+            "seconds": round(time.perf_counter() - started, 3),
+        },
+        data_version=dg.DataVersion(state or "empty"),
+    )
+
+
+@dg.asset(group_name="extract", deps=["events", "event_keys"], kinds={"parquet", "duckdb"}, owners=["team:sag"])
+def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    """One row a key: the events that carry it, and ln(events / those events)."""
+    started = time.perf_counter()
+    smoothing = sag.run_options().idf_smoothing
+    with sag.store() as store:
+        state = store.state_hash(["events", "event_keys"])
+        state += "" if smoothing == "none" else f"|{smoothing}"
+        if not store.is_current_whole("idf", state):
+            store.commit_whole("idf", weigh_keys(store, store.ledger.row_count("events"), smoothing), state)
+        rows = store.whole("idf")
+    weights = rows["idf"].to_numpy() if rows is not None else np.zeros(0)
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": len(weights),
+            "median": float(np.median(weights)) if len(weights) else 0.0,
+            "seconds": round(time.perf_counter() - started, 3),
+        },
+        data_version=dg.DataVersion(state or "empty"),
+    )
+
+
+@dg.asset(group_name="publish", deps=["chunks", "events", "keys"], kinds={"parquet"}, owners=["team:sag"])
+def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    """One row a distinct text of chunks, events and text keys; each is embedded once."""
+    with sag.store() as store:
+        embedding = open_embedding(store, sag.settings().embedding_model)
+        step = step_of("vectors", IngestOptions(), embedding.embedder.fingerprint)
+        tally = embed_pending(store, step, embedding, progress_of(context))
+        return result_of(store, step, tally, embedder=embedding.embedder.fingerprint)
 
 
 @dg.asset(

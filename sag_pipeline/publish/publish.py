@@ -15,11 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_pipeline.publish.checks import Check, check_release
+from sag_pipeline.publish.checks import Check, check_release, fault_of
 from sag_pipeline.publish.lance import LanceSource, write_lance
 from sag_pipeline.publish.links import LINK_TABLES
 from sag_pipeline.publish.relational import Relational, build_tables, write_database
-from sag_pipeline.publish.sound import fault_of
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.store import PURGE, Store
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids

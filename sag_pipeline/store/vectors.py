@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.sparse import csr_array, issparse, vstack
 
-from sag_pipeline.store.sealed import read_footer, read_rows, write_sealed
+from sag_pipeline.store.parts import read_footer, read_rows, write_sealed
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.types import Rows64
 from sag_retrieval.models.protocols import Vectors

@@ -1,6 +1,7 @@
-"""Whether parts and vectors on disk are those that the ledger names: files, rows, and, on request, every byte."""
+"""Which files below a home are damaged: parts, vectors, releases, reports."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,12 +12,13 @@ import pyarrow.compute as pc
 
 from sag_pipeline.store.chain import breaks, link_files
 from sag_pipeline.store.ledger import Entry, Ledger
-from sag_pipeline.store.rows import schema_of
-from sag_pipeline.store.sealed import damage, is_sealed, read_footer, read_rows
+from sag_pipeline.store.parts import damage, is_sealed, read_footer, read_rows
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import name_of, raw
-from sag_pipeline.tables import RECORDS
-from sag_retrieval.core.errors import StoreError
+from sag_pipeline.tables import RECORDS, schema_of
+from sag_retrieval.core.errors import SagError, StoreError
+from sag_retrieval.release.verify import FileFault, verify_release
+from sag_retrieval.reports.series import wrong_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,3 +134,56 @@ def unused_parts(store: Store, used: Mapping[tuple[str, str], object]) -> dict[t
 def _reason(error: StoreError) -> str:
     """What an error says after the name of the file and before the next command."""
     return str(error).partition(" is ")[2].rpartition("; ")[0]
+
+
+def release_folders(home: Path) -> list[Path]:
+    """Every folder of a release, whether it can be opened or not."""
+    return sorted(path for path in (home / "releases").glob("*") if path.is_dir() and not path.name.startswith("."))
+
+
+def wrong_release(folder: Path, *, deep: bool) -> list[FileFault]:
+    """What is wrong with a release; one of version 0.1 names no files, so that there is nothing to compare."""
+    try:
+        return [fault for fault in verify_release(folder, deep=deep) if "names no files" not in fault.what]
+    except (SagError, OSError, ValueError) as error:
+        return [FileFault("", f"it cannot be opened ({error})")]
+
+
+def wrong_pointer(path: Path, releases: Sequence[str]) -> str:
+    """What is wrong with CURRENT."""
+    try:
+        said = path.read_bytes().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return "it is not there, so no release is in force" if releases else ""
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"
+    return "" if said.removesuffix("\n") in releases else f"it names {said[:60]!r}, which is no release here"
+
+
+def wrong_latest(latest: Path, reports: Sequence[str]) -> str:
+    """What is wrong with the name of the latest report of a series."""
+    try:
+        named = latest.read_bytes().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return "it is missing" if reports else ""
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"
+    return "" if named in reports else f"it names {named[:60]!r}, which is no report here"
+
+
+def report_folders(home: Path) -> list[Path]:
+    """The folder of every report."""
+    return sorted(path for path in (home / "reports").glob("*/*") if path.is_dir() and not path.name.startswith("."))
+
+
+def wrong_report(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Files of a report that cannot be read or are not as they were written."""
+    told = folder / "report.json"
+    try:
+        json.loads(told.read_text(encoding="utf-8"))["previous"]
+    except FileNotFoundError:
+        yield told, "it is missing: the report was cut off, or lost it"
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        yield told, f"it cannot be read ({error})"
+    for name, what in wrong_files(folder):
+        yield folder / name, what

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import dagster as dg
 from pydantic import create_model
@@ -30,9 +30,13 @@ from sag_retrieval.release.reader import open_reader
 from sag_retrieval.text.characters import printable
 
 _EXAMPLES = 5
+_ROW, _BAR, _LABEL = 22, 320, 170
+"""Pixels of a bar chart: height of a row, longest bar, width of the labels."""
 _log = logging.getLogger(__name__)
-
-
+KEY: Final = "sag"
+"""Of this resource, in definitions and in run configuration."""
+DEPRECATED_KEY: Final = "workshop"
+"""Of the same resource in run configuration stored with 0.1; accepted until 0.3."""
 _FIELDS: Final = config_fields(RunOptions)
 _Configured = create_model("_Configured", __base__=dg.ConfigurableResource, **_FIELDS)
 
@@ -47,25 +51,46 @@ class PipelineResource(_Configured):
     chat_model: str = ""
     embedding_model: str = ""
 
+    def create_resource(self, context: dg.InitResourceContext) -> Self:
+        """The resource of a run. Run configuration below the deprecated key is used, with a warning in the run's log.
+
+        A field configured below both keys has the value of the current one.
+        """
+        stored = context.run.run_config.get("resources", {}) if context.run else {}
+        if DEPRECATED_KEY not in stored:
+            return self
+        if context.log is not None:
+            context.log.warning(
+                "DeprecationWarning: run configuration `resources: %s` is renamed to `resources: %s`; "
+                "the old name works until 0.3",
+                DEPRECATED_KEY,
+                KEY,
+            )
+        given = [(stored.get(key) or {}).get("config") or {} for key in (DEPRECATED_KEY, KEY)]
+        merged = {KEY: {"config": {**given[0], **given[1]}}}
+        with dg.build_resources({KEY: type(self)()}, instance=context.instance, resource_config=merged) as made:
+            configured: Self = made.sag
+            return configured
+
     def run_options(self) -> RunOptions:
         """The options of the run, checked."""
         return build_options(RunOptions, given_options(self, _FIELDS), what="ingest")
 
     def settings(self) -> Settings:
-        """The settings in force, checked."""
+        """The current settings, checked."""
         given = {"home": self.home, "chat_model": self.chat_model, "embedding_model": self.embedding_model}
         return load_settings(**{name: value or None for name, value in given.items()})
 
     @contextmanager
     def store(self) -> Iterator[Store]:
-        """The store, held against other writers."""
-        self.run_options()  # a bound is told before any work
+        """The store, locked against other writers."""
+        self.run_options()  # a wrong option is reported before any work
         home = Path(self.settings().home)
         with Store.locked(home) as store:
             yield store
 
     def options(self) -> IngestOptions:
-        """What of the options the steps take."""
+        """The options that steps take."""
         return self.run_options().steps
 
     def extract(
@@ -84,21 +109,25 @@ class PipelineResource(_Configured):
             with self.store() as store:
                 try:
                     tally = run_step(store, step, asked(chat, store), progress_of(context))
-                finally:  # what was paid is written down whatever ends the step
+                finally:  # paid calls are recorded whatever ends the step
                     calls = chat.take_calls()
                     store.append("calls", to_table("calls", calls))
                 return result_of(store, step, tally, **cost_of(calls))
 
     def make(self, context: dg.AssetExecutionContext, table: str, work: Work, model: str = "") -> dg.MaterializeResult:  # type: ignore[type-arg]
-        """Bring a table by document up to date and report what was done."""
+        """Bring a table kept by document up to date and report what was done."""
         step = step_of(table, self.options(), model)
         with self.store() as store:
             tally = run_step(store, step, work, progress_of(context))
             return result_of(store, step, tally)
 
 
+class DeprecatedPipelineResource(PipelineResource):
+    """Deprecated: the resource `sag` by the name it had in 0.1, accepted until 0.3. Configure `sag` instead."""
+
+
 def progress_of(context: dg.AssetExecutionContext) -> ProgressCallback:
-    """Progress into the log of the run and to whoever watches."""
+    """Report progress to the log of the run and to the listener of this context."""
     outer = listener()
 
     def progress(step: str, done: int, total: int) -> None:
@@ -138,25 +167,22 @@ def cost_of(calls: Sequence[Call]) -> dict[str, float]:
 
 
 def current_index(settings: Settings) -> Index | None:
-    """The index of the release in force, whose keys are offered to the model; None where there is none that opens.
+    """The index of the current release, for offering its keys to the model; None if no release can be opened.
 
-    An ingest never needs a release: what is known is then taken from the tables, and a new one is published.
+    An ingest never needs a release: known keys are then taken from the tables, and a new release is published.
     """
     if Releases(settings.home).current() is None:
         return None
     try:
         return open_reader(settings.home, None, open_embedder).index
     except (SagError, OSError, ValueError) as error:
-        _log.warning("known keys are taken from the tables alone, the release in force does not open: %s", error)
+        _log.warning("known keys are taken from the tables alone, the current release cannot be opened: %s", error)
         return None
 
 
 def now() -> str:
-    """The time of a publish, as it stands in the manifest: ISO, UTC, to the second."""
+    """The current time as manifests have it: ISO, UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-_ROW, _BAR, _LABEL = 22, 320, 170
 
 
 def bars(values: Mapping[str, float], title: str) -> str:
@@ -180,7 +206,7 @@ def bars(values: Mapping[str, float], title: str) -> str:
 
 
 def table(rows: Sequence[Mapping[str, object]], width: int = 80) -> dg.MetadataValue:
-    """Rows as a table, long cells cut; no rows give a line of text. The page shows each cell as it is, unread."""
+    """Rows as a table with long cells cut; no rows give a line of text. Cells are shown as text, never as Markdown."""
     if not rows:
         return dg.MetadataValue.text("no rows")
     names = list(rows[0])

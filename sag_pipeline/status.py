@@ -26,11 +26,7 @@ def status_of(settings: Settings) -> dict[str, Any]:
 
 
 def _table(store: Store, name: str) -> dict[str, Any]:
-    ((documents, rows, failed),) = store.ledger.select(
-        "SELECT count(*) FILTER (status <> 'failed'), coalesce(sum(row_count), 0), count(*) FILTER (status <> 'done') "
-        "FROM current WHERE step = ? AND kind <> 'whole'",
-        name,
-    )
+    documents, rows, failed = store.ledger.counts(name)
     pending = 0
     if INPUTS[name]:  # a step is pending where what it reads changed; its own options are the run's business
         done = {e.unit for e in store.ledger.entries("step = ? AND status <> 'failed'", name)}
@@ -38,7 +34,7 @@ def _table(store: Store, name: str) -> dict[str, Any]:
     return {
         "table": name,
         "documents": documents,
-        "rows": int(str(rows)),
+        "rows": rows,
         "pending": pending,
         "failed": failed,
     }

@@ -89,7 +89,7 @@ def repair_home(home: Path) -> Repaired:
     with write_lock(home, _PATIENCE_SECONDS):
         done += _mend_ledger(home)
         store = Store(home)
-        sources = sorted({entry.source for entry in store.ledger.entries("step = 'documents'") if entry.source})
+        sources = sorted(store.ledger.source_names())
         done += _mend_sources(store)
         done += _mend_answers(store)
         done += _mend_embedder(home)
@@ -125,7 +125,7 @@ def _mend_ledger(home: Path) -> Iterator[Done]:
     certain = set(Ledger(folder, [path for path in whole if not is_doubtful(found, path)]).entries())
     doubtful = [entry for entry in ledger.entries("step = 'documents' AND kind = 'document'") if entry not in certain]
     gone = _gone(doubtful)
-    steps = [str(step) for (step,) in ledger.select("SELECT DISTINCT step FROM by_document")]
+    steps = ledger.document_steps()
     entries = [Entry(unit, step, "removed") for unit in gone for step in steps]
     entries += _calls_again(Store(home, ledger))
     durable.make_folder(folder)

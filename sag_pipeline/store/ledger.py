@@ -4,7 +4,7 @@ A ledger is a folder of small Parquet files, each one commit, never changed. The
 in force. A part without a row here does not exist, so a crash between the two loses nothing and doubles nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -189,6 +189,36 @@ class Ledger:
             "SELECT coalesce(sum(row_count), 0)::BIGINT FROM current WHERE list_contains(?, step)", steps
         )
         return int(str(rows))
+
+    def counts(self, step: str) -> tuple[int, int, int]:
+        """Of a table kept by document: documents with rows, rows, and entries with errors."""
+        ((documents, rows, failed),) = self.select(
+            "SELECT count(*) FILTER (status <> 'failed'), coalesce(sum(row_count), 0)::BIGINT, "
+            "count(*) FILTER (status <> 'done') FROM current WHERE step = ? AND kind <> 'whole'",
+            step,
+        )
+        return int(str(documents)), int(str(rows)), int(str(failed))
+
+    def source_counts(self, sources: Iterable[str]) -> tuple[int, int]:
+        """Of sources by name: their documents, and their files and lines that were skipped with errors."""
+        ((documents, skipped),) = self.select(
+            "SELECT count(*) FILTER (kind = 'document'), count(*) FILTER (kind = 'aside') FROM current "
+            "WHERE step = 'documents' AND list_contains(?, source)",
+            sorted(sources),
+        )
+        return int(str(documents)), int(str(skipped))
+
+    def source_names(self) -> list[str]:
+        """Names of sources that entries have, those of most documents first."""
+        rows = self.select(
+            "SELECT source, count(*) FILTER (kind = 'document') FROM current "
+            "WHERE step = 'documents' AND source <> '' GROUP BY 1 ORDER BY 2 DESC, 1"
+        )
+        return [str(name) for name, _ in rows]
+
+    def document_steps(self) -> list[str]:
+        """Steps that have an entry for any document."""
+        return [str(step) for (step,) in self.select("SELECT DISTINCT step FROM by_document ORDER BY 1")]
 
     def document_count(self, step: str) -> int:
         """Documents that a step has an entry in force for."""

@@ -39,12 +39,8 @@ class SourceList:
         self._file = store.home / FILE
         self._ledger = store.ledger
         self._sources = {source.name: source for source in self._read()}
-        names = store.ledger.select(
-            "SELECT source, count(*) FILTER (kind = 'document') FROM current "
-            "WHERE step = 'documents' AND source <> '' GROUP BY 1 ORDER BY 2 DESC, 1"
-        )
-        for name, _ in names:
-            self._sources.setdefault(str(name), Source(str(name), _absolute(str(name))))
+        for name in store.ledger.source_names():
+            self._sources.setdefault(name, Source(name, _absolute(name)))
 
     def __iter__(self) -> Iterator[Source]:
         """Every source by name, one for each place."""

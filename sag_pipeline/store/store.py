@@ -201,7 +201,7 @@ class Store:
 
     def remove(self, documents: Sequence[str], others: Sequence[Entry] = ()) -> None:
         """Take documents out of force in every step, and mark that no row of theirs may stay; other entries too."""
-        steps = [str(step) for (step,) in self.ledger.select("SELECT DISTINCT step FROM by_document")]
+        steps = self.ledger.document_steps()
         removed = [Entry(unit, step, "removed") for unit in documents for step in steps]
         removed += [replace(entry, status="removed") for entry in others]
         self.ledger.commit([*removed, Entry.of_whole(PURGE)] if removed else [])

@@ -48,7 +48,7 @@ def state_of(source: Path) -> str:
 @dg.sensor(
     job=ingest,
     minimum_interval_seconds=60,
-    description="Checks SAG_SOURCE every minute and starts an ingest when it changed.",
+    description="Starts an ingest when SAG_SOURCE has changed.",
 )
 def inbox(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
     """Request one run per state of the source; a known state starts nothing."""

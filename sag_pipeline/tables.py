@@ -41,14 +41,14 @@ _OURS: Final = (
 STORED: Final[dict[str, StoredTable]] = {
     table.name: table for table in (*_OURS, *(import_module(f"sag_pipeline.steps.{name}").TABLE for name in ADDED))
 }
-"""Every table that is kept by document, by name; one that a release adds is described by its step's module."""
+"""Every table kept by document, by name; an added one is described in the module of its step."""
 
 RECORDS: Final = {name: table.record for name, table in STORED.items()}
 """The record of each."""
 VERSIONS: Final = {name: table.version for name, table in STORED.items()}
 """The version of each one's step."""
 INPUTS: Final = {name: table.reads for name, table in STORED.items()} | {"vectors": ("chunks", "events", "keys")}
-"""What each step reads; vectors are kept by document too, though not as rows."""
+"""Tables that each step reads; vectors are kept by document too, but not as rows."""
 
 
 _KINDS: dict[type, pa.DataType] = {str: pa.string(), int: pa.int32(), float: pa.float64(), bool: pa.bool_()}
@@ -62,7 +62,7 @@ def _column(name: str, hint: Any) -> pa.Field:  # noqa: ANN401  a type hint is a
 
 @cache
 def schema_of(table: str) -> pa.Schema:
-    """Arrow schema of a table: its record's fields; a key's own fields stand beside those of its event."""
+    """Arrow schema of a table: the fields of its record; the fields of a key are columns next to those of its event."""
     if table == "calls":
         return TABLES["calls"].remove_metadata()
     record = RECORDS[table]
@@ -96,7 +96,7 @@ def from_table(table: str, rows: pa.Table) -> list[Any]:
 
 
 def content_hash(records: Iterable[object]) -> str:
-    """Hash of what a step made of a document: equal records in equal order, equal hash."""
+    """Hash of the records a step made of a document; equal records in equal order have equal hashes."""
     digest = blake2b(digest_size=12)
     for record in records:
         digest.update(repr(record).encode("utf-8", "surrogatepass"))

@@ -26,12 +26,16 @@ from sag_retrieval.release.leftovers import sweep
 from sag_retrieval.release.prune import prune_releases
 from sag_retrieval.reports.series import prune_reports
 
-_DEAD_SHARE = 0.3
+_DEAD_SHARE, _UNUSED_SHARE = 0.3, 0.3
+"""Above this share of dead rows a part is rewritten; of unused vectors, their store."""
 _SMALL_PART, _MOST_SMALL_PARTS, _ROWS_A_PART = 20_000, 24, 200_000
+PROCESS = "sag/process"
+"""Tag of a run: its machine and process."""
+_log = logging.getLogger(__name__)
 
 
 def compact(store: Store, table: str, *, purge: bool = False) -> int:
-    """Rewrite wasteful parts and delete unused ones; how many parts went. With `purge` no dead row stays."""
+    """Rewrite parts with many dead rows, with `purge` all with any, and delete unused ones; the number deleted."""
     places = store.places(table)
     entries = {
         entry.unit: entry for entry in store.ledger.entries("step = ? AND kind = 'document' AND part <> ''", table)
@@ -79,13 +83,10 @@ def _groups(parts: Sequence[str], counts: Mapping[str, tuple[int, int]]) -> Iter
         yield group
 
 
-_UNUSED_SHARE = 0.3
-
-
 def vacuum(store: Store, vectors: VectorStore) -> None:
-    """Rewrite what wastes space; after a removal, whatever still holds a row of what was removed.
+    """Rewrite parts and vectors with much unused content; after a removal, everything that still holds removed rows.
 
-    Vectors of another embedder stay as long as a release that was made with it.
+    Vectors of another embedder stay as long as a release that uses it.
     """
     sweep_drafts(store.home)
     vectors.drop_others(each.embedder_fingerprint for each in Releases(store.home).manifests())
@@ -101,7 +102,7 @@ def vacuum(store: Store, vectors: VectorStore) -> None:
 
 
 def sweep_drafts(home: Path) -> None:
-    """Delete what a killed process was writing; for whoever holds the lock."""
+    """Delete drafts of a killed process; the caller holds the lock."""
     sweep(home)
     for kind in ("ledger", "tables/*", "vectors/*"):
         for draft in home.glob(f"{kind}/.*"):
@@ -110,17 +111,12 @@ def sweep_drafts(home: Path) -> None:
 
 def _is_wasteful(store: Store, vectors: VectorStore) -> bool:
     known = vectors.count()
-    # Chunks and events have a vector each; of keys at most one a row.
+    # One vector per chunk and event, at most one per row of keys.
     return known * (1 - _UNUSED_SHARE) > store.ledger.row_count("chunks", "events", "keys")
 
 
-PROCESS = "sag/process"
-"""Tag of a run: the machine and process it is in."""
-_log = logging.getLogger(__name__)
-
-
 def keep_in_size(home: Path, instance: dg.DagsterInstance, keep: Keep) -> dict[str, int]:
-    """Prune releases, reports and Dagster's records; how many of each went. What cannot be deleted is only logged."""
+    """Prune releases, reports and run records; the number of each deleted. A failure is logged and stops nothing."""
     work: dict[str, Callable[[], int]] = {
         "pruned_releases": lambda: len(prune_releases(home, keep=keep.keep_releases, grace_hours=keep.grace_hours)),
         "pruned_reports": lambda: len(prune_reports(home, keep=keep.keep_reports, grace_hours=keep.grace_hours)),
@@ -137,7 +133,7 @@ def keep_in_size(home: Path, instance: dg.DagsterInstance, keep: Keep) -> dict[s
 
 
 def prune_runs(instance: dg.DagsterInstance, *, keep: int, days: float, now: datetime | None = None) -> int:
-    """Delete finished runs beyond the newest `keep` or older than so many days, with events and logs; how many went."""
+    """Delete finished runs beyond the newest `keep` or older than `days`, with events and logs; the number deleted."""
     end_lost_runs(instance)
     oldest = (now or datetime.now(UTC)) - timedelta(days=days)
     finished = instance.get_run_records(dg.RunsFilter(statuses=list(FINISHED_STATUSES)))
@@ -152,7 +148,7 @@ def prune_runs(instance: dg.DagsterInstance, *, keep: int, days: float, now: dat
 
 
 def _files_of(instance: dg.DagsterInstance, run_id: str) -> Iterator[Path]:
-    """Files of a run that Dagster leaves behind: its event log where each run has a SQLite file, and its outputs."""
+    """Files of a run that Dagster does not delete: its event log if that is a SQLite file, and its outputs."""
     storage = instance.event_log_storage
     shard = getattr(getattr(storage, "event_log_storage", storage), "path_for_shard", None)
     if shard is not None:
@@ -164,12 +160,12 @@ def _files_of(instance: dg.DagsterInstance, run_id: str) -> Iterator[Path]:
 
 
 def process_tag() -> dict[str, str]:
-    """The tag that says in which process a run is."""
+    """The tag with the machine and process of a run."""
     return {PROCESS: f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"}
 
 
 def end_lost_runs(instance: dg.DagsterInstance) -> int:
-    """Tell Dagster that runs have failed whose process on this machine was killed: it would count them as running."""
+    """Report runs as failed if their process on this machine was killed: Dagster would count them as running."""
     running = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING]))
     lost: Sequence[dg.DagsterRun] = [run for run in running if _is_lost(run.tags.get(PROCESS, ""))]
     for run in lost:
@@ -184,7 +180,7 @@ def _is_lost(tag: str) -> bool:
 
 
 def _started(number: int) -> str:
-    """When a process started, in ticks since the machine did; empty if there is none. Numbers are used again."""
+    """Start time of a process in ticks since boot, as numbers are reused; empty if there is no such process."""
     try:
         return Path(f"/proc/{number}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
     except (OSError, IndexError):

@@ -1,6 +1,8 @@
 """Assets of the tables kept by document: documents, summaries, sections, chunks, events, keys and triples."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import dagster as dg
 from pydantic import create_model
@@ -31,21 +33,26 @@ _Configured = create_model("_Configured", __base__=dg.Config, **_FIELDS)
 
 
 class SourcesConfig(_Configured):
-    """Folders or files to follow, none means SAG_SOURCE; and what of them may be read and removed."""
+    """Folders or files to read (empty: SAG_SOURCE), and what of them may be read and removed."""
 
     sources: list[str] = []
     follow_links_outside: bool = False
 
     def options(self, bounds: SourceOptions) -> SyncOptions:
-        """As following takes them, with the bounds of the run on what is read."""
+        """As options of a sync, with the run's limits on what is read."""
         links = self.follow_links_outside or bounds.follow_links_outside
         source = replace(bounds, follow_links_outside=links)
         return build_options(SyncOptions, {**given_options(self, _FIELDS), "source": source}, what="ingest")
 
 
+def _by_document(name: str, group: str) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
+    """Decorator of the asset of a table kept by document; what it depends on follows from the table's entry."""
+    return dg.asset(group_name=group, deps=INPUTS[name], kinds={"parquet", "python"}, owners=["team:sag"])
+
+
 @dg.asset(group_name="read", kinds={"parquet"}, owners=["team:sag"])
 def documents(context: dg.AssetExecutionContext, config: SourcesConfig, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
-    """One row a document: new and changed ones are read, vanished ones removed, broken ones put aside with a reason."""
+    """One row per document: new and changed ones are read, missing ones removed, unreadable ones skipped."""
     settings, ingest = sag.settings(), sag.options()
     options, step = config.options(ingest.source), step_of("documents", ingest)
     sources = config.sources or [settings.source]
@@ -67,7 +74,7 @@ def documents(context: dg.AssetExecutionContext, config: SourcesConfig, sag: Pip
         refused = [error for error in faults if isinstance(error, TooManyRemoved)]
         if refused or (len(faults) == len(sources) and store.ledger.whole(PURGE) is None):
             raise SourceError("; ".join(map(str, refused or faults)))
-        aside = [
+        skipped = [
             {"source": e.source, "file": e.path, "line": e.line if e.line >= 0 else "", "reason": e.reason}
             for e in store.ledger.entries("step = 'documents' AND kind = 'aside'")
         ]
@@ -75,22 +82,22 @@ def documents(context: dg.AssetExecutionContext, config: SourcesConfig, sag: Pip
             store,
             step,
             tally,
-            put_aside=table(aside, width=200),
+            put_aside=table(skipped, width=200),
             unread_sources=dg.MetadataValue.json([str(error) for error in faults]),
         )
 
 
-@dg.asset(group_name="read", deps=INPUTS["summaries"], kinds={"parquet", "python"}, owners=["team:sag"])
+@_by_document("summaries", "read")
 def summaries(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
-    """One row a document: its most telling sentences, or what a language model makes of them."""
+    """One row per document: its most representative sentences, or a summary by a language model."""
     options, language = sag.options().summary, sag.settings().language
     rules = per_document(lambda inputs: [summarise(inputs.one("documents"), options)])
     return sag.extract(context, "summaries", rules, lambda chat, _: summaries_work(chat, options, language))
 
 
-@dg.asset(group_name="read", deps=INPUTS["sections"], kinds={"parquet", "python"}, owners=["team:sag"])
+@_by_document("sections", "read")
 def sections(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
-    """One row a section; the sections of a document partition its text."""
+    """One row per section; the sections of a document partition its text."""
     run = sag.run_options()
     options = run.steps
     rules = sections_by_rules(options)
@@ -99,25 +106,15 @@ def sections(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mat
     return sag.extract(context, "sections", rules, lambda chat, _: sections_by_model(chat, options))
 
 
-@dg.asset(
-    group_name="read",
-    deps=INPUTS["chunks"],
-    kinds={"parquet", "python"},
-    owners=["team:sag"],
-)
+@_by_document("chunks", "read")
 def chunks(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
-    """One row a chunk: whole sentences of one section, with the lines that are embedded before them."""
+    """One row per chunk: whole sentences of one section, with the header that is embedded before them."""
     return sag.make(context, "chunks", chunks_under_headers(sag.options()))
 
 
-@dg.asset(
-    group_name="extract",
-    deps=INPUTS["events"],
-    kinds={"parquet", "python"},
-    owners=["team:sag"],
-)
+@_by_document("events", "extract")
 def events(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
-    """One row an event, read from its chunk, or taken as given with the document."""
+    """One row per event, extracted from its chunk, or supplied with the document."""
     return sag.extract(
         context, "events", per_document(_events_of), lambda chat, _: events_work(chat, sag.settings().language)
     )
@@ -130,14 +127,9 @@ def _events_of(inputs: StepInput) -> list[Event]:
     return [event for found in offline_events(document, chunks) for event in found]
 
 
-@dg.asset(
-    group_name="extract",
-    deps=INPUTS["keys"],
-    kinds={"parquet", "python"},
-    owners=["team:sag"],
-)
+@_by_document("keys", "extract")
 def keys(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
-    """One row a key of an event, as its document spells it, and one for what each chunk is mainly about."""
+    """One row per key of an event, as its document spells it, and one for the main key of each chunk."""
     settings = sag.settings()
     index = current_index(settings)
     return sag.extract(
@@ -154,14 +146,9 @@ def _keys_of(inputs: StepInput) -> list[EventKey]:
     return [*found, *main_keys(document, chunks)]
 
 
-@dg.asset(
-    group_name="extract",
-    deps=INPUTS["triples"],
-    kinds={"parquet", "python"},
-    owners=["team:sag"],
-)
+@_by_document("triples", "extract")
 def triples(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
-    """One row a triple: given with the document, or derived from the keys that an event ties together."""
+    """One row per triple, supplied with the document or derived from the keys of an event."""
     if not sag.run_options().triples_by_model:
         return sag.make(context, "triples", per_document(_triples_of))
     return sag.extract(

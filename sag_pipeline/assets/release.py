@@ -19,7 +19,7 @@ from sag_pipeline.upkeep import keep_in_size, vacuum
 
 @dg.asset(group_name="extract", deps=["keys"], kinds={"parquet", "duckdb"}, owners=["team:sag"])
 def event_keys(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
-    """One row a link of event and key; names that mean the same are one key, with the evidence kept beside."""
+    """One row per link of an event and a key; names with the same meaning are one key, kept with the evidence."""
     started = time.perf_counter()
     with sag.store() as store:
         state = store.state_hash(["keys"])
@@ -44,7 +44,7 @@ def event_keys(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[t
 
 @dg.asset(group_name="extract", deps=["events", "event_keys"], kinds={"parquet", "duckdb"}, owners=["team:sag"])
 def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
-    """One row a key: the events that carry it, and ln(events / those events)."""
+    """One row per key: the number of events that carry it, and ln(all events / those events)."""
     started = time.perf_counter()
     smoothing = sag.run_options().idf_smoothing
     with sag.store() as store:
@@ -66,7 +66,7 @@ def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg
 
 @dg.asset(group_name="publish", deps=["chunks", "events", "keys"], kinds={"parquet"}, owners=["team:sag"])
 def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
-    """One row a distinct text of chunks, events and text keys; each is embedded once."""
+    """One row per distinct text of chunks, events and text keys; each is embedded once."""
     with sag.store() as store:
         embedding = open_embedding(store, sag.settings().embedding_model)
         step = step_of("vectors", IngestOptions(), embedding.embedder.fingerprint)
@@ -84,7 +84,7 @@ def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mate
 def release(
     context: dg.AssetExecutionContext, sag: PipelineResource
 ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:  # type: ignore[type-arg]
-    """Tables, graph and vectors as one immutable release, checked, then put in force by one rename."""
+    """Tables, graph and vectors as one immutable release, checked, then made current by one rename."""
     started = time.perf_counter()
     with sag.store() as store:
         embedding = open_embedding(store, sag.settings().embedding_model)
@@ -104,7 +104,7 @@ def release(
         data_version=dg.DataVersion(manifest.content_hash),
     )
     found = {check.name: check for check in done.checks}
-    for name in NAMES:  # a release that was in force already passed them when it was made
+    for name in NAMES:  # a release that is current already passed them when it was built
         check = found.get(name)
-        message = check.message if check else str(manifest.checks.get(name, "not known when it was made"))
+        message = check.message if check else str(manifest.checks.get(name, "not known when it was built"))
         yield dg.AssetCheckResult(check_name=name, passed=check is None or check.passed, description=message)

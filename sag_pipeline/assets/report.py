@@ -32,7 +32,7 @@ class Clustering(_ClusterConfig):
 
 @dg.asset(group_name="report", deps=["release"], kinds={"parquet"}, owners=["team:sag"])
 def communities(config: Clustering, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
-    """Which events of the release in force belong together: a row a community, with title, summary and its events."""
+    """Communities of events of the current release: one row per community, with title, summary and events."""
     started, settings = time.perf_counter(), sag.settings()
     reader = open_reader(settings.home, None, open_embedder)
     releases = [each.folder for each in Releases(settings.home).found() if each.folder != reader.folder]
@@ -63,7 +63,7 @@ _ReportConfig = create_model("_ReportConfig", __base__=Clustering, **_REPORT_FIE
 
 
 class Reporting(_ReportConfig):
-    """What the report is about and called (`sag settings --options report`), and how it groups; empty: everything."""
+    """Title, language, restriction and grouping of the report (`sag settings --options report`); empty: everything."""
 
     period: str = Field(
         default="", description="Only events of this time, such as 2019..2021-06; either end may be open."
@@ -93,12 +93,12 @@ class Reporting(_ReportConfig):
             group_name="report",
             kinds={"html", "markdown", "parquet"},
             owners=["team:sag"],
-            description="One page about the events of the release in force, each statement cited.",
+            description="One page about the events of the current release, each statement cited.",
         )
     ],
 )
 def report(config: Reporting, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
-    """One page about the events of the release in force, each statement cited; what is new since the last one."""
+    """One page about the events of the current release, each statement cited; what is new since the last one."""
     started = time.perf_counter()
     with open_release(sag.settings().home) as release:
         made = release.report(

@@ -10,16 +10,18 @@ from sag_retrieval.text.words import fold, normal_name
 
 _PASSAGE_ID = ("doc_id", "document_id", "idx", "id")
 _PASSAGE_TEXT = ("text", "passage", "content")
+_EVENT_TEXT = ("text", "original_text", "passage", "content")
+_EVENT_RELATIONS = ("entity_relations", "entity_relation_dict", "triples")
 
 
 def openie_documents(
     rows: Iterable[records.SourceRow], texts: Mapping[str, records.SourceRow] | None = None
 ) -> Iterator[records.GivenDocument]:
-    """One document a passage: triples are events; entities in none are keys of the sentence they stand in.
+    """One document per passage: triples are events; entities in no triple are keys of the sentence they occur in.
 
     Reads the columns `doc_id` (or `idx`, `id`), `entities` (or `extracted_entities`), `triples` (or
     `extracted_triples`), and `text` (or `passage`), `title` where they are not in `texts`, by id.
-    A passage whose first line is its title may leave `title` out. Passages without text are left out.
+    Without `title` the first line is the title. Passages without text are left out.
     """
     for number, row in enumerate(rows):
         document_id = str(
@@ -50,7 +52,7 @@ def _passage(document_id: str, title: str, text: str, row: records.SourceRow) ->
 
 
 def _sentence_events(text: str, names: list[str]) -> Iterator[records.GivenEvent]:
-    """The sentences that hold the names, with those names as keys; a name that stands nowhere is left out."""
+    """The sentences that contain the names, with those names as keys; a name in no sentence is left out."""
     rows_of: dict[str, list[int]] = {}
     for row, name in enumerate(names):
         rows_of.setdefault(fold(name), []).append(row)
@@ -63,17 +65,13 @@ def _sentence_events(text: str, names: list[str]) -> Iterator[records.GivenEvent
             yield records.GivenEvent(" ".join(sentence.split()), keys)
 
 
-_EVENT_TEXT = ("text", "original_text", "passage", "content")
-_EVENT_RELATIONS = ("entity_relations", "entity_relation_dict", "triples")
-
-
 def event_documents(rows: Iterable[records.SourceRow]) -> Iterator[records.GivenDocument]:
-    """One document a row with a text: its events with their entities as keys.
+    """One document per row with text: its events with their entities as keys, as AutoSchemaKG writes them.
 
     Reads the columns `text`, `events` (or `event_entity_dict`; objects with `Event` and `Entity`, names in
     any case), `entity_relations` (objects with `Head`, `Relation`, `Tail`), and `id`, `title`. A triple
-    belongs to the first event that names both ends; one that no event holds becomes an event. Equal ids are
-    counted up.
+    belongs to the first event that names both ends; a triple in no event becomes an event. Equal ids get a
+    number.
     """
     seen: Counter[str] = Counter()
     for number, row in enumerate(rows):
@@ -122,7 +120,7 @@ def _triples(row: records.SourceRow, left_out: Counter[str]) -> list[tuple[str, 
 
 
 def _statements_with(names: Iterable[str], statements: Sequence[str]) -> dict[str, dict[int, None]]:
-    """By name the rows of the statements that hold it, in order."""
+    """For each name the rows of the statements that contain it, in order."""
     places = Places(names)
     rows_of: dict[str, dict[int, None]] = {}
     for row, content in enumerate(statements):
@@ -134,7 +132,7 @@ def _statements_with(names: Iterable[str], statements: Sequence[str]) -> dict[st
 def _with_triples(
     statements: Mapping[str, tuple[tuple[str, str], ...]], triples: Iterable[tuple[str, str, str]]
 ) -> tuple[list[records.GivenEvent], list[tuple[str, str, str]]]:
-    """The events with the triples they hold, and the triples that none holds."""
+    """The events with their triples, and the triples in no event."""
     held: dict[str, list[tuple[str, str, str]]] = {content: [] for content in statements}
     free = []
     named = [(triple, fold(triple[0]), fold(triple[2])) for triple in triples]

@@ -22,8 +22,8 @@ _SEALED = re.compile(r"-[0-9a-f]{24}$")
 def write_sealed(rows: pa.Table, folder: Path, name: str, *, packed: bool = True) -> Path:
     """Write `<name>-<hash of its bytes>.parquet`: whole or absent, also after power is lost.
 
-    Pages carry checksums besides, which reading compares at next to no cost. `packed=False` neither compresses nor
-    looks for repeats: vectors have none, and read four times faster.
+    Pages also have checksums, which reading compares at next to no cost. `packed=False` turns compression and
+    dictionaries off: vectors have no repeats, and are read four times faster.
     """
     durable.make_folder(folder)
     draft = folder / f".{name}.{uuid4().hex}"
@@ -58,7 +58,7 @@ def read_rows(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
 
 
 def read_footer(path: Path) -> pq.FileMetaData:
-    """What a file says of its rows and columns.
+    """The metadata of a file: its rows and columns.
 
     Raises:
         StoreError: If the file is damaged or missing.
@@ -70,17 +70,17 @@ def read_footer(path: Path) -> pq.FileMetaData:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Name the file, and what to do, where it cannot be read."""
+    """Turn an error of reading into one that names the file and the next command."""
     try:
         yield
     except FileNotFoundError:
         raise StoreError(f"{path} is missing; `sag repair` mends it") from None
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
-        raise StoreError(f"{path} is damaged ({_told(error)}); `sag repair` mends it") from error
+        raise StoreError(f"{path} is damaged ({_first_line(error)}); `sag repair` mends it") from error
 
 
 def damage(path: Path) -> str:
-    """What is wrong with the bytes of a file; empty if they are those that were written, or carry no hash."""
+    """What is wrong with the bytes of a file; empty if they are as written; without a hash, if it can be read."""
     try:
         if not is_sealed(path):
             pq.read_table(path, partitioning=None).validate(full=True)
@@ -89,12 +89,12 @@ def damage(path: Path) -> str:
     except FileNotFoundError:
         return "it is missing"
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
-        return _told(error)
+        return _first_line(error)
     return ""
 
 
 def discard(path: Path) -> None:
-    """Delete a file, or whatever stands in its place."""
+    """Delete a file, or a folder in its place."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -106,7 +106,7 @@ def is_sealed(path: Path) -> bool:
     return _SEALED.search(path.stem) is not None
 
 
-def _told(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
 
 
@@ -122,21 +122,21 @@ class Parts:
     """The part files of every table below one folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Hold the folder; it is made when the first part is written."""
+        """Keep the folder; it is created with the first part."""
         self._folder = folder
         self._last: tuple[Path, pa.Table] | None = None
 
     def path(self, table: str, part: str) -> Path:
-        """Where a part lies."""
+        """The file of a part."""
         return self._folder / table / f"{part}.parquet"
 
     def write(self, table: str, rows: pa.Table, outcome: Sequence[str]) -> str:
-        """Name of a new part, the hashes of what it holds and of its bytes: the same commit again gives the same."""
+        """Write a part; its name has the hashes of its content and bytes, so a repeated commit gives the same."""
         held = blake2b("\x1f".join(outcome).encode(), digest_size=12).hexdigest()
         return write_sealed(rows, self._folder / table, held).stem
 
     def read(self, table: str, part: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """All rows of a part, dead ones too; with `columns`, those alone.
+        """All rows of a part, dead ones too; with `columns`, only those columns.
 
         Raises:
             StoreError: If the file is damaged or missing.
@@ -154,11 +154,11 @@ class Parts:
         return int(read_footer(self.path(table, part)).num_rows)
 
     def names(self, table: str) -> set[str]:
-        """Every part file of a table, in use or not."""
+        """Names of all part files of a table, in use or not."""
         return {path.stem for path in (self._folder / table).glob("*.parquet")}
 
     def delete(self, table: str, part: str) -> None:
-        """Remove a part that no entry names any more."""
+        """Delete a part that no entry names any more."""
         self.path(table, part).unlink(missing_ok=True)
         self._last = None
 
@@ -174,7 +174,7 @@ def of_documents(rows: pa.Table, documents: Collection[str]) -> pa.Table:
 
 
 def by_document(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """Each document's rows; a document's rows stand together in a part."""
+    """The rows of each document; rows of one document are adjacent in a part."""
     runs = pc.run_end_encode(rows["document_id"].combine_chunks())
     start = 0
     for document, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final
 
 import dagster as dg
 from pydantic import create_model
@@ -51,12 +51,12 @@ class PipelineResource(_Configured):
     chat_model: str = ""
     embedding_model: str = ""
 
-    def create_resource(self, context: dg.InitResourceContext) -> Self:
+    def create_resource(self, context: dg.InitResourceContext) -> Any:  # noqa: ANN401  Dagster leaves the type open
         """The resource of a run. Run configuration below the deprecated key is used, with a warning in the run's log.
 
         A field configured below both keys has the value of the current one.
         """
-        stored = context.run.run_config.get("resources", {}) if context.run else {}
+        stored: Any = context.run.run_config.get("resources", {}) if context.run else {}
         if DEPRECATED_KEY not in stored:
             return self
         if context.log is not None:
@@ -69,8 +69,7 @@ class PipelineResource(_Configured):
         given = [(stored.get(key) or {}).get("config") or {} for key in (DEPRECATED_KEY, KEY)]
         merged = {KEY: {"config": {**given[0], **given[1]}}}
         with dg.build_resources({KEY: type(self)()}, instance=context.instance, resource_config=merged) as made:
-            configured: Self = made.sag
-            return configured
+            return made.sag
 
     def run_options(self) -> RunOptions:
         """The options of the run, checked."""

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
 from sag_pipeline.tables import INPUTS, VERSIONS
-from sag_retrieval.core.batches import batched
 from sag_retrieval.core.errors import BudgetExceeded, ModelUnavailable
+from sag_retrieval.core.records import batched
 
 _DOCUMENTS_A_BATCH = 128
 

@@ -12,6 +12,8 @@ from pathlib import Path
 import dagster as dg
 import pyarrow as pa
 from dagster._core.storage.dagster_run import FINISHED_STATUSES
+from sag_retrieval.release.folders import sweep
+from sag_retrieval.release.releases import Releases, prune_releases
 
 from sag_pipeline.embed import wanted_vectors
 from sag_pipeline.options import Keep
@@ -21,9 +23,6 @@ from sag_pipeline.store.store import PURGE, Store
 from sag_pipeline.store.vectors import VectorStore
 from sag_pipeline.tables import INPUTS
 from sag_retrieval.core.errors import SagError
-from sag_retrieval.release.files import Releases
-from sag_retrieval.release.leftovers import sweep
-from sag_retrieval.release.prune import prune_releases
 from sag_retrieval.reports.series import prune_reports
 
 _DEAD_SHARE, _UNUSED_SHARE = 0.3, 0.3

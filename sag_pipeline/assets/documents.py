@@ -8,15 +8,14 @@ import dagster as dg
 from pydantic import create_model
 
 from sag_pipeline.config import config_fields, given_options
-from sag_pipeline.llm.extract import events_work, summaries_work, triples_work
-from sag_pipeline.llm.extraction import known_keys_work
+from sag_pipeline.llm.extract import events_work, known_keys_work, summaries_work, triples_work
 from sag_pipeline.reading.launch import refuse_source
 from sag_pipeline.reading.sync import SyncOptions, TooManyRemoved, note_ingest, sync_source, tell_fault
 from sag_pipeline.resources import PipelineResource, current_index, now, progress_of, result_of, table
 from sag_pipeline.rules.events import offline_events
 from sag_pipeline.rules.keys import offline_keys
 from sag_pipeline.runner import RunStats, StepInput, per_document, step_of
-from sag_pipeline.sectioning import chunks_under_headers, sections_by_model, sections_by_rules
+from sag_pipeline.sectioning import chunks_under_headers, sections_by_rules
 from sag_pipeline.steps.events import given_events
 from sag_pipeline.steps.keys import main_keys
 from sag_pipeline.steps.sources import SourceOptions

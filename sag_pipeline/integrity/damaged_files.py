@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from sag_retrieval.release.folders import wrong_files
+from sag_retrieval.release.releases import FoundRelease
 
 from sag_pipeline.store.chain import breaks, link_files
 from sag_pipeline.store.ledger import Entry, Ledger
@@ -17,9 +19,7 @@ from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import name_of, raw
 from sag_pipeline.tables import RECORDS, schema_of
 from sag_retrieval.core.errors import SagError, StoreError
-from sag_retrieval.release.files import FoundRelease
-from sag_retrieval.release.verify import FileFault, verify_release
-from sag_retrieval.reports.series import wrong_files
+from sag_retrieval.release.reader import FileFault, verify_release
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sag_pipeline.fitted import load_fit, save_fit
+from sag_retrieval.release.folders import write_lock, wrong_made
+from sag_retrieval.release.releases import Releases
+
+from sag_pipeline.embed import load_fit, save_fit
 from sag_pipeline.integrity.damaged_files import (
     open_anyway,
     parts_in_use,
@@ -35,9 +38,6 @@ from sag_retrieval.core import durable
 from sag_retrieval.core.errors import ModelError, SagError, SourceError, StoreError
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit
-from sag_retrieval.release.beside import wrong_made
-from sag_retrieval.release.files import Releases
-from sag_retrieval.release.lock import write_lock
 
 _PATIENCE_SECONDS = 10
 

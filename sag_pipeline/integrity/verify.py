@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from sag_retrieval.release.folders import write_lock, wrong_made
+from sag_retrieval.release.releases import Releases
 
-from sag_pipeline.fitted import load_fit
+from sag_pipeline.embed import load_fit
 from sag_pipeline.integrity.damaged_files import (
     open_anyway,
     parts_in_use,
@@ -32,9 +34,6 @@ from sag_pipeline.store.source_list import SourceList
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import VectorStore, vector_ids
 from sag_retrieval.core.errors import SourceError, StoreError
-from sag_retrieval.release.beside import wrong_made
-from sag_retrieval.release.files import Releases
-from sag_retrieval.release.lock import write_lock
 
 _PATIENCE_SECONDS = 10
 _COMMUNITIES = "communities"

@@ -9,13 +9,13 @@ import lancedb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from sag_retrieval.release.manifest import Manifest
 
 from sag_retrieval.core.errors import SagError, SchemaMismatch
-from sag_retrieval.core.providers import HASHING
+from sag_retrieval.core.settings import HASHING
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import open_arrays
-from sag_retrieval.release.files import Manifest
 from sag_retrieval.release.reader import Reader
 from sag_retrieval.release.schema import MAPPED, REGISTRY, TABLES
 from sag_retrieval.release.vectors import DenseVectors

@@ -16,7 +16,7 @@ from sag_retrieval.ask.protocols import FoundPassage
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.steps import StepOutcome, asked_question, execute_plan
 from sag_retrieval.core.errors import ModelError
-from sag_retrieval.prompts.passages import as_lines
+from sag_retrieval.prompts import as_lines
 from sag_retrieval.text.sentences import sentences
 
 KnownAnswers = Mapping[str, StepOutcome]

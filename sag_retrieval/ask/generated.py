@@ -13,7 +13,7 @@ from sag_retrieval.ask.evidence import ScoredSentence, best_sentences, coverage
 from sag_retrieval.ask.protocols import FoundPassage
 from sag_retrieval.ask.session import Session
 from sag_retrieval.core.errors import ModelError
-from sag_retrieval.prompts.passages import numbered
+from sag_retrieval.prompts import numbered
 from sag_retrieval.text.words import is_cjk
 
 LEAST_COVERAGE = 0.5

@@ -11,7 +11,7 @@ from sag_retrieval.ask.plan import LONGEST_QUESTION, NamedKey, keys_from_texts, 
 from sag_retrieval.ask.protocols import FoundPassage
 from sag_retrieval.ask.session import Session, documents_of
 from sag_retrieval.core.errors import ModelError
-from sag_retrieval.prompts.passages import as_lines, numbered
+from sag_retrieval.prompts import as_lines, numbered
 
 _PASSAGES = 6
 _KEYS = 20

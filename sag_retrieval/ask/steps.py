@@ -12,7 +12,7 @@ from sag_retrieval.ask.plan import Plan, SubQuestion, fill, marks
 from sag_retrieval.ask.protocols import FoundPassage
 from sag_retrieval.ask.session import Session, documents_of
 from sag_retrieval.core.errors import ModelError
-from sag_retrieval.prompts.passages import as_lines
+from sag_retrieval.prompts import as_lines
 
 LONGEST_FILLED = 200
 """Characters of an earlier answer that go into a later question."""

@@ -17,7 +17,7 @@ from sag_retrieval.evaluation.intervals import Interval, bootstrap
 from sag_retrieval.evaluation.questions import Question
 from sag_retrieval.evaluation.ranking import has_all_at, recall_at
 from sag_retrieval.evaluation.runner import KS
-from sag_retrieval.rag.data import RAGData
+from sag_retrieval.rag.stages import RAGData
 
 
 @dataclass(frozen=True, slots=True)

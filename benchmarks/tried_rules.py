@@ -7,10 +7,10 @@ from contextlib import suppress
 from typing import Any
 
 from pydantic import BaseModel
-from sag_pipeline.importers.passages import event_documents, openie_documents
 
 from benchmarks.attacks import modules
 from sag_pipeline.importers.graphrag import spelling_in
+from sag_pipeline.importers.passages import event_documents, openie_documents
 from sag_pipeline.rules.aliases import aliases
 from sag_pipeline.rules.events import offline_events
 from sag_pipeline.rules.keys import offline_keys, read_mentions

@@ -1,4 +1,4 @@
-"""Configuration of Dagster, made from options classes: no name, default or description is written twice."""
+"""Dagster configuration generated from options classes, so that each name, default and description is written once."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, get_args, get_origin
@@ -9,11 +9,11 @@ from pydantic import Field, create_model
 from sag_retrieval.core.options import Option, as_text, options_of, presets_of
 
 _PARTS = "_parts"
-"""Ends the name of the configuration of a group that has presets: the name itself takes the preset."""
+"""Suffix of a group's configuration where the group's own name takes a preset."""
 
 
 def config_fields(options: type, *, without: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Pydantic fields for every option of a class; groups are configurations of their own.
+    """Pydantic fields for every option of a class; groups become nested configurations.
 
     Args:
         options: The options class.
@@ -62,7 +62,7 @@ def given_options(config: Any, names: Mapping[str, Any]) -> dict[str, Any]:  # n
 
 
 def run_config(options: object) -> dict[str, Any]:
-    """The configuration that says these options: what is not as the class has it, in the form of `config_fields`."""
+    """The configuration that gives these options, defaults left out, in the form of `config_fields`."""
     usual = {option.name: option for option in options_of(type(options))}
     presets = {name for name, option in usual.items() if presets_of(option.hint)}
     found: dict[str, Any] = {}
@@ -86,16 +86,16 @@ def _in_config(option: Option) -> Any:  # noqa: ANN401  any value that Dagster t
 
 
 def _field(option: Option, *, is_left_open: bool = False) -> Any:  # noqa: ANN401  a pydantic field
-    """Type and default of one field; `is_left_open`: None leaves the value to the preset."""
+    """Type and default of one field; with `is_left_open`, None means the preset's value."""
     kind, default = _plain(option)
-    said = f"{option.meaning.rstrip('.')}. {option.expects.capitalize()}."
+    description = f"{option.meaning.rstrip('.')}. {option.expects.capitalize()}."
     if is_left_open:
-        return (kind | None, Field(default=None, description=f"{said} None: as the preset has it."))
-    return (kind, Field(default=default, description=said))
+        return (kind | None, Field(default=None, description=f"{description} None: the value of the preset."))
+    return (kind, Field(default=default, description=description))
 
 
 def _plain(option: Option) -> tuple[Any, Any]:
-    """A type that Dagster knows and the default in it."""
+    """A type that Dagster knows, and the default as a value of it."""
     presets = presets_of(option.hint)
     if presets is not None:
         return Literal[tuple(presets.named)], option.default

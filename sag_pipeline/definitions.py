@@ -1,4 +1,4 @@
-"""Everything Dagster knows of the pipeline: the whole graph on one page.
+"""Dagster's definitions of the pipeline: the asset graph, jobs, the nightly schedule and the inbox sensor.
 
 documents ─► summaries ─┐
     └─────► sections ───┴─► chunks ─► events ─► keys ─► event_keys ─► idf ─┐
@@ -6,17 +6,66 @@ documents ─► summaries ─┐
                               └──────────────► vectors ────────────────────┴─► release ─► communities ─► report
 """
 
+from hashlib import blake2b
+from pathlib import Path
+
 import dagster as dg
 
 from sag_pipeline import assets
-from sag_pipeline.definitions import inbox, ingest, nightly_ingest, report_job
-from sag_pipeline.resources import PipelineResource
+from sag_pipeline.resources import DEPRECATED_KEY, KEY, DeprecatedPipelineResource, PipelineResource
+from sag_retrieval.core.settings import load_settings
+
+ingest = dg.define_asset_job(
+    "ingest",
+    selection=dg.AssetSelection.assets("release").upstream(),
+    description="Documents to a release; only what changed is processed.",
+)
+report_job = dg.define_asset_job(
+    "report",
+    selection=dg.AssetSelection.assets("communities", "report"),
+    description="Communities of the current release, and the report page about them.",
+)
+nightly_ingest = dg.ScheduleDefinition(
+    name="nightly_ingest",
+    job=ingest,
+    cron_schedule="0 2 * * *",
+    description="Ingests SAG_SOURCE every night at 02:00.",
+)
+
+
+def state_of(source: Path) -> str:
+    """Hash of the names, sizes and times of the files of a source; empty if the source does not exist."""
+    if not source.exists():
+        return ""
+    digest = blake2b(digest_size=12)
+    for path in sorted(source.rglob("*")) if source.is_dir() else [source]:
+        if path.is_file():
+            stat = path.stat()
+            digest.update(f"{path}\x1f{stat.st_size}\x1f{stat.st_mtime_ns}\n".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+@dg.sensor(
+    job=ingest,
+    minimum_interval_seconds=60,
+    description="Starts an ingest when SAG_SOURCE has changed.",
+)
+def inbox(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+    """Request one run per state of the source; a known state starts nothing."""
+    source = Path(load_settings().source)
+    state = state_of(source)
+    if not state:
+        return dg.SkipReason(f"{source} does not exist; set SAG_SOURCE to a folder or file of documents")
+    if state == context.cursor:
+        return dg.SkipReason(f"{source} has not changed")
+    return dg.SensorResult(run_requests=[dg.RunRequest(run_key=state)], cursor=state)
+
 
 defs = dg.Definitions(
     assets=dg.load_assets_from_package_module(assets),
     jobs=[ingest, report_job],
     schedules=[nightly_ingest],
     sensors=[inbox],
-    resources={"sag": PipelineResource()},
-    executor=dg.in_process_executor,  # steps are short and share one store: a process each costs 2 s a step
+    resources={KEY: PipelineResource(), DEPRECATED_KEY: DeprecatedPipelineResource()},
+    executor=dg.in_process_executor,  # steps are short and share one store: one process per step costs 2 s per step
 )

@@ -1,10 +1,10 @@
-"""Every option of an ingest: what `sag ingest --set` and the Dagster resource take, and what each part of it needs."""
+"""Every option of an ingest, as `sag ingest --set` and the Dagster resource take them."""
 
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Annotated
 
 from sag_pipeline.llm.cached_chat import BatchLimits
-from sag_pipeline.options import IngestOptions
 from sag_pipeline.steps.chunks import ChunkOptions
 from sag_pipeline.steps.extract_keys import KeyOptions
 from sag_pipeline.steps.headers import FULL_HEADER, NO_HEADER, HeaderOptions
@@ -12,6 +12,7 @@ from sag_pipeline.steps.keys import Smoothing
 from sag_pipeline.steps.sections import SectionOptions
 from sag_pipeline.steps.sources import SourceOptions
 from sag_pipeline.steps.summaries import SummaryOptions
+from sag_pipeline.tables import STORED
 from sag_retrieval.core.options import Bounds, Inline, Presets, check_options
 from sag_retrieval.models.rate_limits import ChatOptions
 
@@ -19,22 +20,37 @@ HEADERS = Presets({"titles": HeaderOptions(), "full": FULL_HEADER, "none": NO_HE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IngestOptions:
+    """Options that decide the rows of the steps of an ingest."""
+
+    source: SourceOptions = field(default_factory=SourceOptions)
+    summary: SummaryOptions = field(default_factory=SummaryOptions)
+    section: SectionOptions = field(default_factory=SectionOptions)
+    chunk: ChunkOptions = field(default_factory=ChunkOptions)
+    header: HeaderOptions = field(default_factory=HeaderOptions)
+
+    def of(self, table: str) -> tuple[object, ...]:
+        """The options that the rows of a table depend on."""
+        return tuple(attrgetter(name)(self) for name in STORED[table].options) if table in STORED else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Keep:
-    """What stays: so many of the newest, and whatever is younger than the grace."""
+    """What is kept: a number of the newest, and everything younger than the grace period."""
 
     keep_releases: Annotated[int, Bounds(1)] = 3
-    """Of the newest releases; younger ones than `grace_hours`, the current one and those held open stay as well."""
+    """Number of newest releases to keep; the current one, open ones and those within `grace_hours` are kept too."""
     keep_reports: Annotated[int, Bounds(1)] = 12
-    """Of the newest reports of each series."""
+    """Number of newest reports to keep per series."""
     grace_hours: Annotated[float, Bounds(0)] = 24.0
-    """Releases and reports younger than this stay."""
+    """Releases and reports younger than this are kept."""
     keep_runs: Annotated[int, Bounds(1)] = 200
-    """Of the newest records of runs that Dagster keeps; older ones than `keep_run_days` go in any case."""
+    """Number of newest run records to keep in Dagster; those older than `keep_run_days` are deleted in any case."""
     keep_run_days: Annotated[float, Bounds(0)] = 90.0
-    """Older records of runs go."""
+    """Run records older than this are deleted."""
 
     def __post_init__(self) -> None:
-        """Refuse what would leave nothing.
+        """Refuse numbers that would keep nothing.
 
         Raises:
             SettingsError: If a number is below its bound.
@@ -45,12 +61,12 @@ class Keep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """The options of one run of the job `ingest`, by what they are about."""
+    """The options of one run of the job `ingest`, by subject."""
 
     chunk: Annotated[ChunkOptions, Inline()] = field(default_factory=ChunkOptions)
     """How long chunks are."""
     header: Annotated[HeaderOptions, HEADERS] = field(default_factory=HeaderOptions)
-    """What is put before a chunk for embedding and full text; single parts are chosen below it."""
+    """What is put before a chunk for embedding and full text: a preset, whose parts can be set one by one."""
     section: SectionOptions = field(default_factory=SectionOptions)
     """How documents are divided into sections."""
     sections_by_model: bool = False
@@ -58,11 +74,11 @@ class RunOptions:
     summary: SummaryOptions = field(default_factory=SummaryOptions)
     """How long summaries are."""
     triples_by_model: bool = False
-    """Let the language model name the relations of keys; otherwise they follow from the keys of an event."""
+    """Let the language model name the relations of keys; otherwise they are derived from the keys of an event."""
     idf_smoothing: Smoothing = "none"
     """`add-one` divides by one event more than carry a key."""
     source: Annotated[SourceOptions, Inline()] = field(default_factory=SourceOptions)
-    """What of a source is read."""
+    """Limits on what is read of a source."""
     key: KeyOptions = field(default_factory=KeyOptions)
     """How a language model is asked for keys."""
     batch: BatchLimits = field(default_factory=BatchLimits)
@@ -70,7 +86,7 @@ class RunOptions:
     chat: Annotated[ChatOptions, Inline()] = field(default_factory=ChatOptions)
     """How the language model is called."""
     keep: Annotated[Keep, Inline()] = field(default_factory=Keep)
-    """What stays after an ingest."""
+    """What is kept after an ingest."""
 
     def __post_init__(self) -> None:
         """Refuse values of the wrong type."""
@@ -78,7 +94,7 @@ class RunOptions:
 
     @property
     def steps(self) -> IngestOptions:
-        """What the steps take."""
+        """The options that steps take."""
         return IngestOptions(
             source=self.source, summary=self.summary, section=self.section, chunk=self.chunk, header=self.header
         )

@@ -1,11 +1,13 @@
-"""Settings, store and models as one Dagster resource, and what every asset reports of its run."""
+"""Settings, store and models as one Dagster resource, and the metadata that every asset reports."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from html import escape
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import dagster as dg
 from pydantic import create_model
@@ -15,7 +17,6 @@ from sag_pipeline.llm.cached_chat import CachedChat, Call
 from sag_pipeline.llm.extract import model_of, open_cached_chat
 from sag_pipeline.options import IngestOptions, RunOptions
 from sag_pipeline.progress import listener
-from sag_pipeline.resources import table
 from sag_pipeline.runner import ProgressCallback, RunStats, Work, run_step, step_of
 from sag_pipeline.store.store import StepSpec, Store
 from sag_pipeline.tables import to_table
@@ -26,11 +27,16 @@ from sag_retrieval.models.open import open_embedder
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.reader import open_reader
 from sag_retrieval.release.releases import Releases
+from sag_retrieval.text.characters import printable
 
 _EXAMPLES = 5
+_ROW, _BAR, _LABEL = 22, 320, 170
+"""Pixels of a bar chart: height of a row, longest bar, width of the labels."""
 _log = logging.getLogger(__name__)
-
-
+KEY: Final = "sag"
+"""Of this resource, in definitions and in run configuration."""
+DEPRECATED_KEY: Final = "workshop"
+"""Of the same resource in run configuration stored with 0.1; accepted until 0.3."""
 _FIELDS: Final = config_fields(RunOptions)
 _Configured = create_model("_Configured", __base__=dg.ConfigurableResource, **_FIELDS)
 
@@ -45,25 +51,45 @@ class PipelineResource(_Configured):
     chat_model: str = ""
     embedding_model: str = ""
 
+    def create_resource(self, context: dg.InitResourceContext) -> Any:  # noqa: ANN401  Dagster leaves the type open
+        """The resource of a run. Run configuration below the deprecated key is used, with a warning in the run's log.
+
+        A field configured below both keys has the value of the current one.
+        """
+        stored: Any = context.run.run_config.get("resources", {}) if context.run else {}
+        if DEPRECATED_KEY not in stored:
+            return self
+        if context.log is not None:
+            context.log.warning(
+                "DeprecationWarning: run configuration `resources: %s` is renamed to `resources: %s`; "
+                "the old name works until 0.3",
+                DEPRECATED_KEY,
+                KEY,
+            )
+        given = [(stored.get(key) or {}).get("config") or {} for key in (DEPRECATED_KEY, KEY)]
+        merged = {KEY: {"config": {**given[0], **given[1]}}}
+        with dg.build_resources({KEY: type(self)()}, instance=context.instance, resource_config=merged) as made:
+            return made.sag
+
     def run_options(self) -> RunOptions:
         """The options of the run, checked."""
         return build_options(RunOptions, given_options(self, _FIELDS), what="ingest")
 
     def settings(self) -> Settings:
-        """The settings in force, checked."""
+        """The current settings, checked."""
         given = {"home": self.home, "chat_model": self.chat_model, "embedding_model": self.embedding_model}
         return load_settings(**{name: value or None for name, value in given.items()})
 
     @contextmanager
     def store(self) -> Iterator[Store]:
-        """The store, held against other writers."""
-        self.run_options()  # a bound is told before any work
+        """The store, locked against other writers."""
+        self.run_options()  # a wrong option is reported before any work
         home = Path(self.settings().home)
         with Store.locked(home) as store:
             yield store
 
     def options(self) -> IngestOptions:
-        """What of the options the steps take."""
+        """The options that steps take."""
         return self.run_options().steps
 
     def extract(
@@ -82,21 +108,25 @@ class PipelineResource(_Configured):
             with self.store() as store:
                 try:
                     tally = run_step(store, step, asked(chat, store), progress_of(context))
-                finally:  # what was paid is written down whatever ends the step
+                finally:  # paid calls are recorded whatever ends the step
                     calls = chat.take_calls()
                     store.append("calls", to_table("calls", calls))
                 return result_of(store, step, tally, **cost_of(calls))
 
     def make(self, context: dg.AssetExecutionContext, table: str, work: Work, model: str = "") -> dg.MaterializeResult:  # type: ignore[type-arg]
-        """Bring a table by document up to date and report what was done."""
+        """Bring a table kept by document up to date and report what was done."""
         step = step_of(table, self.options(), model)
         with self.store() as store:
             tally = run_step(store, step, work, progress_of(context))
             return result_of(store, step, tally)
 
 
+class DeprecatedPipelineResource(PipelineResource):
+    """Deprecated: the resource `sag` by the name it had in 0.1, accepted until 0.3. Configure `sag` instead."""
+
+
 def progress_of(context: dg.AssetExecutionContext) -> ProgressCallback:
-    """Progress into the log of the run and to whoever watches."""
+    """Report progress to the log of the run and to the listener of this context."""
     outer = listener()
 
     def progress(step: str, done: int, total: int) -> None:
@@ -136,19 +166,54 @@ def cost_of(calls: Sequence[Call]) -> dict[str, float]:
 
 
 def current_index(settings: Settings) -> Index | None:
-    """The index of the release in force, whose keys are offered to the model; None where there is none that opens.
+    """The index of the current release, for offering its keys to the model; None if no release can be opened.
 
-    An ingest never needs a release: what is known is then taken from the tables, and a new one is published.
+    An ingest never needs a release: known keys are then taken from the tables, and a new release is published.
     """
     if Releases(settings.home).current() is None:
         return None
     try:
         return open_reader(settings.home, None, open_embedder).index
     except (SagError, OSError, ValueError) as error:
-        _log.warning("known keys are taken from the tables alone, the release in force does not open: %s", error)
+        _log.warning("known keys are taken from the tables alone, the current release cannot be opened: %s", error)
         return None
 
 
 def now() -> str:
-    """The time of a publish, as it stands in the manifest: ISO, UTC, to the second."""
+    """The current time as manifests have it: ISO, UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def bars(values: Mapping[str, float], title: str) -> str:
+    """A bar chart as a Markdown image; an empty mapping gives a line of text."""
+    if not values:
+        return f"{title}: nothing yet"
+    most = max(values.values()) or 1
+    rows = "".join(
+        f'<text x="{_LABEL - 8}" y="{_ROW * n + 40}" text-anchor="end">{escape(name)}</text>'
+        f'<rect x="{_LABEL}" y="{_ROW * n + 27}" width="{max(1, _BAR * value / most):.0f}" height="16" fill="#4f7cac"/>'
+        f'<text x="{_LABEL + _BAR * value / most + 6:.0f}" y="{_ROW * n + 40}">{value:,.0f}</text>'
+        for n, (name, value) in enumerate(values.items())
+    )
+    width, height = _LABEL + _BAR + 90, _ROW * len(values) + 40
+    picture = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>'
+        f'<text x="8" y="16" font-weight="bold">{escape(title)}</text>{rows}</svg>'
+    )
+    return f"![{title}](data:image/svg+xml;base64,{b64encode(picture.encode()).decode()})"
+
+
+def table(rows: Sequence[Mapping[str, object]], width: int = 80) -> dg.MetadataValue:
+    """Rows as a table with long cells cut; no rows give a line of text. Cells are shown as text, never as Markdown."""
+    if not rows:
+        return dg.MetadataValue.text("no rows")
+    names = list(rows[0])
+    columns = [dg.TableColumn(name, "string") for name in names]
+    records = [dg.TableRecord({name: _cell(row[name], width) for name in names}) for row in rows]
+    return dg.MetadataValue.table(records, dg.TableSchema(columns))
+
+
+def _cell(value: object, width: int) -> str:
+    text = " ".join(printable(str("" if value is None else value)).split())
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,16 +1,26 @@
-"""How a step is done: batches of pending documents in, one commit a batch out, one document's failure its own."""
+"""Run a step over its pending documents in batches; each batch is one commit; a failed document stops no other."""
 
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, Protocol
 
+from sag_pipeline.options import IngestOptions
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
+from sag_pipeline.tables import INPUTS, VERSIONS
 from sag_retrieval.core.errors import BudgetExceeded, ModelUnavailable
 from sag_retrieval.core.records import batched
 
 _DOCUMENTS_A_BATCH = 128
+
+
+def step_of(table: str, options: IngestOptions, model: str = "") -> StepSpec:
+    """The step that makes a table; `model` identifies the model and prompts its rows depend on."""
+    parts = (table, VERSIONS.get(table, 0), options.of(table), model)
+    digest = blake2b(repr(parts).encode(), digest_size=8).hexdigest()
+    return StepSpec(table, INPUTS[table], digest, retries=bool(model) and model != "offline" and table != "vectors")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,24 +31,24 @@ class StepInput:
     tables: Mapping[str, Sequence[Any]]
 
     def one(self, table: str) -> Any:  # noqa: ANN401  the record of whichever table is named
-        """The only record of a table that has one a document."""
+        """The only record of a table with one record per document."""
         return self.tables[table][0]
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """Records made of one document; a reason says what is missing, or, without records, why all of it is."""
+    """Records made of one document; with a reason, some are missing, or, if there are none, the document failed."""
 
     records: Sequence[Any] = ()
     reason: str = ""
 
 
 Work = Callable[[Sequence[StepInput]], Iterable[StepResult]]
-"""Makes the records of a batch: one `StepResult` a document, in order."""
+"""Makes the records of a batch: one `StepResult` per document, in order."""
 
 
 class ProgressCallback(Protocol):
-    """Hears how far a step is."""
+    """Receives the progress of a step."""
 
     def __call__(self, step: str, done: int, total: int) -> None:
         """`done` of `total` documents are committed."""
@@ -46,7 +56,7 @@ class ProgressCallback(Protocol):
 
 
 def ignore_progress(step: str, done: int, total: int) -> None:
-    """Progress nobody watches."""
+    """Ignore progress."""
 
 
 @dataclass(slots=True)
@@ -63,23 +73,23 @@ class RunStats:
 
 
 def per_document(make: Callable[[StepInput], Sequence[Any]]) -> Work:
-    """Work that looks at one document at a time; an exception puts only that document aside."""
+    """Work that processes one document at a time; an exception fails only that document."""
 
     def work(batch: Sequence[StepInput]) -> Iterable[StepResult]:
         for inputs in batch:
             try:
                 yield StepResult(tuple(make(inputs)))
-            except Exception as error:  # noqa: BLE001  any fault of one document is its own
+            except Exception as error:  # noqa: BLE001  an error in one document fails that document alone
                 yield StepResult(reason=f"{type(error).__name__}: {error}")
 
     return work
 
 
 def run_step(store: Store, step: StepSpec, work: Work, progress: ProgressCallback = ignore_progress) -> RunStats:
-    """Bring a table up to date with its inputs; documents that nothing changed for are not read.
+    """Bring a table up to date with its inputs; unchanged documents are not read.
 
     Raises:
-        ModelUnavailable, BudgetExceeded: After everything done so far was committed; the next run goes on from there.
+        ModelUnavailable, BudgetExceeded: After everything done so far was committed; the next run continues from there.
 
     """
     tally, started = RunStats(), time.perf_counter()

@@ -1,11 +1,18 @@
-"""The tables that the pipeline keeps by document: one entry each, from which plan, store and publishing follow."""
+"""The tables kept by document: one entry per table, and its records as Arrow rows."""
 
+import types
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from functools import cache
+from hashlib import blake2b
 from importlib import import_module
-from typing import Final
+from typing import Any, Final, Union, get_args, get_origin, get_type_hints
+
+import pyarrow as pa
 
 from sag_pipeline.table import StoredTable
-from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section, Summary, Triple
-from sag_retrieval.release.schema import ADDED
+from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key, Section, Summary, Triple
+from sag_retrieval.release.schema import ADDED, TABLES
 
 _OURS: Final = (
     StoredTable(name="documents", record=Document, version=2),
@@ -34,11 +41,63 @@ _OURS: Final = (
 STORED: Final[dict[str, StoredTable]] = {
     table.name: table for table in (*_OURS, *(import_module(f"sag_pipeline.steps.{name}").TABLE for name in ADDED))
 }
-"""Every table that is kept by document, by name; one that a release adds is described by its step's module."""
+"""Every table kept by document, by name; an added one is described in the module of its step."""
 
 RECORDS: Final = {name: table.record for name, table in STORED.items()}
 """The record of each."""
 VERSIONS: Final = {name: table.version for name, table in STORED.items()}
 """The version of each one's step."""
 INPUTS: Final = {name: table.reads for name, table in STORED.items()} | {"vectors": ("chunks", "events", "keys")}
-"""What each step reads; vectors are kept by document too, though not as rows."""
+"""Tables that each step reads; vectors are kept by document too, but not as rows."""
+
+
+_KINDS: dict[type, pa.DataType] = {str: pa.string(), int: pa.int32(), float: pa.float64(), bool: pa.bool_()}
+
+
+def _column(name: str, hint: Any) -> pa.Field:  # noqa: ANN401  a type hint is any object
+    optional = get_origin(hint) in {Union, types.UnionType}
+    kind = next(a for a in get_args(hint) if a is not type(None)) if optional else hint
+    return pa.field(name, _KINDS[kind], nullable=optional)
+
+
+@cache
+def schema_of(table: str) -> pa.Schema:
+    """Arrow schema of a table: the fields of its record; the fields of a key are columns next to those of its event."""
+    if table == "calls":
+        return TABLES["calls"].remove_metadata()
+    record = RECORDS[table]
+    hints = {f.name: get_type_hints(record)[f.name] for f in fields(record)}
+    if "key" in hints:
+        hints |= {f.name: get_type_hints(Key)[f.name] for f in fields(Key)}
+        del hints["key"]
+    return pa.schema([_column(name, hint) for name, hint in hints.items()])
+
+
+def to_table(table: str, records: Sequence[Any]) -> pa.Table:
+    """Rows of the records, in their order; no records give an empty table of the same schema."""
+    schema = schema_of(table)
+    columns = [
+        [getattr(r.key if hasattr(r, "key") and not hasattr(r, name) else r, name) for r in records]
+        for name in schema.names
+    ]
+    return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
+
+
+def from_table(table: str, rows: pa.Table) -> list[Any]:
+    """The records of the rows, in their order."""
+    if table != "keys":
+        record = RECORDS[table]
+        return [record(**row) for row in rows.select(schema_of(table).names).to_pylist()]
+    own = [f.name for f in fields(Key)]
+    return [
+        EventKey(row["document_id"], row["event_id"], Key(**{name: row[name] for name in own}), row["same_as"])
+        for row in rows.to_pylist()
+    ]
+
+
+def content_hash(records: Iterable[object]) -> str:
+    """Hash of the records a step made of a document; equal records in equal order have equal hashes."""
+    digest = blake2b(digest_size=12)
+    for record in records:
+        digest.update(repr(record).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()

@@ -1,1 +1,1 @@
-"""One Dagster asset a table; each body wires a pure step to the store."""
+"""Dagster assets, one per table; each body connects a pure step with the store."""

@@ -1,16 +1,77 @@
-"""Asset `release`: the published build that searches read."""
+"""Assets made from all documents together: links of events and keys, weights of keys, vectors, the release."""
 
 import time
 from collections.abc import Iterator
 
 import dagster as dg
+import numpy as np
 
-from sag_pipeline.embed import open_embedding
+from sag_pipeline.embed import embed_pending, open_embedding
+from sag_pipeline.options import IngestOptions
 from sag_pipeline.publish.checks import NAMES
+from sag_pipeline.publish.links import LINK_TABLES, make_links, weigh_keys
 from sag_pipeline.publish.publish import publish
-from sag_pipeline.resources import PipelineResource, bars, now
+from sag_pipeline.resources import PipelineResource, bars, now, progress_of, result_of
+from sag_pipeline.runner import step_of
 from sag_pipeline.tables import STORED
 from sag_pipeline.upkeep import keep_in_size, vacuum
+
+
+@dg.asset(group_name="extract", deps=["keys"], kinds={"parquet", "duckdb"}, owners=["team:sag"])
+def event_keys(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    """One row per link of an event and a key; names with the same meaning are one key, kept with the evidence."""
+    started = time.perf_counter()
+    with sag.store() as store:
+        state = store.state_hash(["keys"])
+        is_new = not all(store.is_current_whole(name, state) for name in LINK_TABLES)
+        if is_new:
+            made = make_links(store)
+            for name in LINK_TABLES:
+                store.commit_whole(name, made[name], state)
+        tables = {name: store.whole(name) for name in LINK_TABLES}
+        counts = {name: rows.num_rows if rows is not None else 0 for name, rows in tables.items()}
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": counts["event_keys"],
+            "keys": counts["distinct_keys"],
+            "aligned": counts["canonical"],
+            "is_new": is_new,
+            "seconds": round(time.perf_counter() - started, 3),
+        },
+        data_version=dg.DataVersion(state or "empty"),
+    )
+
+
+@dg.asset(group_name="extract", deps=["events", "event_keys"], kinds={"parquet", "duckdb"}, owners=["team:sag"])
+def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    """One row per key: the number of events that carry it, and ln(all events / those events)."""
+    started = time.perf_counter()
+    smoothing = sag.run_options().idf_smoothing
+    with sag.store() as store:
+        state = store.state_hash(["events", "event_keys"])
+        state += "" if smoothing == "none" else f"|{smoothing}"
+        if not store.is_current_whole("idf", state):
+            store.commit_whole("idf", weigh_keys(store, store.ledger.row_count("events"), smoothing), state)
+        rows = store.whole("idf")
+    weights = rows["idf"].to_numpy() if rows is not None else np.zeros(0)
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": len(weights),
+            "median": float(np.median(weights)) if len(weights) else 0.0,
+            "seconds": round(time.perf_counter() - started, 3),
+        },
+        data_version=dg.DataVersion(state or "empty"),
+    )
+
+
+@dg.asset(group_name="publish", deps=["chunks", "events", "keys"], kinds={"parquet"}, owners=["team:sag"])
+def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    """One row per distinct text of chunks, events and text keys; each is embedded once."""
+    with sag.store() as store:
+        embedding = open_embedding(store, sag.settings().embedding_model)
+        step = step_of("vectors", IngestOptions(), embedding.embedder.fingerprint)
+        tally = embed_pending(store, step, embedding, progress_of(context))
+        return result_of(store, step, tally, embedder=embedding.embedder.fingerprint)
 
 
 @dg.asset(
@@ -23,7 +84,7 @@ from sag_pipeline.upkeep import keep_in_size, vacuum
 def release(
     context: dg.AssetExecutionContext, sag: PipelineResource
 ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:  # type: ignore[type-arg]
-    """Tables, graph and vectors as one immutable release, checked, then put in force by one rename."""
+    """Tables, graph and vectors as one immutable release, checked, then made current by one rename."""
     started = time.perf_counter()
     with sag.store() as store:
         embedding = open_embedding(store, sag.settings().embedding_model)
@@ -43,7 +104,7 @@ def release(
         data_version=dg.DataVersion(manifest.content_hash),
     )
     found = {check.name: check for check in done.checks}
-    for name in NAMES:  # a release that was in force already passed them when it was made
+    for name in NAMES:  # a release that is current already passed them when it was built
         check = found.get(name)
-        message = check.message if check else str(manifest.checks.get(name, "not known when it was made"))
+        message = check.message if check else str(manifest.checks.get(name, "not known when it was built"))
         yield dg.AssetCheckResult(check_name=name, passed=check is None or check.passed, description=message)

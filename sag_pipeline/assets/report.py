@@ -1,4 +1,4 @@
-"""Asset `report`: the page that people read."""
+"""Assets made from the current release: communities of events, and the report page."""
 
 import time
 from typing import Any
@@ -6,19 +6,64 @@ from typing import Any
 import dagster as dg
 from pydantic import Field, create_model
 
-from sag_pipeline.assets.report import Clustering
 from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.resources import PipelineResource, table
 from sag_retrieval.api import open_release
+from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.communities.storage import release_communities
 from sag_retrieval.core.options import build_options
+from sag_retrieval.models.open import open_chat, open_embedder
+from sag_retrieval.release.reader import open_reader
+from sag_retrieval.release.releases import Releases
 from sag_retrieval.reports.options import ReportOptions
 
-_FIELDS = config_fields(ReportOptions, without=frozenset({"cluster"}))
-_Configured = create_model("_Configured", __base__=Clustering, **_FIELDS)
+_SHOWN = 10
+_CLUSTER_FIELDS = config_fields(ClusterOptions)
+_ClusterConfig = create_model("_ClusterConfig", __base__=dg.Config, **_CLUSTER_FIELDS)
 
 
-class Reporting(_Configured):
-    """What the report is about and called (`sag settings --options report`), and how it groups; empty: everything."""
+class Clustering(_ClusterConfig):
+    """How events become communities (`sag settings --options cluster`)."""
+
+    def cluster(self) -> ClusterOptions:
+        """The same as options, checked."""
+        return build_options(ClusterOptions, given_options(self, _CLUSTER_FIELDS), what="cluster")
+
+
+@dg.asset(group_name="report", deps=["release"], kinds={"parquet"}, owners=["team:sag"])
+def communities(config: Clustering, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    """Communities of events of the current release: one row per community, with title, summary and events."""
+    started, settings = time.perf_counter(), sag.settings()
+    reader = open_reader(settings.home, None, open_embedder)
+    releases = [each.folder for each in Releases(settings.home).found() if each.folder != reader.folder]
+    earlier = releases[-1] if releases else None
+    found = release_communities(reader, config.cluster(), open_chat(settings), earlier)
+    finest = found.at(0)
+    largest = [{"title": each.title, "events": len(each.members)} for each in finest[:_SHOWN]]
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": len(finest),
+            "release": reader.manifest.release_id,
+            "levels": found.levels,
+            **{name: round(float(value), 4) for name, value in _quality(found).items()},
+            "largest": table(largest),
+            "seconds": round(time.perf_counter() - started, 3),
+        }
+    )
+
+
+def _quality(found: Any) -> dict[str, float]:  # noqa: ANN401  Communities
+    quality = found.quality[0] if found.quality else None
+    names = ("modularity", "coverage", "conductance")
+    return {name: getattr(quality, name) for name in names} if quality else {}
+
+
+_REPORT_FIELDS = config_fields(ReportOptions, without=frozenset({"cluster"}))
+_ReportConfig = create_model("_ReportConfig", __base__=Clustering, **_REPORT_FIELDS)
+
+
+class Reporting(_ReportConfig):
+    """Title, language, restriction and grouping of the report (`sag settings --options report`); empty: everything."""
 
     period: str = Field(
         default="", description="Only events of this time, such as 2019..2021-06; either end may be open."
@@ -35,7 +80,7 @@ class Reporting(_Configured):
 
     def options(self) -> ReportOptions:
         """The same as options, checked."""
-        given = given_options(self, _FIELDS)
+        given = given_options(self, _REPORT_FIELDS)
         return build_options(ReportOptions, {**given, "cluster": self.cluster()}, what="report")
 
 
@@ -48,12 +93,12 @@ class Reporting(_Configured):
             group_name="report",
             kinds={"html", "markdown", "parquet"},
             owners=["team:sag"],
-            description="One page about the events of the release in force, each statement cited.",
+            description="One page about the events of the current release, each statement cited.",
         )
     ],
 )
 def report(config: Reporting, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
-    """One page about the events of the release in force, each statement cited; what is new since the last one."""
+    """One page about the events of the current release, each statement cited; what is new since the last one."""
     started = time.perf_counter()
     with open_release(sag.settings().home) as release:
         made = release.report(

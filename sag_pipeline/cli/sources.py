@@ -49,17 +49,13 @@ def _list(*, is_json: bool) -> None:
 
 
 def _row(store: Store, listed: SourceList, source: Source) -> dict[str, Any]:
-    ((documents, aside),) = store.ledger.select(
-        "SELECT count(*) FILTER (kind = 'document'), count(*) FILTER (kind = 'aside') "
-        "FROM current WHERE step = 'documents' AND list_contains(?, source)",
-        sorted(listed.spellings(source)),
-    )
+    documents, skipped = store.ledger.source_counts(listed.spellings(source))
     return {
         "source": source.name,
         "path": source.path,
         "is_there": source.is_there,
         "documents": documents,
-        "put_aside": aside,
+        "put_aside": skipped,
         "last_ingest": source.last_ingest,
     }
 

@@ -1,1 +1,1 @@
-"""Extractions that other systems paid for, as documents with given events (JSONL of the contract)."""
+"""Extractions by other systems, as documents with supplied events (docs/sources.md)."""

@@ -1,4 +1,4 @@
-"""`sag import`: a foreign extraction as documents with given events, ready for `sag ingest`."""
+"""`sag import`: the extraction of another system as documents with supplied events, for `sag ingest`."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ FORMATS = ("graphrag", "openie", "events")
 
 
 def given_documents(form: str, source: Path, documents: Path | None = None) -> Iterator[GivenDocument]:
-    """The documents of a foreign extraction.
+    """The documents of an extraction by another system.
 
     Args:
         form: One of `FORMATS`.
@@ -36,9 +36,9 @@ def given_documents(form: str, source: Path, documents: Path | None = None) -> I
 
 
 def import_file(form: str, source: Path, out: Path, documents: Path | None = None) -> Counter[str]:
-    """Write the documents to `out`, one a line, and count what was written and left out.
+    """Write the documents to `out`, one per line, and count what was written and left out.
 
-    The file is whole or absent.
+    The file is written whole or not at all.
     """
     if not out.name:
         raise SettingsError(f"--out {str(out)!r} names no file; give a .jsonl file to write")
@@ -71,7 +71,7 @@ def import_file(form: str, source: Path, out: Path, documents: Path | None = Non
 )
 @as_json
 def import_command(*, form: str, source: Path, out: Path, documents: Path | None, is_json: bool) -> None:
-    """Turn a foreign extraction into documents with given events.
+    """Turn the extraction of another system into documents with supplied events.
 
     FORMAT is graphrag (SOURCE: the folder of its Parquet output), openie (SOURCE: records with entities and
     triples of each passage) or events (SOURCE: records with statements and their entities). No model is

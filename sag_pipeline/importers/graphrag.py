@@ -1,4 +1,4 @@
-"""GraphRAG's Parquet output: what it says of entities and relationships become events of their documents."""
+"""GraphRAG's Parquet output as documents: descriptions of entities and relationships become events."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -61,7 +61,7 @@ _NAMED = {
 
 
 def _checked(table: str, rows: Iterable[SourceRow]) -> list[SourceRow]:
-    """The rows of a table, if each has the text that it goes by."""
+    """The rows of a table, if each has its id or name as text."""
     kept = list(rows)
     for number, row in enumerate(kept, start=1):
         for name in _NAMED[table]:
@@ -72,7 +72,7 @@ def _checked(table: str, rows: Iterable[SourceRow]) -> list[SourceRow]:
 
 
 def _file(folder: Path, table: str) -> Path:
-    """`entities.parquet`, `create_final_entities.parquet`, or the only file that ends like that."""
+    """`entities.parquet`, `create_final_entities.parquet`, or the only file with that ending."""
     found = sorted(folder.glob(f"*{table}.parquet"))
     exact = [path for path in found if path.stem.removeprefix("create_final_") == table]
     chosen = exact or found
@@ -116,7 +116,7 @@ def _described(row: SourceRow, names: Sequence[str], types: Mapping[str, str]) -
 
 
 def spelling_in(name: str, text: str) -> str:
-    """A name as the text spells it, in the name's own capitals if it does not hold it.
+    """A name in the spelling of the text, or unchanged if the text does not contain it.
 
     Example:
         >>> spelling_in("BOB CRATCHIT", "The clerk, Bob Cratchit, shivers."), spelling_in("FRED", "A nephew.")

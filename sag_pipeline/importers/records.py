@@ -1,4 +1,4 @@
-"""Rows of foreign files, and documents with given events as lines of the contract's JSONL."""
+"""Rows of files of other systems, and documents with supplied events as lines of JSONL."""
 
 import csv
 import json
@@ -32,7 +32,7 @@ class GivenEvent:
 
 @dataclass(frozen=True, slots=True)
 class GivenDocument:
-    """A document with what was read from it; `left_out` counts what could not be used, by reason."""
+    """A document with its supplied events; `left_out` counts what could not be used, by reason."""
 
     document_id: str
     title: str
@@ -60,7 +60,7 @@ def read_rows(path: Path) -> Iterator[SourceRow]:
     """The rows of a Parquet, JSONL, JSON or CSV file; of a JSON object the rows of its longest list.
 
     Raises:
-        SourceError: If the file cannot be read as what its name says, or a row is no object.
+        SourceError: If the file is not of the format of its suffix, or a row is not an object.
 
     """
     if path.suffix not in _READERS:
@@ -68,7 +68,7 @@ def read_rows(path: Path) -> Iterator[SourceRow]:
     try:
         for number, row in enumerate(_READERS[path.suffix](path), start=1):
             if not isinstance(row, Mapping):
-                raise SourceError(f"{path}, row {number}: an object is wanted, got {type(row).__name__}")
+                raise SourceError(f"{path}, row {number}: must be an object, got {type(row).__name__}")
             yield row
     except (OSError, ValueError, RecursionError, csv.Error) as error:
         raise SourceError(f"{path} cannot be read: {error}") from error
@@ -118,7 +118,7 @@ def listed(value: object) -> list[Any]:
 
 
 def as_key(name: str, key_type: str = UNTYPED) -> tuple[str, str]:
-    """A name as a key: of type date if it is one and nothing says otherwise.
+    """A name as a key; one without a type that is a date gets the type `date`.
 
     Example:
         >>> as_key("March 5, 2019"), as_key("Paris")
@@ -161,15 +161,15 @@ def statement(triple: tuple[str, str, str]) -> str:
 
 
 def ends_of(triple: tuple[str, str, str]) -> tuple[tuple[str, str], ...]:
-    """The keys that a triple's ends are, bare amounts left out."""
+    """Head and tail of a triple as keys, bare amounts left out."""
     return tuple(dict.fromkeys(as_key(name) for name in (triple[0], triple[2]) if is_entity(name)))
 
 
 def related(triple: tuple[str, str, str]) -> tuple[str, str, str]:
-    """A triple with its relation in the form that triples have."""
+    """A triple with its relation in the normal form."""
     return triple[0], relation_name(triple[1]) or "related_to", triple[2]
 
 
 def event_of(triple: tuple[str, str, str]) -> GivenEvent:
-    """The event that a triple is by itself: its statement, with both ends as keys."""
+    """A triple as an event: its statement, with head and tail as keys."""
     return GivenEvent(statement(triple), ends_of(triple), (related(triple),))

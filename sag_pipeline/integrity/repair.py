@@ -1,4 +1,4 @@
-"""Mending a home without asking a model: what is damaged goes, and the next ingest makes it again."""
+"""Repair a home without a model: damaged files are removed or restored, and the next ingest makes the rest again."""
 
 import os
 import shutil
@@ -43,7 +43,7 @@ _PATIENCE_SECONDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What was mended: the file or folder below the home, and what became of it."""
+    """One repair: the file or folder below the home, and what was done."""
 
     file: str
     what: str
@@ -51,7 +51,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """What `sag repair` did, and what to run now; nothing if nothing was wrong."""
+    """What `sag repair` did, and the next command; both empty if nothing was wrong."""
 
     done: Sequence[Done]
     next_command: str
@@ -59,16 +59,16 @@ class Repaired:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What making things again will ask of a language model: answers that are lost."""
+    """The model calls that lost answers will cost again."""
 
     lost_answers: int
     calls: int
-    """Of them, those that documents need which must be done again."""
+    """Lost answers of documents that must be processed again."""
     documents: int
 
 
 def price_of(home: Path, settings: Settings) -> Price:
-    """What the ingest after a repair would pay for; nothing is changed or spent."""
+    """The calls that the ingest after a repair would pay for; nothing is changed or spent."""
     with write_lock(home, _PATIENCE_SECONDS):
         store = open_anyway(home)
         paid = paid_calls(store)
@@ -83,37 +83,37 @@ def price_of(home: Path, settings: Settings) -> Price:
 
 
 def repair_home(home: Path) -> Repaired:
-    """Mend everything below a home; done again after a kill, it goes on, and on a whole home it does nothing."""
-    done = [*_mend_lock(home)]
+    """Repair everything below a home; after a kill a second call continues, and an undamaged home is left as it is."""
+    done = [*_repair_lock(home)]
     with write_lock(home, _PATIENCE_SECONDS):
-        done += _mend_ledger(home)
+        done += _repair_ledger(home)
         store = Store(home)
-        sources = sorted({entry.source for entry in store.ledger.entries("step = 'documents'") if entry.source})
-        done += _mend_sources(store)
-        done += _mend_answers(store)
-        done += _mend_embedder(home)
-        done += _mend_vectors(store)
-        done += _mend_tables(store)
-        done += _mend_releases(home)
-        done += _mend_reports(home)
+        sources = sorted(store.ledger.source_names())
+        done += _repair_sources(store)
+        done += _repair_answers(store)
+        done += _repair_embedder(home)
+        done += _repair_vectors(store)
+        done += _repair_tables(store)
+        done += _repair_releases(home)
+        done += _repair_reports(home)
     return Repaired(done, " ".join(["sag ingest", *map(_quoted, sources)]) if done else "")
 
 
-def _mend_lock(home: Path) -> Iterator[Done]:
+def _repair_lock(home: Path) -> Iterator[Done]:
     for fault in wrong_locks(home):
         (home / fault.file).rename(home / f"{fault.file}.aside-{os.getpid()}")
         yield Done(fault.file, "moved away")
 
 
-def _mend_sources(store: Store) -> Iterator[Done]:
+def _repair_sources(store: Store) -> Iterator[Done]:
     try:
         SourceList(store)
     except SourceError:
         discard(store.home / SOURCES)
-        yield Done(SOURCES, "removed; it is written again by the next ingest")
+        yield Done(SOURCES, "removed; the next ingest writes it again")
 
 
-def _mend_ledger(home: Path) -> Iterator[Done]:
+def _repair_ledger(home: Path) -> Iterator[Done]:
     folder = home / "ledger"
     found = breaks(folder)
     if not found and (link_files(folder) or not lost_ledger(Store(home))):
@@ -124,18 +124,20 @@ def _mend_ledger(home: Path) -> Iterator[Done]:
     certain = set(Ledger(folder, [path for path in whole if not is_doubtful(found, path)]).entries())
     doubtful = [entry for entry in ledger.entries("step = 'documents' AND kind = 'document'") if entry not in certain]
     gone = _gone(doubtful)
-    steps = [str(step) for (step,) in ledger.select("SELECT DISTINCT step FROM by_document")]
+    steps = ledger.document_steps()
     entries = [Entry(unit, step, "removed") for unit in gone for step in steps]
     entries += _calls_again(Store(home, ledger))
     durable.make_folder(folder)
-    ledger.begin_anew([*entries, Entry.of_whole(PURGE)])
+    ledger.rebuild([*entries, Entry.of_whole(PURGE)])
     for path in [each.path for each in found] or [folder]:
         name = path.relative_to(home).as_posix()
-        yield Done(name, f"the ledger was begun anew from {len(whole)} whole commits; {len(gone)} documents were gone")
+        yield Done(
+            name, f"the ledger was rebuilt from {len(whole)} undamaged commits; {len(gone)} documents no longer exist"
+        )
 
 
 def _gone(doubtful: Sequence[Entry]) -> list[str]:
-    """Documents that are no longer in their source: a lost commit may have said so.
+    """Documents that are no longer in their source: a lost commit may have removed them.
 
     A source that cannot be listed now keeps its documents.
     """
@@ -175,7 +177,7 @@ def _kept_answers(home: Path) -> set[str]:
         trial.unlink(missing_ok=True)
 
 
-def _mend_answers(store: Store) -> Iterator[Done]:
+def _repair_answers(store: Store) -> Iterator[Done]:
     path = store.home / ANSWERS
     if path.exists() and not wrong_answers(path, deep=True)[1]:
         return
@@ -193,11 +195,11 @@ def _mend_answers(store: Store) -> Iterator[Done]:
     durable.rename(saved, path)
     yield Done(
         ANSWERS,
-        f"{count} answers saved of {paid or 'an unknown number of'} paid ones; the damaged file is kept beside it",
+        f"{count} answers saved of {paid or 'an unknown number of'} paid ones; the damaged file is kept next to it",
     )
 
 
-def _mend_embedder(home: Path) -> Iterator[Done]:
+def _repair_embedder(home: Path) -> Iterator[Done]:
     try:
         load_fit(home)
     except StoreError:
@@ -211,7 +213,10 @@ def _mend_embedder(home: Path) -> Iterator[Done]:
         shutil.rmtree(home / "embedder", ignore_errors=True)
         for folder in (home / "vectors").glob("hashing-*"):
             shutil.rmtree(folder)
-        yield Done("embedder/hashing.npy", "removed with its vectors; it is counted again, which makes another release")
+        yield Done(
+            "embedder/hashing.npy",
+            "removed with its vectors; fitted again by the next ingest, which gives another release",
+        )
 
 
 def _fit_of(folder: Path) -> HashingFit | None:
@@ -221,12 +226,12 @@ def _fit_of(folder: Path) -> HashingFit | None:
         return None
 
 
-def _mend_vectors(store: Store) -> Iterator[Done]:
+def _repair_vectors(store: Store) -> Iterator[Done]:
     wrong = wrong_vectors(store.home, deep=True)
     lost = [] if wrong else list(missing_vectors(store, deep=True))
     if not wrong and not lost:
         return
-    # First the entries: were the files gone first, a kill between would leave texts that nobody embeds.
+    # Entries first: if the files were deleted first, a kill in between would leave texts that are never embedded.
     store.ledger.commit([replace(entry, status="removed") for entry in store.ledger.entries("step = 'vectors'")])
     for path in wrong:
         discard(path)
@@ -235,22 +240,22 @@ def _mend_vectors(store: Store) -> Iterator[Done]:
         yield Done(f"vectors/{fingerprint}", f"{count} texts are embedded again")
 
 
-def _mend_tables(store: Store) -> Iterator[Done]:
+def _repair_tables(store: Store) -> Iterator[Done]:
     for wrong in wrong_parts(store, deep=True):
         store.ledger.commit([replace(entry, status="removed") for entry in wrong.entries])
         discard(wrong.path)
         kind = wrong.entries[0].kind
-        told = {
-            "document": f"removed; {len(wrong.entries)} documents are done again",
+        outcome = {
+            "document": f"removed; {len(wrong.entries)} documents are processed again",
             "appended": f"removed; {wrong.entries[0].row_count} rows about calls are lost",
         }.get(kind, "removed; it is made again")
-        yield Done(wrong.path.relative_to(store.home).as_posix(), told)
+        yield Done(wrong.path.relative_to(store.home).as_posix(), outcome)
 
 
-def _mend_releases(home: Path) -> Iterator[Done]:
+def _repair_releases(home: Path) -> Iterator[Done]:
     for folder in release_folders(home):
         if wrong_release(folder, deep=True):
-            discard(folder / "manifest.json")  # from here on it is no release, whatever ends this
+            discard(folder / "manifest.json")  # without it the folder is not a release, whatever interrupts this
             shutil.rmtree(folder)
             yield Done(f"releases/{folder.name}", "removed; the next ingest publishes it again")
         elif wrong_made(folder / "communities"):
@@ -266,7 +271,7 @@ def _mend_releases(home: Path) -> Iterator[Done]:
     yield Done("CURRENT", f"names {good[-1]} until the next ingest" if good else "removed until the next ingest")
 
 
-def _mend_reports(home: Path) -> Iterator[Done]:
+def _repair_reports(home: Path) -> Iterator[Done]:
     for folder in report_folders(home):
         if any(wrong_report(folder)):
             discard(folder / "report.json")

@@ -1,4 +1,4 @@
-"""Whether the file of paid answers is whole, and what can be read of one that is not."""
+"""Check the file of paid answers, and save what can be read of a damaged one."""
 
 import json
 import shutil
@@ -13,24 +13,24 @@ from sag_pipeline.llm.answer_cache import AnswerCache, Answered, columns_of, is_
 
 _HEX = "0123456789abcdef"
 _DEEPEST = 3
-"""Digits of a call id beyond which a range that cannot be read from either end is given up."""
+"""A range of call ids that cannot be read from either end is divided up to this number of digits, then given up."""
 _SCHEMA_PAGE = 4096
 PartRow = tuple[Any, ...]
 
 
 def wrong_answers(path: Path, *, deep: bool) -> tuple[int, list[str]]:
-    """How many answers a file holds, and what is wrong with it; with `deep` every answer is compared with its digest.
+    """The number of answers in a file, and what is wrong with it; with `deep` every answer is compared with its digest.
 
-    What a log that was cut off has lost cannot be seen: those answers are asked for again.
+    Answers lost from a truncated log cannot be detected: the model is asked again for them.
     """
     if not path.is_file():
-        return 0, ["it is no file"]
+        return 0, ["it is not a file"]
     if path.stat().st_size == 0:
-        return 0, ["it is empty; not even the table of answers is there"]
+        return 0, ["it is empty, without the table of answers"]
     try:
         with closing(_open(path)) as connection:
             check = "integrity_check" if deep else "quick_check"
-            found = [str(told) for (told,) in connection.execute(f"pragma {check}") if told != "ok"]
+            found = [str(line) for (line,) in connection.execute(f"pragma {check}") if line != "ok"]
             ((count,),) = connection.execute("select count(*) from answers")
             if deep:
                 found += [f"answer {row[0]} is not the one that was kept" for row in _all(connection) if _is_bad(row)]
@@ -40,7 +40,7 @@ def wrong_answers(path: Path, *, deep: bool) -> tuple[int, list[str]]:
 
 
 def salvage_answers(path: Path, into: Path) -> int:
-    """Write every answer that can be read, and is the one that was kept, into a new file; how many."""
+    """Write every answer that can be read and agrees with its digest into a new file; the number of answers."""
     found: dict[str, PartRow] = {}
     with TemporaryDirectory(dir=path.parent, prefix=".salvage-") as folder:
         copies = [path]
@@ -66,14 +66,14 @@ def known_calls(path: Path) -> set[str]:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    """The file for reading alone: looking at a damaged file must not change it, nor leave others beside it."""
+    """Open the file read-only: checking a damaged file must not change it or create others next to it."""
     has_log = path.with_name(f"{path.name}-wal").exists()
     return sqlite3.connect(f"{path.resolve().as_uri()}?{'mode=ro' if has_log else 'immutable=1'}", uri=True)
 
 
 def _all(connection: sqlite3.Connection, where: str = "") -> Iterator[PartRow]:
     names = [row[1] for row in connection.execute("pragma table_info(answers)")]
-    digest = "digest" if "digest" in names else "''"  # version 0.1 kept none
+    digest = "digest" if "digest" in names else "''"  # version 0.1 had none
     yield from connection.execute(f"select {columns_of()}, {digest} from answers {where}")  # noqa: S608  our own columns
 
 
@@ -86,9 +86,9 @@ def _is_bad(row: PartRow) -> bool:
 
 
 def _readable(connection: sqlite3.Connection) -> Iterator[PartRow]:
-    """Rows that can be read and are good: all of them, else by ranges of call ids, cut finer where reading fails.
+    """Readable, unchanged rows: all at once, or by ranges of call ids, divided further where reading fails.
 
-    A range is read from both ends, so what is lost of it lies between two damages.
+    A range is read from both ends, so only rows between two damaged places are lost.
     """
     ranges = [""]
     while ranges:
@@ -101,7 +101,7 @@ def _readable(connection: sqlite3.Connection) -> Iterator[PartRow]:
 
 
 def _read(connection: sqlite3.Connection, where: str) -> Generator[PartRow, None, bool]:
-    """The good rows of a range; returns whether it could be read to its end."""
+    """Yield the unchanged rows of a range; returns whether it could be read to its end."""
     try:
         yield from (row for row in _all(connection, where) if not _is_bad(row))
     except (sqlite3.Error, UnicodeError):
@@ -110,7 +110,7 @@ def _read(connection: sqlite3.Connection, where: str) -> Generator[PartRow, None
 
 
 def _with_new_first_page(path: Path, folder: Path) -> Path:
-    """A copy whose first page, with the header and the schema, is that of a new file; the answers lie behind it."""
+    """A copy with the first page of a new file, which has the header and schema; the answers are on later pages."""
     fresh, copy = folder / "fresh", folder / "copy"
     AnswerCache(fresh).close()
     shutil.copyfile(path, copy)

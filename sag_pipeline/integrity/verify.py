@@ -1,4 +1,4 @@
-"""Whether everything below a home is as it was written: `sag verify`."""
+"""`sag verify`: compare everything below a home with what was written."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -42,7 +42,7 @@ _AGAIN = "made again by `sag repair` and `sag ingest`"
 
 @dataclass(frozen=True, slots=True)
 class HomeFault:
-    """Something below a home that is not as it was written."""
+    """A file or folder below a home that differs from what was written."""
 
     file: str
     """Below the home."""
@@ -52,7 +52,7 @@ class HomeFault:
 
 @dataclass(frozen=True, slots=True)
 class CheckedFiles:
-    """One kind of file that was looked at."""
+    """One kind of file that was checked."""
 
     name: str
     count: int
@@ -79,7 +79,7 @@ class Verified:
 
 
 def verify_home(home: Path, *, deep: bool) -> Verified:
-    """Look at everything below a home; nothing is changed, and no run writes meanwhile.
+    """Check everything below a home; nothing is changed, and no run writes meanwhile.
 
     Args:
         home: The home.
@@ -96,21 +96,21 @@ def verify_home(home: Path, *, deep: bool) -> Verified:
     try:
         with write_lock(home, _PATIENCE_SECONDS):
             return look(home, deep=deep)
-    except PermissionError:  # a home that cannot be written to: nobody else writes either
+    except PermissionError:  # a read-only home: no other process writes either
         return look(home, deep=deep)
 
 
 def wrong_locks(home: Path) -> list[HomeFault]:
-    """What stands in the way of locking a home or its reports."""
+    """What prevents locking a home or its reports."""
     return [
-        HomeFault(name, "it is no file, so that no run can hold it", "moved away by `sag repair`")
+        HomeFault(name, "it is not a file, so no run can lock it", "moved away by `sag repair`")
         for name in ("lock", "reports/lock")
         if (home / name).exists() and not (home / name).is_file()
     ]
 
 
 def look(home: Path, *, deep: bool) -> Verified:
-    """The same for whoever holds the lock."""
+    """Check everything; the caller holds the lock."""
     store = open_anyway(home)
     checks: tuple[Callable[[Store, bool], CheckedFiles], ...] = (
         _sources, _ledger, _tables, _vectors, _embedder, _answers, _releases, _reports,
@@ -118,7 +118,7 @@ def look(home: Path, *, deep: bool) -> Verified:
     return Verified(str(home), deep, [check(store, deep) for check in checks])
 
 
-def _sources(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001  always whole: it is small
+def _sources(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001  always checked whole: it is small
     mend = "removed by `sag repair`: sources are known by their names until they are ingested again"
     try:
         count = len(list(SourceList(store)))
@@ -127,18 +127,18 @@ def _sources(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001 
     return CheckedFiles("sources", count, "sources")
 
 
-def _ledger(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001  always whole: it is small, and all rests on it
+def _ledger(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001  always checked whole: it is small, and everything depends on it
     folder = store.home / "ledger"
-    mend = "`sag repair` keeps the other commits; what this one said is found out again by `sag ingest`"
+    mend = "`sag repair` keeps the other commits; `sag ingest` finds out the content of this one again"
     faults = [HomeFault(_name(store, each.path), each.what, mend) for each in breaks(folder)]
     files = link_files(folder)
     if not files and not faults and (made := lost_ledger(store)):
-        faults.append(HomeFault("ledger", f"it is not there, though {made} is", mend))
+        faults.append(HomeFault("ledger", f"it is missing, although {made} exists", mend))
     return CheckedFiles("ledger", len(files), "commits", faults)
 
 
 def lost_ledger(store: Store) -> str:
-    """What could not be there before a first commit; empty if nothing is."""
+    """A file that only exists after a first commit; empty if there is none."""
     made = [*store.home.glob("tables/chunks/*.parquet"), *store.home.glob("releases/*/manifest.json")]
     return _name(store, made[0]) if made else ""
 
@@ -169,9 +169,9 @@ def _vectors(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
 
 
 def missing_vectors(store: Store, *, deep: bool) -> Iterator[tuple[str, int]]:
-    """By fingerprint of an embedder: texts that the ledger says were embedded, and that have no vector.
+    """Fingerprints of embedders, each with the number of texts that the ledger lists as embedded but have no vector.
 
-    Without `deep` an embedder is looked at only if it has no vector at all.
+    Without `deep` an embedder is checked only if it has no vector at all.
     """
     folders = {path.name for path in (store.home / "vectors").glob("*") if path.is_dir()}
     folders |= {manifest.embedder_fingerprint for manifest in Releases(store.home).manifests()}
@@ -186,14 +186,14 @@ def missing_vectors(store: Store, *, deep: bool) -> Iterator[tuple[str, int]]:
 
 
 def _embedded(store: Store, fingerprint: str) -> list[str]:
-    """Documents whose texts, as they are now, were embedded with an embedder."""
+    """Documents with all current texts embedded by an embedder."""
     step = step_of("vectors", IngestOptions(), fingerprint)
     pending = {each.document_id for each in store.pending(step)}
     return [entry.unit for entry in store.ledger.entries("step = 'vectors'") if entry.unit not in pending]
 
 
 def _wanted(store: Store, documents: Sequence[str]) -> set[bytes]:
-    """Ids of the texts of documents: those of damaged parts are left out, as they are made again anyway."""
+    """Ids of the texts of documents; damaged parts are left out, as they are made again anyway."""
     found: set[bytes] = set()
     chosen = pa.array(documents, pa.string())
     for table in ("chunks", "events", "keys"):
@@ -216,7 +216,7 @@ def _embedder(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001
     try:
         fitted = load_fit(store.home)
     except StoreError as error:
-        mend = "`sag repair` takes it from a release, else it is counted again by `sag ingest`"
+        mend = "`sag repair` takes it from a release; without one, `sag ingest` fits it again"
         return CheckedFiles("embedder", 1, "files", [HomeFault(name, str(error).rpartition("; ")[0], mend)])
     return CheckedFiles("embedder", int(fitted is not None), "files")
 
@@ -226,14 +226,14 @@ def _answers(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
     mend = "`sag repair` saves what can be read; the rest is paid again when it is needed"
     if not path.exists():
         paid = len(paid_calls(store))
-        what = f"it is not there, though {paid} calls were paid"
+        what = f"it is missing, although {paid} calls were paid"
         return CheckedFiles("answers", 0, "answers", [HomeFault(ANSWERS, what, mend)] if paid else [])
     count, found = wrong_answers(path, deep=deep)
     return CheckedFiles("answers", count, "answers", [HomeFault(ANSWERS, what, mend) for what in found])
 
 
 def paid_calls(store: Store) -> set[tuple[str, str, str]]:
-    """Document, step and id of every call that was paid for, as far as the table `calls` can be read."""
+    """Document, step and id of every paid call, as far as the table `calls` can be read."""
     found: set[tuple[str, str, str]] = set()
     for part in store.places("calls"):
         try:

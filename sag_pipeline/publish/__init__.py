@@ -1,1 +1,1 @@
-"""The only writer of releases: tables to DuckDB, Arrow rows, arrays, Lance and a manifest, switched by one rename."""
+"""The only writer of releases: DuckDB tables, Arrow rows, arrays, Lance tables and a manifest."""

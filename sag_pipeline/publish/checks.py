@@ -1,26 +1,34 @@
-"""What must hold of a release before it is put in force."""
+"""What must hold of a release before it becomes current, and whether one on disk can still be used."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
+import lancedb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_retrieval.core.errors import SchemaMismatch
+from sag_retrieval.core.errors import SagError, SchemaMismatch
+from sag_retrieval.core.settings import HASHING
+from sag_retrieval.models.open import open_embedder
+from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import open_arrays
 from sag_retrieval.release.manifest import Manifest
-from sag_retrieval.release.schema import REGISTRY, TABLES
+from sag_retrieval.release.reader import Reader
+from sag_retrieval.release.schema import MAPPED, REGISTRY, TABLES
 from sag_retrieval.release.vectors import DenseVectors
 
 RECALL_FLOOR = 0.9
+_LANCE = ("chunks", "events", "keys")
+_HEADERS = 3 * 4096
+"""Bytes before the first block of a DuckDB file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check's outcome; the message has the figure that decided it."""
+    """The outcome of one check; the message has the figure that decided it."""
 
     name: str
     passed: bool
@@ -58,7 +66,7 @@ def check_release(folder: Path, manifest: Manifest, tables: Mapping[str, pa.Tabl
 
 
 def check_schema(tables: Mapping[str, pa.Table]) -> Check:
-    """Every table has the columns and types it promises, and no null where none is allowed."""
+    """Every table has the columns and types of the schema, and no null where none is allowed."""
     for name, schema in TABLES.items():
         found, wanted = tables[name].schema, schema.remove_metadata()
         if found.names != wanted.names:
@@ -121,8 +129,8 @@ def _check_counts(folder: Path, manifest: Manifest, tables: Mapping[str, pa.Tabl
         "chunk_keys": len(arrays.chunk_keys.items),
     }
     wrong = {n: (c, tables[n].num_rows) for n, c in pairs.items() if not c == tables[n].num_rows == manifest.counts[n]}
-    told = ", ".join(f"{count} {name}" for name, count in pairs.items())
-    return Check("counts_tie_up", passed=not wrong, message=f"arrays and tables differ: {wrong}" if wrong else told)
+    counts = ", ".join(f"{count} {name}" for name, count in pairs.items())
+    return Check("counts_tie_up", passed=not wrong, message=f"arrays and tables differ: {wrong}" if wrong else counts)
 
 
 def check_recall(manifest: Manifest) -> Check:
@@ -130,3 +138,47 @@ def check_recall(manifest: Manifest) -> Check:
     measured = {n: i["recall_at_50"] for n, i in manifest.index.items() if "recall_at_50" in i}
     passed = all(recall >= RECALL_FLOOR for recall in measured.values())
     return Check("nearest_neighbour_recall", passed=passed, message=str(measured) if measured else "exact scan")
+
+
+def fault_of(folder: Path, embedder: Embedder) -> str:
+    """Why a release of this embedder cannot be used; empty if every file exists and can be opened.
+
+    A hashing fit is a file of the release and is opened too; other models are those of the run.
+    """
+
+    def opened(model: str, kept: Path) -> Embedder:
+        return open_embedder(model, kept) if model == HASHING else embedder
+
+    try:
+        reader = Reader(folder, opened)
+        try:
+            fault = _fault_of_parts(reader, embedder)
+        finally:
+            reader.close()
+    except (SagError, OSError, ValueError, RuntimeError, KeyError) as error:  # whatever the libraries raise on damage
+        return f"{type(error).__name__}: {error}"
+    return fault
+
+
+def _fault_of_parts(reader: Reader, embedder: Embedder) -> str:
+    if not reader.manifest.files:
+        return "its manifest lists no files, as in version 0.1, so damage could not be detected"
+    if reader.index.embedder.fingerprint != embedder.fingerprint:
+        return f"it was embedded by {reader.index.embedder.fingerprint}"
+    counts = reader.manifest.counts
+    wrong = [name for name in MAPPED if reader.index.rows[name].num_rows != counts[name]]
+    wrong += [name for name in _LANCE if _lance_rows(reader.folder, name) != counts[name]]
+    if not _is_database(reader.folder / "sag.duckdb"):
+        return "sag.duckdb is not a database"
+    return f"{', '.join(wrong)}: row counts differ from the manifest" if wrong else ""
+
+
+def _is_database(path: Path) -> bool:
+    """Whether a file has the header of a database; it is not opened, as a process can do that only once."""
+    with path.open("rb") as file:
+        head = file.read(_HEADERS)
+    return len(head) == _HEADERS and head[8:12] == b"DUCK"
+
+
+def _lance_rows(folder: Path, name: str) -> int:
+    return int(lancedb.connect(folder / "lance").open_table(name).count_rows())

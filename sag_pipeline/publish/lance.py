@@ -1,4 +1,4 @@
-"""The Lance tables of a release: texts for full-text search, and dense vectors."""
+"""Write the Lance tables of a release: texts for full-text search, and dense vectors."""
 
 import logging
 import os
@@ -24,7 +24,7 @@ from sag_retrieval.release.vectors import DenseVectors, VectorSet
 
 @dataclass(frozen=True, slots=True)
 class LanceSource:
-    """Ids and texts by row number, and vectors, opened for each use: else all that was read stayed in memory."""
+    """Ids and texts by row number, and vectors, which are opened per use so that memory is freed after it."""
 
     name: str
     ids: pa.ChunkedArray
@@ -34,29 +34,29 @@ class LanceSource:
 
     @property
     def dimension(self) -> int | None:
-        """Columns of its vectors; None where it keeps none, as they are not dense."""
+        """Dimension of the vectors; None if they are not dense, and so not written."""
         opened = self.open_vectors()
         return opened.dimension if isinstance(opened, DenseVectors) else None
 
     def take(self, rows: npt.NDArray[np.int64]) -> Floats32:
-        """Shape (rows, dimension): some of its dense vectors."""
+        """Shape (rows, dimension): the dense vectors of some rows."""
         return np.asarray(self.open_vectors().take(rows.astype(np.int32)), np.float32)
 
 
 _log = logging.getLogger(__name__)
 _BLOCK = 50_000
 _CHANGED_AT_MOST = 0.2
-"""With more rows changed than this share, writing anew is faster than merging, and keeps the index good."""
+"""If a larger share of rows changed, a new table is faster than merging, and has a better index."""
 _UNINDEXED_AT_MOST = 0.05
-"""Rows that no index has are scanned beside it; with more than this share the indexes take them in."""
+"""Unindexed rows are scanned in addition to the index; above this share they are added to the indexes."""
 _IDS_A_DELETE = 2_000
 
 
 def write_lance(folder: Path, source: LanceSource, previous: Path | None) -> None:
-    """Write or bring up to date one table.
+    """Write one table, or bring that of the previous release up to date.
 
     Where a previous release has the same table, its immutable files are hard-linked and only changed rows are
-    merged, so that the work follows the change and the older release stays as it is.
+    merged, so that the work is proportional to the change and the older release is not modified.
     """
     folder.mkdir(parents=True, exist_ok=True)
     home = folder / f"{source.name}.lance"
@@ -70,11 +70,11 @@ def write_lance(folder: Path, source: LanceSource, previous: Path | None) -> Non
 
 
 def _is_merged(before: Path, home: Path, source: LanceSource) -> bool:
-    """Whether the older table was gone on from; a damaged one is not."""
+    """Whether the older table was reused; a damaged one is not."""
     try:
         return _merge(before, home, source)
     except (RuntimeError, OSError, ValueError) as error:  # what Lance raises, whatever the fault
-        _log.warning("%s is written anew, %s cannot be gone on from: %s", source.name, before, error)
+        _log.warning("%s is written as a new table, %s cannot be reused: %s", source.name, before, error)
         return False
 
 
@@ -90,7 +90,7 @@ def _schema(source: LanceSource) -> pa.Schema:
 
 
 def _batches(source: LanceSource, chosen: npt.NDArray[Any] | None) -> Iterator[pa.RecordBatch]:
-    """The chosen rows, or all of them, a block at a time."""
+    """The chosen rows, or all rows, one block at a time."""
     rows = np.arange(len(source.ids)) if chosen is None else chosen
     schema = _schema(source)
     if not len(rows):
@@ -109,7 +109,7 @@ def _batches(source: LanceSource, chosen: npt.NDArray[Any] | None) -> Iterator[p
 
 
 def _merge(before: Path, home: Path, source: LanceSource) -> bool:
-    """Link the older table and put in what differs; False where a table written anew is better."""
+    """Hard-link the older table and apply the differences; False if a new table is better."""
     old = lancedb.connect(before.parent).open_table(source.name)
     if old.schema != _schema(source) or not old.count_rows() or not len(source.ids):
         return False
@@ -133,10 +133,10 @@ def _merge(before: Path, home: Path, source: LanceSource) -> bool:
 
 
 def _take_in(table: Any) -> None:  # noqa: ANN401  lancedb ships no types
-    """Bring the indexes up to date once enough rows stand beside them."""
+    """Add rows to the indexes once enough are unindexed."""
     outside = max((index.num_unindexed_rows for index in table.list_indices()), default=0)
     if outside <= _UNINDEXED_AT_MOST * table.count_rows():
         return
-    with warnings.catch_warnings():  # other readers of older versions: there are none, the copy is not published yet
+    with warnings.catch_warnings():  # nobody reads older versions: the copy is not published yet
         warnings.filterwarnings("ignore", message="optimize\\(cleanup_older_than=0\\)", category=UserWarning)
         table.optimize(cleanup_older_than=timedelta(0))

@@ -1,4 +1,4 @@
-"""The links of a release: keys aligned over all documents, who carries which, and both as row numbers of its tables."""
+"""Links of a release: keys resolved over all documents, which events and chunks carry them, all as row numbers."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ _PLAIN = r"^(?:[0-9A-Za-z]+(?: [0-9A-Za-z]+)*|[\x{4e00}-\x{9fff}]+)$"
 
 
 def normal_names(values: pa.ChunkedArray) -> pa.Array:
-    """`normal_name` of each value, empty for null; only what is not plain is looked at one by one."""
+    """`normal_name` of each value, empty for null; only values that are not plain are processed one by one."""
     whole = pc.fill_null(values, "").combine_chunks()
     is_odd = pc.and_(pc.invert(pc.match_substring_regex(whole, _PLAIN)), pc.not_equal(whole, ""))
     odd = whole.filter(is_odd)
@@ -34,8 +34,8 @@ def normal_names(values: pa.ChunkedArray) -> pa.Array:
 
 
 LINK_TABLES = ("event_keys", "carriers", "distinct_keys", "canonical", "key_aliases", "event_dates")
-"""Kept whole: links as numbers of rows in `carriers` (ids of events; of chunks for their main keys) and in
-`distinct_keys` (by id), the key each key was aligned to, the other names of each key, and the dates of events."""
+"""Tables kept whole: links as row numbers in `carriers` (ids of events, of chunks for main keys) and `distinct_keys`,
+the key that each key was resolved to, the aliases of each key, and the dates of events."""
 
 _DISTINCT = """
     SELECT key_id, any_value(key_type) AS key_type, min(value_string) AS value_string,
@@ -44,8 +44,8 @@ _DISTINCT = """
     FROM raw_keys GROUP BY key_id ORDER BY key_id
 """
 _SAID = """
-    WITH said AS (SELECT key_id, same_as FROM raw_keys WHERE same_as IS NOT NULL AND value_string IS NOT NULL)
-    SELECT key_id, same_as FROM said SEMI JOIN (
+    WITH stated AS (SELECT key_id, same_as FROM raw_keys WHERE same_as IS NOT NULL AND value_string IS NOT NULL)
+    SELECT key_id, same_as FROM stated SEMI JOIN (
         SELECT key_id AS same_as FROM raw_keys WHERE value_string IS NOT NULL
     ) USING (same_as) ORDER BY 1, 2
 """
@@ -85,13 +85,13 @@ def make_links(store: Store) -> dict[str, pa.Table]:
 
 
 def places(wanted: pa.Array | pa.ChunkedArray, among: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    """Row of each wanted id among others; -1 for one that is not there."""
+    """Row of each wanted id among others; -1 for an unknown one."""
     whole = among.combine_chunks() if isinstance(among, pa.ChunkedArray) else among
     return np.asarray(pc.fill_null(pc.index_in(wanted, whole), -1)).astype(np.int64)
 
 
 def _links(raw_keys: pa.Table, key_ids: pa.ChunkedArray, canonical: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """The ids that carry keys, and each link once, as row numbers."""
+    """The ids that carry keys, and each link once as row numbers."""
     stands_for = np.arange(len(key_ids))
     stands_for[places(canonical["key_id"], key_ids)] = places(canonical["canonical"], key_ids)
     coded = raw_keys["event_id"].combine_chunks().dictionary_encode()
@@ -125,17 +125,17 @@ def whole_table(store: Store, name: str) -> pa.Table:
     """A table that is kept whole.
 
     Raises:
-        SourceError: If it is not made yet.
+        SourceError: If it does not exist yet.
 
     """
     rows = store.whole(name)
     if rows is None:
-        raise SourceError(f"the table {name!r} is not made yet; make it with `sag ingest`")
+        raise SourceError(f"the table {name!r} does not exist yet; make it with `sag ingest`")
     return rows
 
 
 def weigh_keys(store: Store, total_events: int, smoothing: Smoothing = "none") -> pa.Table:
-    """How many events carry each key, and its idf; keys without events are left out."""
+    """The number of events that carry each key, and its idf; keys without events are left out."""
     links = {name: whole_table(store, name) for name in ("carriers", "event_keys", "distinct_keys")}
     is_event = pc.starts_with(links["carriers"]["carrier_id"], "e").to_numpy()
     carrier, key = (links["event_keys"][name].to_numpy() for name in ("carrier", "key"))
@@ -157,7 +157,7 @@ class KeyOwners:
     """The links of a release; pairs are of shape (links, 2), sorted, each once."""
 
     chosen: Rows64
-    """Rows of the distinct keys that are in the release, ascending; a key's row in the release is its place here."""
+    """Rows of the distinct keys that are in the release, ascending; a key's row in the release is its position here."""
     event_key: Rows64
     chunk_key: Rows64
     """Keys of a chunk's events, and its main key."""
@@ -168,7 +168,7 @@ class KeyOwners:
 def key_rows(
     links: Mapping[str, pa.Table], chunk_ids: pa.ChunkedArray, event_ids: pa.ChunkedArray, event_chunk: Rows64
 ) -> KeyOwners:
-    """The links between events, chunks and keys that exist."""
+    """The links of events and chunks that exist with their keys."""
     count = max(1, links["distinct_keys"].num_rows)
     carrier, key = (links["event_keys"][name].to_numpy().astype(np.int64) for name in ("carrier", "key"))
     ids = links["carriers"]["carrier_id"]
@@ -189,7 +189,7 @@ def key_rows(
 
 
 def key_table(links: Mapping[str, pa.Table], keyed: KeyOwners, chunk_document: Rows64, event_count: int) -> pa.Table:
-    """The table `keys`, with how many events, chunks and documents carry each."""
+    """The table `keys`, with the number of events, chunks and documents that carry each."""
     keys = links["distinct_keys"].take(pa.array(keyed.chosen))
     counted = links["idf"].take(pc.index_in(keys["key_id"], links["idf"]["key_id"].combine_chunks()))
     chunk, key = keyed.chunk_key.T
@@ -206,6 +206,6 @@ def key_table(links: Mapping[str, pa.Table], keyed: KeyOwners, chunk_document: R
 
 
 def by_id(pairs: Rows64, ids: pa.ChunkedArray) -> Rows64:
-    """The order in which pairs, sorted by row, are sorted by the id of their first row."""
+    """The order that sorts pairs, which are sorted by row, by the id of their first row."""
     starts = np.concatenate([[0], np.cumsum(np.bincount(pairs[:, 0], minlength=len(ids)))])
     return CsrLists(starts, pairs[:, 1].astype(np.int32)).gather(np.asarray(pc.sort_indices(ids)))[1]

@@ -1,4 +1,4 @@
-"""From the store's tables to a release in force: build beside, check, switch."""
+"""Build a release from the store's tables in a draft folder, check it, and make it current by a rename."""
 
 import logging
 import os
@@ -37,7 +37,7 @@ from sag_retrieval.release.vectors import open_vectors, write_vectors
 
 LANCE: Final = "lance"
 _SYNCS_AT_ONCE: Final = 8
-"""Syncs wait for the disk, which takes many of them together; hashing keeps the processors busy meanwhile."""
+"""Syncs wait for the disk, which handles many at once; hashing uses the processors meanwhile."""
 _PUBLISH_VERSION = "1"
 _EMBEDDED = ("events", "keys", "chunks")
 _AT_ONCE = 2
@@ -47,7 +47,7 @@ _log = logging.getLogger(__name__)
 
 
 def seal(draft: Path, manifest: Manifest) -> None:
-    """Write the checksums and the manifest of a finished release; all its files and folders are on disk then."""
+    """Write the checksums and the manifest of a finished release, after syncing all its files and folders to disk."""
     paths = sorted(path for path in draft.rglob("*") if path.is_file())
     with ThreadPoolExecutor(_SYNCS_AT_ONCE) as pool:
         measured = dict(
@@ -70,7 +70,7 @@ def _settle(path: Path) -> Measure:
 class Publication:
     """What a publish did: the manifest of what was built, whether it is a new release, and what the checks found.
 
-    With a failed check nothing is put in force: the release before stays, and the draft is gone.
+    If a check fails, the previous release stays current and the draft is deleted.
     """
 
     manifest: Manifest
@@ -79,13 +79,13 @@ class Publication:
 
     @property
     def faults(self) -> str:
-        """What the failed checks found; empty if the release is in force."""
+        """Messages of the failed checks; empty if the release is current."""
         return "; ".join(f"{check.name}: {check.message}" for check in self.checks if not check.passed)
 
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """The embedder of a release: its setting, itself, its vectors, and how to keep what queries need of it."""
+    """The embedder of a release: its setting, the embedder, its vectors, and how to save what queries need."""
 
     model: str
     embedder: Embedder
@@ -94,7 +94,7 @@ class Embedding:
 
 
 def publish(store: Store, embedding: Embedding, now: str) -> Publication:
-    """Bring the release in force up to date with the store; the same content gives the same release."""
+    """Bring the current release up to date with the store; the same content gives the same release."""
     releases = Releases(store.home)
     state = blake2b(
         f"{_PUBLISH_VERSION}|{SCHEMA_VERSION}|{embedding.embedder.fingerprint}|{store.state_hash(_READ)}".encode(),
@@ -125,18 +125,18 @@ def publish(store: Store, embedding: Embedding, now: str) -> Publication:
 
 
 def _is_sound(releases: Releases, release_id: str, embedding: Embedding) -> bool:
-    """Whether a release is there whole; one that is damaged is built again."""
+    """Whether a release exists undamaged; a damaged one is built again."""
     folder = releases.folder / release_id
     if not folder.exists():
         return False
     fault = fault_of(folder, embedding.embedder)
     if fault:
-        _log.warning("release %s cannot be used and is not gone on from: %s", release_id, fault)
+        _log.warning("release %s cannot be used and is built again: %s", release_id, fault)
     return not fault
 
 
 def _take_place(draft: Path, place: Path) -> None:
-    """Rename a draft to its place; what lies there, damaged, goes, and readers keep what they mapped of it."""
+    """Rename a draft to its place; a damaged release there is deleted, and readers keep the files they have mapped."""
     gone = set_aside(place) if place.exists() else None
     durable.rename(draft, place)
     if gone:
@@ -150,7 +150,7 @@ def _build(draft: Path, store: Store, embedding: Embedding, releases: Releases) 
     made = build_tables(store)
     tables = made.tables
     embedding.save(draft / "embedder")
-    with ThreadPoolExecutor(_AT_ONCE) as pool:  # the longest first; most of it is done outside Python
+    with ThreadPoolExecutor(_AT_ONCE) as pool:  # longest first; most of the work is done outside Python
         previous = _previous(store, releases, embedding)
         written = {
             name: pool.submit(_write_vectors, draft, name, tables[name], embedding, previous) for name in _EMBEDDED
@@ -188,22 +188,22 @@ def _write_arrays(folder: Path, made: Relational) -> None:
 
 
 def _previous(store: Store, releases: Releases, embedding: Embedding) -> Path | None:
-    """The release to go on from: none after a removal, as the files carried over would still hold what was removed.
+    """The release whose Lance files are reused: none after a removal, as the files would still hold removed documents.
 
-    None either where those files are not as they were published, or its vectors are of another embedder.
+    None also if those files are not as published, or the vectors are of another embedder.
     """
     current = releases.current()
     if current is None or store.ledger.whole(PURGE):
         return None
     folder = releases.folder / current
-    said = FoundRelease.look(folder).manifest if folder.is_dir() else None
-    if said is None or said.embedder_fingerprint != embedding.embedder.fingerprint:
+    found = FoundRelease.look(folder).manifest if folder.is_dir() else None
+    if found is None or found.embedder_fingerprint != embedding.embedder.fingerprint:
         return None
     return folder if _is_sound(releases, current, embedding) and not verify_release(folder, below=LANCE) else None
 
 
 def _write_rows(folder: Path, name: str, rows: pa.Table) -> str:
-    """Write a table as an Arrow file with fixed batches, so that equal rows give equal bytes; its hash."""
+    """Write a table as an Arrow file in fixed batches, so that equal rows give equal bytes; the hash of the file."""
     folder.mkdir(exist_ok=True)
     path = folder / f"{name}.arrow"
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, rows.schema) as writer:
@@ -225,7 +225,7 @@ def _content_hash(hashes: Mapping[str, str], fingerprint: str) -> str:
 def _write_vectors(
     draft: Path, name: str, rows: pa.Table, embedding: Embedding, previous: Path | None
 ) -> Mapping[str, Any]:
-    """The vectors of one table as arrays and in Lance; what index they have."""
+    """Write the vectors of one table as arrays and to Lance; the description of their index."""
     own, shape = draft / f"vectors-{name}", (len(rows), embedding.embedder.dimension)
     texts = embedded_texts(name, rows)
     hashes = _hashes(texts)
@@ -235,14 +235,14 @@ def _write_vectors(
     index = {"kind": "none", "rows": len(rows)} | describe_binary_index(own, name)
     folder = draft / "arrays" / "vectors"
     folder.mkdir(parents=True, exist_ok=True)
-    for path in own.iterdir():  # readers open the whole folder, so that others may not see it half written
+    for path in own.iterdir():  # readers open the whole folder, so no file may appear half written
         path.replace(folder / path.name)
     own.rmdir()
     return index
 
 
 def embedded_texts(table: str, rows: pa.Table) -> pa.ChunkedArray:
-    """The text of each row that is embedded, as its record says; empty for keys that are not text."""
+    """The embedded text of each row, equal to `indexed_text` of its record; empty for keys that are not text."""
     if table == "keys":
         return pc.fill_null(rows["value_string"], "")
     before, mark, own = ("header", "\n", "text") if table == "chunks" else ("title", ": ", "content")

@@ -1,4 +1,4 @@
-"""The tables of a release, made from the store by row number, and the DuckDB file written from them."""
+"""Build the tables of a release from the store, with links as row numbers, and write its DuckDB file."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -49,14 +49,14 @@ _TRIPLES = """
 
 @dataclass(frozen=True, slots=True)
 class Relational:
-    """The tables of a release, which rows stand for which, and its links by row.
+    """The tables of a release, its row numbers, and its links by row.
 
-    Links are put together as numbers: sorting and joining ids costs ten times more.
+    Links are joined as numbers: sorting and joining ids takes ten times longer.
     """
 
     tables: Mapping[str, pa.Table]
     numbers: Mapping[str, Mapping[str, Rows64]]
-    """By numbered table: what its file has besides, such as the row of an event's chunk."""
+    """Additional columns of numbered tables, such as the row of an event's chunk."""
     parts: GraphParts
 
 
@@ -104,12 +104,12 @@ def build_tables(store: Store) -> Relational:
 
 
 def _as_stored(store: Store, name: str) -> pa.Table:
-    """A table whose rows are published as the store has them."""
+    """A table that is published as stored."""
     return _shaped(name, _query(store, f"SELECT * FROM raw_{name} ORDER BY {', '.join(ORDER[name])}", (name,)))
 
 
 def _query(store: Store, sql: str, raw: tuple[str, ...] = (), **known: pa.Table) -> pa.Table:
-    """Rows of a query over tables of the store (`raw_…`, read as they come) and over tables at hand."""
+    """Rows of a query over tables of the store (`raw_…`, streamed) and over given tables."""
     connection = duckdb.connect(config={"memory_limit": "2GB"})
     try:
         for name in raw:
@@ -135,12 +135,12 @@ def _numbers(rows: pa.Table, name: str) -> Rows64:
 
 
 def _shaped(name: str, rows: pa.Table) -> pa.Table:
-    """Rows in the schema's columns and types; equal rows are equal bytes, whatever made them."""
+    """Rows in the columns and types of the schema; equal rows give equal bytes, however they were made."""
     schema = TABLES[name]
     shaped = rows.select(schema.names).cast(pa.schema([f.remove_metadata() for f in schema])).combine_chunks()
     every = pa.array(np.arange(len(shaped)))
     for place, field in enumerate(shaped.schema):
-        if shaped[field.name].null_count:  # taking clears what lies below a null
+        if shaped[field.name].null_count:  # `take` clears the bytes below a null
             shaped = shaped.set_column(place, field, shaped[field.name].take(every))
     return shaped
 
@@ -151,7 +151,7 @@ def _taken(ids: pa.ChunkedArray, rows: Rows64) -> pa.ChunkedArray:
 
 
 def _counts(store: Store, keyed: KeyOwners, chunks: pa.Table, keys: pa.Table) -> npt.NDArray[np.int32]:
-    """How often each key of a chunk stands in its text, at least 1."""
+    """Number of occurrences of each key of a chunk in its text, at least 1."""
     chunk, key = keyed.chunk_key.T
     pairs = pa.table({"place": np.arange(len(chunk)), "chunk": chunk, "key": key})
     found = _query(store, _COUNTS, pairs=pairs, texts=_placed(chunks, "text"), names=_placed(keys, "value_string"))
@@ -189,7 +189,7 @@ def _parts(
 def write_database(path: Path, made: Relational) -> None:
     """Write every table in its order.
 
-    Besides the columns of the schema, numbered tables have `row`; events have `chunk_row`, both it and chunks
+    In addition to the columns of the schema, numbered tables have `row`, events `chunk_row`, and events and chunks
     `document_row`.
     """
     connection = duckdb.connect(str(path), config={"memory_limit": "1GB", "preserve_insertion_order": True})
@@ -207,6 +207,6 @@ def _numbered(made: Relational, name: str) -> pa.Table:
     rows = made.tables[name]
     if name not in NUMBERED:
         return rows
-    besides = {"row": np.arange(len(rows))} | dict(made.numbers.get(name, {}))
-    columns = {number: pa.array(values) for number, values in besides.items()}
+    more = {"row": np.arange(len(rows))} | dict(made.numbers.get(name, {}))
+    columns = {number: pa.array(values) for number, values in more.items()}
     return pa.table(columns | {column: rows[column] for column in rows.column_names})

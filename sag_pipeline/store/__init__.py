@@ -1,1 +1,1 @@
-"""The Parquet tables of the pipeline and the ledger that says which rows are current."""
+"""Parquet tables of the pipeline, and the ledger that defines which rows are current."""

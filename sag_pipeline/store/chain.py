@@ -1,12 +1,12 @@
-"""The files of a ledger as a chain: numbered without a gap, each naming the one before it, the last one named in HEAD.
+"""The files of a ledger as a chain: numbered without a gap, each with the name of the previous one, the last in HEAD.
 
-    0000000041-snapshot-<hash>.parquet     everything before it is in it
-    0000000042-<hash>.parquet              names ...41-snapshot-<hash> as the one before it
+    0000000041-snapshot-<hash>.parquet     contains everything before it
+    0000000042-<hash>.parquet              names ...41-snapshot-<hash> as the previous file
     HEAD                                   0000000042-<hash>
 
-A commit writes its file first and HEAD second, so HEAD names the last file or, after a kill between the two, the one
-before it. A lost file leaves a gap, or HEAD names what is not there. A loss of the last file and of HEAD together
-cannot be seen here.
+A commit writes its file first and HEAD second, so HEAD names the last file or, after a kill between the two, the
+previous one. A lost file leaves a gap, or HEAD names a missing file. The loss of the last file together with HEAD
+cannot be detected here.
 """
 
 import re
@@ -29,21 +29,21 @@ _PREVIOUS = b"sag.previous"
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """A place where the chain is broken: the file, and what is wrong with it."""
+    """A break in the chain: the file, and what is wrong with it."""
 
     path: Path
     what: str
 
 
 def link_files(folder: Path) -> list[Path]:
-    """The files in order, from the last snapshot on: what stood before it is already in it."""
+    """The files in order, from the last snapshot on, which contains everything before it."""
     files = sorted(folder.glob("*.parquet"))
     first = max((i for i, path in enumerate(files) if SNAPSHOT in path.stem), default=0)
     return files[first:]
 
 
 def append_link(folder: Path, rows: pa.Table, *, is_snapshot: bool = False, previous: str | None = None) -> Path:
-    """Write the next file and name it in HEAD; `previous` is the name before it if it is not the last file's."""
+    """Write the next file and name it in HEAD; `previous` replaces the name of the last file as the previous one."""
     files = link_files(folder)
     before = previous if previous is not None else (files[-1].stem if files else "")
     number = _number(files[-1]) + 1 if files else 0
@@ -56,14 +56,14 @@ def append_link(folder: Path, rows: pa.Table, *, is_snapshot: bool = False, prev
 
 
 def drop_links(folder: Path, keep: Path) -> None:
-    """Delete every file but a snapshot that holds them all."""
+    """Delete every file but `keep`, a snapshot that contains them all."""
     for path in folder.glob("*.parquet"):
         if path != keep:
             discard(path)
 
 
 def read_head(folder: Path) -> str:
-    """The name in HEAD; empty if there is none, or none that can be one."""
+    """The name in HEAD; empty if there is no HEAD, `?` if it holds no valid name."""
     try:
         name = (folder / HEAD).read_bytes().decode("ascii", "replace").removesuffix("\n")
     except FileNotFoundError:
@@ -74,9 +74,9 @@ def read_head(folder: Path) -> str:
 
 
 def breaks(folder: Path) -> list[Break]:
-    """Where the chain is broken; empty if every commit since the last snapshot is there, whole and in its place."""
+    """Breaks of the chain; empty if every commit since the last snapshot is present, undamaged and in its place."""
     every = sorted(folder.glob("*.parquet"))
-    found = [Break(path, "its name is none of a commit") for path in every if not _NAME.fullmatch(path.stem)]
+    found = [Break(path, "its name is not that of a commit") for path in every if not _NAME.fullmatch(path.stem)]
     files = [path for path in link_files(folder) if _NAME.fullmatch(path.stem)]
     found += [Break(path, what) for path in files if (what := damage(path))]
     harmed = {each.path for each in found}
@@ -86,7 +86,7 @@ def breaks(folder: Path) -> list[Break]:
 
 
 def is_doubtful(found: Sequence[Break], path: Path) -> bool:
-    """Whether a commit after this file may be lost, so that what this file says may be out of date."""
+    """Whether a commit after this file may be lost, so that entries of this file may be out of date."""
     return any(each.path.name > path.name or each.path.name == HEAD for each in found)
 
 
@@ -116,13 +116,13 @@ def _wrong_links(whole: Sequence[Path]) -> list[Break]:
 def _wrong_head(folder: Path, files: Sequence[Path], whole: Sequence[Path]) -> list[Break]:
     head = read_head(folder)
     if files and files[-1] not in whole:
-        return []  # the last file is damaged; that is told already
+        return []  # the last file is damaged, which is reported already
     allowed = {files[-1].stem, _previous(files[-1])} if files else {""}
     if head in allowed:
         return []
-    told = f"names {head}" if head else "is missing"
+    state = f"names {head}" if head else "is missing"
     last = files[-1].stem if files else "no commit at all"
-    return [Break(folder / HEAD, f"it {told}, the last commit is {last}".replace("names ?", "cannot be read"))]
+    return [Break(folder / HEAD, f"it {state}, the last commit is {last}".replace("names ?", "cannot be read"))]
 
 
 def _previous(path: Path) -> str:

@@ -1,10 +1,10 @@
-"""Which version of each document each step has done, with what outcome, and in which part its rows lie.
+"""The ledger: which version of each document each step has done, with what outcome, and in which part its rows are.
 
 A ledger is a folder of small Parquet files, each one commit, never changed. The newest row of a (kind, unit, step) is
-in force. A part without a row here does not exist, so a crash between the two loses nothing and doubles nothing.
+current. A part without a current row does not count, so a crash between the two loses nothing and doubles nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -18,8 +18,8 @@ from sag_pipeline.store.chain import append_link, breaks, drop_links, link_files
 from sag_retrieval.core.errors import StoreError
 
 Kind = Literal["document", "aside", "whole", "appended"]
-"""What a unit names: a document by its id; something put aside by where it lies; nothing, for a table or a mark that is
-kept whole; rows of a table that only grows, by their part. Nothing is told from the spelling of a unit."""
+"""What a unit names: `document`, a document by its id; `aside`, a file or line skipped with errors, by its place;
+`whole`, nothing, for a table or mark kept as one; `appended`, rows of a table that only grows, by their part."""
 
 SCHEMA = pa.schema(
     [
@@ -62,12 +62,12 @@ _READ = """
         ELSE unit END AS unit)
     FROM known
 """
-"""Every entry with its kind. Version 0.1 wrote none: there it follows from the step, and from how units were spelt."""
+"""Every entry with its kind. Version 0.1 wrote none: there it follows from the step and the form of the unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What became of one unit in one step.
+    """The outcome of one unit in one step.
 
     `status`: `done`, `partial` (rows, but some chunks are missing), `failed` (no rows), `removed` (no longer there).
     `line` is -1 where there is none.
@@ -89,7 +89,7 @@ class Entry:
 
     @classmethod
     def of_whole(cls, step: str, status: str = "done", **values: str | int) -> "Entry":
-        """The one entry of a table that is kept whole, or of a mark such as the release in force."""
+        """The one entry of a table that is kept whole, or of a mark such as the current release."""
         return cls("", step, status, kind="whole", **values)  # type: ignore[arg-type]
 
 
@@ -104,14 +104,14 @@ def _whole_files(folder: Path) -> Sequence[Path]:
 
 
 class Ledger:
-    """The entries in force, with SQL over them; commits are durable when `commit` returns."""
+    """The current entries, with SQL over them; commits are durable when `commit` returns."""
 
     def __init__(self, folder: Path, files: Sequence[Path] | None = None) -> None:
-        """Read every commit below the folder; a folder that is not there is an empty ledger.
+        """Read every commit below the folder; a missing folder is an empty ledger.
 
         Args:
             folder: Where the commits lie.
-            files: Read these alone, though others are damaged or missing: for repair.
+            files: Read these alone although others are damaged or missing; for repair.
 
         Raises:
             StoreError: If a commit is damaged or missing.
@@ -145,7 +145,7 @@ class Ledger:
         self._database.unregister("fresh")
 
     def commit(self, entries: Sequence[Entry]) -> None:
-        """Put the entries in force, all or none; each (kind, unit, step) at most once."""
+        """Make the entries current, all or none; each (kind, unit, step) at most once."""
         if not entries:
             return
         rows = pa.Table.from_pylist([asdict(entry) for entry in entries], schema=SCHEMA)
@@ -156,14 +156,14 @@ class Ledger:
                 self.take_snapshot()
 
     def take_snapshot(self, previous: str | None = None) -> None:
-        """Write all that is in force as one file in place of the commits, so that nothing tells of what was removed."""
+        """Write all current entries as one file in place of the commits, so that no trace of what was removed stays."""
         with self._lock:
             rows = self._database.sql(f"SELECT {_COLUMNS} FROM current ORDER BY kind, unit, step").to_arrow_table()
             snapshot = append_link(self._folder, rows.cast(SCHEMA), is_snapshot=True, previous=previous)
             drop_links(self._folder, keep=snapshot)
 
-    def begin_anew(self, entries: Sequence[Entry]) -> None:
-        """Put one snapshot of what was read, and of these entries, in the place of all files, damaged ones too."""
+    def rebuild(self, entries: Sequence[Entry]) -> None:
+        """Replace all files, damaged ones too, by one snapshot of what was read and of these entries."""
         with self._lock:
             self._insert(pa.Table.from_pylist([asdict(entry) for entry in entries], schema=SCHEMA))
             self.take_snapshot(previous=read_head(self._folder))
@@ -174,30 +174,60 @@ class Ledger:
             return self._database.execute(sql, list(values)).fetchall()
 
     def entries(self, where: str = "true", *values: object) -> list[Entry]:
-        """Entries in force that meet a condition, ordered by kind, unit and step."""
+        """Current entries that meet a condition, ordered by kind, unit and step."""
         rows = self.select(f"SELECT {_COLUMNS} FROM current WHERE {where} ORDER BY kind, unit, step", *values)
         return [Entry(*row) for row in rows]  # type: ignore[arg-type]
 
     def whole(self, step: str) -> Entry | None:
-        """The entry of a table that is kept whole, or of a mark; None if it is not in force."""
+        """The current entry of a table that is kept whole, or of a mark; None if there is none."""
         found = self.entries("step = ? AND kind = 'whole'", step)
         return found[0] if found else None
 
     def row_count(self, *steps: str) -> int:
-        """Rows in force of some tables together."""
+        """Number of current rows of some tables together."""
         ((rows,),) = self.select(
             "SELECT coalesce(sum(row_count), 0)::BIGINT FROM current WHERE list_contains(?, step)", steps
         )
         return int(str(rows))
 
+    def counts(self, step: str) -> tuple[int, int, int]:
+        """Of a table kept by document: documents with rows, rows, and entries with errors."""
+        ((documents, rows, failed),) = self.select(
+            "SELECT count(*) FILTER (status <> 'failed'), coalesce(sum(row_count), 0)::BIGINT, "
+            "count(*) FILTER (status <> 'done') FROM current WHERE step = ? AND kind <> 'whole'",
+            step,
+        )
+        return int(str(documents)), int(str(rows)), int(str(failed))
+
+    def source_counts(self, sources: Iterable[str]) -> tuple[int, int]:
+        """Of sources by name: their documents, and their files and lines that were skipped with errors."""
+        ((documents, skipped),) = self.select(
+            "SELECT count(*) FILTER (kind = 'document'), count(*) FILTER (kind = 'aside') FROM current "
+            "WHERE step = 'documents' AND list_contains(?, source)",
+            sorted(sources),
+        )
+        return int(str(documents)), int(str(skipped))
+
+    def source_names(self) -> list[str]:
+        """Names of sources that entries have, those of most documents first."""
+        rows = self.select(
+            "SELECT source, count(*) FILTER (kind = 'document') FROM current "
+            "WHERE step = 'documents' AND source <> '' GROUP BY 1 ORDER BY 2 DESC, 1"
+        )
+        return [str(name) for name, _ in rows]
+
+    def document_steps(self) -> list[str]:
+        """Steps that have an entry for any document."""
+        return [str(step) for (step,) in self.select("SELECT DISTINCT step FROM by_document ORDER BY 1")]
+
     def document_count(self, step: str) -> int:
-        """Documents that a step has an entry in force for."""
+        """Number of documents with a current entry of a step."""
         ((count,),) = self.select("SELECT count(*) FROM current WHERE step = ? AND kind = 'document'", step)
         return int(str(count))
 
     @contextmanager
     def registered(self, name: str, rows: pa.Table) -> Iterator[None]:
-        """Make a table of values known to queries under a name, as long as the context lasts."""
+        """Let queries use a table of values under a name, as long as the context lasts."""
         with self._lock:
             self._database.register(name, rows)
             try:

@@ -1,34 +1,142 @@
-"""Immutable Parquet parts: written once, read by document, rewritten only to drop dead rows."""
+"""Immutable Parquet files named by the hash of their bytes, and the parts of tables kept in them."""
 
+import re
+import shutil
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from sag_pipeline.store.parts import read_footer, read_rows, write_sealed
+from sag_retrieval.core import durable
+from sag_retrieval.core.errors import StoreError
+
+_BLOCK = 1 << 22
+_SEALED = re.compile(r"-[0-9a-f]{24}$")
+
+
+def write_sealed(rows: pa.Table, folder: Path, name: str, *, packed: bool = True) -> Path:
+    """Write `<name>-<hash of its bytes>.parquet`: whole or absent, also after power is lost.
+
+    Pages also have checksums, which reading compares at next to no cost. `packed=False` turns compression and
+    dictionaries off: vectors have no repeats, and are read four times faster.
+    """
+    durable.make_folder(folder)
+    draft = folder / f".{name}.{uuid4().hex}"
+    try:
+        pq.write_table(
+            rows, draft, compression="zstd" if packed else "none", use_dictionary=packed, write_page_checksum=True
+        )
+        path = folder / f"{name}-{_hash(draft)}.parquet"
+        durable.sync(draft)
+        durable.rename(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return path
+
+
+def read_rows(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """The rows of a file, every page compared with its checksum.
+
+    Raises:
+        StoreError: If the file is damaged or missing.
+
+    """
+    with reading(path):
+        if path.is_dir():
+            raise IsADirectoryError("it is a folder")
+        return pq.read_table(
+            path,
+            columns=None if columns is None else list(columns),
+            partitioning=None,
+            page_checksum_verification=True,
+        )
+
+
+def read_footer(path: Path) -> pq.FileMetaData:
+    """The metadata of a file: its rows and columns.
+
+    Raises:
+        StoreError: If the file is damaged or missing.
+
+    """
+    with reading(path):
+        return pq.read_metadata(path)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn an error of reading into one that names the file and the next command."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise StoreError(f"{path} is missing; `sag repair` mends it") from None
+    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+        raise StoreError(f"{path} is damaged ({_first_line(error)}); `sag repair` mends it") from error
+
+
+def damage(path: Path) -> str:
+    """What is wrong with the bytes of a file; empty if they are as written; without a hash, if it can be read."""
+    try:
+        if not is_sealed(path):
+            pq.read_table(path, partitioning=None).validate(full=True)
+        elif _hash(path) != path.stem[-24:]:
+            return "its bytes are not those that were written"
+    except FileNotFoundError:
+        return "it is missing"
+    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+        return _first_line(error)
+    return ""
+
+
+def discard(path: Path) -> None:
+    """Delete a file, or a folder in its place."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def is_sealed(path: Path) -> bool:
+    """Whether the name has the hash: version 0.1 wrote none."""
+    return _SEALED.search(path.stem) is not None
+
+
+def _first_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
+
+
+def _hash(path: Path) -> str:
+    digest = blake2b(digest_size=12)
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 class Parts:
     """The part files of every table below one folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Hold the folder; it is made when the first part is written."""
+        """Keep the folder; it is created with the first part."""
         self._folder = folder
         self._last: tuple[Path, pa.Table] | None = None
 
     def path(self, table: str, part: str) -> Path:
-        """Where a part lies."""
+        """The file of a part."""
         return self._folder / table / f"{part}.parquet"
 
     def write(self, table: str, rows: pa.Table, outcome: Sequence[str]) -> str:
-        """Name of a new part, the hashes of what it holds and of its bytes: the same commit again gives the same."""
+        """Write a part; its name has the hashes of its content and bytes, so a repeated commit gives the same."""
         held = blake2b("\x1f".join(outcome).encode(), digest_size=12).hexdigest()
         return write_sealed(rows, self._folder / table, held).stem
 
     def read(self, table: str, part: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """All rows of a part, dead ones too; with `columns`, those alone.
+        """All rows of a part, dead ones too; with `columns`, only those columns.
 
         Raises:
             StoreError: If the file is damaged or missing.
@@ -46,11 +154,11 @@ class Parts:
         return int(read_footer(self.path(table, part)).num_rows)
 
     def names(self, table: str) -> set[str]:
-        """Every part file of a table, in use or not."""
+        """Names of all part files of a table, in use or not."""
         return {path.stem for path in (self._folder / table).glob("*.parquet")}
 
     def delete(self, table: str, part: str) -> None:
-        """Remove a part that no entry names any more."""
+        """Delete a part that no entry names any more."""
         self.path(table, part).unlink(missing_ok=True)
         self._last = None
 
@@ -66,7 +174,7 @@ def of_documents(rows: pa.Table, documents: Collection[str]) -> pa.Table:
 
 
 def by_document(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """Each document's rows; a document's rows stand together in a part."""
+    """The rows of each document; rows of one document are adjacent in a part."""
     runs = pc.run_end_encode(rows["document_id"].combine_chunks())
     start = 0
     for document, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):

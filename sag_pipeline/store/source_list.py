@@ -1,4 +1,4 @@
-"""The sources of a home: what each is called, where it lies, and when it was followed last."""
+"""The sources of a home: the name, place and last ingest of each."""
 
 import json
 import os
@@ -17,42 +17,38 @@ FILE = "sources.json"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A folder or file that is followed."""
+    """A folder or file that documents are read from."""
 
     name: str
-    """As it was first given; stands in the table `documents` and in the ledger."""
+    """As first given; used in the table `documents` and in the ledger."""
     path: str
     """Absolute. Two spellings that lead to the same place are one source."""
     last_ingest: str = ""
 
     @property
     def is_there(self) -> bool:
-        """Whether there is such a file or folder now."""
+        """Whether the file or folder exists now."""
         return os.path.exists(self.path)  # noqa: PTH110  never raises, whatever the rights
 
 
 class SourceList:
-    """The sources of a store, kept in a file beside its ledger."""
+    """The sources of a store, kept in a file next to its ledger."""
 
     def __init__(self, store: Store) -> None:
-        """Read the list; names that only the ledger knows lie where they lead to from the working directory."""
+        """Read the list; names that only the ledger has are resolved from the working directory."""
         self._file = store.home / FILE
         self._ledger = store.ledger
         self._sources = {source.name: source for source in self._read()}
-        names = store.ledger.select(
-            "SELECT source, count(*) FILTER (kind = 'document') FROM current "
-            "WHERE step = 'documents' AND source <> '' GROUP BY 1 ORDER BY 2 DESC, 1"
-        )
-        for name, _ in names:
-            self._sources.setdefault(str(name), Source(str(name), _absolute(str(name))))
+        for name in store.ledger.source_names():
+            self._sources.setdefault(name, Source(name, _absolute(name)))
 
     def __iter__(self) -> Iterator[Source]:
-        """Every source by name, one for each place."""
+        """Every source in the order of names, one per place."""
         found = {self.find(source.path).name for source in self._sources.values()}
         return iter([self._sources[name] for name in sorted(found)])
 
     def find(self, given: str) -> Source:
-        """The known source that lies where a spelling leads to; else a new one of a name not yet used."""
+        """The known source at the place that a spelling leads to, or a new one with an unused name."""
         path = _absolute(given)
         known = list(self._sources.values())
         for own in (lambda s: s.path == path, lambda s: os.path.realpath(s.path) == os.path.realpath(path)):
@@ -75,11 +71,11 @@ class SourceList:
         return found
 
     def spellings(self, source: Source) -> set[str]:
-        """Every name below which the ledger has this source."""
+        """Every name that the ledger has for this source."""
         return {source.name} | {name for name in self._sources if self.find(self._sources[name].path) == source}
 
     def put(self, source: Source, instead_of: Collection[str] = ()) -> None:
-        """Keep a source, in place of others; the file is whole or as before."""
+        """Save a source, in place of others; the file is written whole or left as before."""
         self._sources = {n: s for n, s in self._sources.items() if n not in instead_of} | {source.name: source}
         self._write()
 
@@ -116,9 +112,9 @@ def _absolute(given: str) -> str:
 
 
 def rename_documents(store: Store, old: Collection[str], new: str) -> None:
-    """Give the documents of some sources, and what was put aside of them, the name of another, in one commit.
+    """Give the documents and skipped files of some sources the name of another source, in one commit.
 
-    Rows are written anew with that name alone changed, so no step has anything to do.
+    Rows are rewritten with only that name changed, so no step has anything to do.
     """
     entries = store.ledger.entries("step = 'documents' AND list_contains(?, source)", sorted(old))
     documents = {entry.unit: entry for entry in entries if entry.kind == "document"}
@@ -129,14 +125,14 @@ def rename_documents(store: Store, old: Collection[str], new: str) -> None:
         rows = rows.set_column(column, rows.schema.field(column), pa.array([new] * len(rows), pa.string()))
         written = store.parts.write("documents", rows, [new, *(f"{u}|{documents[u].output_hash}" for u in units)])
         fresh += [replace(documents[unit], source=new, part=written) for unit in units]
-    aside = [entry for entry in entries if entry.kind == "aside"]
-    by_unit = {entry.unit: replace(entry, status="removed") for entry in aside}
-    for entry in aside:
+    skipped = [entry for entry in entries if entry.kind == "aside"]
+    by_unit = {entry.unit: replace(entry, status="removed") for entry in skipped}
+    for entry in skipped:
         unit = unit_of(new, entry.path, entry.line)
         by_unit[unit] = replace(entry, unit=unit, source=new)
     store.ledger.commit([*fresh, *by_unit.values()])
 
 
 def unit_of(source: str, path: str, line: int) -> str:
-    """The ledger unit of what was put aside at a place of a source."""
+    """The ledger unit of a file or line of a source that was skipped with errors."""
     return f"{source}\x1f{path}\x1f{line}"

@@ -1,4 +1,4 @@
-"""The truth on disk: tables by document, what is pending in each step, and commits that survive a crash."""
+"""The store: tables by document on disk, pending documents of each step, and commits that survive a crash."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,24 +15,24 @@ from sag_pipeline.tables import content_hash, from_table, schema_of, to_table
 from sag_retrieval.release.folders import write_lock
 
 PURGE = "purge"
-"""Ledger step that says: a document was removed, so no dead row may stay after this run."""
+"""Ledger step that marks: a document was removed, so no dead row may stay after this run."""
 _LIVE_ROWS = "SELECT part, sum(row_count)::BIGINT FROM current"
 
 
 @dataclass(frozen=True, slots=True)
 class StepSpec:
-    """What makes one table: its name, the tables it reads, and a hash of everything else its rows depend on."""
+    """The step of one table: its name, the tables it reads, and a hash of everything else its rows depend on."""
 
     name: str
     inputs: tuple[str, ...] = ()
     fingerprint: str = ""
     retries: bool = False
-    """Whether a failed document is tried again in the next run though nothing changed (models fail by chance)."""
+    """Whether a failed document is tried again in the next run although nothing changed (models fail by chance)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A document that a step has to do, and the hash of what it reads of it."""
+    """A document that a step has still to process, and the hash of the step's input of it."""
 
     document_id: str
     input_hash: str
@@ -42,7 +42,7 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class DocumentOutcome:
-    """What a step made of one document. A reason with records: some are missing; without: it failed."""
+    """What a step made of one document. A reason with records: some are missing; without records: it failed."""
 
     pending: Pending
     records: Sequence[Any] = ()
@@ -53,7 +53,7 @@ class Store:
     """The tables below `home`; one writer at a time (`Store.locked`), any number of readers of `status`."""
 
     def __init__(self, home: Path, ledger: Ledger | None = None) -> None:
-        """Open the tables of a home; a new one is empty. `ledger`: of what is whole, for repair.
+        """Open the tables of a home; a new one is empty. `ledger`: of the undamaged commits, for repair.
 
         Raises:
             StoreError: If a commit of the ledger is damaged or missing.
@@ -66,7 +66,7 @@ class Store:
     @classmethod
     @contextmanager
     def locked(cls, home: Path, patience: float = 600) -> Iterator["Store"]:
-        """The store of a home, with other writers kept out.
+        """The store of a home, locked against other writers.
 
         Raises:
             SourceError: If another process still writes below the same home after `patience` seconds.
@@ -75,10 +75,10 @@ class Store:
         with write_lock(home, patience):
             yield cls(home)
 
-    # ── what is to do ────────────────────────────────────────────────────────────────────────────────────────
+    # ── pending work ────────────────────────────────────────────────────────────────────────────────────────
 
     def pending(self, step: StepSpec) -> list[Pending]:
-        """Documents whose inputs, or the step itself, changed since the step did them; ordered by where they lie."""
+        """Documents to process, as their inputs or the step changed; ordered by the part of their input."""
         again = "OR (s.status <> 'done')" if step.retries else ""
         rows = self.ledger.select(
             f"""
@@ -105,7 +105,7 @@ class Store:
         )
 
     def drop_stale(self, step: StepSpec) -> int:
-        """Take out of force what a step made of documents that are gone or whose inputs failed; how many."""
+        """Remove a step's entries of documents that are gone or have failed inputs; the number of entries."""
         stale = self.ledger.select(
             f"WITH expected AS ({self._expected(step)}) SELECT unit FROM by_document "
             f"WHERE step = '{step.name}' AND unit NOT IN (SELECT unit FROM expected) ORDER BY 1"
@@ -117,9 +117,9 @@ class Store:
         """Hash of the current content of tables, from the ledger alone."""
         names = ", ".join(f"'{name}'" for name in tables)
         ((digest,),) = self.ledger.select(
-            "WITH said AS (SELECT unit, step, kind, concat_ws('|', unit, step, source, output_hash) AS line "
+            "WITH lines AS (SELECT unit, step, kind, concat_ws('|', unit, step, source, output_hash) AS line "
             f"FROM current WHERE step IN ({names}) AND status <> 'failed') "
-            "SELECT coalesce(md5(string_agg(line, '\n' ORDER BY unit, step, kind)), '') FROM said"
+            "SELECT coalesce(md5(string_agg(line, '\n' ORDER BY unit, step, kind)), '') FROM lines"
         )
         return str(digest)
 
@@ -137,7 +137,7 @@ class Store:
         return found
 
     def places(self, table: str, documents: Sequence[str] | None = None) -> dict[str, list[str]]:
-        """The parts that hold current rows, of some documents or of all, and whose rows they hold."""
+        """Parts with current rows of some documents, or of all; for each part the documents that have rows in it."""
         sql = (
             "SELECT part, list(unit ORDER BY unit) FROM current c {} "
             "WHERE step = '{}' AND part <> '' GROUP BY 1 ORDER BY 1"
@@ -148,9 +148,9 @@ class Store:
             return dict(self.ledger.select(sql.format("JOIN wanted ON wanted_id = c.unit", table)))  # type: ignore[arg-type]
 
     def scan(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """All current rows of a table, a part at a time, in a stable order; at least one, maybe empty, table.
+        """All current rows of a table, one part at a time, in a stable order; at least one table, which may be empty.
 
-        With `columns`, those at least; the others may be there too.
+        With `columns`, at least those columns.
         """
         yield schema_of(table).empty_table()
         live = self.ledger.select(f"{_LIVE_ROWS} WHERE step = '{table}' AND part <> '' GROUP BY 1")
@@ -173,9 +173,9 @@ class Store:
     def commit(
         self, step: StepSpec, outcomes: Sequence[DocumentOutcome], sources: Mapping[str, Entry] | None = None
     ) -> None:
-        """Write one part with the rows of all outcomes, then put them in force, all or none.
+        """Write one part with the rows of all outcomes, then make them current, all or none.
 
-        `sources` gives the documents step's entries their source, path and line.
+        `sources` gives the entries of the step `documents` their source, path and line.
         """
         records = [record for outcome in outcomes for record in outcome.records]
         hashes = [content_hash(outcome.records) for outcome in outcomes]
@@ -200,8 +200,8 @@ class Store:
         )
 
     def remove(self, documents: Sequence[str], others: Sequence[Entry] = ()) -> None:
-        """Take documents out of force in every step, and mark that no row of theirs may stay; other entries too."""
-        steps = [str(step) for (step,) in self.ledger.select("SELECT DISTINCT step FROM by_document")]
+        """Remove documents from every step, and other entries, and mark that no row of theirs may stay."""
+        steps = self.ledger.document_steps()
         removed = [Entry(unit, step, "removed") for unit in documents for step in steps]
         removed += [replace(entry, status="removed") for entry in others]
         self.ledger.commit([*removed, Entry.of_whole(PURGE)] if removed else [])

@@ -1,4 +1,4 @@
-"""Vectors by what they are of: each distinct text is embedded once by an embedder, whoever shares the text."""
+"""Vectors by the hash of their text: an embedder embeds each distinct text once, however many rows share it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
@@ -27,7 +27,7 @@ def vector_ids(texts: Iterable[str]) -> VectorIds:
 
 
 def name_of(ids: VectorIds) -> str:
-    """What a file of these vectors is called, before the hash of its bytes."""
+    """Name of a file of these vectors, before the hash of its bytes."""
     return blake2b(ids.tobytes(), digest_size=12).hexdigest()
 
 
@@ -45,7 +45,7 @@ class VectorStore:
     """The vectors of one embedder, in immutable Parquet parts below `home/vectors/<fingerprint>`."""
 
     def __init__(self, home: Path, fingerprint: str, dimension: int) -> None:
-        """Hold the folder; it is made with the first part."""
+        """Keep the folder; it is created with the first part."""
         self._all = home / "vectors"
         self._folder = self._all / fingerprint
         self._dimension = dimension
@@ -59,14 +59,14 @@ class VectorStore:
         return np.unique(np.concatenate(ids)) if ids else np.empty(0, "S16")
 
     def count(self) -> int:
-        """Vectors kept, used or not."""
+        """Number of stored vectors, used or not."""
         return sum(read_footer(path).num_rows for path in self._paths())
 
     def append(self, ids: VectorIds, vectors: Vectors) -> None:
         """Add a part, durably.
 
         Raises:
-            ModelError: If a vector is missing, has another dimension than its store, or is not finite.
+            ModelError: If a vector is missing, has another dimension than the store, or is not finite.
 
         """
         if vectors.shape != (len(ids), self._dimension):
@@ -82,7 +82,7 @@ class VectorStore:
     def blocks(self, ids: VectorIds, rows_a_block: int) -> Iterator[tuple[npt.NDArray[np.int32], Vectors]]:
         """Vectors of the texts with their numbers, each number once; texts without a vector are left out.
 
-        Sparse ones come in order, a block at a time. Dense ones come as they lie in the parts, so that each part is
+        Sparse vectors come in order, one block at a time. Dense ones come in the order of the parts, so each part is
         read once whatever the order of the texts. Memory: one block and one part at a time.
         """
         paths = self._paths()
@@ -103,14 +103,14 @@ class VectorStore:
                 yield found[rows], piece
 
     def _pieces(self, parts: Rows64, positions: Rows64) -> Iterator[tuple[Rows64, Vectors]]:
-        """Vectors by part: the places in the arguments that each part serves, ascending, and their vectors."""
+        """Vectors by part: positions in the arguments that the part serves, ascending, and their vectors."""
         paths, order = self._paths(), np.argsort(parts, kind="stable")
         numbers, first = np.unique(parts[order], return_index=True)
         for part, rows in zip(numbers, np.split(order, first[1:]), strict=True):
             yield rows, self._from_rows(read_rows(paths[part]))[positions[rows]]
 
     def purge(self, keep: VectorIds) -> int:
-        """Drop the vectors of texts that are not kept (sorted ids); how many went."""
+        """Delete the vectors of texts that are not in `keep` (sorted ids); the number deleted."""
         dropped = 0
         for path in self._paths():
             rows = read_rows(path)
@@ -125,7 +125,7 @@ class VectorStore:
         return dropped
 
     def drop_others(self, kept: Iterable[str]) -> list[str]:
-        """Delete the vectors of embedders that are neither this one nor among those kept; their fingerprints."""
+        """Delete the vectors of embedders other than this one and those in `kept`; their fingerprints."""
         names = {Path(each).parts[0] for each in kept if each} | {self._folder.relative_to(self._all).parts[0]}
         gone = sorted(path for path in self._all.glob("[!.]*") if path.name not in names)
         for path in gone:
@@ -144,7 +144,7 @@ class VectorStore:
 
 
 def _find(parts: Sequence[VectorIds], wanted: VectorIds) -> tuple[npt.NDArray[np.int32], Rows64, Rows64]:
-    """Numbers of the wanted ids that are there, ascending, and the part and position of each."""
+    """Numbers of the wanted ids that were found, ascending, and the part and position of each."""
     starts = np.cumsum([0, *(len(part) for part in parts)])
     known = fixed(np.concatenate([np.empty(0, "S16"), *parts]))
     at = np.asarray(pc.fill_null(pc.index_in(fixed(wanted), known), -1)).astype(np.int64)
@@ -169,7 +169,7 @@ def _to_rows(ids: VectorIds, vectors: Vectors) -> pa.Table:
             }
         )
     flat = np.ascontiguousarray(vectors, dtype="<f4")
-    width = pa.binary(4 * flat.shape[1])  # ten times faster to read than a list of floats
+    width = pa.binary(4 * flat.shape[1])  # read ten times faster than a list of floats
     return pa.table(
         {
             "vector_id": key,

@@ -8,16 +8,14 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("sag_pipeline", "sag_retrieval")
 CRUMB_LINES = 60
 PLUG_INS = (
-    "sag_pipeline.assets.",  # one file for each asset, put together by the definitions
+    "sag_pipeline.assets.",  # Dagster's assets, put together by the definitions
     "sag_pipeline.importers.",  # one file for each foreign format
     "sag_retrieval.cli.",  # one file for each group of commands
     "sag_retrieval.reports.",  # one file for each part of a page
     "sag_pipeline.rules.",  # one file for each language and kind of rule
 )
 LONE = {
-    "sag_pipeline.definitions": "Dagster's jobs, schedule and sensor stand apart from the list of assets",
     "sag_pipeline.definitions": "what Dagster loads",
-    "sag_pipeline.publish.checks": "publish.py would be too long",
     "sag_pipeline.table": "a description that added tables need before the list of tables is there",
     "sag_retrieval.release.table": "the same for the tables of a release",
 }

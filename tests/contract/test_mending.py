@@ -271,7 +271,7 @@ NO_RELEASE = {
 MENDS = "; `sag repair` mends it"
 SAVES = "`sag repair` keeps every answer that can be read"
 DAMAGED_STORES = {
-    "tables of links not made": Fault("is not made yet; make it with `sag ingest`", no_tables_of_links, build),
+    "tables of links not made": Fault("does not exist yet; make it with `sag ingest`", no_tables_of_links, build),
     "a commit is damaged": Fault(MENDS, lambda h: flip(one(h, "ledger/*2-*")), ("status",), says="ledger is damaged"),
     "a part is gone": Fault(MENDS, lambda h: one(h, "tables/keys/*").unlink(), read_keys, says="is missing"),
     "a part is cut short": Fault(MENDS, lambda h: cut(one(h, "tables/keys/*")), read_keys, says="is damaged ("),

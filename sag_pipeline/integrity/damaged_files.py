@@ -1,6 +1,7 @@
-"""Whether parts and vectors on disk are those that the ledger names: files, rows, and, on request, every byte."""
+"""Which files below a home are damaged: parts, vectors, releases, reports."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,12 +16,15 @@ from sag_pipeline.store.parts import damage, is_sealed, read_footer, read_rows
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import name_of, raw
 from sag_pipeline.tables import RECORDS, schema_of
-from sag_retrieval.core.errors import StoreError
+from sag_retrieval.core.errors import SagError, StoreError
+from sag_retrieval.release.folders import wrong_files
+from sag_retrieval.release.reader import FileFault, verify_release
+from sag_retrieval.release.releases import FoundRelease
 
 
 @dataclass(frozen=True, slots=True)
 class WrongPart:
-    """A part that is not what the ledger says of it, and the entries that name it."""
+    """A part that differs from its ledger entries, and those entries."""
 
     table: str
     path: Path
@@ -29,14 +33,14 @@ class WrongPart:
 
 
 def open_anyway(home: Path) -> Store:
-    """The store of a home by those commits that are whole, for looking at and mending it."""
+    """The store of a home from its undamaged commits, for verify and repair."""
     folder = home / "ledger"
     harmed = {each.path for each in breaks(folder)}
     return Store(home, Ledger(folder, [path for path in link_files(folder) if path not in harmed]))
 
 
 def parts_in_use(store: Store) -> dict[tuple[str, str], list[Entry]]:
-    """Table and name of every part that an entry in force names, with those entries."""
+    """Table and name of every part that a current entry names, with those entries."""
     found: dict[tuple[str, str], list[Entry]] = {}
     for entry in store.ledger.entries("part <> ''"):
         found.setdefault((entry.step, entry.part), []).append(entry)
@@ -44,7 +48,7 @@ def parts_in_use(store: Store) -> dict[tuple[str, str], list[Entry]]:
 
 
 def wrong_parts(store: Store, *, deep: bool) -> list[WrongPart]:
-    """Parts in use that are missing, unreadable or hold other rows; with `deep` every byte is compared."""
+    """Parts in use that are missing, unreadable or have other rows; with `deep` every byte is compared."""
     found = []
     for (table, part), entries in parts_in_use(store).items():
         path = store.parts.path(table, part)
@@ -70,7 +74,7 @@ def _wrong_rows(table: str, path: Path, entries: Sequence[Entry], *, deep: bool)
 
 
 def _wrong_documents(path: Path, entries: Sequence[Entry]) -> str:
-    """Whether the rows of each document are there, exactly once and together."""
+    """What is wrong with the rows of documents; empty if those of each are present, once and adjacent."""
     runs = pc.run_end_encode(read_rows(path, ["document_id"])["document_id"].combine_chunks())
     lengths = np.diff(np.asarray(runs.run_ends), prepend=0)
     counts: dict[str, list[int]] = {}
@@ -84,12 +88,12 @@ def _wrong_documents(path: Path, entries: Sequence[Entry]) -> str:
 
 
 def vector_files(home: Path) -> list[Path]:
-    """Files of vectors, of whichever embedder."""
+    """Files of vectors, of all embedders."""
     return sorted((home / "vectors").glob("*/*.parquet"))
 
 
 def wrong_vectors(home: Path, *, deep: bool) -> dict[Path, str]:
-    """Files of vectors that cannot be read or hold what no embedder gave."""
+    """Files of vectors that cannot be read or hold invalid values."""
     found = {}
     for path in vector_files(home):
         try:
@@ -109,7 +113,7 @@ def _wrong_values(path: Path, *, deep: bool) -> str:
         return ""
     rows = read_rows(path)
     if is_sealed(path) and name_of(raw(rows["vector_id"].combine_chunks())) != path.stem[:-25]:
-        return "it holds vectors of other texts than its name says"
+        return "it holds vectors of other texts than those in its name"
     values = rows["values"].combine_chunks()
     return "" if np.isfinite(_floats(values)).all() else "it holds NaN or infinity"
 
@@ -122,12 +126,68 @@ def _floats(values: pa.Array) -> npt.NDArray[np.float32]:
 
 
 def unused_parts(store: Store, used: Mapping[tuple[str, str], object]) -> dict[tuple[str, str], Path]:
-    """Parts that no entry names: of a commit that was cut off, or whose entry was lost."""
+    """Parts that no entry names: of an interrupted commit, or of a lost entry."""
     tables = store.home / "tables"
     every = {(path.parent.name, path.stem): path for path in sorted(tables.glob("*/*.parquet"))}
     return {key: path for key, path in every.items() if key not in used}
 
 
 def _reason(error: StoreError) -> str:
-    """What an error says after the name of the file and before the next command."""
+    """The part of a message between the name of the file and the next command."""
     return str(error).partition(" is ")[2].rpartition("; ")[0]
+
+
+def release_folders(home: Path) -> list[Path]:
+    """Every folder of a release, whether it can be opened or not."""
+    return sorted(path for path in (home / "releases").glob("*") if path.is_dir() and not path.name.startswith("."))
+
+
+def wrong_release(folder: Path, *, deep: bool) -> list[FileFault]:
+    """What is wrong with a release; a manifest of version 0.1 lists no files, so there is nothing to compare."""
+    found = FoundRelease.look(folder).manifest
+    if found is not None and not found.files:
+        return []
+    try:
+        return verify_release(folder, deep=deep)
+    except (SagError, OSError, ValueError) as error:
+        return [FileFault("", f"it cannot be opened ({error})")]
+
+
+def wrong_pointer(path: Path, releases: Sequence[str]) -> str:
+    """What is wrong with the file CURRENT."""
+    try:
+        name = path.read_bytes().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return "it is missing, so no release is current" if releases else ""
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"
+    return "" if name.removesuffix("\n") in releases else f"it names {name[:60]!r}, which is not a release of this home"
+
+
+def wrong_latest(latest: Path, reports: Sequence[str]) -> str:
+    """What is wrong with the name of the latest report of a series."""
+    try:
+        named = latest.read_bytes().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return "it is missing" if reports else ""
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"
+    return "" if named in reports else f"it names {named[:60]!r}, which is not a report of this series"
+
+
+def report_folders(home: Path) -> list[Path]:
+    """The folders of all reports."""
+    return sorted(path for path in (home / "reports").glob("*/*") if path.is_dir() and not path.name.startswith("."))
+
+
+def wrong_report(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Files of a report that cannot be read or differ from what was written."""
+    summary = folder / "report.json"
+    try:
+        json.loads(summary.read_text(encoding="utf-8"))["previous"]
+    except FileNotFoundError:
+        yield summary, "it is missing: writing the report was interrupted, or the file was deleted"
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        yield summary, f"it cannot be read ({error})"
+    for name, what in wrong_files(folder):
+        yield folder / name, what

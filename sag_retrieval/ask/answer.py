@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sag_retrieval.ask.protocols import FoundPassage
+from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.core.public import Convertible, public, render_html
 from sag_retrieval.models.protocols import Usage
 

@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, ClassVar, Literal, TypedDict, cast
 
 from sag_retrieval.ask.modes import ask
-from sag_retrieval.ask.options import AskOptions, Mode
-from sag_retrieval.ask.protocols import FoundPassage, SearchFunction
+from sag_retrieval.ask.options import AskOptions, FoundPassage, Mode, SearchFunction
 from sag_retrieval.core.errors import QueryError, RecordError, shown
 from sag_retrieval.models.protocols import ChatModel
 

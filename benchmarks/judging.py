@@ -13,7 +13,7 @@ import numpy as np
 from sets import Question, QuestionSet, write_source
 
 from sag_retrieval import Release, open_release
-from sag_retrieval.evaluation.intervals import Interval, paired_difference
+from sag_retrieval.evaluation.runner import Interval, paired_difference
 from sag_retrieval.release.index import Index
 from sag_retrieval.search.context import read_texts
 from sag_retrieval.search.method import Query, Ranking

@@ -30,15 +30,13 @@ from sag_pipeline.steps.summaries import summarise
 from sag_pipeline.steps.triples import derive_triples, read_triples
 from sag_pipeline.steps.typed_values import DEFAULT_TYPES, key_type_of, typed_keys
 from sag_retrieval.ask.answer import Citation
-from sag_retrieval.ask.cite import Cited, cite, support
-from sag_retrieval.ask.deep import split_question
+from sag_retrieval.ask.cited import Cited, cite, extractive_answer, merge_answers, support
 from sag_retrieval.ask.evidence import best_sentences, sentence_for
-from sag_retrieval.ask.generated import extractive_answer, merge_answers
 from sag_retrieval.ask.plan import DraftPlan, check_plan, fill, rename_marks
+from sag_retrieval.ask.question import split_question
 from sag_retrieval.core.errors import ModelError, SagError
 from sag_retrieval.core.records import Chunk, Document, Event
-from sag_retrieval.evaluation.metrics import accuracy, context_recall, f1, rouge_l
-from sag_retrieval.evaluation.ranking import evidence_coverage
+from sag_retrieval.evaluation.metrics import accuracy, context_recall, evidence_coverage, f1, rouge_l
 from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.structured import read_answer
 from sag_retrieval.rag.refine import central_sentences

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from sag_retrieval import notebook
-from sag_retrieval.ask.protocols import SearchFunction
+from sag_retrieval.ask.options import SearchFunction
 from sag_retrieval.core.errors import QueryError, ReleaseError, nearest, shown
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.public import public

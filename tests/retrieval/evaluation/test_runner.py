@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.core.errors import QueryError, SourceError
-from sag_retrieval.evaluation.intervals import bootstrap, paired_difference
+from sag_retrieval.evaluation.metrics import evidence_coverage, has_all_at, recall_at
 from sag_retrieval.evaluation.questions import Question, read_questions
-from sag_retrieval.evaluation.ranking import evidence_coverage, has_all_at, recall_at
-from sag_retrieval.evaluation.runner import compare, evaluate
+from sag_retrieval.evaluation.runner import bootstrap, compare, evaluate, paired_difference
 from tests.support.overlap_search import FoundList, OverlapSearch
 
 CHUNKS = [
@@ -110,7 +109,7 @@ def test_questions_are_read_with_their_optional_fields(tmp_path):
     ("lines", "fault"),
     [
         (['{"question": "a"'], "line 1: not JSON"),
-        (['{"question": "a"}', "[1]"], "line 2: a JSON object is wanted, got list"),
+        (['{"question": "a"}', "[1]"], "line 2: expected a JSON object, got list"),
         (['{"id": "x"}'], "line 1: question: Field required"),
         (['{"question": " "}'], "line 1: question: the question is blank"),
         (['{"question": "a", "answers": "b"}'], "line 1: answers: "),

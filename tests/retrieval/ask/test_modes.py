@@ -201,7 +201,7 @@ def test_the_callers_restriction_holds_against_the_models():
 
     assert {asked[1:] for asked in search.asked} == {(("Bee Society",), "document_id = 'journal.md'")}
     assert answer.documents == ("journal.md",)
-    assert "gave way" in answer.notes[0]
+    assert "was replaced by the caller" in answer.notes[0]
 
 
 @pytest.mark.parametrize("mode", ["fast", "normal", "deep"])

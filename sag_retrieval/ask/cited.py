@@ -12,7 +12,7 @@ from sag_retrieval.ask.evidence import ScoredSentence, best_sentences, coverage,
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.session import Session
 from sag_retrieval.core.errors import ModelError
-from sag_retrieval.prompts.passages import numbered, shown_numbers
+from sag_retrieval.prompts import numbered, shown_numbers
 from sag_retrieval.text.words import is_cjk, words
 
 _MARKER = r"[\[【［]\d++(?:\s*+[,，、]\s*+\d++)*+[\]】］]"

@@ -18,7 +18,7 @@ from sag_retrieval.ask.plan import LONGEST_QUESTION, NamedKey, keys_from_texts, 
 from sag_retrieval.ask.session import OnEvent, Progress, Session, documents_of
 from sag_retrieval.core.errors import ModelError, QueryError, shown
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.prompts.passages import as_lines, numbered
+from sag_retrieval.prompts import as_lines, numbered
 from sag_retrieval.search.method import LONGEST_QUERY, check_text
 
 

@@ -26,7 +26,7 @@ from sag_retrieval.cli.releases import releases
 from sag_retrieval.core.errors import shown
 from sag_retrieval.core.options import build_options, describe_options, parse_settings
 from sag_retrieval.core.settings import load_settings, origins
-from sag_retrieval.models.server import shown_server
+from sag_retrieval.models.open import shown_server
 
 if TYPE_CHECKING:
     pass

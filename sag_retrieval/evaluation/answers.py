@@ -18,7 +18,7 @@ from sag_retrieval.evaluation.metrics import has_all_at, recall_at
 from sag_retrieval.evaluation.questions import Question
 from sag_retrieval.evaluation.runner import KS, Interval, bootstrap
 from sag_retrieval.models.protocols import Embedder
-from sag_retrieval.rag.data import RAGData, check_record, docs_of, references_of
+from sag_retrieval.rag.stages import RAGData, check_record, docs_of, references_of
 
 Scores = Mapping[str, float]
 

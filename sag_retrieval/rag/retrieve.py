@@ -7,8 +7,7 @@ from typing import Any
 from sag_retrieval.ask.modes import ask
 from sag_retrieval.ask.options import AskOptions, FoundPassage, Mode, SearchFunction
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.rag.data import Item, RAGData
-from sag_retrieval.rag.stages import DocumentStage, query_of
+from sag_retrieval.rag.stages import DocumentStage, Item, RAGData, query_of
 
 _KNOWN = ("chunk_id", "document_id", "title", "start", "end", "events", "keys")
 

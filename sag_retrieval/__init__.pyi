@@ -28,13 +28,15 @@ from .segments.options import SegmentOptions as SegmentOptions, SegmentPreset as
 
 # asking
 from .ask.answer import Answer as Answer, Citation as Citation
-from .ask.options import MODES as MODES, AskOptions as AskOptions, Mode as Mode
-from .ask.progress import Progress as Progress
-from .ask.protocols import (
+from .ask.options import (
+    MODES as MODES,
+    AskOptions as AskOptions,
     FoundPassage as FoundPassage,
     FoundPassages as FoundPassages,
+    Mode as Mode,
     SearchFunction as SearchFunction,
 )
+from .ask.session import Progress as Progress
 from .models.protocols import Usage as Usage
 
 # reporting

@@ -1,4 +1,4 @@
-"""Asking a release: fast without a model, normal with a rewritten question, deep by sub-questions."""
+"""Answer questions from a release: fast without a model, normal with a rewritten question, deep by sub-questions."""
 
 from sag_retrieval.ask.answer import Answer, Citation
 from sag_retrieval.ask.modes import ask, ask_events

@@ -1,4 +1,4 @@
-"""What asking gives back: a text, the places it rests on, and how it came about."""
+"""The answer to a question: its text, its citations, and a trace of how it was found."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -33,10 +33,10 @@ class Citation:
 @public
 @dataclass(frozen=True, slots=True)
 class Answer(Convertible):
-    """The answer to a question; `str(answer)` is its text. Without evidence `is_found` is false and the text says so.
+    """The answer to a question; `str(answer)` is its text. Without evidence `is_found` is false.
 
-    `hits` are the passages found for it, those that a model cites first; `trace` tells plan, rounds,
-    searches and calls; `notes` what went wrong or was left out, and what was done instead.
+    `hits` are the passages found for it, those that a model cites first; `trace` holds plan, rounds,
+    searches and calls; `notes` hold what failed or was left out, and what was done instead.
     """
 
     question: str
@@ -109,7 +109,7 @@ class Answer(Convertible):
 
 
 def not_found(language: str) -> str:
-    """The sentence that says so."""
+    """The sentence stating that the documents hold no answer."""
     return NOT_FOUND["zh" if language.startswith("zh") else "en"]
 
 

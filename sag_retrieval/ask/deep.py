@@ -1,21 +1,169 @@
-"""The deep mode: a plan of sub-questions, worked off side by side, looked at again, then the answer."""
+"""Deep mode: execute a plan of sub-questions in parallel, ask whether that is enough, then answer."""
 
-import re
 from collections.abc import Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sag_retrieval.ask.cited import Cited, extract_answer, merge_answers, write_answer
-from sag_retrieval.ask.deep import StepOutcome, asked_question, execute_plan
+from sag_retrieval.ask.cited import (
+    Cited,
+    ModelAnswer,
+    cited_answer,
+    evidence_values,
+    extract_answer,
+    extractive_answer,
+    merge_answers,
+    shown_hits,
+    write_answer,
+)
 from sag_retrieval.ask.modes import Background, ModeResult, find_background, merge_hits
 from sag_retrieval.ask.options import FoundPassage
-from sag_retrieval.ask.plan import DraftPlan, Edge, Node, Plan, SubQuestion, check_plan, single_step
-from sag_retrieval.ask.question import question_terms
-from sag_retrieval.ask.session import Session
+from sag_retrieval.ask.plan import DraftPlan, Edge, Node, Plan, SubQuestion, check_plan, fill, marks, single_step
+from sag_retrieval.ask.question import split_question
+from sag_retrieval.ask.session import Session, documents_of
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.prompts import as_lines
-from sag_retrieval.text.sentences import sentences
+
+LONGEST_FILLED = 200
+"""Characters of an earlier answer that go into a later question."""
+_LONGEST_KEY = 80
+_WIDER = 3
+
+
+@dataclass(frozen=True, slots=True)
+class StepOutcome:
+    """The outcome of a step: `asked` is its question with earlier answers, `fault` why it has no answer."""
+
+    step: SubQuestion
+    asked: str
+    keys: tuple[str, ...]
+    answer: str
+    cited: Cited | None
+    hits: tuple[FoundPassage, ...]
+    seconds: float
+    fault: str = ""
+
+    @property
+    def is_found(self) -> bool:
+        """Whether the evidence held an answer."""
+        return self.cited is not None
+
+    @property
+    def cited_hits(self) -> tuple[FoundPassage, ...]:
+        """The hits that its answer cites."""
+        wanted = {c.chunk_id for c in self.cited.citations} if self.cited else set()
+        return tuple(hit for hit in self.hits if hit.chunk_id in wanted)
+
+    def to_line(self) -> dict[str, str]:
+        """The step as prompts show it."""
+        return {"id": self.step.node_id, "question": self.asked, "answer": self.answer}
+
+    def to_trace(self) -> dict[str, Any]:
+        """The step as the trace holds it."""
+        return {
+            "id": self.step.node_id,
+            "question": self.step.question,
+            "needs": list(self.step.needs),
+            "asked": self.asked,
+            "keys": list(self.keys),
+            **({"sql": self.step.sql} if self.step.sql else {}),
+            "answer": self.answer,
+            "is_found": self.is_found,
+            "cited": documents_of(self.cited_hits),
+            "documents": documents_of(self.hits),
+            "seconds": self.seconds,
+            **({"fault": self.fault} if self.fault else {}),
+        }
+
+
+def answer_step(session: Session, step: SubQuestion, known: Mapping[str, StepOutcome]) -> StepOutcome:
+    """The outcome of a step after all steps it needs; a failing model leaves its hits and the fault.
+
+    Source:
+        docs/algorithm.md §rag.6
+
+    """
+    started = session.clock()
+    needs = [known[node_id] for node_id in step.needs]
+    asked = asked_question(step.question, known) or session.question
+    answers = [_one_line(need.answer) for need in needs if need.is_found]
+    keys = tuple(dict.fromkeys([*step.keys, *(a for a in answers if a and len(a) <= _LONGEST_KEY)]))
+    text = asked if marks(step.question) else " ".join([asked, *answers])
+    session.tell("started", id=step.node_id, question=asked, keys=list(keys))
+    hits = tuple(session.find(text, keys, step.sql).hits)
+    cited, answer, fault = None, "", ""
+    try:
+        cited, answer, hits = _answered(session, step, asked, hits, needs)
+    except ModelError as error:
+        fault = str(error)
+        session.note(f"step {step.node_id} ({asked}) has no answer: {error}")
+    outcome = StepOutcome(step, asked, keys, answer, cited, hits, session.clock() - started, fault)
+    session.tell("answered", **outcome.to_trace())
+    return outcome
+
+
+def asked_question(question: str, known: Mapping[str, StepOutcome]) -> str:
+    """The question with earlier answers, or the earlier questions where there is none, in place of ids."""
+    values = {
+        node_id: _one_line(outcome.answer)[:LONGEST_FILLED] if outcome.is_found else outcome.asked.rstrip("?？ ")
+        for node_id, outcome in known.items()
+    }
+    return fill(question, values)
+
+
+def _answered(
+    session: Session, step: SubQuestion, asked: str, hits: tuple[FoundPassage, ...], needs: Sequence[StepOutcome]
+) -> tuple[Cited | None, str, tuple[FoundPassage, ...]]:
+    """The answer from the first hits, else from the next ones of a wider search by the question alone."""
+    if session.chat is None:
+        cited = extractive_answer(asked, hits, limit=1)
+        return cited, _one_line(cited.citations[0].quote) if cited else "", hits
+    known = as_lines(need.to_line() for need in needs)
+    cited, answer = _ask(session, asked, hits, known)
+    if cited is not None:
+        return cited, answer, hits
+    wide = session.find(asked, (), step.sql, session.options.top_k * _WIDER).hits
+    seen = {hit.chunk_id for hit in hits}
+    fresh = tuple(hit for hit in wide if hit.chunk_id not in seen)
+    cited, answer = _ask(session, asked, fresh, known)
+    return cited, answer, merge_hits(hits, fresh)
+
+
+def _ask(session: Session, asked: str, hits: Sequence[FoundPassage], known: str) -> tuple[Cited | None, str]:
+    shown = shown_hits(hits[: session.options.evidence])
+    if not shown:
+        return None, ""
+    reply = session.ask("sub_answer", ModelAnswer, evidence_values(asked, shown, known))
+    cited = cited_answer(session, asked, reply, shown)
+    return cited, _one_line(reply.answer) if cited else ""
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def execute_plan(session: Session, plan: Plan, known: Mapping[str, StepOutcome]) -> dict[str, StepOutcome]:
+    """Outcomes of the plan's steps in its order.
+
+    Raises:
+        FilterError: If the caller's restriction was refused.
+
+    """
+    done = dict(known)
+    waiting = list(plan.steps)
+    running: dict[Future[StepOutcome], SubQuestion] = {}
+    with ThreadPoolExecutor(max_workers=session.options.at_once, thread_name_prefix="sag-step") as pool:
+        while waiting or running:
+            ready = [step for step in waiting if all(need in done for need in step.needs)]
+            waiting = [step for step in waiting if step not in ready]
+            running |= {pool.submit(answer_step, session, step, dict(done)): step for step in ready}
+            finished, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in finished:
+                done[running.pop(future).node_id] = future.result()
+    return {step.node_id: done[step.node_id] for step in plan.steps}
+
 
 KnownAnswers = Mapping[str, StepOutcome]
 
@@ -115,45 +263,3 @@ def _tell_plan(session: Session, plan: Plan, number: int) -> None:
         session.note(text)
     steps = [{"id": s.node_id, "question": s.question, "needs": list(s.needs)} for s in plan.steps]
     session.tell("plan", round=number, steps=steps)
-
-
-_ENGLISH = re.compile(
-    r"(?:[,;]\s++|(?<!\s)\s++)(?:and|as well as)\s++(?=(?:in\s++)?(?:who|whom|whose|what|when|where|which|why|how)\b)",
-    re.IGNORECASE,
-)
-_CHINESE = re.compile(
-    r"[，,；;]\s*+(?:以及|并且|而且|和|又|还有|同时)?+(?=[^，,；;]{0,100}(?:谁|什么|何|哪|多少|几|怎|为什么|吗))"
-    r"|(?:以及|并且)(?=[^，,；;]{0,100}(?:谁|什么|何|哪|多少|几|怎))"
-)
-_ASKS = re.compile(r"\b(?:who|whom|whose|what|when|where|which|why|how)\b|谁|什么|何|哪|多少|几|怎|吗", re.IGNORECASE)
-_POINTS_BACK = re.compile(r"\b(?:it|its|he|his|him|she|her|they|their|them)\b|其|它|他|她|该", re.IGNORECASE)
-_LEAST_TERMS = 2
-
-
-def split_question(question: str, limit: int) -> Plan:
-    """Parts of a question that each ask something, side by side; else the question itself.
-
-    Example:
-        >>> plan = split_question("Who wrote Emma, and when was Emma published?", 8)
-        >>> [step.question for step in plan.steps]
-        ['Who wrote Emma', 'when was Emma published?']
-        >>> [step.question for step in split_question("谁创建了苹果公司，苹果公司总部在哪里？", 8).steps]
-        ['谁创建了苹果公司', '苹果公司总部在哪里？']
-
-    """
-    parts = [
-        part.strip()
-        for sentence in sentences(question)
-        for clause in _ENGLISH.split(sentence)
-        for part in _CHINESE.split(clause)
-    ]
-    asking = list(dict.fromkeys(parts))
-    if not all(map(_stands_alone, asking)):
-        asking = [question]
-    steps = [SubQuestion(f"q{n}", part) for n, part in enumerate((asking or [question])[:limit], start=1)]
-    return Plan(tuple(steps), ("there is no language model: the question was divided by rules",))
-
-
-def _stands_alone(part: str) -> bool:
-    """Whether a part asks something by itself, without pointing to another part."""
-    return bool(_ASKS.search(part)) and not _POINTS_BACK.search(part) and len(question_terms(part)) >= _LEAST_TERMS

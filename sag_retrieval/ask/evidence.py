@@ -1,4 +1,4 @@
-"""Which sentences of what was found speak to a question: fast answers, and a first compression."""
+"""Choose the sentences of the found passages that cover the terms of a question."""
 
 import math
 from collections import Counter
@@ -8,14 +8,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from sag_retrieval.ask.question import question_terms
 from sag_retrieval.core.types import Floats
 from sag_retrieval.text.sentences import sentence_spans
-from sag_retrieval.text.words import STOP_WORDS, is_cjk, stem, tokens
-
-_ASKING = frozenset("谁何什哪几么吗呢的了是在和与及或请问于被把为个这那此其之中有")
-_ASKING_PAIRS = frozenset({"多少", "怎样", "如下"})
-_ASKING_STEMS = frozenset(stem(word) for word in ("many", "much", "name", "tell", "give", "list")) | STOP_WORDS
-
+from sag_retrieval.text.words import tokens
 
 _TITLE_SHARE = 0.5
 _REPEATED_SHARE = 0.3
@@ -34,29 +30,15 @@ class ScoredSentence:
     score: float = 0.0
 
 
-@lru_cache(maxsize=4096)
-def question_terms(question: str) -> frozenset[str]:
-    """Index terms of a question without the words that only ask.
-
-    Example:
-        >>> sorted(question_terms("How many people live in Paris?"))
-        ['live', 'pari', 'peopl']
-        >>> sorted(question_terms("谁创建了苹果？"))
-        ['创', '创建', '建', '果', '苹', '苹果']
-
-    """
-    return frozenset(term for term in tokens(question) if not _only_asks(term))
-
-
 def best_sentences(
     question: str, texts: Sequence[str], *, titles: Sequence[str] = (), limit: int = 3, budget: int = 600
 ) -> list[ScoredSentence]:
-    """Sentences that cover the question's terms; each choice counts what the earlier ones left open.
+    """Sentences that cover the question's terms; each choice counts the terms that earlier choices did not cover.
 
     Args:
         question: What is asked.
-        texts: What was found, best first.
-        titles: Titles of the texts; their terms count half, for a text seldom repeats its title.
+        texts: The found passages, best first.
+        titles: Titles of the texts; their terms count half, because a text seldom repeats its title.
         limit: Most sentences.
         budget: Most characters in all; the first sentence is taken whatever its length.
 
@@ -87,9 +69,9 @@ def best_sentences(
 
 
 def sentence_for(claim: str, question: str, text: str) -> tuple[int, int]:
-    """Start and end of the sentence of a text that speaks most for a claim made about a question.
+    """Start and end of the sentence of a text that best supports a claim made about a question.
 
-    Terms of the claim count double, for the question's stand in many sentences; the whole text where none fits.
+    Terms of the claim count double, because the question's occur in many sentences; the whole text where none fits.
 
     Source:
         docs/algorithm.md §rag.4
@@ -111,19 +93,13 @@ def coverage(question: str, sentences: Sequence[ScoredSentence], titles: Sequenc
     return len(terms & held) / len(terms) if terms and sentences else 0.0
 
 
-def _only_asks(term: str) -> bool:
-    if not is_cjk(term):
-        return term in _ASKING_STEMS
-    return term in _ASKING_PAIRS or any(character in _ASKING for character in term)
-
-
 @lru_cache(maxsize=4096)
 def _spans(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
     return tuple((start, end, frozenset(tokens(text[start:end]))) for start, end in sentence_spans(text))
 
 
 def _sentences(place: int, text: str) -> list[ScoredSentence]:
-    """Sentences that may be quoted: headings name what follows and say nothing themselves."""
+    """Sentences that may be quoted: all except headings, which only name the text below them."""
     spans = (span for span in _spans(text) if not text.startswith("#", span[0]))
     return [ScoredSentence(place, start, end, text[start:end], terms) for start, end, terms in spans]
 

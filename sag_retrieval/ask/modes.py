@@ -1,19 +1,66 @@
-"""The one door to asking: a question and a mode in, an answer out, with events while it comes about."""
+"""Answer a question in one of three modes, reporting progress events."""
 
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import zip_longest
 from pkgutil import resolve_name
+from typing import Any
 
-from sag_retrieval.ask.answer import Answer
-from sag_retrieval.ask.modes import ModeResult, to_answer
-from sag_retrieval.ask.options import MODES, AskOptions, Mode, SearchFunction
-from sag_retrieval.ask.session import OnEvent, Progress, Session
-from sag_retrieval.core.errors import QueryError, shown
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from sag_retrieval.ask.answer import Answer, not_found
+from sag_retrieval.ask.cited import Cited, extract_answer, write_answer
+from sag_retrieval.ask.options import MODES, AskOptions, FoundPassage, Mode, SearchFunction
+from sag_retrieval.ask.plan import LONGEST_QUESTION, NamedKey, keys_from_texts, usable_keys
+from sag_retrieval.ask.session import OnEvent, Progress, Session, documents_of
+from sag_retrieval.core.errors import ModelError, QueryError, shown
 from sag_retrieval.models.protocols import ChatModel
+from sag_retrieval.prompts import as_lines, numbered
 from sag_retrieval.search.method import LONGEST_QUERY, check_text
+
+
+@dataclass(frozen=True, slots=True)
+class ModeResult:
+    """A cited text or None, all hits in rank order, and the trace."""
+
+    cited: Cited | None
+    hits: tuple[FoundPassage, ...]
+    trace: Mapping[str, Any] = field(default_factory=dict)
+
+
+def merge_hits(first: Iterable[FoundPassage], *lists: Sequence[FoundPassage]) -> tuple[FoundPassage, ...]:
+    """The first hits, then the others in turn by rank; each chunk once (docs/algorithm.md §rag.5)."""
+    turns = (hit for tier in zip_longest(*lists) for hit in tier if hit is not None)
+    merged: dict[str, FoundPassage] = {}
+    for hit in [*first, *turns]:
+        merged.setdefault(hit.chunk_id, hit)
+    return tuple(merged.values())
+
+
+def to_answer(session: Session, mode: str, outcome: ModeResult) -> Answer:
+    """The answer; hits that a model cites come first."""
+    cited = outcome.cited
+    by_chunk = {hit.chunk_id: hit for hit in outcome.hits}
+    named = cited.citations if cited and cited.is_generated else ()
+    first = [by_chunk[citation.chunk_id] for citation in named if citation.chunk_id in by_chunk]
+    trace = {"mode": mode, **outcome.trace, "calls": session.calls, "usage": asdict(session.usage)}
+    answer = Answer(
+        session.question,
+        cited.text if cited else not_found(session.language),
+        mode,
+        cited is not None,
+        cited.citations if cited else (),
+        merge_hits(first, outcome.hits),
+        tuple(session.notes),
+        session.usage,
+        session.seconds,
+        trace,
+    )
+    session.tell("done", is_found=answer.is_found, text=answer.text)
+    return answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +83,12 @@ def ask(
         search: The atomic search of a release.
         question: What is asked.
         mode: `fast` (no model), `normal` (question rewritten) or `deep` (plan of sub-questions).
-        chat: The language model; without one normal and deep go by rules and say so.
+        chat: The language model; without one, normal and deep use rules and note it.
         options: Bounds and choices.
-        on_event: Told of every step while it happens, by one thread at a time.
+        on_event: Called at every step, by one thread at a time.
 
     Returns:
-        An answer whatever a model does: failures and spent budgets are in its `notes`.
+        An answer even where the model fails: failures and spent budgets are in its `notes`.
 
     Raises:
         QueryError: If the question is blank or the mode unknown.
@@ -66,7 +113,7 @@ def ask_events(
     chat: ChatModel | None = None,
     options: AskOptions | None = None,
 ) -> Iterator[Progress | Answer]:
-    """What happens while a question is asked, as it happens, and the answer last.
+    """The progress events of a question as they happen, and the answer last.
 
     Raises:
         QueryError: If the question is blank or the mode unknown.
@@ -89,3 +136,80 @@ def ask_events(
         yield event
         if isinstance(event, Answer):
             return
+
+
+_PASSAGES = 6
+_KEYS = 20
+_CHARACTERS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """Hits of the first search, and the text of both as prompts show them."""
+
+    hits: tuple[FoundPassage, ...]
+    passages: str
+    keys: str
+    trace: dict[str, Any]
+
+
+def find_background(session: Session) -> Background:
+    """The background of the session's question.
+
+    Raises:
+        FilterError: If the caller's restriction was refused.
+
+    """
+    result = session.find(session.question)
+    top = result.hits[:_PASSAGES]
+    passages = numbered([hit.text for hit in top], [hit.title for hit in top], longest=_CHARACTERS) or "-"
+    named = [{"type": str(key.type), "value": str(key.value)} for key in result.keys[:_KEYS]]
+    trace = {"documents": documents_of(result.hits), "keys": [key["value"] for key in named]}
+    session.tell("background", **trace)
+    return Background(tuple(result.hits), passages, as_lines(named) or "-", trace)
+
+
+class Rewrite(BaseModel):
+    """The question as the model rewrote it, and the keys the search should start from."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    question: str = Field(description="the question, complete on its own")
+    keys: list[NamedKey] = Field(default_factory=list, description="keys the search starts from")
+    sql: str = Field(default="", description="a condition that the question itself states, or empty")
+
+    _texts = field_validator("keys", mode="before")(keys_from_texts)
+
+
+def ask_normal(session: Session) -> ModeResult:
+    """The outcome of a search with the rewritten question."""
+    background = find_background(session)
+    rewrite = _rewritten(session, background)
+    if rewrite is None:
+        return ModeResult(write_answer(session, background.hits), background.hits, {"background": background.trace})
+    asked = rewrite.question.strip()[:LONGEST_QUESTION] or session.question
+    result = session.find(asked, usable_keys(rewrite.keys), rewrite.sql.strip())
+    hits = merge_hits(result.hits, background.hits)
+    told = rewrite.model_dump() | {"documents": documents_of(result.hits)}
+    return ModeResult(write_answer(session, hits), hits, {"background": background.trace, "rewrite": told})
+
+
+def _rewritten(session: Session, background: Background) -> Rewrite | None:
+    if session.chat is None:
+        session.note("there is no language model: the question was searched unchanged")
+        return None
+    values = {"passages": background.passages, "keys": background.keys, "question": session.question}
+    try:
+        rewrite = session.ask("rewrite", Rewrite, values)
+    except ModelError as error:
+        session.note(f"the question was not rewritten: {error}")
+        return None
+    session.tell("rewrite", **rewrite.model_dump())
+    return rewrite
+
+
+def ask_fast(session: Session) -> ModeResult:
+    """The outcome of one search."""
+    result = session.find(session.question)
+    session.tell("background", documents=documents_of(result.hits), keys=[])
+    return ModeResult(extract_answer(session, result.hits), tuple(result.hits), {"search": dict(result.trace)})

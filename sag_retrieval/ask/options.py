@@ -1,19 +1,63 @@
-"""What an asking may cost and how it goes about it."""
+"""What a caller gives to ask a question: a search function, a mode and its bounds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal, Protocol
 
 from sag_retrieval.core.errors import QueryError
 from sag_retrieval.core.options import Bounds, check_options
 
+
+class FoundPassage(Protocol):
+    """A chunk that was found; `start:end` is its place in the document's text."""
+
+    @property
+    def chunk_id(self) -> str: ...  # noqa: D102  the column of the release
+    @property
+    def document_id(self) -> str: ...  # noqa: D102  the column of the release
+    @property
+    def title(self) -> str: ...  # noqa: D102  the column of the release
+    @property
+    def text(self) -> str: ...  # noqa: D102  the column of the release
+    @property
+    def score(self) -> float: ...  # noqa: D102  the higher the better
+    @property
+    def start(self) -> int: ...  # noqa: D102  the column of the release
+
+
+class FoundPassages(Protocol):
+    """The passages a search found, best first."""
+
+    @property
+    def hits(self) -> Sequence[FoundPassage]: ...  # noqa: D102  at most `top_k`
+    @property
+    def keys(self) -> Sequence[Any]: ...  # noqa: D102  keys that took part, each with `type` and `value`
+    @property
+    def trace(self) -> Mapping[str, Any]: ...  # noqa: D102  how it was found
+
+
+class SearchFunction(Protocol):
+    """A search bound to a release and a method (docs/algorithm/search.md)."""
+
+    def __call__(
+        self, text: str, /, keys: Sequence[str] = (), sql: str | None = None, top_k: int = 10
+    ) -> FoundPassages:
+        """The best chunks for a text.
+
+        Raises:
+            FilterError: If the restriction was refused.
+
+        """
+        ...
+
+
 Mode = Literal["fast", "normal", "deep"]
-"""Names of modes, for type checkers and editors; a test holds it against `MODES`."""
+"""Names of modes, for type checkers and editors; a test compares it with `MODES`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModeEntry:
-    """A way to ask: what it does, and the function of a `Session` that does it, as `module:name`."""
+    """A mode: its summary, and its function, which takes a `Session`, as `module:name`."""
 
     summary: str
     target: str
@@ -22,21 +66,21 @@ class ModeEntry:
 MODES: Final[Mapping[Mode, ModeEntry]] = {
     "fast": ModeEntry("asks no model", "sag_retrieval.ask.modes:ask_fast"),
     "normal": ModeEntry("lets a model rewrite the question", "sag_retrieval.ask.modes:ask_normal"),
-    "deep": ModeEntry("plans sub-questions and works them off", "sag_retrieval.ask.deep:ask_deep"),
+    "deep": ModeEntry("plans sub-questions and answers them in order", "sag_retrieval.ask.deep:ask_deep"),
 }
-"""Every mode, by name; choices of the command line and its help follow from here."""
+"""Every mode, by name; the command line takes its choices and help from here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskOptions:
-    """Bounds and choices of one asking; the defaults suit a question of a few steps."""
+    """Bounds and choices for one question; the defaults suit a question of a few steps."""
 
     top_k: Annotated[int, Bounds(1)] = 10
     """Hits of each search."""
     keys: tuple[str, ...] = ()
-    """Keys every search starts from, besides those the model names."""
+    """Keys every search starts from, in addition to those the model names."""
     sql: str | None = None
-    """Restriction of every search; a model's own `sql` takes part only without it."""
+    """Restriction of every search; a model's `sql` is used only without it."""
     language: Literal["auto", "zh", "en"] = "auto"
     """Language of the prompts: `zh`, `en`, or `auto`, that of the question."""
     rounds: Annotated[int, Bounds(1)] = 3
@@ -44,11 +88,11 @@ class AskOptions:
     nodes: Annotated[int, Bounds(1)] = 8
     """Sub-questions of one plan."""
     at_once: Annotated[int, Bounds(1)] = 8
-    """Sub-questions under way at the same time."""
+    """Sub-questions answered at the same time."""
     max_calls: Annotated[int, Bounds(0)] = 40
-    """Model calls of the whole asking; one is kept for the final answer."""
+    """Model calls for the whole question; one is kept for the final answer."""
     max_tokens: Annotated[int, Bounds(0)] = 200_000
-    """Tokens sent and received in the whole asking."""
+    """Tokens sent and received for the whole question."""
     max_seconds: Annotated[float, Bounds(0)] = 180.0
     """Wall time after which no model answer is waited for."""
     evidence: Annotated[int, Bounds(1)] = 10

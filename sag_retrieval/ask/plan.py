@@ -1,4 +1,4 @@
-"""A model's plan as a graph that can be worked off: ids unique, edges known, no cycle, not too many nodes."""
+"""Check and repair a model's plan: unique ids, known edges, no cycle, at most the allowed number of nodes."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 LONGEST_QUESTION = 1000
 LONGEST_KEY = 120
 MOST_KEYS = 12
-"""Bounds of what a model may send into a search: characters, characters, keys."""
+"""Bounds of a model's input to a search: characters, characters, keys."""
 
 
 class NamedKey(BaseModel):
@@ -65,7 +65,7 @@ class DraftPlan(BaseModel):
 
 
 def usable_keys(keys: Iterable[NamedKey]) -> tuple[str, ...]:
-    """Values of keys, each once; blank and over-long ones, and what is over their number, are left out."""
+    """Values of keys, each once; blank and over-long ones, and those beyond the allowed number, are left out."""
     values = (key.value.strip() for key in keys)
     return tuple(dict.fromkeys(v for v in values if 0 < len(v) <= LONGEST_KEY))[:MOST_KEYS]
 
@@ -73,7 +73,7 @@ def usable_keys(keys: Iterable[NamedKey]) -> tuple[str, ...]:
 _MARK = re.compile(r"[#＃]\s*\{?([A-Za-z]*\d+(?:[_.]\d+)*)\}?|\{([A-Za-z]+\d+)\}")
 
 MOST_NODES, MOST_EDGES = 100, 400
-"""What is looked at of a plan; checking an edge for a cycle walks over all of them."""
+"""Bounds of a plan; checking an edge for a cycle walks over all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class SubQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Steps in an order in which each comes after what it needs; `notes` say what was mended."""
+    """Steps in an order in which each comes after what it needs; `notes` list the repairs."""
 
     steps: tuple[SubQuestion, ...]
     notes: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ class Plan:
 
 @dataclass
 class _Repair:
-    """The draft while it is mended."""
+    """The draft during its repair."""
 
     nodes: dict[str, Node] = field(default_factory=dict)
     needs: dict[str, list[str]] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class _Repair:
 
 
 def check_plan(draft: DraftPlan, *, question: str, limit: int, known: Iterable[str] = ()) -> Plan:
-    """A plan that can be worked off, whatever the model wrote.
+    """A plan that can be executed, whatever the model wrote.
 
     Args:
         draft: The model's nodes and edges.
@@ -115,7 +115,7 @@ def check_plan(draft: DraftPlan, *, question: str, limit: int, known: Iterable[s
         known: Ids answered in earlier rounds. They may be needed, and a node that takes one gets a new id.
 
     Returns:
-        Steps in working order. Blank nodes, edges to unknown ids or to themselves, and edges that close a
+        Steps in the order of execution. Blank nodes, edges to unknown ids or to themselves, and edges that close a
         cycle are left out; a `#id` inside a question counts as an edge.
 
     Source:
@@ -182,7 +182,7 @@ def _take_nodes(repair: _Repair, nodes: Sequence[Node], known: Mapping[str, None
             continue
         wanted = node.id.strip().lstrip("#") or f"q{number}"
         if wanted in repair.nodes and repair.nodes[wanted].question == node.question:
-            repair.notes.append(f"node {wanted} is there twice: once is enough")
+            repair.notes.append(f"node {wanted} is repeated: the second one is left out")
             continue
         node_id = _free(wanted, taken)
         if node_id != wanted:

@@ -1,4 +1,4 @@
-"""One asking under way: its searches and model calls, what they cost, and what is told of them."""
+"""One question being answered: its searches and model calls, their cost, and the progress events it reports."""
 
 import threading
 import time
@@ -10,11 +10,70 @@ from textwrap import shorten
 from typing import Any
 
 from sag_retrieval.ask.options import AskOptions, FoundPassage, FoundPassages, SearchFunction
-from sag_retrieval.ask.session import OnEvent, Progress
 from sag_retrieval.core.errors import BudgetExceeded, FilterError, ModelError
+from sag_retrieval.core.public import public
 from sag_retrieval.models.protocols import AnswerT, ChatModel, Reply, Request, Usage
 from sag_retrieval.prompts import load_prompt
 from sag_retrieval.text.words import language_of
+
+_SHOWN_KEYS = 5
+
+
+@public
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A progress event.
+
+    Kinds: `background`, `rewrite`, `plan`, `started`, `answered`, `enough`, `note`, `done`.
+    """
+
+    kind: str
+    data: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        """One line for a terminal."""
+        line = _LINES.get(self.kind)
+        return line(self.data) if line else f"{self.kind}: {dict(self.data)}"
+
+
+OnEvent = Callable[[Progress], None]
+
+
+def _background(data: Mapping[str, Any]) -> str:
+    keys = ", ".join(data["keys"][:_SHOWN_KEYS])
+    return f"background: {len(data['documents'])} documents" + (f"; keys {keys}" if keys else "")
+
+
+def _plan(data: Mapping[str, Any]) -> str:
+    steps = [
+        f"  {step['id']}  {step['question']}" + (f"  (after {', '.join(step['needs'])})" if step["needs"] else "")
+        for step in data["steps"]
+    ]
+    return "\n".join([f"plan {data['round']}:", *steps])
+
+
+def _answered(data: Mapping[str, Any]) -> str:
+    if data.get("fault"):
+        return f"{data['id']}  failed: {data['fault']}"
+    if not data["is_found"]:
+        return f"{data['id']}  nothing found"
+    return f"{data['id']}  → {data['answer']}  [{', '.join(data['cited'])}]"
+
+
+def _enough(data: Mapping[str, Any]) -> str:
+    return "enough to answer" if data["is_enough"] else f"not enough yet: {data['missing']}"
+
+
+_LINES: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "background": _background,
+    "rewrite": lambda data: f"rewritten: {data['question']}",
+    "plan": _plan,
+    "started": lambda data: f"{data['id']}  … {data['question']}",
+    "answered": _answered,
+    "enough": _enough,
+    "note": lambda data: f"note: {data['text']}",
+    "done": lambda data: "answered" if data["is_found"] else "no answer in the documents",
+}
 
 _SHOWN = 160
 """Characters of a restriction that a note repeats."""
@@ -22,7 +81,7 @@ _SHOWN = 160
 
 @dataclass
 class Session:
-    """What the steps of one asking share. Safe between the threads that work off a plan."""
+    """State shared by the steps of one question; safe to use from the threads that execute a plan."""
 
     question: str
     search: SearchFunction
@@ -38,7 +97,7 @@ class Session:
     _started: float = field(init=False)
 
     def __post_init__(self) -> None:
-        """Start the watch."""
+        """Start the clock."""
         self._started = self.clock()
 
     @property
@@ -48,16 +107,16 @@ class Session:
 
     @property
     def seconds(self) -> float:
-        """Since the asking began."""
+        """Seconds since the question was asked."""
         return self.clock() - self._started
 
     def tell(self, kind: str, **data: Any) -> None:  # noqa: ANN401  shown as it is
-        """Pass on that something happened; one event at a time, whatever thread it comes from."""
+        """Report a progress event; one at a time, from any thread."""
         with self._lock:
             self.on_event(Progress(kind, data))
 
     def note(self, text: str) -> None:
-        """Keep a remark for the answer, and pass it on."""
+        """Keep a note for the answer, and report it."""
         with self._lock:
             self.notes.append(text)
         self.tell("note", text=text)
@@ -65,7 +124,7 @@ class Session:
     def find(self, text: str, keys: Sequence[str] = (), sql: str = "", top_k: int | None = None) -> FoundPassages:
         """Hits under the caller's restriction, or under the model's `sql` where the caller gave none.
 
-        A model's restriction that is refused, or leaves nothing to be found, is noted and dropped.
+        A model's restriction that is refused, or matches nothing, is noted and dropped.
 
         Raises:
             FilterError: If the caller's own restriction was refused.
@@ -74,13 +133,13 @@ class Session:
         wanted, count = tuple(dict.fromkeys([*self.options.keys, *keys])), top_k or self.options.top_k
         named = f"the model's restriction {_short(sql)}"
         if sql and self.options.sql:
-            self.note(f"{named} gave way to the caller's")
+            self.note(f"{named} was replaced by the caller's")
         elif sql:
             try:
                 result = self.search(text, wanted, sql, count)
                 if result.hits:
                     return result
-                self.note(f"{named} left nothing to be found: searched without it")
+                self.note(f"{named} matches nothing: searched without it")
             except FilterError as error:
                 self.note(f"{named} was refused: {_short(error)}; searched without it")
         return self.search(text, wanted, self.options.sql, count)
@@ -115,7 +174,7 @@ class Session:
         with self._lock:
             tokens = self.usage.input_tokens + self.usage.output_tokens
             if self.seconds >= options.max_seconds:
-                raise BudgetExceeded(f"{options.max_seconds:g} seconds are over; raise max_seconds for more")
+                raise BudgetExceeded(f"{options.max_seconds:g} seconds have passed; raise max_seconds for more")
             if not is_last and self._begun >= options.max_calls - 1:
                 raise BudgetExceeded(f"{self._begun} of {options.max_calls} calls are made; raise max_calls for more")
             if not is_last and tokens >= options.max_tokens:
@@ -147,7 +206,7 @@ def _short(text: object) -> str:
 
 
 def _within(seconds: float, call: Callable[[], Reply[AnswerT]]) -> Reply[AnswerT]:
-    """What a call gives, waited for so long at the most; its thread never holds up the program's end."""
+    """The result of a call within at most `seconds`; its thread never delays the end of the program."""
     future: Future[Reply[AnswerT]] = Future()
 
     def run() -> None:

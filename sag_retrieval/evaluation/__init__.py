@@ -1,4 +1,4 @@
-"""How well methods find and modes answer: metrics, intervals, and the run over a file of questions."""
+"""Evaluate search methods and modes of asking over a file of questions."""
 
 from sag_retrieval.evaluation.answers import (
     ANSWER_SCORES,
@@ -20,6 +20,6 @@ __all__ = [  # noqa: RUF022  in the order of use
     "AnswersEvaluation", "evaluate_answers",
     # records of a pipeline
     "ANSWER_SCORES", "RECORD_SCORES", "Evaluator", "evaluators",
-    # how sure
+    # intervals
     "Interval", "bootstrap", "paired_difference",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""How good an answer is beside its references: pure functions of two texts, Chinese counted by characters."""
+"""Compare an answer with its references and a ranking with the gold documents; Chinese is counted by characters."""
 
 import re
 import string
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from sag_retrieval.core.errors import SettingsError
-from sag_retrieval.text.words import is_cjk, normal_form
+from sag_retrieval.text.words import fold, is_cjk, normal_form
 
 Tokens = Callable[[str], list[str]]
 Match = Literal["contains", "exact", "overlap"]
@@ -40,7 +40,7 @@ def normalise(text: str) -> str:
 
 
 def plain_words(text: str) -> list[str]:
-    """Lower-case words between white space, marks included; each Chinese character is a word of its own."""
+    """Lower-case words between white space, marks included; each Chinese character is one word."""
     return "".join(f" {c} " if is_cjk(c) else c for c in text).lower().split()
 
 
@@ -134,7 +134,7 @@ def _has_run(text: Sequence[str], run: Sequence[str]) -> bool:
 
 
 def _longest_common_subsequence(left: Sequence[str], right: Sequence[str]) -> int:
-    """Its length, by whole numbers whose bits are the words of one side: many words in one step."""
+    """Its length, computed on integers with one bit per word of one side."""
     places: dict[str, int] = {}
     for at, word in enumerate(right):
         places[word] = places.get(word, 0) | 1 << at
@@ -144,3 +144,48 @@ def _longest_common_subsequence(left: Sequence[str], right: Sequence[str]) -> in
         used = unused & places.get(word, 0)
         unused = ((unused + used) | (unused - used)) & every
     return len(right) - unused.bit_count()
+
+
+_NOT_LETTERS = re.compile(r"[\W_]+")
+
+
+def distinct(documents: Iterable[str]) -> list[str]:
+    """Each document once, at its first place."""
+    return list(dict.fromkeys(documents))
+
+
+def recall_at(documents: Iterable[str], gold: Iterable[str], k: int) -> float:
+    """Share of the gold documents among the first k distinct documents (docs/algorithm.md §evaluation.3).
+
+    Raises:
+        ValueError: If there is no gold document: the share is undefined then.
+
+    """
+    wanted = set(gold)
+    if not wanted:
+        raise ValueError("recall needs at least one gold document")
+    return len(wanted & set(distinct(documents)[:k])) / len(wanted)
+
+
+def has_all_at(documents: Iterable[str], gold: Iterable[str], k: int) -> float:
+    """1 if every gold document is among the first k distinct documents, else 0."""
+    return float(set(gold) <= set(distinct(documents)[:k]))
+
+
+def evidence_coverage(texts: Sequence[str], evidence: Sequence[str], characters: int) -> float:
+    """Share of evidence sentences within the first `characters` returned characters.
+
+    White space, case and marks are ignored; a sentence counts when all of it is inside. No evidence gives 0.
+
+    Source:
+        docs/algorithm.md §evaluation.4
+
+    """
+    wanted = [_bare(sentence) for sentence in evidence]
+    wanted = [sentence for sentence in wanted if sentence]
+    returned = _bare("\n".join(texts)[:characters])
+    return sum(sentence in returned for sentence in wanted) / len(wanted) if wanted else 0.0
+
+
+def _bare(text: str) -> str:
+    return _NOT_LETTERS.sub("", fold(text))

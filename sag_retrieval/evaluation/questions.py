@@ -1,4 +1,4 @@
-"""Questions with what is right about them: read from JSON Lines, every fault named with its line."""
+"""Read questions with their right answers and gold documents from JSON Lines, reporting each fault with its line."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -13,7 +13,7 @@ _SHOWN_FAULTS = 10
 
 
 class Question(BaseModel):
-    """A question and what is known about its answer; other fields of the line are left alone."""
+    """A question and what is known about its answer; other fields of the line are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
 
@@ -27,7 +27,7 @@ class Question(BaseModel):
 
     @field_validator("question")
     @classmethod
-    def _says_something(cls, question: str) -> str:
+    def _is_not_blank(cls, question: str) -> str:
         if not question.strip():
             raise ValueError("the question is blank")
         return question
@@ -41,11 +41,11 @@ class _Line:
 
 
 def read_questions(path: Path | str, on_fault: Callable[[str], None] | None = None) -> list[Question]:
-    """The questions of a file, one JSON object a line; one without `id` gets its line's number.
+    """The questions of a file, one JSON object per line; one without `id` gets its line's number.
 
     Args:
         path: The file.
-        on_fault: Told of each line that is no question, with its number and fault; such lines are then left out.
+        on_fault: Called with the number and fault of each line that is no question; such lines are then left out.
 
     Raises:
         SourceError: If the file cannot be read or holds no question; without `on_fault` also if it repeats an id or
@@ -75,7 +75,7 @@ def _read(number: int, line: str) -> _Line:
     except (ValueError, RecursionError) as error:
         return _Line(number, fault=f"cannot be read ({str(error).partition(';')[0]})")
     if not isinstance(given, dict):
-        return _Line(number, fault=f"a JSON object is wanted, got {type(given).__name__}")
+        return _Line(number, fault=f"expected a JSON object, got {type(given).__name__}")
     try:
         question = Question.model_validate({"id": str(number)} | given)
     except ValidationError as error:
@@ -99,6 +99,6 @@ def _with_repeats(lines: Iterable[_Line]) -> Iterable[_Line]:
 
 def _faults(faults: list[str]) -> str:
     if not faults:
-        return "holds no question; wanted is one JSON object with `question` a line"
+        return "holds no question; expected one JSON object with `question` per line"
     rest = len(faults) - _SHOWN_FAULTS
     return "; ".join(faults[:_SHOWN_FAULTS]) + (f"; and {rest} more" if rest > 0 else "")

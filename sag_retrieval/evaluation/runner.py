@@ -1,4 +1,4 @@
-"""One method over a set of questions: recall by documents, seconds, and the JSON of `sag evaluate`."""
+"""Evaluate a search method over questions: recall by documents with bootstrap intervals, seconds, and stages."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,52 @@ from sag_retrieval.core.errors import QueryError
 from sag_retrieval.core.public import Convertible
 from sag_retrieval.evaluation.metrics import distinct, evidence_coverage, has_all_at, recall_at
 from sag_retrieval.evaluation.questions import Question
-from sag_retrieval.evaluation.runner import Interval, bootstrap, paired_difference
+
+SAMPLES = 2000
+SEED = 20251120
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean with the bounds between which 95 % of the resampled means lie."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether zero lies outside."""
+        return self.low > 0 or self.high < 0
+
+
+def bootstrap(values: Sequence[float], *, samples: int = SAMPLES, seed: int = SEED) -> Interval:
+    """The mean of some values and its 95 % interval; without values all zero.
+
+    Source:
+        docs/algorithm.md §evaluation.5
+
+    """
+    if not len(values):
+        return Interval(0.0, 0.0, 0.0)
+    given = np.asarray(values, dtype=np.float64)
+    draws = np.random.default_rng(seed).integers(0, len(given), size=(samples, len(given)))
+    low, high = np.quantile(given[draws].mean(axis=1), [0.025, 0.975])
+    return Interval(float(given.mean()), float(low), float(high))
+
+
+def paired_difference(left: Mapping[str, float], right: Mapping[str, float]) -> Interval:
+    """Mean of left − right over the same questions, with its interval.
+
+    Raises:
+        QueryError: If the two were not measured on the same questions.
+
+    """
+    if left.keys() != right.keys():
+        odd = sorted(left.keys() ^ right.keys())
+        raise QueryError(f"{len(odd)} questions were measured on one side only, such as {odd[:3]}")
+    return bootstrap([left[question] - right[question] for question in left])
+
 
 KS = (2, 5, 10)
 CHARACTERS = 3000
@@ -25,7 +70,7 @@ _MOST_CHUNKS = 2000
 
 @dataclass(frozen=True, slots=True)
 class QuestionOutcome:
-    """What a method found for one question; the measures are empty where nothing is known to be right."""
+    """The result of a method for one question; the measures are empty without gold documents."""
 
     question: Question
     documents: tuple[str, ...]
@@ -75,7 +120,7 @@ class Evaluation(Convertible):
         return bootstrap([o.evidence for o in self.outcomes if o.evidence is not None])
 
     def stages(self) -> dict[str, float]:
-        """For each stage of the search that told its candidates: mean share of gold documents still alive."""
+        """For each stage of the search that reports its candidates: mean share of gold documents still among them."""
         names = dict.fromkeys(name for o in self.outcomes for name in o.stages)
         return {name: _mean([o.stages[name] for o in self.outcomes if name in o.stages]) for name in names}
 
@@ -134,12 +179,12 @@ def evaluate(
     """The outcome of a search for every question.
 
     Args:
-        search: What is measured.
-        questions: What is asked, with the documents known to be right.
+        search: The method that is measured.
+        questions: The questions with their gold documents.
         ks: Cut-offs, in distinct documents.
         method: Its name in the result.
-        explained: The same search with a trace that counts gold documents by stage; asked outside the watch.
-        clock: Tells seconds.
+        explained: The same search with a trace that counts gold documents by stage; not timed.
+        clock: Returns seconds.
 
     Raises:
         QueryError: If there is no question, or a k is below 1.

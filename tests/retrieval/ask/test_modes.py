@@ -176,7 +176,7 @@ def test_the_normal_mode_without_a_model_says_so():
     [
         ("document_id = 'society.md'", None, "document_id = 'society.md'"),
         ("'; DROP TABLE chunks; --", "refused", None),
-        ("document_id = 'nowhere.md'", "left nothing to be found", None),
+        ("document_id = 'nowhere.md'", "matches nothing", None),
     ],
 )
 def test_a_restriction_by_the_model_goes_through_the_same_door(sql, note, searched):
@@ -201,7 +201,7 @@ def test_the_callers_restriction_holds_against_the_models():
 
     assert {asked[1:] for asked in search.asked} == {(("Bee Society",), "document_id = 'journal.md'")}
     assert answer.documents == ("journal.md",)
-    assert "gave way" in answer.notes[0]
+    assert "was replaced by the caller" in answer.notes[0]
 
 
 @pytest.mark.parametrize("mode", ["fast", "normal", "deep"])
@@ -395,7 +395,7 @@ def test_an_answer_that_no_passage_holds_is_left_out():
         answer = ask(OverlapSearch(CHUNKS), "Who publishes the Journal of Bees?", mode="deep", chat=chat)
 
     assert not answer.is_found
-    assert any("rests on no passage" in note for note in answer.notes)
+    assert any("is supported by no passage" in note for note in answer.notes)
 
 
 # what fails

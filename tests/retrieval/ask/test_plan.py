@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sag_retrieval.ask.question import split_question
 
 from sag_retrieval.ask.plan import LONGEST_QUESTION, DraftPlan, Edge, NamedKey, Node, check_plan, fill, marks
+from sag_retrieval.ask.question import split_question
 
 QUESTION = "Who was the first president of the publisher of X?"
 

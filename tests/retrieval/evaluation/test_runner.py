@@ -109,7 +109,7 @@ def test_questions_are_read_with_their_optional_fields(tmp_path):
     ("lines", "fault"),
     [
         (['{"question": "a"'], "line 1: not JSON"),
-        (['{"question": "a"}', "[1]"], "line 2: a JSON object is wanted, got list"),
+        (['{"question": "a"}', "[1]"], "line 2: expected a JSON object, got list"),
         (['{"id": "x"}'], "line 1: question: Field required"),
         (['{"question": " "}'], "line 1: question: the question is blank"),
         (['{"question": "a", "answers": "b"}'], "line 1: answers: "),

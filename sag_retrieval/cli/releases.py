@@ -2,7 +2,7 @@
 
 import click
 
-from sag_retrieval.cli import show
+from sag_retrieval.cli import printing
 from sag_retrieval.cli.printing import Terminal, as_json, print_json, say
 from sag_retrieval.core.settings import load_settings
 
@@ -33,7 +33,7 @@ def _list(*, is_json: bool) -> None:
     from sag_retrieval import list_releases as found  # noqa: PLC0415
 
     rows = [each.to_dict() for each in found()]
-    print_json(rows) if is_json else show.releases(Terminal(), rows)
+    print_json(rows) if is_json else printing.releases(Terminal(), rows)
 
 
 @releases.command()

@@ -28,7 +28,7 @@ from sag_retrieval.cli.printing import (
 from sag_retrieval.core.errors import shown
 from sag_retrieval.core.options import build_options, describe_options, parse_settings
 from sag_retrieval.core.settings import load_settings, origins
-from sag_retrieval.models.server import shown_server
+from sag_retrieval.models.open import shown_server
 
 
 def register(main: click.Group) -> None:
@@ -151,7 +151,7 @@ def _list(*, is_json: bool) -> None:
 @as_json
 def promote(*, release_id: str, is_json: bool) -> None:
     """Make a release the current one; processes that have another one open keep it."""
-    from sag_retrieval.release.files import Releases  # noqa: PLC0415
+    from sag_retrieval.release.releases import Releases  # noqa: PLC0415
 
     Releases(load_settings().home).promote(release_id)
     print_json({"in_force": release_id}) if is_json else say(f"{release_id} is current")
@@ -169,7 +169,7 @@ def promote(*, release_id: str, is_json: bool) -> None:
 @as_json
 def prune(*, keep: int, grace_hours: float, is_json: bool) -> None:
     """Delete old releases; never the current one, nor one that a process has open."""
-    from sag_retrieval.release.prune import prune_releases  # noqa: PLC0415
+    from sag_retrieval.release.releases import prune_releases  # noqa: PLC0415
 
     gone = prune_releases(load_settings().home, keep=keep, grace_hours=grace_hours)
     print_json({"pruned": gone}) if is_json else say(f"pruned {len(gone)}: {', '.join(gone) or 'none'}")

@@ -15,8 +15,7 @@ from rich.table import Table
 from sag_retrieval.text.characters import ascii_where_hidden, printable
 
 if TYPE_CHECKING:
-    from sag_retrieval.evaluation.intervals import Interval
-    from sag_retrieval.evaluation.runner import Evaluation
+    from sag_retrieval.evaluation.runner import Evaluation, Interval
 
 _SHOWN_KEYS = 8
 

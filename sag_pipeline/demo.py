@@ -1,4 +1,4 @@
-"""The tour of `sag demo`: ingest, search, ask and report on a small corpus, and where all of it lies."""
+"""The command `sag demo`: ingest, search, ask and report on a small corpus, then say where the results are."""
 
 import json
 import shutil
@@ -10,22 +10,22 @@ from rich.markup import escape
 
 from sag_pipeline.runs import run_ingest, run_report
 from sag_retrieval.api import open_release
-from sag_retrieval.cli import printing
+from sag_retrieval.cli.printing import show_answer, show_result
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.settings import load_settings
 
 CHECKOUT = Path(__file__).parents[1] / "data" / "documents"
 """The corpus in a clone of the repository."""
 PACKAGED = Path(__file__).parent / "demo_corpus"
-"""The same as a wheel brings it: `documents/` and `questions.jsonl`."""
+"""The corpus as packaged in a wheel: `documents/` and `questions.jsonl`."""
 _SHOWN_HITS = 3
 
 
 def run_demo(console: Console) -> dict[str, Any]:
-    """Do the tour and tell it; what it made.
+    """Run every step on the demo corpus, print the results, and return what was made.
 
     Raises:
-        SourceError: If the corpus is not there: the package was not installed whole.
+        SourceError: If the corpus is missing: the package was not installed completely.
 
     """
     home = load_settings().home
@@ -34,19 +34,19 @@ def run_demo(console: Console) -> dict[str, Any]:
     made = run_ingest([source])
     with open_release() as release:
         counts = release.manifest.counts
-        told = ", ".join(f"{counts[name]:,} {name}" for name in ("documents", "chunks", "events", "keys", "triples"))
-        console.print(f"release {release.release_id}: {told}")
+        listed = ", ".join(f"{counts[name]:,} {name}" for name in ("documents", "chunks", "events", "keys", "triples"))
+        console.print(f"release {release.release_id}: {listed}")
         for question in _questions():
             console.rule(escape(f"2. sag search {question!r}"))
-            printing.result(console, release.search(question, top_k=_SHOWN_HITS), explain=False)
+            show_result(console, release.search(question, top_k=_SHOWN_HITS), explain=False)
         console.rule("3. sag ask, without a model")
         for question in _questions():
             console.print(f"[bold]{escape(question)}[/bold]")
-            printing.answer(console, release.ask(question))
+            show_answer(console, release.ask(question))
     console.rule("4. The report: sag report")
     report = run_report()["report"]
     console.print(escape(report["headline"]))
-    console.rule("Where it lies")
+    console.rule("Where the results are")
     places = {
         "report": str(report["page"]),
         "release": str(home / "releases" / made["release"]),
@@ -64,12 +64,12 @@ def run_demo(console: Console) -> dict[str, Any]:
 
 
 def corpus(home: Path, checkout: Path = CHECKOUT, packaged: Path = PACKAGED) -> Path:
-    """The demo's documents: those of the clone, or a copy below the home of those that the wheel brought.
+    """The demo's documents: those of the clone, or a copy below the home of those packaged in the wheel.
 
-    A copy, because a source should lie where its reader can open and change it, not inside an installed package.
+    A copy, because users should be able to open and change a source, which files of an installed package are not for.
 
     Raises:
-        SourceError: If neither is there.
+        SourceError: If neither exists.
 
     """
     if checkout.is_dir():
@@ -82,7 +82,7 @@ def corpus(home: Path, checkout: Path = CHECKOUT, packaged: Path = PACKAGED) -> 
 
 
 def _shown(path: Path) -> str:
-    """The path as one would type it from here."""
+    """The path as a user would type it in the working directory."""
     try:
         return path.relative_to(Path.cwd()).as_posix()
     except ValueError:

@@ -1,4 +1,4 @@
-"""Who watches the progress of a run: the log of Dagster, and the command line where it runs the job itself."""
+"""The progress callback of the current context: set by the command line, called by every step of a run."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ _watcher: ContextVar[ProgressCallback] = ContextVar("watcher", default=ignore_pr
 
 @contextmanager
 def listening(progress: ProgressCallback) -> Iterator[None]:
-    """Let a listener hear the steps that run in this context."""
+    """Report the progress of all steps that run in this context to a callback."""
     token = _watcher.set(progress)
     try:
         yield
@@ -20,5 +20,5 @@ def listening(progress: ProgressCallback) -> Iterator[None]:
 
 
 def listener() -> ProgressCallback:
-    """The listener of this context; silent by default."""
+    """The callback of this context; it ignores progress by default."""
     return _watcher.get()

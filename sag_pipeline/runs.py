@@ -1,4 +1,4 @@
-"""Running the job `ingest` from the command line or from code, as Dagster runs it."""
+"""Run a Dagster job from the command line or from code, in this process."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ from sag_retrieval.core.options import build_options
 
 @contextmanager
 def _instance() -> Iterator[dg.DagsterInstance]:
-    """The instance that `dagster dev` shows from this folder; one in memory where there is none."""
+    """The instance that `dagster dev` shows in this folder; one in memory where the folder has no `dagster.yaml`."""
     if Path("dagster.yaml").is_file():
         with dg.DagsterInstance.from_config(".") as instance:
             yield instance
@@ -28,7 +28,7 @@ def _instance() -> Iterator[dg.DagsterInstance]:
 
 
 def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Run a job in this process; the metadata of each asset it made.
+    """Run a job in this process and return the metadata of each asset it made.
 
     Raises:
         SagError: If an asset or a check failed, with its reason.
@@ -53,7 +53,8 @@ def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any
 
 
 _OWN = ("sag_pipeline.", "sag_retrieval.")
-"""How the message of an error of our own begins in Dagster's record: it says what to do, its cause need not."""
+"""Start of the message of an error of this project in Dagster's record: the message names the next command, so its
+cause is not shown."""
 
 
 def _reason(result: dg.ExecuteInProcessResult) -> str:
@@ -77,9 +78,9 @@ def run_ingest(
     options: RunOptions | Mapping[str, Any] | None = None,
     follow: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Follow the sources and publish; counts and seconds of every step, and the release in force.
+    """Sync the sources and publish; return counts and seconds of every step, and the current release.
 
-    A source that is not there does not stop the others: `unread_sources` says why, and its documents stay.
+    A source that does not exist does not stop the others: `unread_sources` has the reason, and its documents stay.
 
     Args:
         sources: Folders and files; none: SAG_SOURCE.
@@ -87,7 +88,7 @@ def run_ingest(
         follow: Fields of the asset `documents`, such as `{"allow_removals": True}`.
 
     Raises:
-        SagError: If no source is there, too much of one is gone, an option is unknown, or a step failed.
+        SagError: If no source exists, too many documents of one are gone, an option is unknown, or a step failed.
 
     """
     config: dict[str, Any] = {
@@ -109,5 +110,5 @@ def run_ingest(
 
 
 def run_report(config: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Write the report of the release in force; what the assets `communities` and `report` said of it."""
+    """Write the report of the current release; return the metadata of the assets `communities` and `report`."""
     return run_job("report", {"ops": {"write_report": {"config": dict(config)}}} if config else {})

@@ -1,4 +1,4 @@
-"""What is stored, pending and put aside below a home."""
+"""Count what is stored, pending and skipped with errors below a home."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from sag_retrieval.release.releases import Releases
 
 
 def status_of(settings: Settings) -> dict[str, Any]:
-    """Counts by table, everything put aside with its reason, and the release in force; nothing is changed."""
+    """Counts by table, everything skipped with its reason, and the current release; nothing is changed."""
     store = Store(settings.home)
     return {
         "home": str(settings.home),
@@ -32,7 +32,7 @@ def _table(store: Store, name: str) -> dict[str, Any]:
         name,
     )
     pending = 0
-    if INPUTS[name]:  # a step is pending where what it reads changed; its own options are the run's business
+    if INPUTS[name]:  # pending by changed input only: the options of the next run are not known here
         done = {e.unit for e in store.ledger.entries("step = ? AND status <> 'failed'", name)}
         pending = sum(p.document_id not in done for p in store.pending(step_of(name, IngestOptions())))
     return {
@@ -59,7 +59,7 @@ def _put_aside(store: Store) -> list[dict[str, Any]]:
 
 
 def _calls(store: Store) -> list[dict[str, Any]]:
-    """Requests, tokens and money by step; answers that came with one request count once together."""
+    """Requests, tokens and cost by step; several answers of one request count as one request."""
     requests = _requests(Path(store.home) / ANSWERS)
     totals: dict[str, dict[str, Any]] = {}
     for rows in store.scan("calls"):
@@ -79,7 +79,7 @@ _NUMBERS = ("calls", "cached", "input_tokens", "output_tokens")
 
 
 def _requests(path: Path) -> dict[str, int]:
-    """How many requests an answer took, where it was not one; nothing where the file of answers cannot say."""
+    """Requests by answer, where it was not one; empty where the file of answers is missing or unreadable."""
     if not path.is_file():
         return {}
     try:

@@ -1,4 +1,4 @@
-"""The commands of the pipeline: demo, ingest, status, verify, repair."""
+"""The commands demo, ingest and status; and the list of all commands of the pipeline."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -31,23 +31,25 @@ def register(main: click.Group) -> None:
 
 
 def _ingest_options() -> object:
-    from sag_pipeline.options import RunOptions  # noqa: PLC0415  `sag --help` stays quick
+    from sag_pipeline.options import RunOptions  # noqa: PLC0415  keeps `sag --help` fast
 
     return RunOptions()
 
 
 @click.command()
 @click.argument("sources", nargs=-1, metavar="[SOURCE]…")
-@click.option("--estimate", is_flag=True, help="Only say what a run would cost in calls, tokens and money.")
-@click.option("--allow-removals", is_flag=True, help="Remove what is gone, however much of a source it is.")
-@click.option("--follow-links", is_flag=True, help="Read links that lead out of a source.")
+@click.option("--estimate", is_flag=True, help="Only print what a run would cost in calls, tokens and money.")
+@click.option(
+    "--allow-removals", is_flag=True, help="Remove documents that are gone, even if that is most of a source."
+)
+@click.option("--follow-links", is_flag=True, help="Read symbolic links that lead out of a source.")
 @with_set("ingest")
 @as_json
 def ingest(*, sources: tuple[str, ...], estimate: bool, pairs: tuple[str, ...], is_json: bool, **follow: bool) -> None:
     """Bring the release up to date with each SOURCE: a folder, a file, or a .jsonl file of documents.
 
-    Without SOURCE, SAG_SOURCE is read. Only what changed is done. A source that is not there does not stop the
-    others; the exit code is then 1.
+    Without SOURCE, SAG_SOURCE is read. Only new and changed documents are processed. A source that does not exist
+    does not stop the others; the exit code is then 1.
 
     \b
     sag ingest my-documents
@@ -85,7 +87,7 @@ _FOLLOW = {"allow_removals": "allow_removals", "follow_links": "follow_links_out
 @click.command()
 @as_json
 def status(*, is_json: bool) -> None:
-    """Show what is stored, what was put aside and why, what is pending, and the release in force.
+    """Show what is stored, what was skipped and why, what is pending, and the current release.
 
     \b
     sag status
@@ -100,18 +102,18 @@ def status(*, is_json: bool) -> None:
 @click.command()
 @as_json
 def demo(*, is_json: bool) -> None:
-    """Try everything on the small corpus in data/documents: ingest, search, ask, report; then say where it lies."""
+    """Try everything on a small corpus: ingest, search, ask and report; then print where the results are."""
     from sag_pipeline.demo import run_demo  # noqa: PLC0415
 
     with _bars(is_visible=not is_json):
-        told = run_demo(Terminal(stderr=is_json))
+        made = run_demo(Terminal(stderr=is_json))
     if is_json:
-        print_json(told)
+        print_json(made)
 
 
 @contextmanager
 def _bars(*, is_visible: bool) -> Iterator[None]:
-    """A progress bar for each step that has something to do."""
+    """Show a progress bar for each step that has pending documents."""
     columns = (TextColumn("{task.description:>12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = Terminal(stderr=True)
     with Progress(*columns, console=console, disable=not (is_visible and console.is_terminal)) as bars:
@@ -132,8 +134,8 @@ def _show_run(console: Console, report: Mapping[str, Any]) -> None:
         table.add_row(step, *(f"{row[name]:,}" if name in row else "" for name in _COUNTS), f"{row['seconds']:.2f}")
     console.print(table)
     if report["put_aside"]:
-        console.print(f"[yellow]{report['put_aside']} put aside; `sag status` says why[/yellow]")
-    console.print(f"release {report['release']} is in force ({'new' if report['is_new'] else 'nothing changed'})")
+        console.print(f"[yellow]{report['put_aside']} skipped with errors; `sag status` shows why[/yellow]")
+    console.print(f"release {report['release']} is current ({'new' if report['is_new'] else 'nothing changed'})")
 
 
 _COUNTS = ("new", "changed", "removed", "skipped", "failed", "rows")
@@ -141,7 +143,7 @@ _COUNTS = ("new", "changed", "removed", "skipped", "failed", "rows")
 
 def _show_rows(console: Console, rows: list[Mapping[str, Any]]) -> None:
     if not rows:
-        console.print("nothing to pay for: no step asks a model")
+        console.print("no cost: no step uses a language model")
         return
     table = Table(*rows[0], box=None)
     for row in rows:
@@ -159,7 +161,7 @@ def _show_status(console: Console, found: Mapping[str, Any]) -> None:
     console.print(table)
     for row in found["put_aside"]:
         place = row["file"] + (f":{row['line']}" if row["line"] else "")
-        told = " ".join(f"{place}: {row['reason']}".split())
-        console.print(f"[yellow]put aside[/yellow] {row['step']} {escape(told)}", highlight=False)
+        line = " ".join(f"{place}: {row['reason']}".split())
+        console.print(f"[yellow]skipped with errors[/yellow] {row['step']} {escape(line)}", highlight=False)
     for row in found["calls"]:
         console.print(f"calls {escape(json.dumps(row))}", highlight=False)

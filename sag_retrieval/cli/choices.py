@@ -1,4 +1,4 @@
-"""What several commands take alike: a restriction, a method, and options by name."""
+"""Options that several commands share: release, restriction, method, and `--set`."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -10,30 +10,30 @@ from sag_retrieval.core.errors import QueryError, SettingsError, nearest, shown
 from sag_retrieval.core.options import build_options, parse_settings
 from sag_retrieval.search.registry import METHODS
 
-of_release = click.option("--release", "release_id", metavar="ID", help="Open this release, not the current one.")
+of_release = click.option("--release", "release_id", metavar="ID", help="Open this release instead of the current one.")
 with_sql = click.option(
     "--sql",
     metavar="SQL",
-    help="Find only what a SELECT of event_id, chunk_id or document_id, or a condition, allows.",
+    help="Restrict the search by a SELECT of event_id, chunk_id or document_id, or by a condition over events.",
 )
 with_where = click.option(
     "--where",
     "conditions",
     multiple=True,
     metavar="FIELD=VALUE",
-    help="Find only what meets this condition, such as language=en or date__gte=2020; may be repeated.",
+    help="Restrict the search by a condition, such as language=en or date__gte=2020; may be repeated.",
 )
 with_method = click.option("--method", type=click.Choice(list(METHODS)), default="sag", show_default=True)
 
 
 def with_set(what: str) -> Callable[[Any], Any]:
-    """The option `--set`, with the name that `sag settings --options` lists its options under."""
-    told = f"An option, see `sag settings --options {what}`; may be repeated."
-    return click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help=told)
+    """The option `--set`; `what` is the name that `sag settings --options` takes."""
+    text = f"An option, see `sag settings --options {what}`; may be repeated."
+    return click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help=text)
 
 
 def _ask() -> object:
-    from sag_retrieval.ask.options import AskOptions  # noqa: PLC0415  as below: `sag --help` stays quick
+    from sag_retrieval.ask.options import AskOptions  # noqa: PLC0415  keeps `sag --help` fast
 
     return AskOptions()
 
@@ -69,7 +69,7 @@ OPERATIONS: Final[dict[str, Callable[[], object]]] = {
     "segments": _segments,
     "chat": _chat,
 }
-"""Options of what is no method, by name; the pipeline adds those of `ingest`."""
+"""Default options of operations other than search methods, by name; the pipeline adds those of `ingest`."""
 
 
 def option_names() -> list[str]:
@@ -77,8 +77,8 @@ def option_names() -> list[str]:
     return [*METHODS, *OPERATIONS]
 
 
-def default_options(name: str) -> Any:  # noqa: ANN401  each has a class of its own
-    """The options of a method or operation as they are without `--set`; None for a method that has none.
+def default_options(name: str) -> Any:  # noqa: ANN401  each has its own class
+    """The options of a method or operation without `--set`; None for a method without options.
 
     Raises:
         SettingsError: If there is neither a method nor an operation of that name.
@@ -89,8 +89,8 @@ def default_options(name: str) -> Any:  # noqa: ANN401  each has a class of its 
     return OPERATIONS[name]() if name in OPERATIONS else METHODS[name].defaults
 
 
-def method_options(method: str, given: Mapping[str, Any]) -> Any:  # noqa: ANN401  each method has a class of its own
-    """The options of a method with some values given; None: none are.
+def method_options(method: str, given: Mapping[str, Any]) -> Any:  # noqa: ANN401  each method has its own class
+    """The options of a method with some values changed; None if no value is given.
 
     Raises:
         SettingsError: If the method has no options, a name is unknown or a value out of bounds.
@@ -100,7 +100,7 @@ def method_options(method: str, given: Mapping[str, Any]) -> Any:  # noqa: ANN40
 
 
 def search_settings(pairs: Sequence[str], method: str, preset: str | None) -> tuple[Any, Any]:
-    """From `--set` of a search to the options of the method and of segments; None: nothing is given.
+    """The options of the method and of segments from `--set` of a search; None where no value is given.
 
     Raises:
         SettingsError: If a name is unknown or a value out of bounds.
@@ -111,7 +111,7 @@ def search_settings(pairs: Sequence[str], method: str, preset: str | None) -> tu
 
 
 def ask_settings(pairs: Sequence[str], method: str) -> tuple[dict[str, str], Any]:
-    """From `--set` of an asking to its own options and those of its searches.
+    """The options of `sag ask` and of its searches from `--set`.
 
     Raises:
         SettingsError: If a name is unknown or a value out of bounds.
@@ -123,10 +123,10 @@ def ask_settings(pairs: Sequence[str], method: str) -> tuple[dict[str, str], Any
 
 
 def where_of(conditions: Sequence[str]) -> dict[str, Any] | None:
-    """Conditions by field; a value is JSON where it reads as such and the field is not one of text.
+    """Conditions by field; a value is parsed as JSON where it is valid JSON and the field does not hold text.
 
     Raises:
-        QueryError: If one has no `=` or no field, or a field stands twice.
+        QueryError: If one has no `=` or no field, or a field is given twice.
 
     """
     found: dict[str, Any] = {}
@@ -153,7 +153,7 @@ def _value(name: str, text: str) -> Any:  # noqa: ANN401  any JSON
 
 
 def _divided(given: Mapping[str, str], group: str) -> tuple[dict[str, str], dict[str, str]]:
-    """What is given, without the names of a group, and those of the group without its name."""
+    """The values outside a group, and those inside it without the name of the group."""
     start = f"{group}."
     inside = {name.removeprefix(start): value for name, value in given.items() if name.startswith(start)}
     return {name: value for name, value in given.items() if not name.startswith(start)}, inside

@@ -1,4 +1,4 @@
-"""The command `sag`: searching and asking here; the pipeline's commands join through entry points."""
+"""The command `sag`: the group of all commands, its error messages and exit codes."""
 
 import os
 import sys
@@ -12,12 +12,13 @@ from sag_retrieval.cli.printing import complain, print_anything
 from sag_retrieval.core.errors import SagError
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    # One thread a query: two fight over caches and lose (docs/algorithm.md §search). Must be set before numpy loads.
+    # One thread per query is faster: several evict each other's caches (docs/algorithm.md §search). Must be set before
+    # numpy is imported.
     os.environ.setdefault(_name, "1")
 
 
 class _Group(click.Group):
-    """Shows the commands in the order of work, and turns our errors into one line and exit code 1."""
+    """Lists the commands in the order of use, and prints an error as one line with an exit code."""
 
     _ORDER = (
         "demo",
@@ -50,26 +51,26 @@ class _Group(click.Group):
         except Exception as error:
             if os.environ.get("SAG_DEBUG") and not isinstance(error, click.ClickException):
                 raise
-            done = _told(error)
+            done = _complain(error)
         sys.exit(done if isinstance(done, int) else 0)
 
 
 def _check_encodable(arguments: Sequence[str]) -> None:
-    """Refuse what cannot even be a file name."""
+    """Refuse an argument that cannot be encoded as a file name."""
     for argument in arguments:
         try:
             os.fsencode(argument)
         except ValueError:
-            raise click.UsageError(f"argument {argument!r} is no text") from None
+            raise click.UsageError(f"argument {argument!r} is not text") from None
 
 
-def _told(error: Exception) -> int:
-    """Say an error in one line; the exit code: 2 for a wrong call, 1 for work that failed."""
+def _complain(error: Exception) -> int:
+    """Print an error as one line; return the exit code: 2 for a wrong call, 1 for failed work."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show()
     elif isinstance(error, click.UsageError):
         path = error.ctx.command_path if error.ctx else "sag"
-        complain(f"{error.format_message().rstrip('.')}; `{path} --help` shows what there is")
+        complain(f"{error.format_message().rstrip('.')}; see `{path} --help`")
     elif isinstance(error, click.ClickException):
         complain(error.format_message())
     elif isinstance(error, click.Abort):
@@ -77,7 +78,7 @@ def _told(error: Exception) -> int:
     elif isinstance(error, SagError | OSError):
         complain(str(error))
     else:
-        complain(f"{type(error).__name__}: {error} (a fault of sag itself; SAG_DEBUG=1 shows where it is)")
+        complain(f"{type(error).__name__}: {error} (a bug in sag; SAG_DEBUG=1 shows the traceback)")
     return error.exit_code if isinstance(error, click.ClickException) else 1
 
 
@@ -95,7 +96,7 @@ def main() -> None:
 
 
 def _join_commands() -> None:
-    from sag_retrieval.cli import commands  # noqa: PLC0415  the environment above must be set first
+    from sag_retrieval.cli import commands  # noqa: PLC0415  after the environment above is set
 
     commands.register(main)
     for point in sorted(entry_points(group="sag.commands"), key=lambda p: p.name):
@@ -103,7 +104,7 @@ def _join_commands() -> None:
             point.load()(main)
         except ImportError as error:
             if not (error.name or "").startswith(("dagster", "sumy", "markitdown")):
-                raise  # only a missing extra is no fault
+                raise  # only a missing optional dependency is allowed
 
 
 _join_commands()

@@ -1,29 +1,36 @@
-"""The one way out to a terminal: what a command prints or complains of passes here and leaves its escapes behind."""
+"""Print to a terminal: results as tables and lines, JSON, and messages of one line."""
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from io import TextIOWrapper
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.markup import escape
 from rich.segment import Segment
+from rich.table import Table
 
 from sag_retrieval.text.characters import ascii_where_hidden, printable
+
+if TYPE_CHECKING:
+    from sag_retrieval.evaluation.runner import Evaluation, Interval
+
+_SHOWN_KEYS = 8
 
 as_json = click.option("--json", "is_json", is_flag=True, help="Print JSON instead of a table.")
 
 
 class Terminal(Console):
-    """A console of which only the colours are escape sequences: what documents or models say is text."""
+    """A console that writes no escape sequences but its own colours: text of documents or models cannot control it."""
 
     def __init__(self, *, stderr: bool = False) -> None:
         """On standard output, or on standard error."""
-        super().__init__(stderr=stderr, emoji=False)  # `:warning:` in a document is what it says
+        super().__init__(stderr=stderr, emoji=False)  # `:warning:` in a document stays as written
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """The segments of anything, their text and style free of what a terminal would obey."""
+        """The segments of a renderable, without control characters and links in text and style."""
         for segment in super().render(renderable, options):
             if segment.control:
                 yield segment
@@ -33,22 +40,185 @@ class Terminal(Console):
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401  any JSON
-    """One JSON document on standard output; characters that a terminal would obey stand as escapes."""
+    """Print one JSON document on standard output; control characters are written as JSON escapes."""
     click.echo(ascii_where_hidden(json.dumps(value, ensure_ascii=False, indent=1, default=str)))
 
 
 def say(text: str) -> None:
-    """Plain text on standard output."""
+    """Print plain text on standard output."""
     click.echo(printable(text))
 
 
 def complain(text: str, *, kind: str = "Error") -> None:
-    """One line on standard error."""
+    """Print one line on standard error."""
     click.echo(f"{kind}: {' '.join(printable(text).split())}", err=True)
 
 
 def print_anything() -> None:
-    """Let both streams take any text: what their encoding lacks stands as an escape instead of ending the command."""
+    """Make both streams accept any text: characters that their encoding lacks are escaped instead of raising."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def show_settings(console: Console, found: Sequence[Mapping[str, str]], options: Sequence[str]) -> None:
+    """One row per setting, then the names that have options."""
+    table = Table("setting", "value", "from", "meaning", box=None)
+    for row in found:
+        table.add_row(*(escape(row[name]) for name in ("name", "value", "origin", "meaning")))
+    console.print(table)
+    console.print(f"[dim]options: sag settings --options {escape(' | '.join(options))}[/dim]", highlight=False)
+
+
+def show_options(console: Console, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """One row per option."""
+    if not rows:
+        console.print(f"{escape(name)} has no options")
+        return
+    table = Table("option", "default", "values", "meaning", box=None)
+    for row in rows:
+        table.add_row(*(escape(str(row[column])) for column in ("name", "default", "values", "meaning")))
+    console.print(table)
+
+
+def show_result(console: Console, found: Any, *, explain: bool) -> None:  # noqa: ANN401  a SearchResult
+    """Hits with place, score and text; with `explain` the keys, the parts of each score and the path."""
+    ways = {way["chunk_id"]: way for way in found.trace.get("hits", [])}
+    for hit in found.hits:
+        console.print(f"[bold]{hit.rank}[/bold] [dim]{hit.score:.3f}[/dim] [bold]{escape(hit.title)}[/bold]", end=" ")
+        console.print(f"[dim]{escape(hit.document_id)} {hit.start}–{hit.end}[/dim]", highlight=False)
+        console.print("  " + escape(" ".join(hit.text.split())), highlight=False)
+        if hit.keys:
+            names = " · ".join(key_text(key.value, key.unit) for key in hit.keys[:_SHOWN_KEYS])
+            console.print(f"  [cyan]{escape(names)}[/cyan]", highlight=False)
+        if explain:
+            _explain(console, hit, ways.get(hit.chunk_id, {}))
+    for segment in found.segments:
+        place = f"{segment.document_id} {segment.start}–{segment.end}"
+        console.print(f"[bold]segment[/bold] {escape(place)}", highlight=False)
+        console.print("  " + escape(segment.text), highlight=False)
+    if explain:
+        _keys(console, found)
+    seconds = sum(found.seconds.values())
+    console.print(
+        f"[dim]{len(found.hits)} hits from {escape(found.release)} by {found.method} in {seconds * 1000:.0f} ms[/dim]"
+    )
+
+
+def _explain(console: Console, hit: Any, way: Mapping[str, Any]) -> None:  # noqa: ANN401  a Hit
+    """The terms of a hit's score, and the path from the query over key and event, or over the bridge."""
+    parts = ", ".join(f"{name} {value:.3f}" for name, value in hit.parts.items())
+    console.print(f"  [dim]score: {escape(parts)}[/dim]", highlight=False)
+    events = {event.event_id: event.content for event in hit.events}
+    steps = [
+        ("query", ""),
+        ("key", _name(way.get("seed_key"))),
+        ("event", events.get(way.get("event_id", ""), "")),
+        ("key", _name(way.get("key")) if way.get("key") != way.get("seed_key") else ""),
+        ("bridge over", _name((way.get("bridge") or {}).get("over"))),
+    ]
+    path = " → ".join(f"{kind} “{value}”" if value else kind for kind, value in steps if value or kind == "query")
+    console.print(f"  [dim]{escape(path)} → this[/dim]", highlight=False)
+
+
+def _name(key: Mapping[str, Any] | None) -> str:
+    return key_text(key["value"], key.get("unit")) if key else ""
+
+
+def key_text(value: Any, unit: str | None = None) -> str:  # noqa: ANN401  a key's value
+    """A key's value as people write it: numbers in groups of three, with their unit.
+
+    Example:
+        >>> key_text(120_000_000.0, "CNY"), key_text(31.5, "%"), key_text("Ada")
+        ('120,000,000 CNY', '31.5 %', 'Ada')
+
+    """
+    is_number = isinstance(value, float | int) and not isinstance(value, bool)
+    return " ".join(filter(None, (f"{value:,.12g}" if is_number else str(value), unit)))
+
+
+def _keys(console: Console, found: Any) -> None:  # noqa: ANN401  a SearchResult
+    table = Table("hop", "key", "type", "weight", "why", box=None)
+    for key in found.keys:
+        name = escape(key_text(key.value, key.unit))
+        table.add_row(str(key.hop), name, escape(key.type), f"{key.weight:.3f}", escape(key.reason))
+    console.print(table)
+    for stage in found.trace.get("stages", []):
+        values = ", ".join(f"{name} {value}" for name, value in stage.items() if name != "stage")
+        console.print(f"[dim]{escape(str(stage['stage']))}: {escape(values)}[/dim]", highlight=False)
+
+
+def show_progress(console: Console, event: Any) -> None:  # noqa: ANN401  an event of asking
+    """One line per progress event of `sag ask`."""
+    console.print(f"[dim]{escape(str(event))}[/dim]", highlight=False)
+
+
+def show_answer(console: Console, found: Any) -> None:  # noqa: ANN401  an Answer
+    """The answer, then its citations."""
+    console.print(escape(found.text), highlight=False)
+    for citation in found.citations:
+        place = f"{citation.document_id} {citation.start}–{citation.end}"
+        console.print(f"  [bold]\\[{citation.marker}][/bold] [dim]{escape(place)}[/dim]", highlight=False)
+        console.print(f"      {escape(' '.join(citation.quote.split()))}", highlight=False)
+
+
+def show_evaluation(
+    console: Console,
+    found: "Evaluation",
+    other: "Evaluation | None",
+    differences: "Mapping[int, Interval]",
+    *,
+    explain: bool,
+) -> None:
+    """Recall in percent with 95 % intervals, one row per method; below them the paired difference."""
+    table = Table(
+        "method", *(f"R@{k}" for k in found.ks), *(f"all@{k}" for k in found.ks), "p50 ms", "p95 ms", box=None
+    )
+    for one in [found] if other is None else [found, other]:
+        seconds = one.seconds_per_query()
+        table.add_row(
+            one.method,
+            *(_percent(one.recall(k)) for k in one.ks),
+            *(f"{100 * one.all_gold(k).mean:.1f}" for k in one.ks),
+            *(f"{1000 * seconds[p]:.1f}" for p in ("p50", "p95")),
+        )
+    if other is not None:
+        table.add_row(f"{found.method} − {other.method}", *(_percent(differences[k]) for k in found.ks))
+    console.print(table)
+    if explain:
+        stages = Table("stage", "gold alive %", box=None)
+        for name, share in found.stages().items():
+            stages.add_row(escape(name), f"{100 * share:.1f}")
+        console.print(stages)
+    console.print(f"[dim]{len(found.outcomes)} questions[/dim]")
+
+
+def _percent(interval: "Interval") -> str:
+    return f"{100 * interval.mean:.1f} \\[{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+
+
+def show_answers(console: Console, scored: Any) -> None:  # noqa: ANN401  scores of answers
+    """One row per measure of the answers of a mode."""
+    table = Table("measure", "value", box=None)
+    for name, value in scored.to_dict().items():
+        if isinstance(value, (int, float, str)):
+            table.add_row(escape(name), f"{value:.4f}" if isinstance(value, float) else escape(str(value)))
+    console.print(table)
+
+
+def show_releases(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
+    """One row per release, oldest first."""
+    if not rows:
+        console.print("no release yet; make one with `sag ingest`")
+        return
+    table = Table("", "release", "created", "embedder", "documents", "chunks", "events", "keys", box=None)
+    for row in rows:
+        counts = row["counts"]
+        numbers = (f"{counts[name]:,}" if name in counts else "" for name in ("documents", "chunks", "events", "keys"))
+        mark = "●" if row["in_force"] else ""
+        names = (escape(str(row[name])) for name in ("release", "created_at", "embedding_model"))
+        table.add_row(mark, *names, *numbers)
+    console.print(table)
+    for row in rows:
+        if row["fault"]:
+            console.print(f"[yellow]cannot be opened[/yellow] {escape(row['fault'])}", highlight=False, soft_wrap=True)

@@ -324,7 +324,7 @@ AS_VERIFIED = {
         ("repair",),
     ),
     "answers that are paid again": Fault(
-        "(`sag ingest --estimate` says how much)",
+        "(`sag ingest --estimate` shows how much)",
         lambda h: [(h / ANSWERS).unlink(), one(h, "tables/events/*").unlink()],
         ("repair",),
         shows="events",
@@ -335,9 +335,9 @@ AS_VERIFIED = {
     ),
 }
 SOURCES = {
-    "put aside": Fault("put aside; `sag status` says why", shown_by=("ingest",), shows="broken.pdf"),
+    "put aside": Fault("skipped with errors; `sag status` shows why", shown_by=("ingest",), shows="broken.pdf"),
     "a source in another's place": Fault(
-        " is a source already; `sag sources forget`", follow_another, ("sources", "move", "inbox", "other.md")
+        " is already a source; `sag sources forget`", follow_another, ("sources", "move", "inbox", "other.md")
     ),
     "a source forgotten": Fault(
         " are forgotten; `sag ingest` publishes",
@@ -349,7 +349,7 @@ SOURCES = {
         " documents; `sag ingest ",
         lambda h: (h.parent / "inbox").rename(h.parent / "archive"),
         ("sources", "move", "inbox", "archive"),
-        shows="is in force",
+        shows="is current",
     ),
     "no such source": Fault("See `sag sources list`", shown_by=("sources", "forget", "nowhere"), shows="inbox"),
     "everything gone": Fault(

@@ -88,7 +88,7 @@ def test_a_source_is_not_moved_onto_another_and_an_unknown_one_not_at_all(home, 
     other.write_text('{"text": "Lumen."}', encoding="utf-8")
     run_ingest([source({"a.md": "Quill."}), "other.jsonl"])
 
-    assert "is a source already" in sag("sources", "move", "inbox", "other.jsonl")[2]
+    assert "is already a source" in sag("sources", "move", "inbox", "other.jsonl")[2]
     assert "known: inbox, other.jsonl" in sag("sources", "forget", "nowhere")[2]
 
 

@@ -169,7 +169,7 @@ def test_a_bug_is_one_line_and_its_traceback_a_variable_away(here, monkeypatch):
 
     assert result.exit_code == 1
     assert result.stderr == (
-        "Error: ZeroDivisionError: division by zero (a fault of sag itself; SAG_DEBUG=1 shows where it is)\n"
+        "Error: ZeroDivisionError: division by zero (a bug in sag; SAG_DEBUG=1 shows the traceback)\n"
     )
     monkeypatch.setenv("SAG_DEBUG", "1")
     assert isinstance(call("sag status", []).exception, ZeroDivisionError)

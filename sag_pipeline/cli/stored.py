@@ -1,0 +1,198 @@
+"""The commands about what is stored below the home: sources, verify, repair."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.table import Table
+
+from sag_pipeline.store.source_list import Source, SourceList, rename_documents
+from sag_pipeline.store.store import Store
+from sag_retrieval.cli.printing import Terminal, as_json, print_json, say
+from sag_retrieval.core.errors import SettingsError, SourceError, StoreError
+from sag_retrieval.core.settings import load_settings
+
+if TYPE_CHECKING:
+    from sag_pipeline.integrity.repair import Price, Repaired
+    from sag_pipeline.integrity.verify import Verified
+
+
+@click.group(invoke_without_command=True)
+@as_json
+@click.pass_context
+def sources(context: click.Context, *, is_json: bool) -> None:
+    r"""List, move or forget the sources that were ingested.
+
+    \b
+    sag sources                the same as: sag sources list
+    sag sources move OLD NEW   after a folder was moved or renamed: nothing is read again
+    sag sources forget SOURCE  remove its documents; the next ingest publishes without them
+    """
+    if context.invoked_subcommand is None:
+        _list(is_json=is_json)
+
+
+@sources.command("list")
+@as_json
+def list_sources(*, is_json: bool) -> None:
+    """Show every source: its path, whether it exists, its documents, and when it was ingested last."""
+    _list(is_json=is_json)
+
+
+def _list(*, is_json: bool) -> None:
+    store = Store(load_settings().home)
+    listed = SourceList(store)
+    rows = [_row(store, listed, source) for source in listed]
+    if is_json:
+        print_json(rows)
+        return
+    table = Table("source", "documents", "skipped with errors", "exists", "last ingest", "path", box=None)
+    for row in rows:
+        numbers = (f"{row['documents']:,}", f"{row['put_aside']:,}", "yes" if row["is_there"] else "no")
+        table.add_row(row["source"], *numbers, row["last_ingest"], row["path"])
+    Terminal().print(table)
+
+
+def _row(store: Store, listed: SourceList, source: Source) -> dict[str, Any]:
+    ((documents, aside),) = store.ledger.select(
+        "SELECT count(*) FILTER (kind = 'document'), count(*) FILTER (kind = 'aside') "
+        "FROM current WHERE step = 'documents' AND list_contains(?, source)",
+        sorted(listed.spellings(source)),
+    )
+    return {
+        "source": source.name,
+        "path": source.path,
+        "is_there": source.is_there,
+        "documents": documents,
+        "put_aside": aside,
+        "last_ingest": source.last_ingest,
+    }
+
+
+@sources.command()
+@click.argument("old")
+@click.argument("new")
+@as_json
+def move(*, old: str, new: str, is_json: bool) -> None:
+    """Record that the source OLD was moved or renamed to NEW; its documents stay, and none is read again."""
+    with Store.locked(load_settings().home) as store:
+        listed = SourceList(store)
+        source, target = listed.known(old), listed.find(new)
+        if {target.name, new} & {other.name for other in listed} - {source.name}:
+            raise SourceError(f"{new!r} is already a source; `sag sources forget` one of the two")
+        spellings = listed.spellings(source)
+        moved = Source(new, target.path, source.last_ingest)
+        rename_documents(store, spellings, moved.name)
+        listed.put(moved, instead_of=spellings)
+        row = _row(store, listed, moved)
+    print_json(row) if is_json else say(
+        f"{source.name} is now {moved.name}, {row['documents']:,} documents; `sag ingest {moved.name}` publishes it"
+    )
+
+
+@sources.command()
+@click.argument("source")
+@as_json
+def forget(*, source: str, is_json: bool) -> None:
+    """Remove the documents of SOURCE; the next ingest publishes without them and deletes their rows."""
+    with Store.locked(load_settings().home) as store:
+        listed = SourceList(store)
+        known = listed.known(source)
+        gone = forget_source(store, listed, known)
+    print_json({"forgotten": known.name, "documents": gone}) if is_json else say(
+        f"removed {gone:,} documents of {known.name}; `sag ingest` publishes without them, "
+        "`sag releases prune` deletes older releases"
+    )
+
+
+def forget_source(store: Store, listed: SourceList, source: Source) -> int:
+    """Remove the documents of a source and its errors from the store; return the number of documents."""
+    spellings = listed.spellings(source)
+    entries = store.ledger.entries("step = 'documents' AND list_contains(?, source)", sorted(spellings))
+    documents = [entry.unit for entry in entries if entry.kind == "document"]
+    store.remove(documents, [entry for entry in entries if entry.kind == "aside"])
+    listed.drop(spellings)
+    return len(documents)
+
+
+@click.command()
+@click.option("--deep", is_flag=True, help="Compare every byte and row, not only lengths, counts and structure.")
+@as_json
+def verify(*, deep: bool, is_json: bool) -> None:
+    """Check that everything below SAG_HOME is as it was written; exit code 1 if not. Nothing is changed.
+
+    \b
+    sag verify           seconds
+    sag verify --deep    reads everything
+    """
+    from sag_pipeline.integrity.verify import verify_home  # noqa: PLC0415  keeps `sag --help` fast
+
+    found = verify_home(Path(load_settings().home), deep=deep)
+    print_json(found.as_json()) if is_json else _show_verified(Terminal(), found)
+    if found.faults:
+        raise StoreError(f"{len(found.faults)} faults below {found.home}; `sag repair` mends them")
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Change files without asking.")
+@as_json
+def repair(*, yes: bool, is_json: bool) -> None:
+    """Repair what `sag verify --deep` finds, without calling a model; then print the next command.
+
+    Damaged files are removed, and the next ingest makes them again: documents are read again from their sources,
+    answers of a language model are taken from answers.sqlite. Lost answers are reported before anything is changed.
+    """
+    from sag_pipeline.integrity.repair import price_of, repair_home  # noqa: PLC0415
+    from sag_pipeline.integrity.verify import verify_home  # noqa: PLC0415
+
+    if is_json and not yes:
+        raise SettingsError(
+            "`sag repair --json` cannot ask before it changes files, so it needs --yes; `sag verify --deep` only checks"
+        )
+    settings = load_settings()
+    home = Path(settings.home)
+    found = verify_home(home, deep=True)
+    if not found.faults:
+        print_json({"done": [], "next_command": ""}) if is_json else say("nothing is wrong")
+        return
+    price = None if found.checked[0].name == "lock" else price_of(home, settings)
+    if not is_json:
+        _show_verified(Terminal(), found)
+        _show_price(price)
+    if not yes:
+        click.confirm("Repair this?", abort=True)
+    done = repair_home(home)
+    if is_json:
+        print_json(asdict(done) | {"price": asdict(price) if price else None})
+    else:
+        _show_repaired(Terminal(), done)
+
+
+def _show_verified(console: Terminal, found: "Verified") -> None:
+    table = Table("checked", "", "", "faults", box=None)
+    for each in found.checked:
+        table.add_row(each.name, f"{each.count:,}", each.of, str(len(each.faults)) if each.faults else "none")
+    console.print(table)
+    for fault in found.faults:
+        console.print(f"[red]{fault.file}[/red]: {fault.what}", highlight=False, soft_wrap=True)
+        console.print(f"    {fault.mend}", highlight=False, soft_wrap=True)
+    if not found.faults:
+        console.print(f"nothing is wrong below {found.home}", highlight=False)
+
+
+def _show_price(price: "Price | None") -> None:
+    if price is None or not price.lost_answers:
+        say("no answer of a model is lost: the next ingest pays nothing again for what is repaired")
+    else:
+        say(
+            f"{price.lost_answers} paid answers are lost; the next ingest would pay for {price.calls} calls "
+            f"about {price.documents} documents again (`sag ingest --estimate` shows how much)"
+        )
+
+
+def _show_repaired(console: Terminal, done: "Repaired") -> None:
+    for each in done.done:
+        console.print(f"{each.file}: {each.what}", highlight=False, soft_wrap=True)
+    if done.next_command:
+        console.print(f"Now run: {done.next_command}", highlight=False, soft_wrap=True)

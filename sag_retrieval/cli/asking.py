@@ -1,0 +1,224 @@
+"""The commands that query a release: search, ask, evaluate."""
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sag_retrieval.ask.options import MODES, Mode
+from sag_retrieval.cli.choices import (
+    ask_settings,
+    of_release,
+    search_settings,
+    where_of,
+    with_method,
+    with_set,
+    with_sql,
+    with_where,
+)
+from sag_retrieval.cli.printing import (
+    Terminal,
+    as_json,
+    complain,
+    print_json,
+    show_answer,
+    show_answers,
+    show_evaluation,
+    show_progress,
+    show_result,
+)
+from sag_retrieval.core.errors import QueryError
+from sag_retrieval.search.registry import METHODS
+
+if TYPE_CHECKING:
+    from sag_retrieval.api import Release
+    from sag_retrieval.evaluation.questions import Question
+    from sag_retrieval.search.result import SearchResult
+
+
+@click.command()
+@click.argument("query")
+@click.option("--key", "keys", multiple=True, metavar="TEXT", help="A name that the answer is about; may be repeated.")
+@with_sql
+@with_where
+@click.option("--top-k", type=click.IntRange(1, 1000), default=10, show_default=True, help="Largest number of hits.")
+@with_method
+@with_set("METHOD")
+@of_release
+@click.option("--explain", is_flag=True, help="Also show how each hit was found.")
+@click.option("--segments", metavar="PRESET", help="Join neighbouring hits: balanced, precision or find_all.")
+@as_json
+def search(  # noqa: PLR0913  one argument per option
+    *,
+    query: str,
+    keys: tuple[str, ...],
+    sql: str | None,
+    conditions: tuple[str, ...],
+    top_k: int,
+    method: str,
+    pairs: tuple[str, ...],
+    release_id: str | None,
+    explain: bool,
+    segments: str | None,
+    is_json: bool,
+) -> None:
+    """Find the passages that answer QUERY.
+
+    \b
+    sag search "Who supplies the sensors of the Heron buoy?"
+    sag search "海鹭浮标的传感器由谁供应？" --key 海鹭 --top-k 5 --explain
+    sag search "fines" --sql "SELECT document_id FROM documents WHERE language = 'en'"
+    sag search "fines" --where language=en --where date__gte=2020
+    sag search "fines" --set hops=2 --segments balanced --set segments.max_length=5
+    """
+    from sag_retrieval import open_release  # noqa: PLC0415  keeps `sag --help` fast
+
+    where = where_of(conditions)
+    options, joined = search_settings(pairs, method, segments)
+    with open_release(release=release_id) as release:
+        result = release.search(
+            query,
+            list(keys),
+            sql,
+            top_k,
+            method=method,
+            options=options,
+            where=where,
+            segments=joined,
+            explain=explain,
+        )
+    if is_json:
+        print_json(result.to_dict())
+    else:
+        show_result(Terminal(), result, explain=explain)
+
+
+@click.command(
+    help=f"""Answer QUERY with citations.
+
+    {"; ".join(f"{name} {mode.summary}" for name, mode in MODES.items())}.
+
+    \b
+    sag ask "Who founded the firm that makes the Heron buoy?" --mode deep
+    sag ask "海鹭浮标是哪家公司制造的？"
+    """
+)
+@click.argument("query")
+@click.option("--mode", type=click.Choice(list(MODES)), default="fast", show_default=True)
+@with_method
+@with_set("ask")
+@with_sql
+@with_where
+@of_release
+@as_json
+def ask(  # noqa: PLR0913  one argument per option
+    *,
+    query: str,
+    mode: Mode,
+    method: str,
+    pairs: tuple[str, ...],
+    sql: str | None,
+    conditions: tuple[str, ...],
+    release_id: str | None,
+    is_json: bool,
+) -> None:
+    """Answer QUERY with citations."""
+    from sag_retrieval import open_release  # noqa: PLC0415
+
+    where = where_of(conditions)
+    options, searching = ask_settings(pairs, method)
+    console = Terminal(stderr=is_json)
+    with open_release(release=release_id) as release:
+        answer = release.ask(
+            query,
+            mode=mode,
+            sql=sql,
+            where=where,
+            method=method,
+            options=options,
+            search_options=searching,
+            on_event=lambda event: show_progress(console, event),
+        )
+    print_json(answer.to_dict()) if is_json else show_answer(Terminal(), answer)
+
+
+@click.command()
+@click.argument("questions", type=click.Path(path_type=Path))
+@with_method
+@with_set("METHOD")
+@with_sql
+@with_where
+@click.option("--k", "ks", default="2,5,10", show_default=True, help="Cut-offs, separated by commas.")
+@click.option("--against", type=click.Choice(list(METHODS)), help="Also show the paired difference to this method.")
+@click.option("--answers", "mode", type=click.Choice(list(MODES)), help="Score answers of this mode.")
+@click.option("--explain", is_flag=True, help="Also show which stage loses gold documents.")
+@of_release
+@as_json
+def evaluate(  # noqa: PLR0913  one argument per option
+    *,
+    questions: Path,
+    method: str,
+    pairs: tuple[str, ...],
+    sql: str | None,
+    conditions: tuple[str, ...],
+    ks: str,
+    against: str | None,
+    mode: Mode | None,
+    explain: bool,
+    release_id: str | None,
+    is_json: bool,
+) -> None:
+    """Measure recall over QUESTIONS, a JSON Lines file: {"id", "question", "answers", "gold_documents"} per line.
+
+    \b
+    sag evaluate data/questions.jsonl
+    sag evaluate data/questions.jsonl --method bm25 --k 1,5
+    sag evaluate data/questions.jsonl --against bm25
+    sag evaluate data/questions.jsonl --set hops=2 --against sag
+
+    With `--answers`, `--set` takes the options of `sag ask`; options of its searches are named `search.NAME`.
+    """
+    from sag_retrieval import open_release  # noqa: PLC0415
+    from sag_retrieval.evaluation.answers import evaluate_answers  # noqa: PLC0415
+    from sag_retrieval.evaluation.questions import read_questions  # noqa: PLC0415
+    from sag_retrieval.evaluation.runner import compare  # noqa: PLC0415
+    from sag_retrieval.evaluation.runner import evaluate as run  # noqa: PLC0415
+
+    cuts, where = _cuts(ks), where_of(conditions)
+    asked = read_questions(questions, on_fault=lambda fault: complain(fault, kind="left out"))
+    if mode is not None:
+        options, searching = ask_settings(pairs, method)
+        named = {"method": method, "options": options, "search_options": searching}
+        with open_release(release=release_id) as release:
+            scored = evaluate_answers(
+                lambda question: release.ask(question, mode=mode, sql=sql, where=where, **named), asked, mode=mode
+            )
+        print_json(scored.to_dict()) if is_json else show_answers(Terminal(), scored)
+        return
+    chosen, _ = search_settings(pairs, method, None)
+    with open_release(release=release_id) as release:
+        search = release.searcher(method, sql=sql, where=where, options=chosen)
+        rival = release.searcher(against, sql=sql, where=where) if against else None
+        explained = partial(_explained, release, method, {"sql": sql, "where": where, "options": chosen})
+        found = run(search, asked, ks=cuts, method=method, explained=explained if explain else None)
+        other = run(rival, asked, ks=cuts, method=against) if rival and against else None
+    if is_json:
+        difference = {"against": other.to_dict()} if other else {}
+        print_json(found.to_dict() | difference)
+    else:
+        show_evaluation(Terminal(), found, other, compare(found, other) if other else {}, explain=explain)
+
+
+def _explained(release: "Release", method: str, given: Mapping[str, Any], asked: "Question") -> "SearchResult":
+    return release.search(
+        asked.question, asked.keys, method=method, explain=True, gold_documents=asked.gold_documents, **given
+    )
+
+
+def _cuts(ks: str) -> list[int]:
+    try:
+        return [int(k) for k in ks.split(",")]
+    except ValueError:
+        raise QueryError(f"--k {ks!r} is not a list of whole numbers such as 2,5,10") from None

@@ -27,7 +27,7 @@ from sag_retrieval.models.open import open_embedder
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.reader import open_reader
 from sag_retrieval.release.releases import Releases
-from sag_retrieval.text.characters import printable
+from sag_retrieval.text.words import printable
 
 _EXAMPLES = 5
 _ROW, _BAR, _LABEL = 22, 320, 170

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from sag_pipeline.rules.matching import NameIndex, longest_only
+from sag_pipeline.rules.names import NameIndex, longest_only
 from sag_pipeline.rules.names_en import (
     ENTITY,
     ORGANISATION,

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.segment import Segment
 from rich.table import Table
 
-from sag_retrieval.text.characters import ascii_where_hidden, printable
+from sag_retrieval.text.words import ascii_where_hidden, printable
 
 if TYPE_CHECKING:
     from sag_retrieval.evaluation.runner import Evaluation, Interval

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from sag_retrieval.models.protocols import AnswerT
-from sag_retrieval.text.characters import json_without_controls
+from sag_retrieval.text.words import json_without_controls
 
 _STRUCTURE = str.maketrans("｛｝［］：，", "{}[]:,")
 _CLOSERS = {'"': '"', "'": "'", "“": "”", "＂": "＂", "”": "”"}

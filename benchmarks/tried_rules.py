@@ -12,9 +12,9 @@ from benchmarks.attacks import modules
 from sag_pipeline.importers.event_records import event_documents
 from sag_pipeline.importers.graphrag import spelling_in
 from sag_pipeline.importers.openie import openie_documents
-from sag_pipeline.rules.aliases import aliases
 from sag_pipeline.rules.events import offline_events
 from sag_pipeline.rules.keys import offline_keys, read_mentions
+from sag_pipeline.rules.names import aliases
 from sag_pipeline.rules.sections import offline_sections
 from sag_pipeline.steps.chunks import split_chunks
 from sag_pipeline.steps.decoding import decode

@@ -4,8 +4,7 @@ import codecs
 import re
 import unicodedata
 
-from sag_retrieval.text.characters import ORDER_MARKS
-from sag_retrieval.text.words import mark_runs
+from sag_retrieval.text.words import ORDER_MARKS, mark_runs
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sag_retrieval.core.errors import SourceError
-from sag_retrieval.text.characters import one_line
+from sag_retrieval.text.words import one_line
 
 _KINDS = {
     stat.S_IFIFO: "a FIFO",

@@ -12,7 +12,7 @@ from sag_pipeline.steps.json_items import decode_exactly, parse_json, split_list
 from sag_pipeline.steps.readers import is_read
 from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.records import Quarantined
-from sag_retrieval.text.characters import is_text, one_line
+from sag_retrieval.text.words import is_text, one_line
 
 STEP = "documents"
 LEAST_MEMORY = 512 << 20

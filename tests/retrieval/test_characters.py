@@ -14,7 +14,7 @@ from rich.table import Table
 from sag_pipeline.steps.decoding import clean
 from sag_retrieval.cli.printing import Terminal
 from sag_retrieval.models.structured import read_answer
-from sag_retrieval.text.characters import (
+from sag_retrieval.text.words import (
     ascii_where_hidden,
     json_without_controls,
     one_line,

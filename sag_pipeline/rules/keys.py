@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from sag_pipeline.rules.names import NameIndex, aliases, names, outside
 from sag_pipeline.rules.names_en import ENTITY
 from sag_pipeline.steps.dates import dates
-from sag_pipeline.steps.keys import make_key, title_key
-from sag_pipeline.steps.mentions import Mention
+from sag_pipeline.steps.keys import Mention, make_key, title_key
 from sag_pipeline.steps.quantities import quantities
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key
 from sag_retrieval.text.layout import Line, LineKind, bare_heading, logical_lines

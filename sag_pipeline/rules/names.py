@@ -15,7 +15,7 @@ from sag_pipeline.rules.names_en import (
     name_type,
 )
 from sag_pipeline.rules.names_zh import WORK, chinese_names
-from sag_pipeline.steps.mentions import Mention
+from sag_pipeline.steps.keys import Mention
 from sag_pipeline.steps.places import LONGEST_NAME
 from sag_retrieval.text.layout import Line
 from sag_retrieval.text.sentences import spans_of

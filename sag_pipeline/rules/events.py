@@ -1,4 +1,4 @@
-"""Events without a model: each sentence of a chunk is one; short lines of forms are joined."""
+"""Extract events without a model: one per sentence; short lines of forms are joined."""
 
 import re
 from collections import Counter
@@ -10,9 +10,9 @@ from sag_retrieval.text.layout import Line, LineKind, logical_lines, marker_leng
 from sag_retrieval.text.sentences import one_line, spans_within
 
 LEAST_LENGTH = 40
-"""Neighbouring lines of a form are joined until they have so many characters."""
+"""Neighbouring lines of a form are joined until they have this number of characters."""
 _FRAGMENT = 16
-"""A narrower sentence (a Chinese character counts 2) says nothing alone and joins its neighbour."""
+"""A narrower sentence (a Chinese character counts 2) carries no statement and joins its neighbour."""
 
 _WIDE = re.compile("[\u3400-\u9fff\uff00-\uff60\u3000-\u303f]")
 _ONLY_DATE = re.compile(
@@ -36,7 +36,7 @@ class _Piece:
 def offline_events(document: Document, chunks: Sequence[Chunk]) -> list[list[Event]]:
     """The events of each chunk, in order; none for a chunk without letters.
 
-    Headings and rules are no events, unless the chunk has nothing else. `document.text[start:end]` is the content, but
+    Headings and rules give no events, unless the chunk has nothing else. `document.text[start:end]` is the content, but
     for white space.
 
     Source:

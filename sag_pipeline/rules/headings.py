@@ -1,4 +1,4 @@
-"""Headings of a plain text, with or without marks, in Chinese and English."""
+"""Find headings in plain text, with or without marks, in Chinese and English."""
 
 import re
 from collections import Counter
@@ -103,7 +103,7 @@ def _numbered_level(bare: str) -> int | None:
 
 
 def _stands_alone(text: str, lines: Sequence[Line], number: int) -> bool:
-    """Whether a line names something, says nothing by itself, and has blank lines or rules around it."""
+    """Whether a line is a short name without a statement, with blank lines or rules around it."""
     line = lines[number]
     bare = text[line.start : line.end]
     if "\n" in bare or _PAGE.fullmatch(bare) or _CONTINUED.search(bare) or not _STARTS.match(bare):

@@ -1,9 +1,10 @@
-"""The names of a text, in whichever language it is, each with one type and one full form."""
+"""Find every mention of a name in a text, one type and one full form for each, and the aliases a text states."""
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
-from sag_pipeline.rules.names import NameIndex, longest_only
 from sag_pipeline.rules.names_en import (
     ENTITY,
     ORGANISATION,
@@ -15,9 +16,15 @@ from sag_pipeline.rules.names_en import (
 )
 from sag_pipeline.rules.names_zh import WORK, chinese_names
 from sag_pipeline.steps.keys import Mention
+from sag_pipeline.steps.places import LONGEST_NAME
 from sag_retrieval.text.layout import Line
 from sag_retrieval.text.sentences import spans_of
 from sag_retrieval.text.words import is_cjk
+
+_LETTER = "[A-Za-z0-9À-ɏ]"
+_WORD = re.compile(f"(?<!{_LETTER}){_LETTER}+")
+_PREFIX = 2
+_STICKS = re.compile(_LETTER)
 
 _BY_STRENGTH = (PERSON, ORGANISATION, WORK, PLACE, PRODUCT, ENTITY)
 _SAME_NAME = {
@@ -27,6 +34,79 @@ _SAME_NAME = {
     "U.K": "United Kingdom",
     "UK": "United Kingdom",
 }
+
+_SAID = (
+    r"以下简称为?|下称|简称|又称|又名|又写作|也称|也叫|亦称|原名|英文名为?|中文名为?|全称"
+    r"|hereinafter|also (?:known|called|written)(?: as)?|known (?:abroad )?as|formerly|abbreviated(?: as)?|in Chinese"
+)
+_OPENS = re.compile(rf"\s?[（(]\s?(?P<said>{_SAID})?\s?[:：]?\s?[“「\"']?", re.IGNORECASE)
+_GOES_ON = re.compile(r"[”」\"']?\s?(?:、|，|,|和|与|and|or|或)\s?[“「\"']?")
+_CLOSES = re.compile(r"[”」\"']?\s?[）)]")
+_ALIASED = frozenset(("person", "organisation", "place", "product", "work", "entity"))
+
+
+class NameIndex:
+    """Finds names as they are spelt, the longest at each place; Latin ones only as whole words.
+
+    Linear in the text: a name is looked up by its first word, or, in Chinese, by its first two characters, and then by
+    the few lengths that names with this beginning have.
+    """
+
+    def __init__(self, names: Mapping[str, tuple[str, str]]) -> None:
+        """Index surface → (key type, value)."""
+        self._names = names
+        lengths: dict[str, set[int]] = defaultdict(set)
+        words: set[str] = set()
+        characters: set[str] = set()
+        for name in names:
+            if 0 < len(name) <= LONGEST_NAME:
+                word = _WORD.match(name)
+                lengths[word[0] if word else name[:_PREFIX]].add(len(name))
+                (words if word else characters).add(name[0])
+        self._lengths = {beginning: sorted(each, reverse=True) for beginning, each in lengths.items()}
+        self._words = frozenset(words)
+        self._characters = frozenset(characters)
+
+    def mentions(self, text: str) -> Iterator[Mention]:
+        """Mentions in the text: Latin ones in order, then Chinese ones in order; they may overlap."""
+        for word in _WORD.finditer(text) if self._words else ():
+            if word[0] in self._lengths:
+                yield from self._longest(text, word.start(), word[0])
+        for place, character in enumerate(text) if self._characters else ():
+            if character in self._characters and (beginning := text[place : place + _PREFIX]) in self._lengths:
+                yield from self._longest(text, place, beginning)
+
+    def _longest(self, text: str, start: int, beginning: str) -> Iterator[Mention]:
+        for length in self._lengths[beginning]:
+            end = start + length
+            name = text[start:end]
+            if name in self._names and not (_STICKS.match(name[-1]) and _STICKS.match(text[end : end + 1])):
+                yield Mention(start, end, *self._names[name])
+                return
+
+
+def longest_only(mentions: Iterable[Mention]) -> list[Mention]:
+    """Mentions in order without those that overlap a longer one; of equals the first stays."""
+    kept: list[Mention] = []
+    for mention in sorted(mentions, key=lambda m: (m.start, -m.end)):
+        if not kept or mention.start >= kept[-1].end:
+            kept.append(mention)
+        elif mention.end - mention.start > kept[-1].end - kept[-1].start:
+            kept[-1] = mention
+    return kept
+
+
+def outside(mentions: Iterable[Mention], others: Iterable[Mention]) -> list[Mention]:
+    """Mentions that overlap none of the others."""
+    taken = longest_only(others)
+    kept = []
+    row = 0
+    for mention in sorted(mentions, key=lambda m: (m.start, -m.end)):
+        while row < len(taken) and taken[row].end <= mention.start:
+            row += 1
+        if row == len(taken) or taken[row].start >= mention.end:
+            kept.append(mention)
+    return kept
 
 
 def names(text: str, lines: Sequence[Line]) -> tuple[list[Mention], NameIndex]:
@@ -82,3 +162,42 @@ def _by_part(persons: Iterable[str]) -> dict[str, list[str]]:
         for part in {words[0], words[-1]} if len(words) > 1 else ():
             whole[part].append(person)
     return whole
+
+
+def aliases(text: str, mentions: Sequence[Mention]) -> Iterator[tuple[int, int]]:
+    """Rows (alias, name) of mentions, in order, where the text states that both are names of one entity.
+
+    Said by words (`以下简称`, `also known as`) in brackets behind the name, then for all names in the brackets; or by
+    brackets that hold one name alone, in the other script or as initials; or by a person's name in both scripts, side
+    by side.
+    """
+    named = [row for row, mention in enumerate(mentions) if mention.key_type in _ALIASED]
+    name: int | None = None
+    is_said = False
+    for before, row in pairwise(named):
+        one, other = mentions[before], mentions[row]
+        between = text[one.end : other.start]
+        opened = _OPENS.fullmatch(between)
+        if opened:
+            name, is_said = before, bool(opened["said"])
+            if is_said or _is_other_form(text, one, other):
+                yield row, name
+        elif name is not None and is_said and _GOES_ON.fullmatch(between):
+            yield row, name
+        else:
+            name = None
+            if between == " " and one.key_type == other.key_type == "person" and _differ(one, other):
+                yield row, before
+
+
+def _is_other_form(text: str, one: Mention, other: Mention) -> bool:
+    if not _CLOSES.match(text, other.end):
+        return False
+    if one.key_type != other.key_type and "entity" not in (one.key_type, other.key_type):
+        return False
+    initials = "".join(word[0] for word in str(one.value).split() if word[0].isupper())
+    return _differ(one, other) or (len(initials) > 1 and str(other.value) == initials)
+
+
+def _differ(one: Mention, other: Mention) -> bool:
+    return is_cjk(str(one.value)) != is_cjk(str(other.value))

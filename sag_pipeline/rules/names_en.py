@@ -7,8 +7,11 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from sag_pipeline.rules import words_en as lists
+from sag_pipeline.rules.words import read_words
 
+_WORDS = read_words("en")
+_NOT_NAMES = _WORDS["CALENDAR"] | _WORDS["PEOPLES"] | _WORDS["UNITS"] | _WORDS["FORM_WORDS"]
+_BEFORE_OF = _WORDS["ORGANISATIONS"] | _WORDS["BEFORE_OF"]
 PERSON, ORGANISATION, PLACE, PRODUCT, ENTITY = "person", "organisation", "place", "product", "entity"
 _NEAR = 200
 _LONGEST = 8
@@ -49,7 +52,7 @@ _VERB = (
     r"|[a-z]{1,30}ed|(?!this\b|its\b|as\b|us\b)[a-z]{0,30}[^\Ws]s)\b"
 )
 _SENTENCE_GOES_ON = re.compile(rf"[,;]\s[a-z]|-[a-z]|[?!]|\s(?!{_VERB})[a-z]")
-"""What follows a first word that is no name: more of a phrase, but no verb whose subject it would be."""
+"""What follows a first word that is no name: more of a phrase, but no verb that would have it as subject."""
 _LOWER_WORD = re.compile(r"(?<![\w'’-])[a-z]{2,}(?![\w-])")
 
 
@@ -103,11 +106,11 @@ def name_type(name: str) -> str:
     """
     words = name.replace(".", "").split() or [""]
     first, last, folded = words[0].lower(), words[-1].lower().rstrip(","), name.lower()
-    if folded in lists.KNOWN_PLACES:
-        return ENTITY if folded in lists.FIRST_NAMES else PLACE
-    if last in lists.ORGANISATIONS or (len(words) > 2 and words[1] == "of" and first in lists.ORGANISATION_OF):  # noqa: PLR2004
+    if folded in _WORDS["KNOWN_PLACES"]:
+        return ENTITY if folded in _WORDS["FIRST_NAMES"] else PLACE
+    if last in _WORDS["ORGANISATIONS"] or (len(words) > 2 and words[1] == "of" and first in _WORDS["ORGANISATION_OF"]):  # noqa: PLR2004
         return ORGANISATION if len(words) > 1 else ENTITY
-    if len(words) > 1 and words[0].isalpha() and (last in lists.PLACES or first in lists.PLACE_FIRST):
+    if len(words) > 1 and words[0].isalpha() and (last in _WORDS["PLACES"] or first in _WORDS["PLACE_FIRST"]):
         return PLACE
     if _is_person(words):
         return PERSON
@@ -119,11 +122,11 @@ def _is_person(words: list[str]) -> bool:
         return False
     if any(any(character.isdigit() or character == "&" for character in word) for word in words):
         return False
-    if words[-1].lower() in lists.NOT_SURNAMES:
+    if words[-1].lower() in _WORDS["NOT_SURNAMES"]:
         return False
-    if len(words) == 2 and words[0].lower() in lists.PINYIN_SURNAMES and _PINYIN.fullmatch(words[1]):  # noqa: PLR2004
+    if len(words) == 2 and words[0].lower() in _WORDS["PINYIN_SURNAMES"] and _PINYIN.fullmatch(words[1]):  # noqa: PLR2004
         return True
-    return words[0].lower() in lists.FIRST_NAMES or (len(words[0]) == 1 and len(words[-1]) > 1)
+    return words[0].lower() in _WORDS["FIRST_NAMES"] or (len(words[0]) == 1 and len(words[-1]) > 1)
 
 
 def _is_first(text: str, position: int, sentence_starts: Sequence[int]) -> bool:
@@ -137,7 +140,7 @@ def _is_first(text: str, position: int, sentence_starts: Sequence[int]) -> bool:
 
 
 def _is_shouted(text: str, position: int) -> bool:
-    near = max(0, position - _NEAR)  # a line may be millions long: its part around the name tells
+    near = max(0, position - _NEAR)  # a line may be millions long: the part around the name is enough
     line = text[max(near, text.rfind("\n", near, position) + 1) : position + _NEAR].partition("\n")[0]
     return len(line) > 6 and line.isupper()  # noqa: PLR2004  a short acronym may stand alone
 
@@ -169,7 +172,7 @@ def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     Also at `the`, but not behind a first name: `William the Silent`.
     """
     for cut in _SPLIT.finditer(text, start, end):
-        if cut.group().endswith("the") and _last_word(text, start, cut.start())[0].lower() in lists.FIRST_NAMES:
+        if cut.group().endswith("the") and _last_word(text, start, cut.start())[0].lower() in _WORDS["FIRST_NAMES"]:
             continue
         yield from _unlinked(text, start, cut.start())
         start = cut.end()
@@ -192,7 +195,7 @@ def _unlinked(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         last, place = _last_word(text, start, link.start())
         if first is None or first.start() == place:
             continue
-        if last.lower() not in lists.BEFORE_OF and first[0].lower() not in lists.ORGANISATION_OF:
+        if last.lower() not in _BEFORE_OF and first[0].lower() not in _WORDS["ORGANISATION_OF"]:
             yield start, link.start()
             start = link.end()
             first = _TOKEN.search(text, start, end)
@@ -206,7 +209,7 @@ def _trimmed(text: str, start: int, end: int, *, is_first: bool) -> Name | None:
     is_led = False
     low, high = 0, len(words)
     while low < high and _is_weak(text[slice(*words[low])]) and not _is_he(text, words[low : low + 2]):
-        is_led = is_led or text[slice(*words[low])].lower().rstrip(".") in lists.ROLES
+        is_led = is_led or text[slice(*words[low])].lower().rstrip(".") in _WORDS["ROLES"]
         is_first = False
         low += 1
     while low < high and _is_weak_last(text[slice(*words[high - 1])]):
@@ -216,7 +219,7 @@ def _trimmed(text: str, start: int, end: int, *, is_first: bool) -> Name | None:
         return None
     first, last = words[0][0], words[-1][1]
     name = " ".join(text[first:last].split())
-    is_label = is_first and text[last : last + 1] == ":" and name.partition(" ")[0].lower() not in lists.FIRST_NAMES
+    is_label = is_first and text[last : last + 1] == ":" and name.partition(" ")[0].lower() not in _WORDS["FIRST_NAMES"]
     if is_label or not _may_be_name(name):
         return None
     is_first = is_first or (len(words) == 1 and not is_led and _opens_behind_label(text, first, last))
@@ -228,7 +231,7 @@ def _trimmed(text: str, start: int, end: int, *, is_first: bool) -> Name | None:
 def _opens_behind_label(text: str, start: int, end: int) -> bool:
     """Whether a word begins a sentence behind a label: `Abdomen: Soft, without pain`; a first name calls somebody."""
     is_behind = _BEHIND_LABEL.search(text, max(0, start - 2), start) and _SENTENCE_GOES_ON.match(text, end)
-    return bool(is_behind) and text[start:end].lower() not in lists.FIRST_NAMES
+    return bool(is_behind) and text[start:end].lower() not in _WORDS["FIRST_NAMES"]
 
 
 def _is_he(text: str, words: list[tuple[int, int]]) -> bool:
@@ -239,7 +242,7 @@ def _is_he(text: str, words: list[tuple[int, int]]) -> bool:
 def _may_be_name(name: str) -> bool:
     if len(name) < 2 or not any(map(str.isalpha, name)) or _UNNAMED.fullmatch(name):  # noqa: PLR2004
         return False
-    return name.lower() not in lists.NOT_NAMES and not (" " in name and name.isupper() and len(name) > 12)  # noqa: PLR2004
+    return name.lower() not in _NOT_NAMES and not (" " in name and name.isupper() and len(name) > 12)  # noqa: PLR2004
 
 
 def _is_shown(text: str, start: int, end: int) -> bool:
@@ -254,11 +257,11 @@ def _is_marked(name: str) -> bool:
 
 
 def _is_weak(word: str) -> bool:
-    return _is_weak_last(word) or word.lower().rstrip(".,") in lists.ROLES
+    return _is_weak_last(word) or word.lower().rstrip(".,") in _WORDS["ROLES"]
 
 
 def _is_weak_last(word: str) -> bool:
     folded = word.lower().rstrip(".,")
     if folded == "jan" and not word.endswith("."):
         return False
-    return folded in lists.COMMON or folded in lists.CALENDAR or folded in _LINKS
+    return folded in _WORDS["COMMON"] or folded in _WORDS["CALENDAR"] or folded in _LINKS

@@ -5,12 +5,23 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from sag_pipeline.rules import words_zh as lists
 from sag_pipeline.rules.names_en import ENTITY, ORGANISATION, PERSON, PLACE, PRODUCT, name_type
+from sag_pipeline.rules.words import read_words
 from sag_pipeline.steps.keys import Mention
 from sag_pipeline.steps.places import Places
 
+_WORDS = read_words("zh")
 WORK = "work"
+_FUNCTION_CHARACTERS = (
+    "的了在于与及或由被对向从是将把给到等该其此这那并以因后前而且则但若如至自各每另均已曾又也都"
+    "就还只再更最很不未无有使让令叫请跟比除据按随着依往朝获含即指称个位次者"
+)
+"""In no name of an organisation or place."""
+_FUNCTION_UNLESS = (
+    "和(?!平|谐|田)|同(?!济|仁|方|安|心)|本(?!地|田|溪|草)|为(?!民)|时(?!代)|日(?!报|照|本)|年(?!华)|月(?!亮|湖)"
+    "|家(?!园|乐|具|电)"
+)
+"""More of them, but for words they begin."""
 
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff"
 _HAN_CHARACTER = re.compile(f"[{_HAN}]")
@@ -25,7 +36,7 @@ def _either(words: Iterable[str]) -> str:
     return "|".join(sorted(words, key=lambda word: (-len(word), word)))
 
 
-_SURNAME = f"(?:{_either(lists.DOUBLE_SURNAMES)}|[{''.join(sorted(lists.SURNAMES))}])"
+_SURNAME = f"(?:{_either(_WORDS['DOUBLE_SURNAMES'])}|[{''.join(sorted(_WORDS['SURNAMES']))}])"
 _NEVER_GIVEN = (
     "的了在与或由被对向从是把给到等该此这那并后前但每均已曾也都就还只再更最很不未无有使让们个位"
     "元月日时者所我你他她它说问答将为及"
@@ -33,9 +44,9 @@ _NEVER_GIVEN = (
 _GIVEN_CHARACTER = f"(?![{_NEVER_GIVEN}和])[{_HAN}]"
 _GIVEN = f"(?:某某?|{_GIVEN_CHARACTER}(?:(?![{_NEVER_GIVEN}])[{_HAN}])?)"
 """One or two characters, two if what follows allows both; `和` may be the second."""
-_ROLE = f"(?:{_either(lists.ROLES)}|[{_HAN}][员长师生])"
-_AFTER_SURE = _either([*(word for word in lists.AFTER_NAME if len(word) > 1), "说", "任", "称"])
-_AFTER_ANY = _either(lists.AFTER_NAME)
+_ROLE = f"(?:{_either(_WORDS['ROLES'])}|[{_HAN}][员长师生])"
+_AFTER_SURE = _either([*(word for word in _WORDS["AFTER_NAME"] if len(word) > 1), "说", "任", "称"])
+_AFTER_ANY = _either(_WORDS["AFTER_NAME"])
 _CANDIDATE = re.compile(
     rf"(?=(?P<name>{_SURNAME}{_GIVEN})(?P<after>{_AFTER_SURE}|[于在]\d)?(?:{_AFTER_ANY}|[^{_HAN}]|$))"
 )
@@ -45,38 +56,40 @@ _LIST_BEFORE = frozenset("、和与及")
 _BORDER_BEFORE = frozenset("由和与及对向从让被把")
 _LIST_AFTER = frozenset("、，。；等和与及")
 _LONGEST_ROLE = 8
-_ANY_SURNAME = f"(?:{_either(lists.DOUBLE_SURNAMES)}|[{''.join(sorted(lists.SURNAMES | lists.RARE_SURNAMES))}])"
+_ANY_SURNAME = (
+    f"(?:{_either(_WORDS['DOUBLE_SURNAMES'])}|[{''.join(sorted(_WORDS['SURNAMES'] | _WORDS['RARE_SURNAMES']))}])"
+)
 _MASKED = re.compile(rf"(?P<name>{_ANY_SURNAME}某某?)")
 _TITLED = re.compile(rf"(?P<name>{_ANY_SURNAME}(?:医生|律师|法官|教授|老师|先生|女士|警官|主任|工程师|博士|经理|院长))")
 _BESIDE = re.compile(rf"(?<=[a-z])\s?[（(]?(?P<name>{_SURNAME}{_GIVEN})(?=[）)]|\s*[|,，、;；：:\n]|\s*$)")
 _BEFORE_LATIN = re.compile(rf"(?<![{_HAN}])(?P<name>{_SURNAME}{_GIVEN})(?=\s?[（(][A-Z][a-z][\sa-zA-Z'’-]*+[）)])")
 _FOREIGN = re.compile(rf"(?P<name>[{_HAN}]{{1,6}}(?:[·・][{_HAN}]{{1,8}}?){{1,3}})(?=[^{_HAN}·・]|{_AFTER_ANY}|$)")
 
-_FUNCTION = "".join(sorted(set(lists.FUNCTION_CHARACTERS)))
-_ORGANISATION = re.compile(rf"(?:{_either(lists.ORGANISATION_SUFFIXES)})(?![{_HAN}]{{0,1}}(?:法|制|化|级|员|股东))")
-_PLACE = re.compile(rf"(?:{_either(lists.PLACE_SUFFIXES)})")
+_FUNCTION = "".join(sorted(set(_FUNCTION_CHARACTERS)))
+_ORGANISATION = re.compile(rf"(?:{_either(_WORDS['ORGANISATION_SUFFIXES'])})(?![{_HAN}]{{0,1}}(?:法|制|化|级|员|股东))")
+_PLACE = re.compile(rf"(?:{_either(_WORDS['PLACE_SUFFIXES'])})")
 _NOT_AFTER_PLACE = frozenset("场长民委级值面内外里上下口线")
-_NOT_IN_NAME = re.compile(rf"[^{_HAN}A-Za-z0-9·（）()]|[{_FUNCTION}]|{lists.FUNCTION_UNLESS}")
+_NOT_IN_NAME = re.compile(rf"[^{_HAN}A-Za-z0-9·（）()]|[{_FUNCTION}]|{_FUNCTION_UNLESS}")
 _NOT_IN_PLACE = re.compile(
-    rf"[^{_HAN}]|[{_FUNCTION}]|{lists.FUNCTION_UNLESS}|[省市县州区镇会着过得能可要]|{_either(lists.KNOWN_PLACES)}"
+    rf"[^{_HAN}]|[{_FUNCTION}]|{_FUNCTION_UNLESS}|[省市县州区镇会着过得能可要]|{_either(_WORDS['KNOWN_PLACES'])}"
 )
 _FIRM = re.compile(r"(?P<body>.*?)(?:公司|集团|集团公司)")
 _LEGAL = re.compile(r"(?P<body>.{2,}?)(?:(?:集团)?股份有限公司|(?:集团)?有限(?:责任)?公司|集团|公司)")
-_LONGEST_INDUSTRY = max(map(len, lists.INDUSTRIES))
+_LONGEST_INDUSTRY = max(map(len, _WORDS["INDUSTRIES"]))
 _MOTION = "[走跑飞驶开游爬流汇注涌漂放抛投扔混送运搬拖拉推迁移转调考越翻穿跨绕漫撞逃躲潜闯踏落掉坠沉返赶][进入过离]"
 """A verb of motion with its direction, whichever: 走进, 驶离, 漫过."""
 _LEADING_VERB = re.compile(
-    rf"(?:{_either(lists.VERBS)}|{_MOTION}|[绕避移拉推]开"
+    rf"(?:{_either(_WORDS['VERBS'])}|{_MOTION}|[绕避移拉推]开"
     r"|[一二两三四五六七八九十多几数每各这那]家|(?<=[年月日])起任?)"
 )
-_KNOWN_PLACE = re.compile(_either(lists.KNOWN_PLACES))
+_KNOWN_PLACE = re.compile(_either(_WORDS["KNOWN_PLACES"]))
 _WORK = re.compile(r"《(?P<name>[^《》\n]{1,40})》")
 _QUOTED = re.compile(r"[“「『\"](?P<name>[^“”「」『』\"，。！？；、：\n]{2,20})[”」』\"]")
 _LATIN = re.compile(
     r"(?<![A-Za-z0-9_@/.])[A-Za-z0-9][A-Za-z0-9&+.'’/-]*(?: [A-Z][A-Za-z0-9&+.'-]*| \d[\d.]*(?![\d%,]))*"
 )
 _NUMBERED = re.compile(r"(?<![一二三四五六七八九十百千零第])[一二三四五六七八九十]{1,2}号(?!线|楼|院|街|路|公路|令|文)")
-_KIND = re.compile(_either(lists.NUMBERED_KINDS))
+_KIND = re.compile(_either(_WORDS["NUMBERED_KINDS"]))
 _LONGEST_BODY = 3
 _LONGEST_BEFORE_NUMBER = 10
 _BEFORE_NUMBER = re.compile(rf"(?:(?![{_NEVER_GIVEN}年于第街路])[{_HAN}]){{2,{_LONGEST_BEFORE_NUMBER}}}\Z")
@@ -122,7 +135,7 @@ def _persons(text: str) -> Iterator[Mention]:
 
 
 def _is_led(text: str, found: re.Match[str]) -> bool:
-    """Whether what stands around a candidate says that it is a person."""
+    """Whether the context of a candidate shows a person."""
     start, end = found.start("name"), found.end("name")
     before, after = text[start - 1 : start] if start else "", text[end : end + 1]
     if found["after"] and (before in _BORDER_BEFORE or not _HAN_CHARACTER.match(before)):
@@ -138,9 +151,9 @@ def _is_led(text: str, found: re.Match[str]) -> bool:
 def _is_person(name: str) -> bool:
     if "某" in name:
         return name.endswith("某")
-    if name in lists.COMMON or name[:2] in lists.COMMON or name[1:] in lists.COMMON:
+    if name in _WORDS["COMMON"] or name[:2] in _WORDS["COMMON"] or name[1:] in _WORDS["COMMON"]:
         return False
-    return name not in lists.KNOWN_PLACES
+    return name not in _WORDS["KNOWN_PLACES"]
 
 
 def _organisations(text: str) -> Iterator[Mention]:
@@ -154,7 +167,7 @@ def _organisations(text: str) -> Iterator[Mention]:
 
 
 def _is_organisation(name: str) -> bool:
-    if name in lists.GENERIC_ORGANISATIONS or name.count("（") != name.count("）"):
+    if name in _WORDS["GENERIC_ORGANISATIONS"] or name.count("（") != name.count("）"):
         return False
     firm = _FIRM.fullmatch(name)
     return not (firm and _is_industries(firm["body"]))
@@ -164,13 +177,15 @@ def _is_industries(text: str) -> bool:
     """Whether a text is nothing but names of industries in a row; an expression would try every division."""
     ends = {0}
     for end in range(1, len(text) + 1):
-        if any(end - n in ends and text[end - n : end] in lists.INDUSTRIES for n in range(1, _LONGEST_INDUSTRY + 1)):
+        if any(
+            end - n in ends and text[end - n : end] in _WORDS["INDUSTRIES"] for n in range(1, _LONGEST_INDUSTRY + 1)
+        ):
             ends.add(end)
     return len(text) in ends
 
 
 def _short_names(text: str, firms: Iterable[str]) -> Iterator[Mention]:
-    """The names that firms go by without their legal form, where the text uses them so."""
+    """Names of firms without their legal form, where the text uses them."""
     wanted: dict[str, list[str]] = defaultdict(list)
     for firm in sorted(set(firms)):
         legal = _LEGAL.fullmatch(firm)
@@ -195,9 +210,9 @@ def _places(text: str) -> Iterator[Mention]:
     for suffix in _PLACE.finditer(text):
         start = _name_start(text, suffix.start(), _LONGEST_PLACE, _NOT_IN_PLACE)
         name = text[start : suffix.end()]
-        is_place = start < suffix.start() and name not in lists.NOT_PLACES
+        is_place = start < suffix.start() and name not in _WORDS["NOT_PLACES"]
         if len(suffix[0]) == 1:
-            is_place = is_place and name[-2:] not in lists.NOT_PLACES
+            is_place = is_place and name[-2:] not in _WORDS["NOT_PLACES"]
             is_place = is_place and text[suffix.end() : suffix.end() + 1] not in _NOT_AFTER_PLACE
         if len(name) >= _SHORTEST_PLACE and is_place and suffix.start() - start < _LONGEST_PLACE:
             yield Mention(start, suffix.end(), PLACE, name)
@@ -224,7 +239,7 @@ def _marked(text: str) -> Iterator[Mention]:
 
 
 def _numbered(text: str) -> Iterator[Mention]:
-    """Things that bear a name and a number: 风云三号.
+    """Products with a name and a number: 风云三号.
 
     The name is two or three characters behind a border, such as a mark, a verb or a kind of thing. Of a longer run its
     end counts that is such a name elsewhere in the text, or that stands behind different characters in two places.
@@ -254,7 +269,7 @@ def _before_number(text: str, end: int) -> str:
 
 def _is_quoted_name(text: str, found: re.Match[str]) -> bool:
     name, before = found["name"], text[max(0, found.start() - 3) : found.start()]
-    if name in lists.NOT_QUOTED or _SELF.fullmatch(name) or _SAID_BEFORE.search(before):
+    if name in _WORDS["NOT_QUOTED"] or _SELF.fullmatch(name) or _SAID_BEFORE.search(before):
         return False
     if _AS_WORDS.match(text, found.end() - 1):
         return False

@@ -1,4 +1,4 @@
-"""Sections without a model: by headings, and where there are none, by the words that change."""
+"""Divide a document into sections without a model: at headings, else where the vocabulary changes."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -92,7 +92,7 @@ _EVEN = 1e-6
 _SURE_LEVEL = 4
 """The title of a heading guessed from looks alone holds for `max_section` characters and no further."""
 _CHINESE_SHARE = 0.5
-"""Chinese says as much in half the characters."""
+"""Chinese text needs half the characters for the same content."""
 
 
 class _Part(NamedTuple):

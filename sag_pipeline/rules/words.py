@@ -1,4 +1,4 @@
-"""Word lists kept as text beside the code that reads them."""
+"""Read the word lists, which are text files next to this module."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Dates in Chinese and English text, as ISO text, each with the month and year it lies in."""
+"""Find dates in text as ISO values, each with its month and year."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ DATE = "date"
 DAY = "day"
 """A day and month without a year, `03-05`."""
 _NEAR = 400
-"""A day without a year takes the last year named at most so many characters before it."""
+"""A day without a year takes the last year named at most this number of characters before it."""
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (

@@ -1,4 +1,4 @@
-"""Amounts in Chinese and English text: money, percentages and quantities with a unit, as numbers."""
+"""Find amounts in text: money, percentages and quantities with a unit, as numbers."""
 
 import re
 from collections.abc import Iterator

@@ -132,7 +132,7 @@ class SumyTokenizer:
     """What sumy asks of a tokenizer, by this project's own reading of text: no download, both languages."""
 
     def __init__(self, most_words: int, shortest_word: int = 1) -> None:
-        """Weigh at most so many terms of a sentence, and none that is shorter."""
+        """Weigh the first `most_words` terms of a sentence that have at least `shortest_word` characters."""
         self._most_words = most_words
         self._shortest_word = shortest_word
 

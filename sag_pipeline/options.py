@@ -7,10 +7,10 @@ from typing import Annotated
 from sag_pipeline.llm.cached_chat import BatchLimits
 from sag_pipeline.steps.chunks import ChunkOptions
 from sag_pipeline.steps.extract_keys import KeyOptions
+from sag_pipeline.steps.folders import SourceOptions
 from sag_pipeline.steps.headers import FULL_HEADER, NO_HEADER, HeaderOptions
 from sag_pipeline.steps.keys import Smoothing
 from sag_pipeline.steps.sections import SectionOptions
-from sag_pipeline.steps.sources import SourceOptions
 from sag_pipeline.steps.summaries import SummaryOptions
 from sag_pipeline.tables import STORED
 from sag_retrieval.core.options import Bounds, Inline, Presets, check_options

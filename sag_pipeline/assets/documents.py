@@ -10,7 +10,6 @@ from pydantic import create_model
 from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.llm.extract import events_work, known_keys_work, sections_work, summaries_work, triples_work
 from sag_pipeline.options import IngestOptions
-from sag_pipeline.reading.launch import refuse_source
 from sag_pipeline.reading.sync import SyncOptions, TooManyRemoved, note_ingest, sync_source, tell_fault
 from sag_pipeline.resources import PipelineResource, current_index, now, progress_of, result_of, table
 from sag_pipeline.rules.events import offline_events
@@ -19,9 +18,9 @@ from sag_pipeline.rules.sections import offline_sections
 from sag_pipeline.runner import RunStats, StepInput, per_document, step_of
 from sag_pipeline.steps.chunks import chunks_of
 from sag_pipeline.steps.events import given_events
+from sag_pipeline.steps.folders import SourceOptions, refuse_source
 from sag_pipeline.steps.headers import offline_section_summaries
 from sag_pipeline.steps.keys import main_keys
-from sag_pipeline.steps.sources import SourceOptions
 from sag_pipeline.steps.summaries import summarise
 from sag_pipeline.steps.triples import derive_triples
 from sag_pipeline.store.store import PURGE

@@ -15,9 +15,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sag_pipeline.steps.documents import parse_document, put_aside
-from sag_pipeline.steps.readers import READERS, is_converted
-from sag_pipeline.steps.sources import RawDocument, SourceOptions
+from sag_pipeline.steps.conversion import READERS, is_converted
+from sag_pipeline.steps.documents import parse_document
+from sag_pipeline.steps.folders import SourceOptions
+from sag_pipeline.steps.sources import RawDocument
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.records import Document, Quarantined
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sag_pipeline.steps.conversion import load_converters
 from sag_pipeline.steps.documents import parse_document
-from sag_pipeline.steps.sources import SourceOptions
+from sag_pipeline.steps.folders import SourceOptions
 
 _PEAK = re.compile(r"VmHWM:\s+(\d+) kB")
 

@@ -8,7 +8,8 @@ from typing import Annotated
 
 from sag_pipeline.reading.bounded import BoundedReader, refusal_of
 from sag_pipeline.runner import ProgressCallback, RunStats, ignore_progress
-from sag_pipeline.steps.sources import RawDocument, SourceOptions, list_source
+from sag_pipeline.steps.folders import SourceOptions
+from sag_pipeline.steps.sources import RawDocument, list_source
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.source_list import Source, SourceList, rename_documents, unit_of
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store

@@ -7,10 +7,10 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
+from sag_pipeline.steps.conversion import READERS, FileReader, reader_of
 from sag_pipeline.steps.decoding import decode
-from sag_pipeline.steps.packages import BoundError, looked_through, refuse_sparse
-from sag_pipeline.steps.readers import READERS, FileReader, reader_of
-from sag_pipeline.steps.sources import SourceOptions
+from sag_pipeline.steps.folders import SourceOptions
+from sag_pipeline.steps.packages import BoundError, refuse_sparse
 from sag_retrieval.core.errors import PluginError
 
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")

@@ -6,11 +6,10 @@ from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from sag_pipeline.steps.conversion import convert
-from sag_pipeline.steps.decoding import clean, decode
-from sag_pipeline.steps.json_items import parse_json
-from sag_pipeline.steps.readers import is_converted
-from sag_pipeline.steps.sources import STEP, RawDocument, SourceOptions
+from sag_pipeline.steps.conversion import convert, is_converted
+from sag_pipeline.steps.decoding import clean, decode, parse_json
+from sag_pipeline.steps.folders import SourceOptions
+from sag_pipeline.steps.sources import STEP, RawDocument
 from sag_retrieval.core.errors import PluginError
 from sag_retrieval.core.records import Document, Quarantined
 from sag_retrieval.text.layout import Line, LineKind, bare_heading, logical_lines

@@ -7,9 +7,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
+from sag_pipeline.steps.conversion import is_read
+from sag_pipeline.steps.decoding import decode_exactly, parse_json, split_list
 from sag_pipeline.steps.folders import Place, open_regular, walk
-from sag_pipeline.steps.json_items import decode_exactly, parse_json, split_list
-from sag_pipeline.steps.readers import is_read
 from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.records import Quarantined
 from sag_retrieval.text.words import is_text, one_line

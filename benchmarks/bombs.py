@@ -27,7 +27,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from sag_pipeline.plan import IngestOptions, step_of
 from sag_pipeline.reading import sync
 from sag_pipeline.reading.bounded import _PATIENCE, BoundedReader
-from sag_pipeline.steps.sources import RawDocument, SourceOptions
+from sag_pipeline.steps.folders import SourceOptions
+from sag_pipeline.steps.sources import RawDocument
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.records import Document, Quarantined

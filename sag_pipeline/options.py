@@ -5,10 +5,10 @@ from typing import Annotated
 
 from sag_pipeline.plan import IngestOptions
 from sag_pipeline.steps.chunks import ChunkOptions
+from sag_pipeline.steps.folders import SourceOptions
 from sag_pipeline.steps.headers import FULL_HEADER, NO_HEADER, HeaderOptions
 from sag_pipeline.steps.keys import Smoothing
 from sag_pipeline.steps.sections import SectionOptions
-from sag_pipeline.steps.sources import SourceOptions
 from sag_pipeline.steps.summaries import SummaryOptions
 from sag_retrieval.core.options import Bounds, Inline, Presets, check_options
 from sag_retrieval.models.rate_limits import ChatOptions

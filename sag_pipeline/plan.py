@@ -5,9 +5,9 @@ from hashlib import blake2b
 from operator import attrgetter
 
 from sag_pipeline.steps.chunks import ChunkOptions
+from sag_pipeline.steps.folders import SourceOptions
 from sag_pipeline.steps.headers import HeaderOptions
 from sag_pipeline.steps.sections import SectionOptions
-from sag_pipeline.steps.sources import SourceOptions
 from sag_pipeline.steps.summaries import SummaryOptions
 from sag_pipeline.store.store import StepSpec
 from sag_pipeline.tables import INPUTS, STORED, VERSIONS

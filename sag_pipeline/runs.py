@@ -10,7 +10,7 @@ import dagster as dg
 from sag_pipeline.config import run_config
 from sag_pipeline.definitions import defs
 from sag_pipeline.options import RunOptions
-from sag_pipeline.reading.launch import launched_here
+from sag_pipeline.steps.folders import launched_here
 from sag_pipeline.upkeep import process_tag
 from sag_retrieval.core.errors import SagError, SettingsError
 from sag_retrieval.core.options import build_options

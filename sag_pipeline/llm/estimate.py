@@ -10,8 +10,8 @@ from sag_pipeline.llm.cached_chat import CachedChat
 from sag_pipeline.llm.cost_model import Estimate, EstimateOptions, estimate
 from sag_pipeline.options import RunOptions
 from sag_pipeline.reading.bounded import BoundedReader
-from sag_pipeline.reading.launch import launched_here, refuse_source
-from sag_pipeline.steps.sources import RawDocument, SourceOptions, list_source
+from sag_pipeline.steps.folders import SourceOptions, launched_here, refuse_source
+from sag_pipeline.steps.sources import RawDocument, list_source
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.records import Document
 from sag_retrieval.core.settings import load_settings

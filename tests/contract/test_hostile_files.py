@@ -19,7 +19,8 @@ from sag_pipeline.runs import run_ingest
 from sag_pipeline.status import status_of
 from sag_pipeline.steps.conversion import convert
 from sag_pipeline.steps.decoding import clean
-from sag_pipeline.steps.sources import RawDocument, SourceOptions, list_source
+from sag_pipeline.steps.folders import SourceOptions
+from sag_pipeline.steps.sources import RawDocument, list_source
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.records import Document
 from sag_retrieval.core.settings import load_settings

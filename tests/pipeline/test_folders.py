@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from sag_pipeline.steps.documents import parse_document
-from sag_pipeline.steps.folders import open_regular, walk
-from sag_pipeline.steps.sources import RawDocument, SourceOptions, list_source
+from sag_pipeline.steps.folders import SourceOptions, open_regular, walk
+from sag_pipeline.steps.sources import RawDocument, list_source
 from sag_retrieval.core.errors import SourceError
 
 

@@ -7,7 +7,7 @@ import dagster as dg
 import pytest
 
 from sag_pipeline.definitions import defs
-from sag_pipeline.reading.launch import launched_here
+from sag_pipeline.steps.folders import launched_here
 
 pytestmark = pytest.mark.slow
 

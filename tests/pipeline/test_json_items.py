@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.steps import json_items
+from sag_pipeline.steps import decoding
+from sag_pipeline.steps.decoding import decode_exactly, parse_json, split_list
 from sag_pipeline.steps.documents import parse_document
-from sag_pipeline.steps.json_items import decode_exactly, parse_json, split_list
 from sag_pipeline.steps.sources import RawDocument, list_source
 from sag_retrieval.core.records import Document, Quarantined
 
@@ -59,7 +59,7 @@ def test_lists_are_documents_in_every_encoding(tmp_path, encoding):
 def test_reading_a_list_parses_each_character_a_bounded_number_of_times(tmp_path, monkeypatch):
     """The characters handed to the parser grow with the list, not with its square."""
     parsed_characters = {}
-    parse = json_items.parse_json
+    parse = decoding.parse_json
     for count in (500, 1000):
         folder = tmp_path / str(count)
         folder.mkdir()
@@ -117,7 +117,7 @@ def test_items_that_cannot_be_read_are_put_aside_each_with_its_reason(tmp_path):
     ("text", "reason"),
     [
         ('[{"text": "one"}, {"text": "tw', "not JSON"),
-        ('[{"text": "one"} {"text": "two"}]', "breaks off after item 1"),
+        ('[{"text": "one"} {"text": "two"}]', "ends early after item 1"),
         ('[{"text": "one"}]\n[{"text": "two"}]', "goes on after the end"),
         ('{"text": "one"}\n{"text": "two"}', "not JSON"),
         ('{"text": "x", "metadata": ' + "[" * 9000 + "]" * 9000 + "}", "nested too deeply"),

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_pipeline.steps.documents import document_version, parse_document
-from sag_pipeline.steps.sources import RawDocument, SourceOptions, list_source
+from sag_pipeline.steps.folders import SourceOptions
+from sag_pipeline.steps.sources import RawDocument, list_source
 from sag_retrieval.core.errors import SettingsError, SourceError
 from sag_retrieval.core.records import Document, Quarantined
 

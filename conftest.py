@@ -48,7 +48,7 @@ _pages = Sybil(
 _FACE = [
     "sag_retrieval/api.py",
     "sag_retrieval/core/public.py",
-    "sag_retrieval/release/listing.py",
+    "sag_retrieval/release/releases.py",
     "sag_retrieval/search/result.py",
     "sag_retrieval/ask/answer.py",
     "sag_retrieval/reports/report.py",

@@ -24,9 +24,10 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from sag_pipeline.plan import IngestOptions, step_of
+from sag_pipeline.options import IngestOptions
 from sag_pipeline.reading import sync
 from sag_pipeline.reading.bounded import _PATIENCE, BoundedReader
+from sag_pipeline.runner import step_of
 from sag_pipeline.steps.folders import SourceOptions
 from sag_pipeline.steps.sources import RawDocument
 from sag_pipeline.store.ledger import Entry

@@ -14,19 +14,17 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+from sag_retrieval.communities.clustering import build_communities, partition
+from sag_retrieval.communities.similarity import key_idf, nearest, pair_statistics
 from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.corpora import CORPORA
 from benchmarks.planted import planted
-from sag_retrieval.communities.build import build_communities
 from sag_retrieval.communities.edges import weigh_edges
 from sag_retrieval.communities.events import EventTable, Rows
 from sag_retrieval.communities.groups import measure
-from sag_retrieval.communities.leiden import partition
 from sag_retrieval.communities.naming import name_communities
-from sag_retrieval.communities.neighbours import nearest
 from sag_retrieval.communities.options import ClusterOptions
-from sag_retrieval.communities.weights import key_idf, pair_statistics
 
 Result = TypeVar("Result")
 

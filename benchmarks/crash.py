@@ -101,7 +101,8 @@ def report(home: Path) -> None:
 
 
 def prune(home: Path) -> None:
-    from sag_retrieval.release.prune import prune_releases
+    from sag_retrieval.release.releases import prune_releases
+
     from sag_retrieval.reports.series import prune_reports
 
     prune_releases(home, keep=2, grace_hours=0)
@@ -110,7 +111,7 @@ def prune(home: Path) -> None:
 
 def promote(home: Path) -> None:
     """Put the oldest release in force, and the newest again."""
-    from sag_retrieval.release.files import Releases
+    from sag_retrieval.release.releases import Releases
 
     below = Releases(home)
     found = below.manifests()

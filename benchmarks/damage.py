@@ -29,14 +29,15 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from sag_retrieval.communities.storage import release_communities
+from sag_retrieval.release.releases import Releases
+
 from benchmarks.damages import Copy, draw
 from sag_retrieval import open_release
 from sag_retrieval.api import Release
 from sag_retrieval.communities.options import ClusterOptions
-from sag_retrieval.communities.released import release_communities
 from sag_retrieval.core.errors import SagError
 from sag_retrieval.models.open import open_embedder
-from sag_retrieval.release.files import Releases
 from sag_retrieval.release.reader import open_reader
 from sag_retrieval.search.registry import METHODS
 

@@ -22,8 +22,7 @@ import pandas as pd
 
 from sag_retrieval import open_release
 from sag_retrieval.ask.modes import ask
-from sag_retrieval.ask.options import AskOptions, Mode
-from sag_retrieval.ask.protocols import SearchFunction
+from sag_retrieval.ask.options import AskOptions, Mode, SearchFunction
 from sag_retrieval.evaluation import AnswersEvaluation, Question, evaluate, evaluate_answers
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.rate_limits import ChatOptions

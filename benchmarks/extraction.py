@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from sag_pipeline.llm.known_keys import BatchSource
 from scripted_server import ROOT, served
 
 from sag_pipeline.llm.answer_cache import AnswerCache
@@ -30,7 +31,6 @@ from sag_pipeline.rules.keys import read_mentions
 from sag_pipeline.rules.sections import offline_sections
 from sag_pipeline.runner import StepInput
 from sag_pipeline.steps.chunks import split_chunks
-from sag_pipeline.steps.known_keys import BatchSource
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.records import Document
 from sag_retrieval.models.hashing import HashingEmbedder
@@ -52,7 +52,7 @@ def chat_of(base_url: str, **options: Any) -> OpenAIChat:  # noqa: ANN401  ChatO
 
 def throughput(count: int = 1_000, delay: float = 0.2, concurrency: int = 32) -> dict[str, float]:
     """Wall time against the ideal, with and without the cache, and our CPU time a call."""
-    from sag_pipeline.steps.extract_events import ExtractedEvents  # noqa: PLC0415
+    from sag_pipeline.steps.events import ExtractedEvents  # noqa: PLC0415
 
     found: dict[str, float] = {"ideal_seconds": count * delay / concurrency}
     for name in ("bare", "cached"):

@@ -8,13 +8,11 @@ from pathlib import Path
 import marisa_trie
 import numpy as np
 import pandas as pd
+from sag_retrieval.release.text_index import Vocabulary, build_postings, write_mentions
 from scipy.sparse import csr_array
 
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit, fit
-from sag_retrieval.release.arrays import GraphParts, open_arrays, write_graph
-from sag_retrieval.release.index import Index
-from sag_retrieval.release.mentions import write_mentions
-from sag_retrieval.release.postings import Vocabulary, build_postings
+from sag_retrieval.release.arrays import GraphParts, Index, open_arrays, write_graph
 from sag_retrieval.release.vectors import write_vectors
 from sag_retrieval.text.sentences import sentences
 from sag_retrieval.text.words import normal_name

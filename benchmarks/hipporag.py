@@ -22,7 +22,7 @@ from judging import CUTS, Outcome, cached, gain, gold_chunks, ingested, spoken
 from sets import SETS, Question
 
 from sag_retrieval import Release
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.method import Query
 from sag_retrieval.search.registry import method_named
 from sag_retrieval.search.weights import min_max

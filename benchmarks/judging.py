@@ -13,13 +13,11 @@ import numpy as np
 from sets import Question, QuestionSet, write_source
 
 from sag_retrieval import Release, open_release
-from sag_retrieval.evaluation.intervals import Interval, paired_difference
-from sag_retrieval.release.index import Index
-from sag_retrieval.search.context import read_texts
-from sag_retrieval.search.method import Query, Ranking
+from sag_retrieval.evaluation.runner import Interval, paired_difference
+from sag_retrieval.release.arrays import Index
+from sag_retrieval.search.method import Query, Ranking, parse_query, rank_by
 from sag_retrieval.search.options import SAG
-from sag_retrieval.search.parsed_query import parse_query
-from sag_retrieval.search.ranking import rank_by
+from sag_retrieval.search.rank import read_texts
 from sag_retrieval.search.result import Hit, build_result
 
 CUTS = (2, 5, 10)

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from judging import BOTH, CUTS, Outcome, cached, gain, ingested, measure, spoken  # noqa: E402
 from sets import SETS, SMALL, Question  # noqa: E402
 
-from sag_retrieval.evaluation.intervals import Interval  # noqa: E402
+from sag_retrieval.evaluation.runner import Interval  # noqa: E402
 
 FLOORS = Path(__file__).parent / "floors.json"
 METHODS = ("bm25", "dense", BOTH, "hybrid", "bridge", "sag-literal", "sag")

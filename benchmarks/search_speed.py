@@ -27,14 +27,16 @@ import psutil  # noqa: E402
 sys.path.insert(0, str(Path(__file__).parent))
 from grown import describe, grow, open_grown, questions  # noqa: E402
 
-from sag_retrieval.release.index import Index  # noqa: E402
+from sag_retrieval.release.arrays import Index  # noqa: E402
 from sag_retrieval.release.vectors import DenseVectors  # noqa: E402
 from sag_retrieval.search.expand import expand, propagate  # noqa: E402
-from sag_retrieval.search.method import Query  # noqa: E402
+from sag_retrieval.search.method import (
+    Query,  # noqa: E402
+    best_rows,  # noqa: E402
+    parse_query,  # noqa: E402
+)
 from sag_retrieval.search.options import SAG  # noqa: E402
-from sag_retrieval.search.parsed_query import parse_query  # noqa: E402
 from sag_retrieval.search.rank import key_trust, rank  # noqa: E402
-from sag_retrieval.search.ranking import best_rows  # noqa: E402
 
 ROUNDS = 3
 Milliseconds = list[float]

@@ -22,14 +22,20 @@ import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parent))
+from tests.support.graph_parts import graph_parts  # noqa: E402
 from timing import timed  # noqa: E402
 
-from sag_retrieval.release.arrays import graph_parts, open_arrays, write_arrays  # noqa: E402
-from sag_retrieval.release.index import Index  # noqa: E402
+from sag_retrieval.release.arrays import (  # noqa: E402
+    Index,  # noqa: E402
+    open_arrays,
+    write_arrays,
+)
 from sag_retrieval.release.schema import TABLES  # noqa: E402
 from sag_retrieval.release.vectors import write_vectors  # noqa: E402
-from sag_retrieval.search.method import Query  # noqa: E402
-from sag_retrieval.search.parsed_query import parse_query  # noqa: E402
+from sag_retrieval.search.method import (
+    Query,  # noqa: E402
+    parse_query,  # noqa: E402
+)
 from sag_retrieval.tiers.method import tiers_method  # noqa: E402
 
 EVENTS_PER_CHUNK = 5

@@ -7,19 +7,20 @@ from contextlib import suppress
 from typing import Any
 
 from pydantic import BaseModel
+from sag_pipeline.importers.passages import event_documents, openie_documents
+from sag_retrieval.ask.cited import Cited, cite, extractive_answer, merge_answers, support
+from sag_retrieval.ask.question import split_question
+from sag_retrieval.release.where import compile_where
 
 from benchmarks.attacks import modules
-from sag_pipeline.importers.event_records import event_documents
 from sag_pipeline.importers.graphrag import spelling_in
-from sag_pipeline.importers.openie import openie_documents
-from sag_pipeline.rules.aliases import aliases
 from sag_pipeline.rules.events import offline_events
 from sag_pipeline.rules.keys import offline_keys, read_mentions
+from sag_pipeline.rules.names import aliases
 from sag_pipeline.rules.sections import offline_sections
 from sag_pipeline.steps.chunks import split_chunks
 from sag_pipeline.steps.decoding import decode
-from sag_pipeline.steps.events import given_events
-from sag_pipeline.steps.extract_events import EventsOfPassage, ExtractedEvents, events_from_reply
+from sag_pipeline.steps.events import EventsOfPassage, ExtractedEvents, events_from_reply, given_events
 from sag_pipeline.steps.extract_keys import ExtractedKey, ExtractedKeys, KeysOfEvent, keys_from_reply
 from sag_pipeline.steps.headers import HeaderOptions, chunk_header
 from sag_pipeline.steps.keys import count_in_text, make_key
@@ -30,28 +31,21 @@ from sag_pipeline.steps.summaries import summarise
 from sag_pipeline.steps.triples import derive_triples, read_triples
 from sag_pipeline.steps.typed_values import DEFAULT_TYPES, key_type_of, typed_keys
 from sag_retrieval.ask.answer import Citation
-from sag_retrieval.ask.cite import Cited, cite, support
-from sag_retrieval.ask.deep import split_question
 from sag_retrieval.ask.evidence import best_sentences, sentence_for
-from sag_retrieval.ask.generated import extractive_answer, merge_answers
 from sag_retrieval.ask.plan import DraftPlan, check_plan, fill, rename_marks
 from sag_retrieval.core.errors import ModelError, SagError
 from sag_retrieval.core.records import Chunk, Document, Event
-from sag_retrieval.evaluation.metrics import accuracy, context_recall, f1, rouge_l
-from sag_retrieval.evaluation.ranking import evidence_coverage
+from sag_retrieval.evaluation.metrics import accuracy, context_recall, evidence_coverage, f1, rouge_l
 from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.structured import read_answer
-from sag_retrieval.rag.refine import central_sentences
-from sag_retrieval.release.sandbox.where import compile_where
+from sag_retrieval.rag.generate import central_sentences
 from sag_retrieval.reports.citations import cut
 from sag_retrieval.search.result import Hit
 from sag_retrieval.text.layout import logical_lines, marker_length
 
 Rule = Callable[[str], object]
 _TEXTS = frozenset("text question query line content name title value word sql relation written".split())
-_NO_RULES = frozenset(
-    {"sag_retrieval.models.open", "sag_retrieval.search.registry", "sag_retrieval.release.sandbox.parse"}
-)
+_NO_RULES = frozenset({"sag_retrieval.models.open", "sag_retrieval.search.registry", "sag_retrieval.release.sql_check"})
 """Modules whose names stand for a model or a method; SQL is refused over 4,000 characters."""
 
 

@@ -9,7 +9,7 @@ documents ─► summaries ─┐
 import dagster as dg
 
 from sag_pipeline import assets
-from sag_pipeline.automation import inbox, ingest, nightly_ingest, report_job
+from sag_pipeline.definitions import inbox, ingest, nightly_ingest, report_job
 from sag_pipeline.resources import PipelineResource
 
 defs = dg.Definitions(

@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from sag_pipeline.runs import run_ingest, run_report
 from sag_retrieval.api import open_release
-from sag_retrieval.cli import show
+from sag_retrieval.cli import printing
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.settings import load_settings
 
@@ -38,11 +38,11 @@ def run_demo(console: Console) -> dict[str, Any]:
         console.print(f"release {release.release_id}: {told}")
         for question in _questions():
             console.rule(escape(f"2. sag search {question!r}"))
-            show.result(console, release.search(question, top_k=_SHOWN_HITS), explain=False)
+            printing.result(console, release.search(question, top_k=_SHOWN_HITS), explain=False)
         console.rule("3. sag ask, without a model")
         for question in _questions():
             console.print(f"[bold]{escape(question)}[/bold]")
-            show.answer(console, release.ask(question))
+            printing.answer(console, release.ask(question))
     console.rule("4. The report: sag report")
     report = run_report()["report"]
     console.print(escape(report["headline"]))

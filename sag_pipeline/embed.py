@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from sag_pipeline.fitted import load_fit, save_fit
+from sag_pipeline.embed import load_fit, save_fit
 from sag_pipeline.publish.publish import Embedding
 from sag_pipeline.runner import ProgressCallback, RunStats, ignore_progress
 from sag_pipeline.store.parts import of_documents
-from sag_pipeline.store.rows import from_table
 from sag_pipeline.store.store import DocumentOutcome, StepSpec, Store
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
-from sag_retrieval.core.batches import batched
-from sag_retrieval.core.providers import HASHING
+from sag_pipeline.tables import from_table
+from sag_retrieval.core.records import batched
+from sag_retrieval.core.settings import HASHING
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit, fit
 from sag_retrieval.models.open import open_dense
 

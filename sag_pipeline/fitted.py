@@ -3,11 +3,12 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from sag_retrieval.release.folders import DRAFT
+from sag_retrieval.release.releases import Releases
+
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import ModelError, StoreError
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit
-from sag_retrieval.release.files import Releases
-from sag_retrieval.release.leftovers import DRAFT
 
 FOLDER = "embedder"
 

@@ -6,7 +6,7 @@ from html import escape
 
 import dagster as dg
 
-from sag_retrieval.text.characters import printable
+from sag_retrieval.text.words import printable
 
 _ROW, _BAR, _LABEL = 22, 320, 170
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from sag_pipeline.plan import IngestOptions
+from sag_pipeline.options import IngestOptions
 from sag_pipeline.steps.chunks import ChunkOptions
 from sag_pipeline.steps.folders import SourceOptions
 from sag_pipeline.steps.headers import FULL_HEADER, NO_HEADER, HeaderOptions

@@ -9,23 +9,22 @@ from typing import Final
 
 import dagster as dg
 from pydantic import create_model
+from sag_retrieval.release.releases import Releases
 
 from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.llm.cached_chat import CachedChat, Call
-from sag_pipeline.llm.extraction import model_of, open_cached_chat
-from sag_pipeline.metadata import table
-from sag_pipeline.options import RunOptions
-from sag_pipeline.plan import IngestOptions, step_of
+from sag_pipeline.llm.extract import model_of, open_cached_chat
+from sag_pipeline.options import IngestOptions, RunOptions
 from sag_pipeline.progress import listener
-from sag_pipeline.runner import ProgressCallback, RunStats, Work, run_step
-from sag_pipeline.store.rows import to_table
+from sag_pipeline.resources import table
+from sag_pipeline.runner import ProgressCallback, RunStats, Work, run_step, step_of
 from sag_pipeline.store.store import StepSpec, Store
+from sag_pipeline.tables import to_table
 from sag_retrieval.core.errors import SagError
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.settings import Settings, load_settings
 from sag_retrieval.models.open import open_embedder
-from sag_retrieval.release.files import Releases
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.reader import open_reader
 
 _EXAMPLES = 5

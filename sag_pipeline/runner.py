@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
-from sag_retrieval.core.batches import batched
 from sag_retrieval.core.errors import BudgetExceeded, ModelUnavailable
+from sag_retrieval.core.records import batched
 
 _DOCUMENTS_A_BATCH = 128
 

@@ -2,16 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from sag_pipeline.plan import IngestOptions
+from sag_pipeline.options import IngestOptions
 from sag_pipeline.rules.sections import offline_sections
 from sag_pipeline.runner import StepInput, StepResult, Work, per_document
 from sag_pipeline.steps.chunks import split_chunks
-from sag_pipeline.steps.headers import chunk_header
-from sag_pipeline.steps.section_summaries import (
-    offline_section_summaries,
-    section_summary_requests,
-    with_summaries,
-)
+from sag_pipeline.steps.headers import chunk_header, offline_section_summaries, section_summary_requests, with_summaries
 from sag_pipeline.steps.sections import section_requests, sections_from_replies
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.records import Chunk, Document, Section, Summary

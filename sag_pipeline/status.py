@@ -3,12 +3,14 @@
 from pathlib import Path
 from typing import Any
 
+from sag_retrieval.release.releases import Releases
+
 from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache, CacheError
-from sag_pipeline.plan import IngestOptions, step_of
+from sag_pipeline.options import IngestOptions
+from sag_pipeline.runner import step_of
 from sag_pipeline.store.store import Store
 from sag_pipeline.tables import INPUTS
 from sag_retrieval.core.settings import Settings
-from sag_retrieval.release.files import Releases
 
 
 def status_of(settings: Settings) -> dict[str, Any]:

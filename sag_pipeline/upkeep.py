@@ -10,10 +10,10 @@ from pathlib import Path
 
 import dagster as dg
 from dagster._core.storage.dagster_run import FINISHED_STATUSES
+from sag_retrieval.release.releases import prune_releases
 
 from sag_pipeline.options import Keep
 from sag_retrieval.core.errors import SagError
-from sag_retrieval.release.prune import prune_releases
 from sag_retrieval.reports.series import prune_reports
 
 PROCESS = "sag/process"

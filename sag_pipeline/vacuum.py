@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
+from sag_retrieval.release.folders import sweep
+from sag_retrieval.release.releases import Releases
 
 from sag_pipeline.embed import wanted_vectors
 from sag_pipeline.store.ledger import Entry
@@ -12,8 +14,6 @@ from sag_pipeline.store.parts import of_documents
 from sag_pipeline.store.store import PURGE, Store
 from sag_pipeline.store.vectors import VectorStore
 from sag_pipeline.tables import INPUTS
-from sag_retrieval.release.files import Releases
-from sag_retrieval.release.leftovers import sweep
 
 _DEAD_SHARE = 0.3
 _SMALL_PART, _MOST_SMALL_PARTS, _ROWS_A_PART = 20_000, 24, 200_000

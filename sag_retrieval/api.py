@@ -6,22 +6,28 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from sag_retrieval import notebook
-from sag_retrieval.ask.protocols import SearchFunction
+from sag_retrieval.ask.options import SearchFunction
+from sag_retrieval.core import public
 from sag_retrieval.core.errors import QueryError, ReleaseError, nearest, shown
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.public import public
 from sag_retrieval.core.settings import Settings, load_settings
 from sag_retrieval.models.open import open_chat, open_embedder
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.release.contents import Verify
-from sag_retrieval.release.files import Manifest
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.manifest import Manifest, Verify
 from sag_retrieval.release.reader import Reader, open_reader
-from sag_retrieval.release.sandbox.sql_result import SqlResult
+from sag_retrieval.release.sandbox_results import SqlResult
 from sag_retrieval.release.schema import ORDER, TABLES
-from sag_retrieval.search.join_segments import CANDIDATES, SegmentSpec, join_segments
-from sag_retrieval.search.lookup import ChunkResult, DocumentResult, chunk_by_id, document_by_id
+from sag_retrieval.search.lookup import (
+    CANDIDATES,
+    ChunkResult,
+    DocumentResult,
+    SegmentSpec,
+    chunk_by_id,
+    document_by_id,
+    join_segments,
+)
 from sag_retrieval.search.method import Method, Query
 from sag_retrieval.search.registry import MethodName, resolve_method
 from sag_retrieval.search.result import SearchResult, build_result
@@ -34,7 +40,7 @@ if TYPE_CHECKING:
     from sag_retrieval.reports.options import ReportOptions
     from sag_retrieval.reports.report import Report
     from sag_retrieval.search.options import SearchOptions
-    from sag_retrieval.think_on_graph.options import GraphOptions
+    from sag_retrieval.think_on_graph.retriever import GraphOptions
     from sag_retrieval.tiers.options import TiersOptions
 
     MethodOptions = SearchOptions | HybridOptions | GraphOptions | TiersOptions | Mapping[str, Any]
@@ -285,8 +291,8 @@ class Release:
             ReleaseError: If the release is closed or damaged.
 
         """
-        from sag_retrieval.reports.build import Scope, make_report  # noqa: PLC0415  searching alone needs none of it
         from sag_retrieval.reports.options import ReportOptions  # noqa: PLC0415
+        from sag_retrieval.reports.report import Scope, make_report  # noqa: PLC0415  searching alone needs none of it
 
         reader, folder = self._reader, Path(out) if out else None
         chosen = build_options(ReportOptions, options, what="report")
@@ -405,7 +411,7 @@ class Release:
         return f"Release({self.release_id!r}, {counts}{', closed' if self._is_closed else ''})"
 
     def _repr_html_(self) -> str:
-        return notebook.html(
+        return public.html(
             "release", manifest=self.manifest, tables=self.tables, path=self.path, is_closed=self._is_closed
         )
 

@@ -13,18 +13,25 @@ from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.release.index import Index
-from sag_retrieval.release.triples import graph_of
-from sag_retrieval.search.method import Method, Query, Ranking
+from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.knowledge_graph import graph_of
+from sag_retrieval.search.method import (
+    Method,
+    ParsedQuery,
+    Query,
+    QuerySimilarity,
+    Ranking,
+    Stopwatch,
+    best_rows,
+    parse_query,
+    rank_by,
+)
 from sag_retrieval.search.options import Share
-from sag_retrieval.search.parsed_query import ParsedQuery, QuerySimilarity, parse_query
-from sag_retrieval.search.ranking import Stopwatch, best_rows, rank_by
 from sag_retrieval.search.weights import min_max
 from sag_retrieval.text.words import STOP_WORDS, is_cjk, words
 from sag_retrieval.think_on_graph.method import SEARCH as GRAPH_SEARCH
 from sag_retrieval.think_on_graph.method import mean_score, walk_release
-from sag_retrieval.think_on_graph.options import GraphOptions
-from sag_retrieval.think_on_graph.retriever import debug_record
+from sag_retrieval.think_on_graph.retriever import GraphOptions, debug_record
 
 Positive = Annotated[float, Bounds(0)]
 

@@ -15,9 +15,10 @@ import tarfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from sag_retrieval.release.releases import prune_releases
+
 from sag_pipeline.runs import run_ingest, run_report
 from sag_retrieval.api import open_release
-from sag_retrieval.release.prune import prune_releases
 from tests.support.chat_server import ChatServer
 from tests.support.scripted_answers import read_well
 

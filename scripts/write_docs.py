@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 import pyarrow as pa
+from sag_retrieval.communities.storage import COMMUNITY_SCHEMAS
+from sag_retrieval.release.folders import BLOCK
 
 from sag_retrieval.cli.choices import default_options, option_names
 from sag_retrieval.cli.main import main as sag
-from sag_retrieval.communities.tables import COMMUNITY_SCHEMAS
 from sag_retrieval.core.options import describe_options
 from sag_retrieval.release.schema import ORDER, SCHEMA_VERSION, TABLES, VOLATILE
-from sag_retrieval.release.sums import BLOCK
 
 DOCS = Path(__file__).parents[1] / "docs"
 

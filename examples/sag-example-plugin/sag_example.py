@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow.compute as pc
 
 from sag_retrieval.models.protocols import Vectors
-from sag_retrieval.release.index import Index
-from sag_retrieval.search.baselines import bm25
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.method import Query, Ranking
+from sag_retrieval.search.sag import bm25
 
 
 def bm25_short(index: Index, query: Query) -> Ranking:

@@ -5,15 +5,14 @@ from typing import Any
 
 import dagster as dg
 from pydantic import create_model
+from sag_retrieval.communities.storage import release_communities
+from sag_retrieval.release.releases import Releases
 
 from sag_pipeline.config import config_fields, given_options
-from sag_pipeline.metadata import table
-from sag_pipeline.resources import PipelineResource
+from sag_pipeline.resources import PipelineResource, table
 from sag_retrieval.communities.options import ClusterOptions
-from sag_retrieval.communities.released import release_communities
 from sag_retrieval.core.options import build_options
 from sag_retrieval.models.open import open_chat, open_embedder
-from sag_retrieval.release.files import Releases
 from sag_retrieval.release.reader import open_reader
 
 _SHOWN = 10

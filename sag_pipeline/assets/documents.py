@@ -6,11 +6,9 @@ import dagster as dg
 from pydantic import create_model
 
 from sag_pipeline.config import config_fields, given_options
-from sag_pipeline.metadata import table
-from sag_pipeline.plan import step_of
 from sag_pipeline.reading.sync import SyncOptions, TooManyRemoved, note_ingest, sync_source, tell_fault
-from sag_pipeline.resources import PipelineResource, now, progress_of, result_of
-from sag_pipeline.runner import RunStats
+from sag_pipeline.resources import PipelineResource, now, progress_of, result_of, table
+from sag_pipeline.runner import RunStats, step_of
 from sag_pipeline.steps.folders import SourceOptions, refuse_source
 from sag_pipeline.store.store import PURGE
 from sag_retrieval.core.errors import SourceError

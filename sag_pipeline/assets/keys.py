@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from sag_pipeline.llm.extraction import known_keys_work
+from sag_pipeline.llm.extract import known_keys_work
 from sag_pipeline.resources import PipelineResource, current_index
 from sag_pipeline.rules.keys import offline_keys
 from sag_pipeline.runner import StepInput, per_document

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 import dagster as dg
 
 from sag_pipeline.embed import open_embedding
-from sag_pipeline.metadata import bars
 from sag_pipeline.publish.checks import NAMES
 from sag_pipeline.publish.publish import publish
-from sag_pipeline.resources import PipelineResource, now
+from sag_pipeline.resources import PipelineResource, bars, now
 from sag_pipeline.tables import STORED
-from sag_pipeline.upkeep import keep_in_size
-from sag_pipeline.vacuum import vacuum
+from sag_pipeline.upkeep import keep_in_size, vacuum
 
 
 @dg.asset(

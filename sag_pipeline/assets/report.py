@@ -6,10 +6,9 @@ from typing import Any
 import dagster as dg
 from pydantic import Field, create_model
 
-from sag_pipeline.assets.communities import Clustering
+from sag_pipeline.assets.report import Clustering
 from sag_pipeline.config import config_fields, given_options
-from sag_pipeline.metadata import table
-from sag_pipeline.resources import PipelineResource
+from sag_pipeline.resources import PipelineResource, table
 from sag_retrieval.api import open_release
 from sag_retrieval.core.options import build_options
 from sag_retrieval.reports.options import ReportOptions

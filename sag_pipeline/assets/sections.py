@@ -3,7 +3,7 @@
 import dagster as dg
 
 from sag_pipeline.resources import PipelineResource
-from sag_pipeline.sectioning import sections_by_model, sections_by_rules
+from sag_pipeline.sectioning import sections_by_rules
 from sag_pipeline.tables import INPUTS
 
 

@@ -3,8 +3,9 @@
 import dagster as dg
 
 from sag_pipeline.embed import embed_pending, open_embedding
-from sag_pipeline.plan import IngestOptions, step_of
+from sag_pipeline.options import IngestOptions
 from sag_pipeline.resources import PipelineResource, progress_of, result_of
+from sag_pipeline.runner import step_of
 
 
 @dg.asset(group_name="publish", deps=["chunks", "events", "keys"], kinds={"parquet"}, owners=["team:sag"])

@@ -12,8 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from sag_pipeline.cli.integrity import repair, verify
-from sag_pipeline.cli.sources import sources
+from sag_pipeline.cli.stored import repair, sources, verify
 from sag_pipeline.importers.command import import_command
 from sag_pipeline.progress import listening
 from sag_retrieval.cli.choices import OPERATIONS, with_set

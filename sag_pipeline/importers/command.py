@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from sag_pipeline.importers.event_records import event_documents
 from sag_pipeline.importers.graphrag import graphrag_documents
-from sag_pipeline.importers.openie import openie_documents
+from sag_pipeline.importers.passages import event_documents, openie_documents
 from sag_pipeline.importers.records import GivenDocument, first_of, read_rows
 from sag_retrieval.cli.printing import as_json, print_json, say
 from sag_retrieval.core.errors import SettingsError, SourceError

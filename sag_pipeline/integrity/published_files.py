@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from sag_retrieval.release.folders import wrong_files
+
 from sag_retrieval.core.errors import SagError
-from sag_retrieval.release.verify import FileFault, verify_release
-from sag_retrieval.reports.series import wrong_files
+from sag_retrieval.release.reader import FileFault, verify_release
 
 
 def release_folders(home: Path) -> list[Path]:

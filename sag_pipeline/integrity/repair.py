@@ -6,14 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sag_pipeline.fitted import load_fit, save_fit
-from sag_pipeline.integrity.published_files import (
+from sag_retrieval.release.folders import write_lock, wrong_made
+from sag_retrieval.release.releases import Releases
+
+from sag_pipeline.embed import load_fit, save_fit
+from sag_pipeline.integrity.damaged_files import (
+    open_anyway,
+    parts_in_use,
     release_folders,
     report_folders,
+    unused_parts,
     wrong_latest,
+    wrong_parts,
     wrong_pointer,
     wrong_release,
     wrong_report,
+    wrong_vectors,
 )
 from sag_pipeline.integrity.salvage import known_calls, salvage_answers, wrong_answers
 from sag_pipeline.integrity.verify import lost_ledger, missing_vectors, paid_calls, wrong_locks
@@ -21,19 +29,15 @@ from sag_pipeline.llm.answer_cache import ANSWERS
 from sag_pipeline.steps.sources import RawDocument, list_source
 from sag_pipeline.store.chain import breaks, is_doubtful, link_files
 from sag_pipeline.store.ledger import Entry, Ledger
-from sag_pipeline.store.rows import schema_of
-from sag_pipeline.store.sealed import damage, discard, read_footer
+from sag_pipeline.store.parts import damage, discard, read_footer
 from sag_pipeline.store.source_list import FILE as SOURCES
 from sag_pipeline.store.source_list import SourceList
 from sag_pipeline.store.store import PURGE, Store
-from sag_pipeline.store.verify import open_anyway, parts_in_use, unused_parts, wrong_parts, wrong_vectors
+from sag_pipeline.tables import schema_of
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import ModelError, SagError, SourceError, StoreError
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit
-from sag_retrieval.release.beside import wrong_made
-from sag_retrieval.release.files import Releases
-from sag_retrieval.release.lock import write_lock
 
 _PATIENCE_SECONDS = 10
 

@@ -6,29 +6,34 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from sag_retrieval.release.folders import write_lock, wrong_made
+from sag_retrieval.release.releases import Releases
 
-from sag_pipeline.fitted import load_fit
-from sag_pipeline.integrity.published_files import (
+from sag_pipeline.embed import load_fit
+from sag_pipeline.integrity.damaged_files import (
+    open_anyway,
+    parts_in_use,
     release_folders,
     report_folders,
+    unused_parts,
+    vector_files,
     wrong_latest,
+    wrong_parts,
     wrong_pointer,
     wrong_release,
     wrong_report,
+    wrong_vectors,
 )
 from sag_pipeline.integrity.salvage import wrong_answers
 from sag_pipeline.llm.answer_cache import ANSWERS
-from sag_pipeline.plan import IngestOptions, step_of
+from sag_pipeline.options import IngestOptions
+from sag_pipeline.runner import step_of
 from sag_pipeline.store.chain import breaks, link_files
 from sag_pipeline.store.source_list import FILE as SOURCES
 from sag_pipeline.store.source_list import SourceList
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import VectorStore, vector_ids
-from sag_pipeline.store.verify import open_anyway, parts_in_use, unused_parts, vector_files, wrong_parts, wrong_vectors
 from sag_retrieval.core.errors import SourceError, StoreError
-from sag_retrieval.release.beside import wrong_made
-from sag_retrieval.release.files import Releases
-from sag_retrieval.release.lock import write_lock
 
 _PATIENCE_SECONDS = 10
 _COMMUNITIES = "communities"

@@ -10,14 +10,13 @@ from hashlib import blake2b
 from typing import Any
 
 from pydantic import BaseModel
+from sag_retrieval.models.calls import in_order
 
 from sag_pipeline.llm.answer_cache import AnswerCache, Answered
-from sag_pipeline.llm.batching import BatchLimits, batch_parts, split_shares
+from sag_pipeline.llm.cached_chat import BatchLimits, batch_parts, split_shares
 from sag_retrieval.core.errors import AnswerError, BudgetExceeded, ModelError, ModelUnavailable
-from sag_retrieval.models.dialect import request_tokens
-from sag_retrieval.models.event_loop import in_order
-from sag_retrieval.models.prices import Prices
-from sag_retrieval.models.protocols import AnswerT, ChatModel, Reply, Request, Usage
+from sag_retrieval.models.openai import request_tokens
+from sag_retrieval.models.protocols import AnswerT, ChatModel, Prices, Reply, Request, Usage
 from sag_retrieval.models.rate_limits import ChatOptions
 
 _CONCURRENCY = 16

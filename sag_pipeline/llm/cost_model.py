@@ -6,23 +6,21 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Protocol
 
-from sag_pipeline.llm.batching import BatchLimits, batch_parts
+from sag_pipeline.llm.cached_chat import BatchLimits, batch_parts
 from sag_pipeline.options import RunOptions
 from sag_pipeline.rules.events import offline_events
 from sag_pipeline.rules.keys import offline_keys
 from sag_pipeline.rules.sections import offline_sections
-from sag_pipeline.sectioning import chunks_of
-from sag_pipeline.steps.extract_events import event_requests, events_from_reply, readable
+from sag_pipeline.steps.chunks import chunks_of
+from sag_pipeline.steps.events import event_requests, events_from_reply, readable
 from sag_pipeline.steps.extract_keys import KeyOptions, key_questions, keys_from_reply
-from sag_pipeline.steps.extract_summaries import summary_from_reply, summary_request
-from sag_pipeline.steps.extract_triples import triple_questions
-from sag_pipeline.steps.section_summaries import section_summary_requests
+from sag_pipeline.steps.headers import section_summary_requests
 from sag_pipeline.steps.sections import section_requests, sections_from_replies
-from sag_pipeline.steps.summaries import summarise
+from sag_pipeline.steps.summaries import summarise, summary_from_reply, summary_request
+from sag_pipeline.steps.triples import triple_questions
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section
-from sag_retrieval.models.dialect import request_tokens
-from sag_retrieval.models.prices import estimate_tokens
-from sag_retrieval.models.protocols import AnswerT, Reply, Request, Usage
+from sag_retrieval.models.openai import request_tokens
+from sag_retrieval.models.protocols import AnswerT, Reply, Request, Usage, estimate_tokens
 
 _LIST_TOKENS = 3
 _BATCH = 128  # documents, as in a run

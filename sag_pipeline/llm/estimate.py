@@ -16,8 +16,7 @@ from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.records import Document
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.models.open import open_chat
-from sag_retrieval.models.prices import Prices
-from sag_retrieval.models.protocols import Usage
+from sag_retrieval.models.protocols import Prices, Usage
 
 _LEAST_MEASURED = 20
 

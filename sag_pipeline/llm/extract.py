@@ -6,26 +6,20 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from sag_pipeline.llm.known_keys import BatchSource, KnownOptions, KnownSource, known_about
 from sag_pipeline.runner import StepInput, StepResult, Work
-from sag_pipeline.steps.events import given_events
-from sag_pipeline.steps.extract_events import event_requests, events_from_reply, readable
+from sag_pipeline.steps.events import event_requests, events_from_reply, given_events, readable
 from sag_pipeline.steps.extract_keys import (
     ExtractedKeys,
     KeyOptions,
     KeyQuestion,
+    KnownKeys,
     key_questions,
     keys_from_reply,
 )
-from sag_pipeline.steps.extract_summaries import summary_from_reply, summary_request
-from sag_pipeline.steps.extract_triples import (
-    TripleQuestion,
-    triple_questions,
-    triples_from_reply,
-)
 from sag_pipeline.steps.keys import main_keys
-from sag_pipeline.steps.known_keys import BatchSource, KnownKeys, KnownOptions, KnownSource, known_about
-from sag_pipeline.steps.summaries import SummaryOptions, summarise
-from sag_pipeline.steps.triples import derive_triples
+from sag_pipeline.steps.summaries import SummaryOptions, summarise, summary_from_reply, summary_request
+from sag_pipeline.steps.triples import TripleQuestion, derive_triples, triple_questions, triples_from_reply
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Triple
 from sag_retrieval.models.protocols import ChatModel, Reply, Request

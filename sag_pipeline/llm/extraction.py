@@ -7,16 +7,15 @@ from pathlib import Path
 from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache
 from sag_pipeline.llm.cached_chat import CachedChat
 from sag_pipeline.llm.extract import keys_work, prompt_versions
-from sag_pipeline.llm.known_keys_index import ReleasedKeys, pending_keys
+from sag_pipeline.llm.known_keys import ReleasedKeys, pending_keys
 from sag_pipeline.runner import Work
 from sag_pipeline.store.store import Store
-from sag_retrieval.core.providers import HASHING
-from sag_retrieval.core.settings import Settings
+from sag_retrieval.core.settings import HASHING, Settings
 from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.open import open_chat, open_dense
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.models.rate_limits import ChatOptions
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 
 TABLES = ("summaries", "events", "keys", "triples")
 

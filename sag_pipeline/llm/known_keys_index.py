@@ -6,11 +6,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from sag_pipeline.steps.known_keys import BatchSource, KnownKey
+from sag_pipeline.llm.known_keys import BatchSource
+from sag_pipeline.steps.extract_keys import KnownKey
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.records import TITLE
 from sag_retrieval.models.protocols import Embedder, Vectors
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 
 
 @dataclass(frozen=True)

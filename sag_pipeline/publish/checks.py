@@ -8,10 +8,10 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from sag_retrieval.release.manifest import Manifest
 
 from sag_retrieval.core.errors import SchemaMismatch
 from sag_retrieval.release.arrays import open_arrays
-from sag_retrieval.release.files import Manifest
 from sag_retrieval.release.schema import REGISTRY, TABLES
 from sag_retrieval.release.vectors import DenseVectors
 

@@ -14,12 +14,14 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from sag_retrieval.release.folders import DRAFT, Measure, erase, measure, set_aside
+from sag_retrieval.release.manifest import CHECKSUMS, Manifest, summed
+from sag_retrieval.release.releases import FoundRelease, Releases, sweep_releases
 
-from sag_pipeline.publish.checks import Check, check_release
+from sag_pipeline.publish.checks import Check, check_release, fault_of
 from sag_pipeline.publish.lance import LanceSource, write_lance
 from sag_pipeline.publish.links import LINK_TABLES
 from sag_pipeline.publish.relational import Relational, build_tables, write_database
-from sag_pipeline.publish.sound import fault_of
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.store import PURGE, Store
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
@@ -27,16 +29,11 @@ from sag_pipeline.tables import RECORDS
 from sag_retrieval.core import durable
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import write_arrays
-from sag_retrieval.release.binary_index import describe_binary_index
-from sag_retrieval.release.contents import CHECKSUMS, summed
-from sag_retrieval.release.files import FoundRelease, Manifest, Releases
-from sag_retrieval.release.leftovers import DRAFT, erase, set_aside
-from sag_retrieval.release.prune import sweep_releases
+from sag_retrieval.release.knowledge_graph import FOLDER, write_graph
+from sag_retrieval.release.reader import verify_release
 from sag_retrieval.release.schema import MAPPED, SCHEMA_VERSION, VOLATILE
-from sag_retrieval.release.sums import Measure, measure
-from sag_retrieval.release.triples import FOLDER, write_graph
+from sag_retrieval.release.topk import describe_binary_index
 from sag_retrieval.release.vectors import open_vectors, write_vectors
-from sag_retrieval.release.verify import verify_release
 
 LANCE: Final = "lance"
 _SYNCS_AT_ONCE: Final = 8

@@ -5,7 +5,7 @@ from pathlib import Path
 import lancedb
 
 from sag_retrieval.core.errors import SagError
-from sag_retrieval.core.providers import HASHING
+from sag_retrieval.core.settings import HASHING
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.reader import Reader

@@ -13,10 +13,9 @@ from sag_pipeline.steps.sources import RawDocument, list_source
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.source_list import Source, SourceList, rename_documents, unit_of
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
-from sag_retrieval.core.batches import batched
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.options import Bounds, check_options
-from sag_retrieval.core.records import Quarantined
+from sag_retrieval.core.records import Quarantined, batched
 
 _DOCUMENTS_A_COMMIT = 256
 

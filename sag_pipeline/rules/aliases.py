@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from sag_pipeline.steps.mentions import Mention
+from sag_pipeline.steps.keys import Mention
 from sag_retrieval.text.words import is_cjk
 
 _SAID = (

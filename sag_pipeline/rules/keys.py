@@ -4,14 +4,11 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 
-from sag_pipeline.rules.aliases import aliases
-from sag_pipeline.rules.matching import NameIndex, outside
-from sag_pipeline.rules.names import names
+from sag_pipeline.rules.keys import topics
+from sag_pipeline.rules.names import NameIndex, aliases, names, outside
 from sag_pipeline.rules.names_en import ENTITY
-from sag_pipeline.rules.topics import topics
 from sag_pipeline.steps.dates import dates
-from sag_pipeline.steps.keys import make_key, title_key
-from sag_pipeline.steps.mentions import Mention
+from sag_pipeline.steps.keys import Mention, make_key, title_key
 from sag_pipeline.steps.quantities import quantities
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key
 from sag_retrieval.text.layout import logical_lines

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from sag_pipeline.steps.mentions import Mention
+from sag_pipeline.steps.keys import Mention
 from sag_pipeline.steps.places import LONGEST_NAME
 
 _LETTER = "[A-Za-z0-9À-ɏ]"

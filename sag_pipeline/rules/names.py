@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from sag_pipeline.rules.matching import NameIndex, longest_only
+from sag_pipeline.rules.names import NameIndex, longest_only
 from sag_pipeline.rules.names_en import (
     ENTITY,
     ORGANISATION,
@@ -14,7 +14,7 @@ from sag_pipeline.rules.names_en import (
     name_type,
 )
 from sag_pipeline.rules.names_zh import WORK, chinese_names
-from sag_pipeline.steps.mentions import Mention
+from sag_pipeline.steps.keys import Mention
 from sag_retrieval.text.layout import Line
 from sag_retrieval.text.sentences import spans_of
 from sag_retrieval.text.words import is_cjk

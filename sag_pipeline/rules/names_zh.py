@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from sag_pipeline.rules import words_zh as lists
 from sag_pipeline.rules.names_en import ENTITY, ORGANISATION, PERSON, PLACE, PRODUCT, name_type
-from sag_pipeline.steps.mentions import Mention
+from sag_pipeline.steps.keys import Mention
 from sag_pipeline.steps.places import Places
 
 WORK = "work"

@@ -4,8 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from sag_pipeline.rules.matching import NameIndex, outside
-from sag_pipeline.steps.mentions import Mention
+from sag_pipeline.rules.names import NameIndex, outside
+from sag_pipeline.steps.keys import Mention
 from sag_retrieval.text.layout import Line, LineKind, bare_heading
 from sag_retrieval.text.words import is_cjk
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from sag_pipeline.steps.passages import Sizes, clip, pack, text_units
+from sag_pipeline.steps.chunks import Sizes, clip, pack, text_units
 from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.records import Chunk, Document, Section, make_id
 

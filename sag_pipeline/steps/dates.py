@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from datetime import date
 
-from sag_pipeline.steps.mentions import Mention
+from sag_pipeline.steps.keys import Mention
 
 DATE = "date"
 DAY = "day"

@@ -7,8 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
-from sag_retrieval.text.characters import ORDER_MARKS
-from sag_retrieval.text.words import mark_runs
+from sag_retrieval.text.words import ORDER_MARKS, mark_runs
 
 MOST_DIGITS = 4300
 """Python's own bound on the digits of a whole number, which keeps reading linear."""

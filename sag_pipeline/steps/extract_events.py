@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
-from sag_pipeline.steps.extract_summaries import heading_of, prompt_language
+from sag_pipeline.steps.summaries import heading_of, prompt_language
 from sag_retrieval.core.records import Chunk, Document, Event, make_id
 from sag_retrieval.models.protocols import Request
 from sag_retrieval.prompts import load_prompt

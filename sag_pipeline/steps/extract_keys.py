@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from sag_pipeline.steps.extract_summaries import heading_of, prompt_language
+from sag_pipeline.steps.extract_keys import NO_KNOWN, KnownKey, KnownKeys
 from sag_pipeline.steps.keys import title_key
-from sag_pipeline.steps.known_keys import NO_KNOWN, KnownKey, KnownKeys
+from sag_pipeline.steps.summaries import heading_of, prompt_language
 from sag_pipeline.steps.typed_values import DEFAULT_TYPES, key_type_of, typed_keys
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.options import Bounds, check_options

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
-from sag_pipeline.steps.extract_summaries import prompt_language
+from sag_pipeline.steps.summaries import prompt_language
 from sag_pipeline.steps.triples import read_triples
 from sag_retrieval.core.records import TITLE, Document, Event, EventKey, Key, Triple
 from sag_retrieval.models.protocols import Request

@@ -12,7 +12,7 @@ from typing import Annotated, BinaryIO
 from sag_retrieval.core.errors import SettingsError, SourceError
 from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.settings import Settings
-from sag_retrieval.text.characters import one_line
+from sag_retrieval.text.words import one_line
 
 LEAST_MEMORY = 512 << 20
 """Bytes: the converters take a third of them before they read anything."""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from sag_pipeline.steps.mentions import Mention
+from sag_pipeline.steps.keys import Mention
 
 MONEY, PERCENTAGE, QUANTITY = "money", "percentage", "quantity"
 

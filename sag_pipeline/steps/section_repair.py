@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from sag_pipeline.steps.section_lines import Window
+from sag_pipeline.steps.section_windows import Window
 from sag_retrieval.text.words import fold
 
 Merging = Literal["always", "same_title", "never"]

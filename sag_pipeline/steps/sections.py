@@ -8,21 +8,19 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from sag_pipeline.steps.section_lines import (
+from sag_pipeline.steps.section_windows import (
     LINE_LENGTH,
+    LineRun,
+    Merging,
     Window,
+    is_splintered,
+    join_windows,
     line_text,
     lines_of,
     numbered,
-    windows_of,
-)
-from sag_pipeline.steps.section_repair import (
-    LineRun,
-    Merging,
-    is_splintered,
-    join_windows,
     runs_from_ranges,
     runs_from_starts,
+    windows_of,
 )
 from sag_retrieval.core.errors import ModelError, SettingsError
 from sag_retrieval.core.options import Bounds, check_options

@@ -11,7 +11,7 @@ from sag_pipeline.steps.conversion import is_read
 from sag_pipeline.steps.decoding import decode_exactly, parse_json, split_list
 from sag_pipeline.steps.folders import Place, SourceOptions, open_regular, walk
 from sag_retrieval.core.records import Quarantined
-from sag_retrieval.text.characters import is_text, one_line
+from sag_retrieval.text.words import is_text, one_line
 
 STEP = "documents"
 _BLOCK = 1 << 20

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from sag_pipeline.store.sealed import damage, discard, is_sealed, read_footer, write_sealed
+from sag_pipeline.store.parts import damage, discard, is_sealed, read_footer, write_sealed
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import StoreError
 

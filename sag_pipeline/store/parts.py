@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_pipeline.store.sealed import read_footer, read_rows, write_sealed
+from sag_pipeline.store.parts import read_footer, read_rows, write_sealed
 
 
 class Parts:

@@ -8,12 +8,11 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
+from sag_retrieval.release.folders import write_lock
 
 from sag_pipeline.store.ledger import Entry, Ledger
-from sag_pipeline.store.parts import Parts, by_document, of_documents
-from sag_pipeline.store.rows import content_hash, from_table, schema_of, to_table
-from sag_pipeline.store.sealed import reading
-from sag_retrieval.release.lock import write_lock
+from sag_pipeline.store.parts import Parts, by_document, of_documents, reading
+from sag_pipeline.tables import content_hash, from_table, schema_of, to_table
 
 PURGE = "purge"
 """Ledger step that says: a document was removed, so no dead row may stay after this run."""

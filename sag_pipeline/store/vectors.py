@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from sag_retrieval.release.folders import delete, sweep
 from scipy.sparse import csr_array, issparse, vstack
 
-from sag_pipeline.store.sealed import read_footer, read_rows, write_sealed
+from sag_pipeline.store.parts import read_footer, read_rows, write_sealed
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.types import Rows64
 from sag_retrieval.models.protocols import Vectors
-from sag_retrieval.release.leftovers import delete, sweep
 
 VectorIds = npt.NDArray[np.bytes_]
 """Shape (texts,), 16 bytes each: hashes of the embedded texts."""

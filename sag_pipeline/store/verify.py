@@ -11,11 +11,10 @@ import pyarrow.compute as pc
 
 from sag_pipeline.store.chain import breaks, link_files
 from sag_pipeline.store.ledger import Entry, Ledger
-from sag_pipeline.store.rows import schema_of
-from sag_pipeline.store.sealed import damage, is_sealed, read_footer, read_rows
+from sag_pipeline.store.parts import damage, is_sealed, read_footer, read_rows
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import name_of, raw
-from sag_pipeline.tables import RECORDS
+from sag_pipeline.tables import RECORDS, schema_of
 from sag_retrieval.core.errors import StoreError
 
 

@@ -2,8 +2,7 @@
 
 from sag_retrieval.ask.answer import Answer, Citation
 from sag_retrieval.ask.modes import ask, ask_events
-from sag_retrieval.ask.options import MODES, AskOptions, Mode
-from sag_retrieval.ask.progress import Progress
-from sag_retrieval.ask.protocols import SearchFunction
+from sag_retrieval.ask.options import MODES, AskOptions, Mode, SearchFunction
+from sag_retrieval.ask.session import Progress
 
 __all__ = ["MODES", "Answer", "AskOptions", "Citation", "Mode", "Progress", "SearchFunction", "ask", "ask_events"]

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sag_retrieval import notebook
-from sag_retrieval.ask.protocols import FoundPassage
+from sag_retrieval.ask.options import FoundPassage
+from sag_retrieval.core import public
 from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.models.protocols import Usage
 
@@ -64,7 +64,7 @@ class Answer(Convertible):
         return f"Answer({_short(self.text)!r}, {count} citation{'' if count == 1 else 's'})"
 
     def _repr_html_(self) -> str:
-        return notebook.html("answer", given=self)
+        return public.html("answer", given=self)
 
     def to_arrow(self) -> "pa.Table":
         """One row for each citation: marker, place, title and quote.

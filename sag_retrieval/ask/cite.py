@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from sag_retrieval.ask.answer import Citation
 from sag_retrieval.ask.evidence import best_sentences, sentence_for
-from sag_retrieval.ask.protocols import FoundPassage
-from sag_retrieval.prompts.passages import shown_numbers
+from sag_retrieval.ask.options import FoundPassage
+from sag_retrieval.prompts import shown_numbers
 from sag_retrieval.text.words import words
 
 _MARKER = r"[\[【［]\d++(?:\s*+[,，、]\s*+\d++)*+[\]】］]"

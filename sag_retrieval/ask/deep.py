@@ -6,17 +6,15 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sag_retrieval.ask.cite import Cited
-from sag_retrieval.ask.evidence import question_terms
-from sag_retrieval.ask.generated import extract_answer, merge_answers, write_answer
-from sag_retrieval.ask.mode_result import ModeResult, merge_hits
-from sag_retrieval.ask.normal import Background, find_background
+from sag_retrieval.ask.cited import Cited, extract_answer, merge_answers, write_answer
+from sag_retrieval.ask.deep import StepOutcome, asked_question, execute_plan
+from sag_retrieval.ask.modes import Background, ModeResult, find_background, merge_hits
+from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.plan import DraftPlan, Edge, Node, Plan, SubQuestion, check_plan, single_step
-from sag_retrieval.ask.protocols import FoundPassage
+from sag_retrieval.ask.question import question_terms
 from sag_retrieval.ask.session import Session
-from sag_retrieval.ask.steps import StepOutcome, asked_question, execute_plan
 from sag_retrieval.core.errors import ModelError
-from sag_retrieval.prompts.passages import as_lines
+from sag_retrieval.prompts import as_lines
 from sag_retrieval.text.sentences import sentences
 
 KnownAnswers = Mapping[str, StepOutcome]

@@ -8,12 +8,12 @@ from functools import partial
 from pydantic import BaseModel, ConfigDict, Field
 
 from sag_retrieval.ask.answer import Citation
-from sag_retrieval.ask.cite import Cited, cite, support
+from sag_retrieval.ask.cited import Cited, cite, support
 from sag_retrieval.ask.evidence import ScoredSentence, best_sentences, coverage
-from sag_retrieval.ask.protocols import FoundPassage
+from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.session import Session
 from sag_retrieval.core.errors import ModelError
-from sag_retrieval.prompts.passages import numbered
+from sag_retrieval.prompts import numbered
 from sag_retrieval.text.words import is_cjk
 
 LEAST_COVERAGE = 0.5

@@ -6,8 +6,8 @@ from itertools import zip_longest
 from typing import Any
 
 from sag_retrieval.ask.answer import Answer, not_found
-from sag_retrieval.ask.cite import Cited
-from sag_retrieval.ask.protocols import FoundPassage
+from sag_retrieval.ask.cited import Cited
+from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.session import Session
 
 

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 
 from sag_retrieval.ask.answer import Answer
-from sag_retrieval.ask.mode_result import ModeResult, to_answer
-from sag_retrieval.ask.options import MODES, AskOptions, Mode
-from sag_retrieval.ask.progress import OnEvent, Progress
-from sag_retrieval.ask.protocols import SearchFunction
-from sag_retrieval.ask.session import Session
+from sag_retrieval.ask.modes import ModeResult, to_answer
+from sag_retrieval.ask.options import MODES, AskOptions, Mode, SearchFunction
+from sag_retrieval.ask.session import OnEvent, Progress, Session
 from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.search.method import LONGEST_QUERY, check_text

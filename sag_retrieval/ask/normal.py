@@ -5,13 +5,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from sag_retrieval.ask.generated import extract_answer, write_answer
-from sag_retrieval.ask.mode_result import ModeResult, merge_hits
+from sag_retrieval.ask.cited import extract_answer, write_answer
+from sag_retrieval.ask.modes import ModeResult, merge_hits
+from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.plan import LONGEST_QUESTION, NamedKey, keys_from_texts, usable_keys
-from sag_retrieval.ask.protocols import FoundPassage
 from sag_retrieval.ask.session import Session, documents_of
 from sag_retrieval.core.errors import ModelError
-from sag_retrieval.prompts.passages import as_lines, numbered
+from sag_retrieval.prompts import as_lines, numbered
 
 _PASSAGES = 6
 _KEYS = 20

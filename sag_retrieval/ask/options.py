@@ -20,8 +20,8 @@ class ModeEntry:
 
 
 MODES: Final[Mapping[Mode, ModeEntry]] = {
-    "fast": ModeEntry("asks no model", "sag_retrieval.ask.normal:ask_fast"),
-    "normal": ModeEntry("lets a model rewrite the question", "sag_retrieval.ask.normal:ask_normal"),
+    "fast": ModeEntry("asks no model", "sag_retrieval.ask.modes:ask_fast"),
+    "normal": ModeEntry("lets a model rewrite the question", "sag_retrieval.ask.modes:ask_normal"),
     "deep": ModeEntry("plans sub-questions and works them off", "sag_retrieval.ask.deep:ask_deep"),
 }
 """Every mode, by name; choices of the command line and its help follow from here."""

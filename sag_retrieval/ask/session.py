@@ -9,9 +9,8 @@ from functools import partial
 from textwrap import shorten
 from typing import Any
 
-from sag_retrieval.ask.options import AskOptions
-from sag_retrieval.ask.progress import OnEvent, Progress
-from sag_retrieval.ask.protocols import FoundPassage, FoundPassages, SearchFunction
+from sag_retrieval.ask.options import AskOptions, FoundPassage, FoundPassages, SearchFunction
+from sag_retrieval.ask.session import OnEvent, Progress
 from sag_retrieval.core.errors import BudgetExceeded, FilterError, ModelError
 from sag_retrieval.models.protocols import AnswerT, ChatModel, Reply, Request, Usage
 from sag_retrieval.prompts import load_prompt

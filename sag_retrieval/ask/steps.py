@@ -5,14 +5,13 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
-from sag_retrieval.ask.cite import Cited
-from sag_retrieval.ask.generated import ModelAnswer, cited_answer, evidence_values, extractive_answer, shown_hits
-from sag_retrieval.ask.mode_result import merge_hits
+from sag_retrieval.ask.cited import Cited, ModelAnswer, cited_answer, evidence_values, extractive_answer, shown_hits
+from sag_retrieval.ask.modes import merge_hits
+from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.plan import Plan, SubQuestion, fill, marks
-from sag_retrieval.ask.protocols import FoundPassage
 from sag_retrieval.ask.session import Session, documents_of
 from sag_retrieval.core.errors import ModelError
-from sag_retrieval.prompts.passages import as_lines
+from sag_retrieval.prompts import as_lines
 
 LONGEST_FILLED = 200
 """Characters of an earlier answer that go into a later question."""

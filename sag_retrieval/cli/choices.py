@@ -146,7 +146,7 @@ def where_of(conditions: Sequence[str]) -> dict[str, Any] | None:
 
 
 def _value(name: str, text: str) -> Any:  # noqa: ANN401  any JSON
-    from sag_retrieval.release.sandbox.where import COLUMNS  # noqa: PLC0415  loads what opens a release
+    from sag_retrieval.release.where import COLUMNS  # noqa: PLC0415  loads what opens a release
 
     field, _, operator = name.partition("__")
     try:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from sag_retrieval.ask.options import MODES, Mode
-from sag_retrieval.cli import show
+from sag_retrieval.cli import printing
+from sag_retrieval.cli.asking import evaluate
 from sag_retrieval.cli.choices import (
     ask_settings,
     default_options,
@@ -20,13 +21,12 @@ from sag_retrieval.cli.choices import (
     with_sql,
     with_where,
 )
-from sag_retrieval.cli.evaluate import evaluate
+from sag_retrieval.cli.commands import releases
 from sag_retrieval.cli.printing import Terminal, as_json, complain, print_json, say
-from sag_retrieval.cli.releases import releases
 from sag_retrieval.core.errors import shown
 from sag_retrieval.core.options import build_options, describe_options, parse_settings
 from sag_retrieval.core.settings import load_settings, origins
-from sag_retrieval.models.server import shown_server
+from sag_retrieval.models.open import shown_server
 
 if TYPE_CHECKING:
     pass
@@ -54,7 +54,7 @@ def settings(*, name: str | None, is_json: bool) -> None:
         _options(name, is_json=is_json)
         return
     found = [*origins(), *shown_server()]
-    print_json(found) if is_json else show.settings(Terminal(), found, option_names())
+    print_json(found) if is_json else printing.settings(Terminal(), found, option_names())
     load_settings()  # what is wrong with them ends the command, after they were shown
 
 
@@ -65,7 +65,7 @@ def _options(name: str, *, is_json: bool) -> None:
         raise click.BadParameter(f"{shown(name)} has no options; {meant}there are {', '.join(option_names())}")
     usual = default_options(name)
     rows = describe_options(usual) if usual is not None else []
-    print_json(rows) if is_json else show.options(Terminal(), name, rows)
+    print_json(rows) if is_json else printing.options(Terminal(), name, rows)
 
 
 @click.command()
@@ -122,7 +122,7 @@ def search(  # noqa: PLR0913  one argument an option
     if is_json:
         print_json(result.to_dict())
     else:
-        show.result(Terminal(), result, explain=explain)
+        printing.result(Terminal(), result, explain=explain)
 
 
 @click.command(
@@ -169,9 +169,9 @@ def ask(  # noqa: PLR0913  one argument an option
             method=method,
             options=options,
             search_options=searching,
-            on_event=lambda event: show.progress(console, event),
+            on_event=lambda event: printing.progress(console, event),
         )
-    print_json(answer.to_dict()) if is_json else show.answer(Terminal(), answer)
+    print_json(answer.to_dict()) if is_json else printing.answer(Terminal(), answer)
 
 
 @click.command()

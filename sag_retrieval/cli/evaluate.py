@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sag_retrieval.ask.options import MODES, Mode
-from sag_retrieval.cli import show
+from sag_retrieval.cli import printing
 from sag_retrieval.cli.choices import (
     ask_settings,
     of_release,
@@ -80,7 +80,7 @@ def evaluate(  # noqa: PLR0913  one argument an option
             scored = evaluate_answers(
                 lambda question: release.ask(question, mode=mode, sql=sql, where=where, **named), asked, mode=mode
             )
-        print_json(scored.to_dict()) if is_json else show.answers(Terminal(), scored)
+        print_json(scored.to_dict()) if is_json else printing.answers(Terminal(), scored)
         return
     chosen, _ = search_settings(pairs, method, None)
     with open_release(release=release_id) as release:
@@ -93,7 +93,7 @@ def evaluate(  # noqa: PLR0913  one argument an option
         difference = {"against": other.to_dict()} if other else {}
         print_json(found.to_dict() | difference)
     else:
-        show.evaluation(Terminal(), found, other, compare(found, other) if other else {}, explain=explain)
+        printing.evaluation(Terminal(), found, other, compare(found, other) if other else {}, explain=explain)
 
 
 def _explained(release: "Release", method: str, given: Mapping[str, Any], asked: "Question") -> "SearchResult":

@@ -10,7 +10,7 @@ import click
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from sag_retrieval.text.characters import ascii_where_hidden, printable
+from sag_retrieval.text.words import ascii_where_hidden, printable
 
 as_json = click.option("--json", "is_json", is_flag=True, help="Print JSON instead of a table.")
 

@@ -2,7 +2,7 @@
 
 import click
 
-from sag_retrieval.cli import show
+from sag_retrieval.cli import printing
 from sag_retrieval.cli.printing import Terminal, as_json, print_json, say
 from sag_retrieval.core.settings import load_settings
 
@@ -33,7 +33,7 @@ def _list(*, is_json: bool) -> None:
     from sag_retrieval import list_releases as found  # noqa: PLC0415
 
     rows = [each.to_dict() for each in found()]
-    print_json(rows) if is_json else show.releases(Terminal(), rows)
+    print_json(rows) if is_json else printing.releases(Terminal(), rows)
 
 
 @releases.command()
@@ -41,7 +41,7 @@ def _list(*, is_json: bool) -> None:
 @as_json
 def promote(*, release_id: str, is_json: bool) -> None:
     """Put a release in force; readers that hold another one open are not disturbed."""
-    from sag_retrieval.release.files import Releases  # noqa: PLC0415
+    from sag_retrieval.release.releases import Releases  # noqa: PLC0415
 
     Releases(load_settings().home).promote(release_id)
     print_json({"in_force": release_id}) if is_json else say(f"{release_id} is in force")
@@ -55,7 +55,7 @@ def promote(*, release_id: str, is_json: bool) -> None:
 @as_json
 def prune(*, keep: int, grace_hours: float, is_json: bool) -> None:
     """Delete old releases; never the one in force, nor one that a reader holds open."""
-    from sag_retrieval.release.prune import prune_releases  # noqa: PLC0415
+    from sag_retrieval.release.releases import prune_releases  # noqa: PLC0415
 
     gone = prune_releases(load_settings().home, keep=keep, grace_hours=grace_hours)
     print_json({"pruned": gone}) if is_json else say(f"pruned {len(gone)}: {', '.join(gone) or 'none'}")

@@ -7,8 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from sag_retrieval.evaluation.intervals import Interval
-from sag_retrieval.evaluation.runner import Evaluation
+from sag_retrieval.evaluation.runner import Evaluation, Interval
 
 _SHOWN_KEYS = 8
 

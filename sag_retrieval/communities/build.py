@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from sag_retrieval.communities.clustering import by_size, coarser, partition, strongest_ties
 from sag_retrieval.communities.edges import Edges, weigh_edges
 from sag_retrieval.communities.events import EventTable, Rows
 from sag_retrieval.communities.groups import (
@@ -14,7 +15,6 @@ from sag_retrieval.communities.groups import (
     measure,
     members_of,
 )
-from sag_retrieval.communities.leiden import by_size, coarser, partition, strongest_ties
 from sag_retrieval.communities.options import ClusterOptions
 
 

@@ -8,9 +8,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from sag_retrieval.communities.events import EventTable, Flags, Floats, Rows
-from sag_retrieval.communities.neighbours import nearest, places
 from sag_retrieval.communities.options import ClusterOptions
-from sag_retrieval.communities.weights import Fusion, Sharing, blocks, key_idf
+from sag_retrieval.communities.similarity import Fusion, Sharing, blocks, key_idf, nearest, places
 from sag_retrieval.core.errors import SettingsError
 
 ALL_PAIRS_LIMIT = 5_000

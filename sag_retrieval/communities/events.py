@@ -10,7 +10,7 @@ from scipy.sparse import coo_array, csr_array
 
 from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.models.protocols import Vectors
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 
 _GAP = re.compile(r"\s{2,}|[^\S ]")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")

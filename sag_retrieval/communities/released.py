@@ -4,16 +4,14 @@ from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
 
-from sag_retrieval.communities.build import build_communities
+from sag_retrieval.communities.clustering import build_communities
 from sag_retrieval.communities.events import event_table
 from sag_retrieval.communities.groups import Communities
 from sag_retrieval.communities.naming import known_names, name_communities
 from sag_retrieval.communities.options import ClusterOptions
-from sag_retrieval.communities.tables import COMMUNITIES, REPORTS, read_kept, write_communities
+from sag_retrieval.communities.storage import COMMUNITIES, REPORTS, read_kept, write_communities
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.release.beside import mark_of, write_made
-from sag_retrieval.release.leftovers import delete, sweep
-from sag_retrieval.release.lock import write_lock
+from sag_retrieval.release.folders import delete, mark_of, sweep, write_lock, write_made
 from sag_retrieval.release.reader import Reader
 
 

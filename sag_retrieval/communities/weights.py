@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from sag_retrieval.communities.events import Floats, Rows
-from sag_retrieval.communities.neighbours import cosines
+from sag_retrieval.communities.similarity import cosines
 from sag_retrieval.models.protocols import Vectors
 
 PAIRS_AT_ONCE = 2_000_000

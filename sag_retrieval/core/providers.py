@@ -75,7 +75,7 @@ EMBEDDERS: Final = Registry(
             name="sentence-transformers",
             summary="a model on this machine (extra `local`)",
             model="name or folder",
-            target="sag_retrieval.models.local:LocalEmbedder",
+            target="sag_retrieval.models.embeddings:LocalEmbedder",
         ),
     ],
     _provider,

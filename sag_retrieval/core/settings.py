@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from sag_retrieval.core.errors import SettingsError, nearest, shown
-from sag_retrieval.core.providers import CHAT_MODELS, EMBEDDERS, HASHING, OFFLINE, checked, described
+from sag_retrieval.core.settings import CHAT_MODELS, EMBEDDERS, HASHING, OFFLINE, checked, described
 
 ENV_FILE = ".env"
 """Read in the working directory; the environment wins over it."""

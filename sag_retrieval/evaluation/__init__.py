@@ -1,10 +1,15 @@
 """How well methods find and modes answer: metrics, intervals, and the run over a file of questions."""
 
-from sag_retrieval.evaluation.answers import AnswersEvaluation, evaluate_answers
-from sag_retrieval.evaluation.evaluators import ANSWER_SCORES, RECORD_SCORES, Evaluator, evaluators
-from sag_retrieval.evaluation.intervals import Interval, bootstrap, paired_difference
+from sag_retrieval.evaluation.answers import (
+    ANSWER_SCORES,
+    RECORD_SCORES,
+    AnswersEvaluation,
+    Evaluator,
+    evaluate_answers,
+    evaluators,
+)
 from sag_retrieval.evaluation.questions import Question, read_questions
-from sag_retrieval.evaluation.runner import Evaluation, compare, evaluate
+from sag_retrieval.evaluation.runner import Evaluation, Interval, bootstrap, compare, evaluate, paired_difference
 
 __all__ = [  # noqa: RUF022  in the order of use
     # questions

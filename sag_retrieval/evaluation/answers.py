@@ -8,16 +8,15 @@ import numpy as np
 import pyarrow as pa
 
 from sag_retrieval.ask.answer import Answer
-from sag_retrieval.ask.generated import without_markers
+from sag_retrieval.ask.cited import without_markers
 from sag_retrieval.core.errors import QueryError
 from sag_retrieval.core.public import Convertible
 from sag_retrieval.evaluation import metrics
-from sag_retrieval.evaluation.evaluators import ANSWER_SCORES
-from sag_retrieval.evaluation.intervals import Interval, bootstrap
+from sag_retrieval.evaluation.answers import ANSWER_SCORES
+from sag_retrieval.evaluation.metrics import has_all_at, recall_at
 from sag_retrieval.evaluation.questions import Question
-from sag_retrieval.evaluation.ranking import has_all_at, recall_at
-from sag_retrieval.evaluation.runner import KS
-from sag_retrieval.rag.data import RAGData
+from sag_retrieval.evaluation.runner import KS, Interval, bootstrap
+from sag_retrieval.rag.stages import RAGData
 
 
 @dataclass(frozen=True, slots=True)

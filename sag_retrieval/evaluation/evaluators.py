@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.evaluation import metrics
 from sag_retrieval.models.protocols import Embedder
-from sag_retrieval.rag.data import RAGData, check_record, docs_of, references_of
+from sag_retrieval.rag.stages import RAGData, check_record, docs_of, references_of
 
 Scores = Mapping[str, float]
 

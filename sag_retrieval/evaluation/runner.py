@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sag_retrieval.ask.protocols import FoundPassages, SearchFunction
+from sag_retrieval.ask.options import FoundPassages, SearchFunction
 from sag_retrieval.core.errors import QueryError
 from sag_retrieval.core.public import Convertible
-from sag_retrieval.evaluation.intervals import Interval, bootstrap, paired_difference
+from sag_retrieval.evaluation.metrics import distinct, evidence_coverage, has_all_at, recall_at
 from sag_retrieval.evaluation.questions import Question
-from sag_retrieval.evaluation.ranking import distinct, evidence_coverage, has_all_at, recall_at
+from sag_retrieval.evaluation.runner import Interval, bootstrap, paired_difference
 
 KS = (2, 5, 10)
 CHARACTERS = 3000

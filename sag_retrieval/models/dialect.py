@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from sag_retrieval.models.prices import estimate_tokens
-from sag_retrieval.models.protocols import AnswerT, Request
+from sag_retrieval.models.protocols import AnswerT, Request, estimate_tokens
 from sag_retrieval.models.structured import schema_instruction, strict_schema
 
 StructuredMode = Literal["json_schema", "json_object", "text"]

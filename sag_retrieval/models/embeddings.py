@@ -8,11 +8,11 @@ import numpy as np
 
 from sag_retrieval.core.errors import AnswerError, ModelError
 from sag_retrieval.core.types import Floats32
-from sag_retrieval.models import event_loop
+from sag_retrieval.models import calls
+from sag_retrieval.models.calls import Caller, Refused
 from sag_retrieval.models.openai import close_all, make_client
-from sag_retrieval.models.prices import estimate_tokens
+from sag_retrieval.models.protocols import estimate_tokens
 from sag_retrieval.models.rate_limits import ChatOptions
-from sag_retrieval.models.retry import Caller, Refused
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -59,9 +59,9 @@ class OpenAIEmbedder:
         """One row a text, in order (see `Embedder`)."""
         places = [i for i, text in enumerate(texts) if text.strip()]
         batches = [places[i : i + BATCH] for i in range(0, len(places), BATCH)]
-        found = event_loop.in_order(
+        found = calls.in_order(
             batches,
-            lambda batch: event_loop.submit(self._embed([texts[i] for i in batch])),
+            lambda batch: calls.submit(self._embed([texts[i] for i in batch])),
             self._options.concurrency,
         )
         parts = [_or_raise(part) for part in found]

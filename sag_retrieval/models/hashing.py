@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from sag_retrieval.core.batches import batched
 from sag_retrieval.core.errors import ModelError
+from sag_retrieval.core.records import batched
 from sag_retrieval.core.types import Words64
 from sag_retrieval.text.words import is_cjk, tokens
 

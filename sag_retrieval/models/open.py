@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from sag_retrieval.core.errors import SettingsError
-from sag_retrieval.core.providers import CHAT_MODELS, EMBEDDERS, HASHING, Provider, provider_of
-from sag_retrieval.core.settings import Settings
+from sag_retrieval.core.settings import CHAT_MODELS, EMBEDDERS, HASHING, Provider, Settings, provider_of
 from sag_retrieval.models.protocols import ChatModel, Embedder
 from sag_retrieval.models.rate_limits import ChatOptions
 

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sag_retrieval.core.errors import ModelError, SettingsError
-from sag_retrieval.models import event_loop
-from sag_retrieval.models.dialect import Dialect
-from sag_retrieval.models.prices import estimate_tokens
-from sag_retrieval.models.protocols import AnswerT, Reply, Request, Usage
+from sag_retrieval.models import calls
+from sag_retrieval.models.calls import Caller, Refused, UnusableAnswer
+from sag_retrieval.models.open import DEFAULT_ADDRESS, ModelServer, model_server
+from sag_retrieval.models.openai import Dialect
+from sag_retrieval.models.protocols import AnswerT, Reply, Request, Usage, estimate_tokens
 from sag_retrieval.models.rate_limits import Budget, ChatOptions
-from sag_retrieval.models.retry import Caller, Refused, UnusableAnswer
-from sag_retrieval.models.server import DEFAULT_ADDRESS, ModelServer, model_server
 from sag_retrieval.models.structured import WrongShape, read_answer
 from sag_retrieval.text.words import language_of
 
@@ -58,7 +57,7 @@ class OpenAIChat:
         api_key: str | None = None,
         options: ChatOptions | None = None,
     ) -> None:
-        """Without `base_url` and `api_key` those of the settings hold (`sag_retrieval.models.server`)."""
+        """Without `base_url` and `api_key` those of the settings hold (`sag_retrieval.models.open`)."""
         self.options = options or ChatOptions()
         self._model = model
         self._address = {"base_url": base_url, "api_key": api_key}
@@ -85,13 +84,13 @@ class OpenAIChat:
 
     def ask(self, request: Request[AnswerT]) -> Reply[AnswerT]:
         """The answer to one request (see `ChatModel`)."""
-        return event_loop.submit(self._answer(request)).result()
+        return calls.submit(self._answer(request)).result()
 
     def ask_all(self, requests: Iterable[Request[AnswerT]]) -> Iterator[Reply[AnswerT] | ModelError]:
         """Answers in the order of the requests (see `ChatModel`)."""
-        return event_loop.in_order(
+        return calls.in_order(
             requests,
-            lambda request: event_loop.submit(self._answer(request)),
+            lambda request: calls.submit(self._answer(request)),
             WINDOW * self.options.concurrency,
         )
 
@@ -217,4 +216,4 @@ def _read(response: Any, sent: int, seconds: float) -> _Completion:  # noqa: ANN
 def close_all(clients: "list[AsyncOpenAI]") -> None:
     """Close the connections of clients that nobody uses any more."""
     for client in clients:
-        event_loop.submit(client.close())
+        calls.submit(client.close())

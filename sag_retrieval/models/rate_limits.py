@@ -11,8 +11,7 @@ from typing import Annotated
 
 from sag_retrieval.core.errors import BudgetExceeded, ModelUnavailable
 from sag_retrieval.core.options import Bounds, check_options
-from sag_retrieval.models.prices import Prices
-from sag_retrieval.models.protocols import Usage
+from sag_retrieval.models.protocols import Prices, Usage
 
 _SECONDS = re.compile(r"\d+(\.\d+)?")
 

@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from sag_retrieval.models.protocols import AnswerT
-from sag_retrieval.models.repair import repair_json
-from sag_retrieval.text.characters import json_without_controls
+from sag_retrieval.models.structured import repair_json
+from sag_retrieval.text.words import json_without_controls
 
 _NOT_SENT = ("default", "title")
 _THOUGHT, _THOUGHT_ENDS = "<think>", "</think>"

@@ -1,8 +1,6 @@
 """RAGData: one record through retrieval, reranking, refining, prompt and generation (seed 002)."""
 
-from sag_retrieval.rag.data import RAGData, check_record, docs_of, migrate, references_of
-from sag_retrieval.rag.generate import Generator, QAPromptor
-from sag_retrieval.rag.refine import ExtractiveRefiner, ModelRefiner, Refiner, SummaryRefiner
+from sag_retrieval.rag.generate import ExtractiveRefiner, Generator, ModelRefiner, QAPromptor, Refiner, SummaryRefiner
 from sag_retrieval.rag.rerank import (
     CrossEncoderReranker,
     ModelReranker,
@@ -11,8 +9,18 @@ from sag_retrieval.rag.rerank import (
     Reranker,
     SegmentReranker,
 )
-from sag_retrieval.rag.retrieve import Retriever, SagRetriever
-from sag_retrieval.rag.stages import DocumentStage, Pipeline, Stage
+from sag_retrieval.rag.stages import (
+    DocumentStage,
+    Pipeline,
+    RAGData,
+    Retriever,
+    SagRetriever,
+    Stage,
+    check_record,
+    docs_of,
+    migrate,
+    references_of,
+)
 
 __all__ = [  # noqa: RUF022  in the order of the stages
     # the record

@@ -10,10 +10,8 @@ from sag_retrieval.ask.answer import not_found
 from sag_retrieval.ask.evidence import best_sentences
 from sag_retrieval.core.errors import QueryError
 from sag_retrieval.models.protocols import ChatModel, Request
-from sag_retrieval.prompts import load_prompt
-from sag_retrieval.prompts.passages import numbered
-from sag_retrieval.rag.data import RAGData, docs_of
-from sag_retrieval.rag.stages import Clock, Stage
+from sag_retrieval.prompts import load_prompt, numbered
+from sag_retrieval.rag.stages import Clock, RAGData, Stage, docs_of
 from sag_retrieval.text.words import language_of
 
 

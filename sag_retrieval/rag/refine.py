@@ -10,10 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from sag_retrieval.ask.evidence import best_sentences
 from sag_retrieval.core.errors import ModelError, SettingsError
 from sag_retrieval.models.protocols import ChatModel, Request
-from sag_retrieval.prompts import load_prompt
-from sag_retrieval.prompts.passages import numbered
-from sag_retrieval.rag.data import TO_REFINE, Item, RAGData, items_of
-from sag_retrieval.rag.stages import DocumentStage, query_of
+from sag_retrieval.prompts import load_prompt, numbered
+from sag_retrieval.rag.stages import TO_REFINE, DocumentStage, Item, RAGData, items_of, query_of
 from sag_retrieval.text.sentences import SumyTokenizer, sentences
 from sag_retrieval.text.words import language_of
 

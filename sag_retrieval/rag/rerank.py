@@ -13,12 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sag_retrieval.core.errors import ModelError, SettingsError
 from sag_retrieval.models.protocols import ChatModel, Request
-from sag_retrieval.prompts import load_prompt
-from sag_retrieval.prompts.passages import numbered, shown_numbers
-from sag_retrieval.rag.data import TO_RERANK, Item, RAGData, items_of
-from sag_retrieval.rag.stages import DocumentStage, query_of
+from sag_retrieval.prompts import load_prompt, numbered, shown_numbers
+from sag_retrieval.rag.stages import TO_RERANK, DocumentStage, Item, RAGData, items_of, query_of
 from sag_retrieval.release.csr import CsrLists, group
-from sag_retrieval.search.pagerank import power
+from sag_retrieval.search.weights import power
 from sag_retrieval.segments import (
     RankedChunk,
     Segment,

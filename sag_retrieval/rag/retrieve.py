@@ -5,11 +5,9 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any
 
 from sag_retrieval.ask.modes import ask
-from sag_retrieval.ask.options import AskOptions, Mode
-from sag_retrieval.ask.protocols import FoundPassage, SearchFunction
+from sag_retrieval.ask.options import AskOptions, FoundPassage, Mode, SearchFunction
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.rag.data import Item, RAGData
-from sag_retrieval.rag.stages import DocumentStage, query_of
+from sag_retrieval.rag.stages import DocumentStage, Item, RAGData, query_of
 
 _KNOWN = ("chunk_id", "document_id", "title", "start", "end", "events", "keys")
 

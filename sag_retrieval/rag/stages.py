@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
 from sag_retrieval.core.errors import QueryError, shown
-from sag_retrieval.rag.data import Item, RAGData, StageName, check_record
+from sag_retrieval.rag.stages import Item, RAGData, StageName, check_record
 
 Clock = Callable[[], float]
 

@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.core.types import Floats32, Rows
 from sag_retrieval.release.csr import CsrLists, Starts, group, map_array, ranges, save_array
-from sag_retrieval.release.mentions import Mentions, write_mentions
-from sag_retrieval.release.postings import Postings, Terms, Texts, open_text, write_text
+from sag_retrieval.release.text_index import Mentions, Postings, Terms, Texts, open_text, write_mentions, write_text
 from sag_retrieval.release.vectors import VectorSet, open_vectors
 from sag_retrieval.text.words import normal_name
 

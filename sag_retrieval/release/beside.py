@@ -7,8 +7,7 @@ from typing import Final
 
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import ReleaseError
-from sag_retrieval.release.contents import wrong_lengths
-from sag_retrieval.release.sums import digest_of
+from sag_retrieval.release.folders import digest_of, wrong_lengths
 
 MADE: Final = "made"
 _OLD_MARK: Final = re.compile("[0-9a-f]{12}")

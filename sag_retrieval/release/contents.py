@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from sag_retrieval.core.errors import MEND, ReleaseError, SettingsError
 from sag_retrieval.core.types import Words64
-from sag_retrieval.release.files import Manifest
-from sag_retrieval.release.sums import BLOCK, block_count, digest_of, sums_of
+from sag_retrieval.release.folders import BLOCK, block_count, digest_of, sums_of
+from sag_retrieval.release.manifest import Manifest
 
 Verify = Literal["lazy", "full", "off"]
 """When bytes are compared with their checksums: when they are first used, all while opening, or never."""

@@ -19,7 +19,7 @@ from uuid import uuid4
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.core.public import public
-from sag_retrieval.release.lock import write_lock
+from sag_retrieval.release.folders import write_lock
 from sag_retrieval.release.schema import SCHEMA_VERSION
 
 POINTER = "CURRENT"

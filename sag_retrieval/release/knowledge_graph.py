@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from sag_retrieval.core.types import Floats, Rows
 from sag_retrieval.release.csr import CsrLists, group, map_array, map_rows, map_trie, save_array
-from sag_retrieval.release.mentions import cuts_word, names_at
+from sag_retrieval.release.text_index import cuts_word, names_at
 from sag_retrieval.text.words import normal_name, words
 
 _SHORTEST: Final = 2

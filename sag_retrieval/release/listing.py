@@ -7,7 +7,7 @@ from typing import Any
 
 from sag_retrieval.core.public import public
 from sag_retrieval.core.settings import load_settings
-from sag_retrieval.release.files import Releases
+from sag_retrieval.release.releases import Releases
 
 
 @public

@@ -5,9 +5,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from sag_retrieval.core.errors import SettingsError
-from sag_retrieval.release.files import DRAFT_POINTER, FoundRelease, Releases
-from sag_retrieval.release.leftovers import erase, set_aside, sweep
-from sag_retrieval.release.lock import write_lock
+from sag_retrieval.release.folders import erase, set_aside, sweep, write_lock
+from sag_retrieval.release.releases import DRAFT_POINTER, FoundRelease, Releases
 
 _LONGEST_GRACE = 1_000_000
 

@@ -12,13 +12,11 @@ import numpy as np
 
 from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.models.protocols import Embedder
-from sag_retrieval.release.arrays import open_arrays
-from sag_retrieval.release.contents import Contents, Verify
-from sag_retrieval.release.files import MANIFEST, Manifest, Releases
-from sag_retrieval.release.index import Index
-from sag_retrieval.release.sandbox.connection import SqlSandbox, open_sandbox
-from sag_retrieval.release.structure import check_arrays
-from sag_retrieval.release.tables import RowTables, VectorTables
+from sag_retrieval.release.arrays import Index, open_arrays
+from sag_retrieval.release.manifest import MANIFEST, Contents, Manifest, Verify
+from sag_retrieval.release.releases import Releases
+from sag_retrieval.release.sandbox import SqlSandbox, open_sandbox
+from sag_retrieval.release.tables import RowTables, VectorTables, check_arrays
 
 OpenEmbedder = Callable[[str, Path], Embedder]
 """Model name of the manifest and the release's `embedder` folder → the embedder for queries."""

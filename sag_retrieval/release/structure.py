@@ -10,7 +10,7 @@ from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.core.types import Rows
 from sag_retrieval.release.arrays import Arrays
 from sag_retrieval.release.csr import CsrLists, Starts
-from sag_retrieval.release.files import Manifest
+from sag_retrieval.release.manifest import Manifest
 from sag_retrieval.release.vectors import SparseVectors, VectorSet
 
 

@@ -10,12 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sag_retrieval.core.types import Rows
-from sag_retrieval.release.contents import Contents
 from sag_retrieval.release.csr import map_rows
-from sag_retrieval.release.files import Manifest
+from sag_retrieval.release.folders import BLOCK
+from sag_retrieval.release.manifest import Contents, Manifest
 from sag_retrieval.release.schema import TABLES
-from sag_retrieval.release.structure import check_vectors
-from sag_retrieval.release.sums import BLOCK
+from sag_retrieval.release.tables import check_vectors
 from sag_retrieval.release.vectors import DENSE, SPARSE, CheckRows, VectorSet, open_dense, open_sparse
 
 Opened = TypeVar("Opened")

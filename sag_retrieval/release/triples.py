@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_retrieval.core.types import Rows
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.csr import map_array, save_array
-from sag_retrieval.release.index import Index
 from sag_retrieval.release.knowledge_graph import KnowledgeGraph, build_graph
 from sag_retrieval.release.schema import TABLES
 from sag_retrieval.text.words import normal_name

@@ -15,9 +15,8 @@ from scipy.sparse import csc_array, csr_array
 from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.core.types import Flags, Floats32, Rows
 from sag_retrieval.models.protocols import Vectors
-from sag_retrieval.release.binary_index import INDEXED_ROWS, BinaryIndex, read_binary_index, write_binary_index
 from sag_retrieval.release.csr import RemappedArray, Starts, join, map_array, merge_runs, narrow, save_array, write_run
-from sag_retrieval.release.topk import top_k
+from sag_retrieval.release.topk import INDEXED_ROWS, BinaryIndex, read_binary_index, top_k, write_binary_index
 
 Block = tuple[npt.ArrayLike, Vectors]
 """Row numbers, ascending and unique, and their vectors."""

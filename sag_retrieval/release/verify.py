@@ -7,11 +7,9 @@ from pathlib import Path
 
 from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.release.arrays import open_arrays
-from sag_retrieval.release.contents import Contents, wrong_lengths
-from sag_retrieval.release.files import MANIFEST, Manifest
-from sag_retrieval.release.structure import check_arrays
-from sag_retrieval.release.sums import digest_of
-from sag_retrieval.release.tables import RowTables, VectorTables
+from sag_retrieval.release.folders import digest_of, wrong_lengths
+from sag_retrieval.release.manifest import MANIFEST, Contents, Manifest
+from sag_retrieval.release.tables import RowTables, VectorTables, check_arrays
 
 _AT_ONCE = 2
 

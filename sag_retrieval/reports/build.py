@@ -7,17 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
-from sag_retrieval.communities.build import build_communities
+from sag_retrieval.communities.clustering import build_communities
 from sag_retrieval.communities.events import EventTable, event_table
 from sag_retrieval.communities.naming import known_names, name_communities
-from sag_retrieval.communities.released import settings_hash
-from sag_retrieval.communities.tables import REPORTS
+from sag_retrieval.communities.storage import REPORTS, settings_hash
 from sag_retrieval.core.errors import QueryError
 from sag_retrieval.models.protocols import ChatModel
+from sag_retrieval.release.folders import SUMS, write_sums
 from sag_retrieval.release.reader import Reader
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.report import Report, write_report
-from sag_retrieval.reports.series import SUMS, find_before, remember, write_sums
+from sag_retrieval.reports.series import find_before, remember
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from sag_retrieval.communities.events import EventTable
-from sag_retrieval.reports.content import Cite, Reference, Statement
+from sag_retrieval.reports.citations import Cite, Reference, Statement
 from sag_retrieval.text.words import tokens
 
 _AROUND = 80

@@ -6,8 +6,7 @@ from typing import Any, TypeVar
 
 from sag_retrieval.core.records import make_id
 from sag_retrieval.reports.citations import Citations, number_statements
-from sag_retrieval.reports.context import ReportContext
-from sag_retrieval.reports.section import ReportSection
+from sag_retrieval.reports.section import ReportContext, ReportSection
 from sag_retrieval.reports.sections import SECTIONS
 
 T = TypeVar("T")

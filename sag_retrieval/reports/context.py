@@ -9,12 +9,12 @@ from scipy.sparse import csr_array
 
 from sag_retrieval.communities.events import EventTable, Floats
 from sag_retrieval.communities.groups import Communities
+from sag_retrieval.communities.similarity import key_idf
 from sag_retrieval.communities.titles import DistinctiveKey, distinctive_keys, key_counts, naming_keys
-from sag_retrieval.communities.weights import key_idf
-from sag_retrieval.reports.changes import Comparison, Previous, compare_with
-from sag_retrieval.reports.content import RankedCommunity, Reference, Statement
+from sag_retrieval.reports.citations import Reference, Statement
 from sag_retrieval.reports.options import ReportOptions
-from sag_retrieval.reports.ranking import EventRanking, rank_communities
+from sag_retrieval.reports.ranking import EventRanking, RankedCommunity, rank_communities
+from sag_retrieval.reports.series import Comparison, Previous, compare_with
 from sag_retrieval.reports.wording import Messages, Wording
 from sag_retrieval.text.words import fold
 

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from sag_retrieval.reports.content import RankedCommunity, Statement
+from sag_retrieval.reports.citations import Statement
+from sag_retrieval.reports.ranking import RankedCommunity
 from sag_retrieval.reports.wording import Messages
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~^$])")

@@ -8,10 +8,10 @@ import numpy as np
 
 from sag_retrieval.communities.events import EventTable, Flags, Rows, clean
 from sag_retrieval.communities.groups import Communities, Community
-from sag_retrieval.communities.neighbours import cosines
-from sag_retrieval.reports.changes import Comparison
-from sag_retrieval.reports.content import RankedCommunity
+from sag_retrieval.communities.similarity import cosines
 from sag_retrieval.reports.options import ReportOptions
+from sag_retrieval.reports.ranking import RankedCommunity
+from sag_retrieval.reports.series import Comparison
 
 PROPER = 3
 """Events of a community that gets an article; those of smaller ones are single events."""

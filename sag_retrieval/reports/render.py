@@ -11,7 +11,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from sag_retrieval.reports.compose import Content
-from sag_retrieval.reports.context import ReportContext
+from sag_retrieval.reports.section import ReportContext
 from sag_retrieval.reports.sections.header import SECTION as HEADER
 
 _PACKAGE = "sag_retrieval.reports"

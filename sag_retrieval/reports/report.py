@@ -8,19 +8,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sag_retrieval import notebook
 from sag_retrieval.communities.events import EventTable
 from sag_retrieval.communities.groups import Communities
 from sag_retrieval.communities.naming import name_communities
+from sag_retrieval.core import public
 from sag_retrieval.core.errors import QueryError, nearest, shown
 from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.models.protocols import ChatModel, Usage
-from sag_retrieval.reports.changes import Previous
-from sag_retrieval.reports.compose import compose
-from sag_retrieval.reports.context import make_context
+from sag_retrieval.reports.compose import compose, render_markdown, render_page, render_preview
 from sag_retrieval.reports.options import ReportOptions
-from sag_retrieval.reports.render import render_markdown, render_page, render_preview
+from sag_retrieval.reports.section import make_context
 from sag_retrieval.reports.sections.header import SECTION as HEADER
+from sag_retrieval.reports.series import Previous
 from sag_retrieval.reports.tables import report_tables
 
 PAGE_FILE = "report.html"
@@ -56,7 +55,7 @@ class Report(Convertible):
         return f"Report({self.headline!r}, {self.counts['events']} events, {self.counts['communities']} communities)"
 
     def _repr_html_(self) -> str:
-        return notebook.html("report", made=self)
+        return public.html("report", made=self)
 
     def to_dict(self) -> dict[str, Any]:
         """Headline, files and counts as plain values: what `sag report --json` prints."""

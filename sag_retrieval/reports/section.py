@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
 from sag_retrieval.reports.citations import CitedSource
-from sag_retrieval.reports.context import ReportContext
+from sag_retrieval.reports.section import ReportContext
 from sag_retrieval.reports.wording import Messages, Wording
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from sag_retrieval.communities.groups import Communities
-from sag_retrieval.communities.tables import (
+from sag_retrieval.communities.storage import (
     COMMUNITIES,
     DAMAGE,
     REPORTS,
@@ -19,9 +19,8 @@ from sag_retrieval.communities.tables import (
     write_communities,
 )
 from sag_retrieval.core import durable
-from sag_retrieval.release.leftovers import delete, sweep
-from sag_retrieval.release.lock import write_lock
-from sag_retrieval.reports.changes import Previous
+from sag_retrieval.release.folders import delete, sweep, write_lock
+from sag_retrieval.reports.series import Previous
 
 _LATEST = "LATEST"
 SUMS = "sums.json"

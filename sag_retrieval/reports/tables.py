@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from sag_retrieval.communities.events import EventTable
-from sag_retrieval.reports.changes import Change
 from sag_retrieval.reports.citations import Citations
 from sag_retrieval.reports.compose import Content
-from sag_retrieval.reports.content import RankedCommunity
-from sag_retrieval.reports.context import KeyStatistics, ReportContext
+from sag_retrieval.reports.ranking import RankedCommunity
+from sag_retrieval.reports.section import KeyStatistics, ReportContext
 from sag_retrieval.reports.sections.map import SECTION as MAP
+from sag_retrieval.reports.series import Change
 
 _STRING, _INT, _FLOAT, _BOOL = pa.string(), pa.int32(), pa.float64(), pa.bool_()
 

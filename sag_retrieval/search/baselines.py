@@ -3,14 +3,11 @@
 import numpy as np
 
 from sag_retrieval.core.types import Flags
-from sag_retrieval.release.index import Index
-from sag_retrieval.search.bridge import build_bridges
-from sag_retrieval.search.context import read_texts
-from sag_retrieval.search.method import Query, Ranking
+from sag_retrieval.release.arrays import Index
+from sag_retrieval.search.boosts import build_bridges
+from sag_retrieval.search.method import Query, QuerySimilarity, Ranking, Stopwatch, parse_query, rank_by
 from sag_retrieval.search.options import SAG
-from sag_retrieval.search.parsed_query import QuerySimilarity, parse_query
-from sag_retrieval.search.rank import bridge_strength
-from sag_retrieval.search.ranking import Stopwatch, rank_by
+from sag_retrieval.search.rank import bridge_strength, read_texts
 
 
 def dense(index: Index, query: Query) -> Ranking:

@@ -7,10 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sag_retrieval.core.types import Flags, Floats
-from sag_retrieval.release.arrays import Arrays
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Arrays, Index
+from sag_retrieval.search.method import ParsedQuery
 from sag_retrieval.search.options import SearchOptions
-from sag_retrieval.search.parsed_query import ParsedQuery
 from sag_retrieval.search.weights import min_max
 
 _TYPICAL = 20

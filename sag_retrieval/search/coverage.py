@@ -4,10 +4,9 @@ import numpy as np
 
 from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.release.arrays import Arrays
-from sag_retrieval.release.postings import Postings
+from sag_retrieval.release.text_index import Postings
+from sag_retrieval.search.method import ParsedQuery, best_rows
 from sag_retrieval.search.options import SearchOptions
-from sag_retrieval.search.parsed_query import ParsedQuery
-from sag_retrieval.search.ranking import best_rows
 
 
 def boost_mentioned_titles(

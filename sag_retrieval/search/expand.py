@@ -9,9 +9,9 @@ from scipy.sparse import csr_array
 
 from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.models.protocols import Vectors
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
+from sag_retrieval.search.method import ParsedQuery, QuerySimilarity
 from sag_retrieval.search.options import SearchOptions
-from sag_retrieval.search.parsed_query import ParsedQuery, QuerySimilarity
 from sag_retrieval.search.weights import (
     event_weights,
     key_weights,

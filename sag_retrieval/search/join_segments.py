@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.method import Ranking
 from sag_retrieval.search.result import ResultSegment
 from sag_retrieval.segments import SegmentOptions, extract_segments, segment_documents

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_retrieval import notebook
+from sag_retrieval.core import public
 from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.core.public import Convertible, public
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.method import Ranking, check_text
 from sag_retrieval.search.result import Hit, HitEvent, HitKey, hits_of
 
@@ -35,7 +35,7 @@ class ChunkResult(Convertible):
         return self.text
 
     def _repr_html_(self) -> str:
-        return notebook.html("chunk", found=self)
+        return public.html("chunk", found=self)
 
     def to_dict(self) -> dict[str, Any]:
         """The chunk as plain values."""

@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol, SupportsIndex
 
 from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.core.types import Floats, Rows
-from sag_retrieval.release.index import Allowed, Index
+from sag_retrieval.release.arrays import Allowed, Index
 
 __all__ = ["Allowed", "Method", "Query", "RankedKey", "Ranking"]
 

@@ -7,7 +7,7 @@ import numpy as np
 from sag_retrieval.core.errors import QueryError
 from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.models.protocols import Vectors
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.vectors import VectorSet
 from sag_retrieval.search.method import Query
 

@@ -5,18 +5,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sag_retrieval.core.types import Floats, Rows
-from sag_retrieval.release.arrays import Arrays
+from sag_retrieval.release.arrays import Arrays, Index
 from sag_retrieval.release.csr import group
-from sag_retrieval.release.index import Index
 from sag_retrieval.release.topk import top_k
-from sag_retrieval.search.bridge import Bridges, build_bridges
-from sag_retrieval.search.context import TextRoute, read_texts
-from sag_retrieval.search.coverage import boost_mentioned_titles, cover
+from sag_retrieval.search.boosts import Bridges, boost_mentioned_titles, build_bridges, cover
 from sag_retrieval.search.expand import WeightedKeys
+from sag_retrieval.search.method import ParsedQuery
 from sag_retrieval.search.options import SearchOptions
-from sag_retrieval.search.pagerank import SMALL_GRAPH, Seeds, power, push
-from sag_retrieval.search.parsed_query import ParsedQuery
-from sag_retrieval.search.weights import chunk_weights, key_terms, sum_at
+from sag_retrieval.search.rank import TextRoute, read_texts
+from sag_retrieval.search.weights import SMALL_GRAPH, Seeds, chunk_weights, key_terms, power, push, sum_at
 
 
 @dataclass(frozen=True, slots=True, eq=False)

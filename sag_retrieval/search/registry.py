@@ -84,11 +84,9 @@ METHODS: Final = Registry(
         MethodEntry(
             name="dense",
             summary="cosine of the query's vector and the chunk's",
-            target="sag_retrieval.search.baselines:dense",
+            target="sag_retrieval.search.sag:dense",
         ),
-        MethodEntry(
-            name="bm25", summary="BM25 over the chunk's full text", target="sag_retrieval.search.baselines:bm25"
-        ),
+        MethodEntry(name="bm25", summary="BM25 over the chunk's full text", target="sag_retrieval.search.sag:bm25"),
         MethodEntry(
             name="hybrid",
             summary="BM25, cosine and keywords, with a boost by the graph of triples",
@@ -99,7 +97,7 @@ METHODS: Final = Registry(
         MethodEntry(
             name="bridge",
             summary="BM25 and cosine in context, then bridges between chunks; no walk from keys",
-            target="sag_retrieval.search.baselines:bridge",
+            target="sag_retrieval.search.sag:bridge",
         ),
         MethodEntry(
             name="think-on-graph",

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sag_retrieval import notebook
+from sag_retrieval.core import public
 from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.core.types import Rows
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.csr import join
-from sag_retrieval.release.index import Index
 from sag_retrieval.search.method import Query, Ranking
 
 KeyValue = str | float | bool | None
@@ -136,7 +136,7 @@ class SearchResult(Convertible):
         return f"SearchResult({hits}{f', best {_short(self.hits[0].title)!r}' if self.hits else ''})"
 
     def _repr_html_(self) -> str:
-        return notebook.html("result", found=self)
+        return public.html("result", found=self)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain values; trace and segments only where there are any.
@@ -263,7 +263,7 @@ def _taken(index: Index, table: str, columns: tuple[str, ...], rows: npt.NDArray
 
 
 def _key_text(key: HitKey) -> str:
-    return f"{key.type}: {notebook.readable(key.value)}{f' {key.unit}' if key.unit else ''}"
+    return f"{key.type}: {public.readable(key.value)}{f' {key.unit}' if key.unit else ''}"
 
 
 def _short(title: str) -> str:

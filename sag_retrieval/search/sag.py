@@ -1,13 +1,11 @@
 """The atomic search on one page: expand the query to keys, hop on, rank the chunks."""
 
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.expand import expand, propagate
-from sag_retrieval.search.method import Method, Query, Ranking
+from sag_retrieval.search.method import Method, Query, Ranking, Stopwatch, parse_query
 from sag_retrieval.search.options import SearchOptions
-from sag_retrieval.search.parsed_query import parse_query
 from sag_retrieval.search.rank import key_trust, rank
-from sag_retrieval.search.ranking import Stopwatch
-from sag_retrieval.search.trace import SearchState, make_ranking
+from sag_retrieval.search.sag import SearchState, make_ranking
 
 
 def search_method(options: SearchOptions) -> Method:

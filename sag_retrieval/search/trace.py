@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 
 from sag_retrieval.core.types import Rows
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.expand import Expansion, WeightedKeys
-from sag_retrieval.search.method import RankedKey, Ranking
-from sag_retrieval.search.parsed_query import ParsedQuery
+from sag_retrieval.search.method import ParsedQuery, RankedKey, Ranking, rank_by
 from sag_retrieval.search.rank import ChunkScores
-from sag_retrieval.search.ranking import rank_by
 from sag_retrieval.search.result import key_of
 from sag_retrieval.search.weights import links_from, look_up
 

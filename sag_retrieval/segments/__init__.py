@@ -1,10 +1,23 @@
 """Relevant segment extraction: hits that lie near each other become longer passages. Pure functions."""
 
-from sag_retrieval.segments.extract import extract_segments, segment_documents
+from sag_retrieval.segments.extract import (
+    RankedChunk,
+    Segment,
+    Spans,
+    complete_sections,
+    extract_segments,
+    segment_documents,
+    segment_text,
+)
 from sag_retrieval.segments.options import CANDIDATES, PRESETS, SegmentOptions, segment_options
-from sag_retrieval.segments.segment import RankedChunk, Segment, Spans, complete_sections, segment_text
-from sag_retrieval.segments.selection import ChunkRun, best_segments
-from sag_retrieval.segments.values import calibrated_relevance, chunk_values, relevance_of, scale_by_length
+from sag_retrieval.segments.selection import (
+    ChunkRun,
+    best_segments,
+    calibrated_relevance,
+    chunk_values,
+    relevance_of,
+    scale_by_length,
+)
 
 __all__ = [
     "CANDIDATES",

@@ -7,10 +7,16 @@ import numpy as np
 
 from sag_retrieval.core.errors import QueryError
 from sag_retrieval.core.types import Floats
+from sag_retrieval.segments.extract import RankedChunk, SectionNumbers, Segment, Spans, complete_sections
 from sag_retrieval.segments.options import SegmentOptions, segment_options
-from sag_retrieval.segments.segment import RankedChunk, SectionNumbers, Segment, Spans, complete_sections
-from sag_retrieval.segments.selection import ChunkRun, best_segments
-from sag_retrieval.segments.values import NOT_RETRIEVED, chunk_values, relevance_of, scale_by_length
+from sag_retrieval.segments.selection import (
+    NOT_RETRIEVED,
+    ChunkRun,
+    best_segments,
+    chunk_values,
+    relevance_of,
+    scale_by_length,
+)
 
 
 def extract_segments(

@@ -9,7 +9,7 @@ from typing import Literal, cast
 
 import Stemmer
 
-from sag_retrieval.text.characters import CJK
+from sag_retrieval.text.words import CJK
 
 _CJK_CHARACTER = re.compile(f"[{CJK}]")
 _WORD_OR_RUN = re.compile(rf"[{CJK}]+|(?:(?![{CJK}])[^\W_])+(?:'(?:(?![{CJK}])[^\W_])+)?")

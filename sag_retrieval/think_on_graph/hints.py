@@ -8,17 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from sag_retrieval.core.types import Floats, Rows64
-from sag_retrieval.release.binary_index import INDEXED_ROWS
-from sag_retrieval.release.index import Index
-from sag_retrieval.release.triples import ReleaseGraph
+from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.knowledge_graph import ReleaseGraph
+from sag_retrieval.release.topk import INDEXED_ROWS
 from sag_retrieval.release.vectors import SparseVectors
-from sag_retrieval.search.parsed_query import ParsedQuery, QuerySimilarity
-from sag_retrieval.search.ranking import best_rows
+from sag_retrieval.search.method import ParsedQuery, QuerySimilarity, best_rows
 from sag_retrieval.text.words import normal_name
-from sag_retrieval.think_on_graph.beams import Beam
-from sag_retrieval.think_on_graph.options import GraphOptions
-from sag_retrieval.think_on_graph.retriever import Hints
-from sag_retrieval.think_on_graph.seeds import Seed, name_score
+from sag_retrieval.think_on_graph.beams import Beam, Seed, name_score
+from sag_retrieval.think_on_graph.retriever import GraphOptions, Hints
 
 PASSAGES: Final = 3
 """Best passages whose main entity is a seed."""

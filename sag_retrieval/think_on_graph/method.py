@@ -8,15 +8,21 @@ import numpy as np
 
 from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.release.index import Index
-from sag_retrieval.release.triples import ReleaseGraph, graph_of
-from sag_retrieval.search.method import Method, Query, Ranking
-from sag_retrieval.search.parsed_query import ParsedQuery, QuerySimilarity, parse_query
-from sag_retrieval.search.ranking import Stopwatch, rank_by
+from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.knowledge_graph import ReleaseGraph, graph_of
+from sag_retrieval.search.method import (
+    Method,
+    ParsedQuery,
+    Query,
+    QuerySimilarity,
+    Ranking,
+    Stopwatch,
+    parse_query,
+    rank_by,
+)
 from sag_retrieval.search.weights import min_max
-from sag_retrieval.think_on_graph.hints import hints_of
-from sag_retrieval.think_on_graph.options import GraphOptions
-from sag_retrieval.think_on_graph.retriever import Walk, debug_record, walk
+from sag_retrieval.think_on_graph.method import hints_of
+from sag_retrieval.think_on_graph.retriever import GraphOptions, Walk, debug_record, walk
 
 SEARCH: Final = GraphOptions(
     use_multi_hop=True,

@@ -11,21 +11,23 @@ from sag_retrieval.core.types import Floats, Rows64
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.knowledge_graph import KnowledgeGraph
 from sag_retrieval.text.words import language_of, words
-from sag_retrieval.think_on_graph import reasoning
+from sag_retrieval.think_on_graph import scoring
 from sag_retrieval.think_on_graph.beams import (
     SHOWN,
     Beam,
     EdgeRelevance,
     Grown,
+    Seed,
     WordRelevance,
+    asks_many_hops,
     expand,
+    find_seeds,
     keep_best,
     keep_seeds,
     path_text,
 )
-from sag_retrieval.think_on_graph.judge import MOST_BEAMS, MOST_DOCUMENTS, PathJudge
-from sag_retrieval.think_on_graph.options import GraphOptions
-from sag_retrieval.think_on_graph.seeds import Seed, asks_many_hops, find_seeds
+from sag_retrieval.think_on_graph.retriever import GraphOptions
+from sag_retrieval.think_on_graph.scoring import MOST_BEAMS, MOST_DOCUMENTS, PathJudge
 
 WalkMode = Literal["llm", "heuristic"]
 
@@ -188,10 +190,10 @@ class _Search:
 
     def judged(self, beams: Sequence[Beam]) -> tuple[dict[int, float], WalkMode]:
         """Raw score of each document, and who gave it."""
-        by_paths = reasoning.score_by_paths(self.graph, beams)
+        by_paths = scoring.score_by_paths(self.graph, beams)
         if self.judge is None or not by_paths:
             return by_paths, "heuristic"
-        read = reasoning.triples_said if self.options.shown == "triples" else reasoning.paths_through
+        read = scoring.triples_said if self.options.shown == "triples" else scoring.paths_through
         shown = read(self._best_paths(beams), self.graph)
         best = sorted(shown, key=lambda document: (-by_paths[document], document))[:MOST_DOCUMENTS]
         title = self.title or (lambda _: "")
@@ -199,8 +201,8 @@ class _Search:
         if not judged:
             return by_paths, "heuristic"
         if self.options.judged == "mixed":
-            return reasoning.mix(judged, self._scaled(by_paths)), "llm"
-        return reasoning.combine(best, judged, by_paths), "llm"
+            return scoring.mix(judged, self._scaled(by_paths)), "llm"
+        return scoring.combine(best, judged, by_paths), "llm"
 
     def _best_paths(self, beams: Sequence[Beam]) -> list[Beam]:
         """The beams a judge reads documents from, in the order they were kept: late hops have the highest scores."""
@@ -209,13 +211,13 @@ class _Search:
         return [walked[place] for place in sorted(best)]
 
     def _scaled(self, by_paths: dict[int, float]) -> dict[int, float]:
-        return (reasoning.scale_by_rank if self.options.scale == "rank" else reasoning.scale)(by_paths)
+        return (scoring.scale_by_rank if self.options.scale == "rank" else scoring.scale)(by_paths)
 
     def documents(self, beams: list[Beam], raw: dict[int, float], mode: WalkMode) -> tuple[GraphDocument, ...]:
-        scores = self._scaled(raw) if mode == "heuristic" else reasoning.scale(raw)
+        scores = self._scaled(raw) if mode == "heuristic" else scoring.scale(raw)
         best = sorted(scores, key=lambda document: -scores[document])[: self.options.top_docs]
         by_score = sorted(beams, key=lambda beam: -beam.score)
-        triples, paths = reasoning.evidence(by_score, self.graph), reasoning.paths_to(by_score, self.graph)
+        triples, paths = scoring.evidence(by_score, self.graph), scoring.paths_to(by_score, self.graph)
         return tuple(
             GraphDocument(d, scores[d], tuple(triples.get(d, ())), tuple(paths.get(d, ())), mode) for d in best
         )

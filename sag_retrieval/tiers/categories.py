@@ -14,9 +14,9 @@ from scipy.sparse import csr_array
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.models.protocols import Vectors
-from sag_retrieval.release.beside import MADE, check_made
+from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.csr import CsrLists, group
-from sag_retrieval.release.index import Index
+from sag_retrieval.release.folders import MADE, check_made
 
 COMMUNITIES: Final = "communities"
 _TABLES: Final = ("communities", "community_events")

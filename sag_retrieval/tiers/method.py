@@ -10,14 +10,12 @@ import numpy.typing as npt
 
 from sag_retrieval.core.types import Floats
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.release.index import Index
-from sag_retrieval.search.method import Method, Query, Ranking
-from sag_retrieval.search.parsed_query import ParsedQuery, parse_query
-from sag_retrieval.search.ranking import Stopwatch, rank_by
+from sag_retrieval.release.arrays import Index
+from sag_retrieval.search.method import Method, ParsedQuery, Query, Ranking, Stopwatch, parse_query, rank_by
 from sag_retrieval.search.weights import min_max
 from sag_retrieval.tiers.categories import COMMUNITIES, Categories, load_categories, made_at
 from sag_retrieval.tiers.options import TierOptions, TiersOptions
-from sag_retrieval.tiers.release_source import ReleaseTiers
+from sag_retrieval.tiers.source import ReleaseTiers
 from sag_retrieval.tiers.workflow import TiersFound, TierStep, search_tiers
 
 SEARCH: Final = TiersOptions(item=TierOptions(top_k=50), resource=TierOptions(top_k=20))

@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 
 from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.models.protocols import Vectors
-from sag_retrieval.release.index import Index
-from sag_retrieval.search.method import Allowed
-from sag_retrieval.search.parsed_query import QuerySimilarity
+from sag_retrieval.release.arrays import Index
+from sag_retrieval.search.method import Allowed, QuerySimilarity
 from sag_retrieval.tiers.categories import Categories, best_of, cosines
 from sag_retrieval.tiers.source import Tier
 

@@ -15,14 +15,14 @@ PLUG_INS = (
     "sag_pipeline.rules.",  # one file for each language and kind of rule
 )
 LONE = {
-    "sag_pipeline.automation": "Dagster's jobs, schedule and sensor stand apart from the list of assets",
+    "sag_pipeline.definitions": "Dagster's jobs, schedule and sensor stand apart from the list of assets",
     "sag_pipeline.definitions": "what Dagster loads",
-    "sag_pipeline.publish.sound": "publish.py would be too long",
-    "sag_retrieval.release.sandbox.values": "where.py would be too long",
+    "sag_pipeline.publish.checks": "publish.py would be too long",
+    "sag_retrieval.release.where": "where.py would be too long",
     "sag_pipeline.table": "a description that added tables need before the list of tables is there",
     "sag_retrieval.release.table": "the same for the tables of a release",
-    "sag_retrieval.release.sandbox.sql_result": "api.py would be too long",
-    "sag_retrieval.search.baselines": "methods, named by the registry",
+    "sag_retrieval.release.sandbox_results": "api.py would be too long",
+    "sag_retrieval.search.sag": "methods, named by the registry",
     "sag_retrieval.search.registry": "a registry",
     "sag_retrieval.search.sag": "a method, named by the registry",
 }

@@ -12,9 +12,10 @@ import openpyxl
 import psutil
 import pytest
 
-from sag_pipeline.plan import IngestOptions, step_of
+from sag_pipeline.options import IngestOptions
 from sag_pipeline.reading.bounded import BoundedReader
 from sag_pipeline.reading.sync import SyncOptions, sync_source
+from sag_pipeline.runner import step_of
 from sag_pipeline.runs import run_ingest
 from sag_pipeline.status import status_of
 from sag_pipeline.steps.conversion import convert

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
+from sag_retrieval.release.sql_check import check_sql
+from sag_retrieval.release.where import MOST_FIELDS, compile_where
 
 from sag_pipeline.importers.command import given_documents
 from sag_retrieval import SagError
@@ -14,9 +16,7 @@ from sag_retrieval.ask.modes import ask
 from sag_retrieval.core.errors import FilterError, QueryError, RecordError, SourceError, shown
 from sag_retrieval.evaluation.questions import read_questions
 from sag_retrieval.models.structured import WrongShape, read_answer
-from sag_retrieval.rag.data import check_record, docs_of, items_of
-from sag_retrieval.release.sandbox.parse import check_sql
-from sag_retrieval.release.sandbox.where import MOST_FIELDS, compile_where
+from sag_retrieval.rag.stages import check_record, docs_of, items_of
 from sag_retrieval.search.method import LONGEST_QUERY, Query
 from sag_retrieval.search.registry import method_named
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from sag_retrieval.release.releases import Releases
 
 from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache
 from sag_pipeline.publish.relational import build_tables
@@ -22,7 +23,6 @@ from sag_pipeline.store.store import Store
 from sag_retrieval import SagError, open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import MEND
-from sag_retrieval.release.files import Releases
 from tests.support.chat_server import ChatServer
 from tests.support.kept_home import edit_manifest
 from tests.support.scripted_answers import read_well

@@ -9,12 +9,12 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from sag_retrieval.release.releases import Releases
 
 from sag_pipeline.definitions import defs
 from sag_pipeline.runs import run_ingest
 from sag_retrieval import SagError, open_release
 from sag_retrieval.cli.main import main
-from sag_retrieval.release.files import Releases
 
 pytestmark = pytest.mark.slow
 

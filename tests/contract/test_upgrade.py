@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from sag_retrieval.release.releases import Releases
 
 from sag_pipeline.runs import run_ingest, run_report
 from sag_pipeline.status import status_of
 from sag_retrieval import ReleaseError, open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.settings import load_settings
-from sag_retrieval.release.files import Releases
 from sag_retrieval.release.schema import SCHEMA_VERSION
 from tests.support.chat_server import ChatServer
 from tests.support.kept_home import edit_manifest, unpack

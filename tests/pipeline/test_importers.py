@@ -7,11 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from sag_pipeline.importers.passages import event_documents, openie_documents
 
 from sag_pipeline.importers.command import import_command, import_file
-from sag_pipeline.importers.event_records import event_documents
 from sag_pipeline.importers.graphrag import graphrag_documents
-from sag_pipeline.importers.openie import openie_documents
 from sag_pipeline.importers.records import as_triple, listed, read_rows, statement
 from sag_retrieval.core.errors import SourceError
 

@@ -17,7 +17,7 @@ from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache, Answered, CacheE
 from sag_pipeline.runs import run_ingest, run_report
 from sag_pipeline.store.chain import HEAD, breaks
 from sag_pipeline.store.ledger import Entry, Ledger
-from sag_pipeline.store.sealed import is_sealed
+from sag_pipeline.store.parts import is_sealed
 from sag_pipeline.store.store import Store
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import SagError, StoreError

@@ -12,21 +12,19 @@ from pathlib import Path
 import dagster as dg
 import pytest
 from click.testing import CliRunner
+from sag_retrieval.communities.storage import release_communities
+from sag_retrieval.release.folders import write_lock
+from sag_retrieval.release.releases import Releases, prune_releases
 
 from sag_pipeline.embed import open_embedding
 from sag_pipeline.publish.publish import publish
 from sag_pipeline.runs import run_ingest
 from sag_pipeline.store.store import Store
-from sag_pipeline.upkeep import PROCESS, Keep, end_lost_runs, keep_in_size, prune_runs
-from sag_pipeline.vacuum import vacuum
+from sag_pipeline.upkeep import PROCESS, Keep, end_lost_runs, keep_in_size, prune_runs, vacuum
 from sag_retrieval import ReleaseError, SettingsError, SourceError, open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.communities.options import ClusterOptions
-from sag_retrieval.communities.released import release_communities
 from sag_retrieval.models.open import open_embedder
-from sag_retrieval.release.files import Releases
-from sag_retrieval.release.lock import write_lock
-from sag_retrieval.release.prune import prune_releases
 from sag_retrieval.release.reader import open_reader
 from sag_retrieval.reports.series import prune_reports
 from tests.support.kept_home import unpack
@@ -151,7 +149,7 @@ def test_nothing_but_a_release_is_put_in_force_or_opened(named, home, kept):
 
 def test_whoever_prunes_or_promotes_waits_for_the_writer(home, kept):
     code = (
-        "import sys, pathlib; from sag_retrieval.release.lock import write_lock\n"
+        "import sys, pathlib; from sag_retrieval.release.folders import write_lock\n"
         "with write_lock(pathlib.Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", code, str(home)]

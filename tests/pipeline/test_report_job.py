@@ -12,8 +12,7 @@ from dagster._core.workspace.load_target import WorkspaceFileTarget
 from dagster_webserver.app import create_app_from_workspace_process_context
 from starlette.testclient import TestClient
 
-from sag_pipeline.assets.communities import Clustering
-from sag_pipeline.assets.report import Reporting
+from sag_pipeline.assets.report import Clustering, Reporting
 from sag_pipeline.runs import run_ingest, run_report
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.reports.options import ReportOptions

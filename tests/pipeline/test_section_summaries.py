@@ -2,7 +2,7 @@
 
 import pytest
 
-from sag_pipeline.steps.section_summaries import (
+from sag_pipeline.steps.headers import (
     LONGEST_TEXT,
     SectionSummary,
     offline_section_summaries,

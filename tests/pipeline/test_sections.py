@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from sag_pipeline.steps.section_windows import LineRun, join_windows, line_text, lines_of
 
 from sag_pipeline.steps.chunks import split_chunks
-from sag_pipeline.steps.section_lines import line_text, lines_of
-from sag_pipeline.steps.section_repair import LineRun, join_windows
 from sag_pipeline.steps.sections import (
     SectionMarks,
     SectionOptions,

@@ -2,14 +2,18 @@
 
 from itertools import pairwise
 
-from sag_pipeline.steps.section_lines import Window, line_text, lines_of, windows_of
-from sag_pipeline.steps.section_repair import (
+from sag_pipeline.steps.section_windows import (
     LineRun,
+    Window,
     is_splintered,
     join_windows,
+    line_text,
+    lines_of,
     runs_from_ranges,
     runs_from_starts,
+    windows_of,
 )
+
 from tests.support.golden import enough, recorded
 
 

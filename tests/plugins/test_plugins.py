@@ -14,8 +14,7 @@ from sag_retrieval import PluginError, QueryError
 from sag_retrieval.ask.options import MODES, Mode
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.plugins import Registry, installed
-from sag_retrieval.core.providers import CHAT_MODELS, EMBEDDERS, Provider, provider_of
-from sag_retrieval.core.settings import load_settings
+from sag_retrieval.core.settings import CHAT_MODELS, EMBEDDERS, Provider, load_settings, provider_of
 from sag_retrieval.models.open import open_chat, open_dense
 from sag_retrieval.search.registry import METHODS, MethodEntry, MethodName, method_named, resolve_method
 

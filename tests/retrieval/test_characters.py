@@ -14,13 +14,7 @@ from rich.table import Table
 from sag_pipeline.steps.decoding import clean
 from sag_retrieval.cli.printing import Terminal
 from sag_retrieval.models.structured import read_answer
-from sag_retrieval.text.characters import (
-    ascii_where_hidden,
-    json_without_controls,
-    one_line,
-    printable,
-    without_controls,
-)
+from sag_retrieval.text.words import ascii_where_hidden, json_without_controls, one_line, printable, without_controls
 
 HOSTILE = "".join(map(chr, [*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]))
 COLOUR = re.compile(r"\x1b\[[\d;]*m")

@@ -16,11 +16,10 @@ import pyarrow as pa
 
 from sag_retrieval.core.errors import MEND, FilterError, ReleaseError
 from sag_retrieval.core.types import Rows
-from sag_retrieval.release.index import Allowed
-from sag_retrieval.release.sandbox.allowlist import IDS
-from sag_retrieval.release.sandbox.parse import check_sql, checked_text
-from sag_retrieval.release.sandbox.restrict import IdPairs, NamedIds, RowMaps, restrict
-from sag_retrieval.release.sandbox.where import EVERYTHING, compile_where
+from sag_retrieval.release.arrays import Allowed
+from sag_retrieval.release.sandbox_results import IdPairs, NamedIds, RowMaps, restrict
+from sag_retrieval.release.sql_check import IDS, check_sql, checked_text
+from sag_retrieval.release.where import EVERYTHING, compile_where
 
 _KEPT: Final = 64
 

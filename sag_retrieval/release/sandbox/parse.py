@@ -10,7 +10,7 @@ from typing import Any, Final
 import duckdb
 
 from sag_retrieval.core.errors import FilterError, shown
-from sag_retrieval.release.sandbox import allowlist as allowed
+from sag_retrieval.release import sql_check as allowed
 
 LONGEST: Final = 4_000
 DEEPEST: Final = 100

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sag_retrieval.core.types import Flags, Rows
-from sag_retrieval.release.index import Allowed
+from sag_retrieval.release.arrays import Allowed
 
 IdPairs = tuple[Rows, Rows]
 """Links as two arrays of equal length: from row, to row."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sag_retrieval import notebook
+from sag_retrieval.core import public
 from sag_retrieval.core.public import Convertible, public
 
 
@@ -47,8 +47,8 @@ class SqlResult(Convertible):
         return f"SqlResult({len(self)} row{'' if len(self) == 1 else 's'} of {', '.join(self.columns)})"
 
     def _repr_html_(self) -> str:
-        shown = self._table.slice(0, notebook.MOST).to_pylist()
-        return notebook.table(self.columns, shown, len(self))
+        shown = self._table.slice(0, public.MOST).to_pylist()
+        return public.table(self.columns, shown, len(self))
 
     def to_dict(self) -> dict[str, Any]:
         """`sql`, `columns` and `rows`."""

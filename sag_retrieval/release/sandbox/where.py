@@ -6,14 +6,7 @@ from dataclasses import dataclass
 from typing import Final, get_args
 
 from sag_retrieval.core.errors import FilterError, shown
-from sag_retrieval.release.sandbox.values import (
-    LONGEST,
-    ColumnKind,
-    WhereValue,
-    checked_value,
-    checked_value_text,
-    kind_of,
-)
+from sag_retrieval.release.where import LONGEST, ColumnKind, WhereValue, checked_value, checked_value_text, kind_of
 from sag_retrieval.text.words import normal_name
 
 _OPERATORS = "eq ne in nin gt gte lt lte contains startswith isnull"

@@ -9,12 +9,10 @@ import numpy as np
 from sag_retrieval.communities.events import Keys
 from sag_retrieval.communities.groups import CitedSentence
 from sag_retrieval.communities.titles import names_something
-from sag_retrieval.reports.content import RankedCommunity, Reference, Statement
-from sag_retrieval.reports.context import KeyStatistics, ReportContext
-from sag_retrieval.reports.markdown import cited, dated, escaped, figures_of
-from sag_retrieval.reports.ranking import EventRanking
-from sag_retrieval.reports.section import ReportSection
-from sag_retrieval.reports.wording import Messages, Wording
+from sag_retrieval.reports.citations import Reference, Statement
+from sag_retrieval.reports.ranking import EventRanking, RankedCommunity
+from sag_retrieval.reports.section import KeyStatistics, ReportContext, ReportSection
+from sag_retrieval.reports.wording import Messages, Wording, cited, dated, escaped, figures_of
 
 WORDING: Wording = {
     "heading": ("Communities", "社区"),

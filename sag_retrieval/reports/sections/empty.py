@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sag_retrieval.reports.context import ReportContext
-from sag_retrieval.reports.section import ReportSection
+from sag_retrieval.reports.section import ReportContext, ReportSection
 from sag_retrieval.reports.wording import Messages, Wording
 
 WORDING: Wording = {

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sag_retrieval.communities.events import EventTable, clean
-from sag_retrieval.reports.context import ReportContext
-from sag_retrieval.reports.markdown import escaped
 from sag_retrieval.reports.ranking import period_of
-from sag_retrieval.reports.section import ReportSection
-from sag_retrieval.reports.wording import Messages, Wording
+from sag_retrieval.reports.section import ReportContext, ReportSection
+from sag_retrieval.reports.wording import Messages, Wording, escaped
 
 WORDING: Wording = {
     "kind": ("Community report", "社区报告"),

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sag_retrieval.reports.content import RankedCommunity, Statement
-from sag_retrieval.reports.context import ReportContext
-from sag_retrieval.reports.markdown import cited, titled
-from sag_retrieval.reports.section import ReportSection
-from sag_retrieval.reports.wording import Messages, Wording
+from sag_retrieval.reports.citations import Statement
+from sag_retrieval.reports.ranking import RankedCommunity
+from sag_retrieval.reports.section import ReportContext, ReportSection
+from sag_retrieval.reports.wording import Messages, Wording, cited, titled
 
 WORDING: Wording = {"heading": ("What stands out", "要点")}
 

@@ -8,10 +8,8 @@ import numpy as np
 
 from sag_retrieval.communities.events import Keys
 from sag_retrieval.communities.titles import names_something
-from sag_retrieval.reports.context import KeyStatistics, ReportContext
-from sag_retrieval.reports.markdown import table
-from sag_retrieval.reports.section import ReportSection
-from sag_retrieval.reports.wording import Messages, Wording
+from sag_retrieval.reports.section import KeyStatistics, ReportContext, ReportSection
+from sag_retrieval.reports.wording import Messages, Wording, table
 
 WORDING: Wording = {
     "heading": ("Top keys", "关键属性"),

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 
 from sag_retrieval.communities.groups import Quality
 from sag_retrieval.communities.options import ClusterOptions
-from sag_retrieval.reports.context import ReportContext
-from sag_retrieval.reports.markdown import escaped
-from sag_retrieval.reports.section import ReportSection
-from sag_retrieval.reports.wording import Messages, Wording
+from sag_retrieval.reports.section import ReportContext, ReportSection
+from sag_retrieval.reports.wording import Messages, Wording, escaped
 
 WORDING: Wording = {
     "heading": ("How this report was made", "本报告如何生成"),

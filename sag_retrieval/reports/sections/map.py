@@ -6,13 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from sag_retrieval.communities.events import EventTable
-from sag_retrieval.reports.content import RankedCommunity
-from sag_retrieval.reports.context import ReportContext
-from sag_retrieval.reports.markdown import table
-from sag_retrieval.reports.ranking import Ties
-from sag_retrieval.reports.section import ReportSection
-from sag_retrieval.reports.sections.map_layout import Label, Placed, place_circles, place_dots, place_labels, shortened
-from sag_retrieval.reports.wording import Messages, Wording
+from sag_retrieval.reports.ranking import RankedCommunity, Ties
+from sag_retrieval.reports.section import ReportContext, ReportSection
+from sag_retrieval.reports.sections.picture import Label, Placed, place_circles, place_dots, place_labels, shortened
+from sag_retrieval.reports.wording import Messages, Wording, table
 
 WORDING: Wording = {
     "heading": ("Map of the communities", "社区地图"),

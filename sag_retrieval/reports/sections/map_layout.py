@@ -7,8 +7,8 @@ import igraph
 import numpy as np
 import numpy.typing as npt
 
+from sag_retrieval.communities.clustering import seeded
 from sag_retrieval.communities.events import Floats
-from sag_retrieval.communities.leiden import seeded
 from sag_retrieval.text.words import is_cjk
 
 WIDTH, HEIGHT = 1000.0, 620.0

@@ -4,13 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sag_retrieval.communities.events import EventTable
-from sag_retrieval.reports.changes import Change, Comparison
-from sag_retrieval.reports.content import RankedCommunity, Statement
-from sag_retrieval.reports.context import ReportContext
-from sag_retrieval.reports.markdown import dated, escaped
-from sag_retrieval.reports.ranking import in_time_order
-from sag_retrieval.reports.section import ReportSection
-from sag_retrieval.reports.wording import Messages, Wording
+from sag_retrieval.reports.citations import Statement
+from sag_retrieval.reports.ranking import RankedCommunity, in_time_order
+from sag_retrieval.reports.section import ReportContext, ReportSection
+from sag_retrieval.reports.series import Change, Comparison
+from sag_retrieval.reports.wording import Messages, Wording, dated, escaped
 
 WORDING: Wording = {
     "heading": ("What is new", "新增内容"),

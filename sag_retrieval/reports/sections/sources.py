@@ -4,10 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sag_retrieval.reports.citations import CitedSource
-from sag_retrieval.reports.context import ReportContext
-from sag_retrieval.reports.markdown import escaped
-from sag_retrieval.reports.section import ReportSection
-from sag_retrieval.reports.wording import Messages, Wording
+from sag_retrieval.reports.section import ReportContext, ReportSection
+from sag_retrieval.reports.wording import Messages, Wording, escaped
 
 WORDING: Wording = {
     "heading": ("Sources", "来源"),

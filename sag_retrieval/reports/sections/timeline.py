@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from sag_retrieval.communities.events import EventTable
-from sag_retrieval.reports.content import RankedCommunity
-from sag_retrieval.reports.context import ReportContext
-from sag_retrieval.reports.section import ReportSection
-from sag_retrieval.reports.sections.map_layout import shortened
-from sag_retrieval.reports.sections.periods import Timeline, make_timeline
+from sag_retrieval.reports.ranking import RankedCommunity
+from sag_retrieval.reports.section import ReportContext, ReportSection
+from sag_retrieval.reports.sections.picture import shortened
+from sag_retrieval.reports.sections.timeline import Timeline, make_timeline
 from sag_retrieval.reports.wording import Messages, Wording
 
 WORDING: Wording = {

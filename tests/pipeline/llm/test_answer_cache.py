@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from sag_pipeline.llm.answer_cache import AnswerCache, Answered, CacheError
-from sag_pipeline.llm.cached_chat import CachedChat, call_id
+from sag_pipeline.llm.answer_cache import AnswerCache, Answered, CacheError, call_id
+from sag_pipeline.llm.cached_chat import CachedChat
 from sag_pipeline.llm.recording import RecordingChat, ReplayChat
 from sag_retrieval.core.errors import ModelError, ModelUnavailable, SourceError
 from sag_retrieval.models.openai import OpenAIChat
-from sag_retrieval.models.prices import Prices
-from sag_retrieval.models.protocols import Reply, Request
+from sag_retrieval.models.protocols import Prices, Reply, Request
 from sag_retrieval.models.rate_limits import ChatOptions
 from tests.support.chat_server import Answer, ChatServer, broken, prompt_of, rate_limited, wrong_shape
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sag_pipeline.llm.known_keys import BatchSource, KnownOptions, known_about
 
 from sag_pipeline.llm.answer_cache import AnswerCache
 from sag_pipeline.llm.cached_chat import CachedChat
@@ -11,22 +12,21 @@ from sag_pipeline.llm.cost_model import EstimateOptions, estimate
 from sag_pipeline.llm.extract import events_work, keys_work, prompt_versions, summaries_work, triples_work
 from sag_pipeline.runner import StepInput
 from sag_pipeline.steps.chunks import ChunkOptions, split_chunks
-from sag_pipeline.steps.extract_events import (
-    EventsOfPassage,
-    ExtractedEvents,
-    event_requests,
-    events_from_reply,
-    readable,
+from sag_pipeline.steps.events import EventsOfPassage, ExtractedEvents, event_requests, events_from_reply, readable
+from sag_pipeline.steps.extract_keys import (
+    ExtractedKeys,
+    KeyOptions,
+    KnownKey,
+    KnownKeys,
+    key_questions,
+    keys_from_reply,
 )
-from sag_pipeline.steps.extract_keys import ExtractedKeys, KeyOptions, key_questions, keys_from_reply
-from sag_pipeline.steps.extract_summaries import summary_request
-from sag_pipeline.steps.known_keys import BatchSource, KnownKey, KnownKeys, KnownOptions, known_about
+from sag_pipeline.steps.summaries import summary_request
 from sag_pipeline.steps.typed_values import DEFAULT_TYPES, key_type_of, typed_keys
 from sag_retrieval.core.errors import ModelUnavailable, SettingsError
 from sag_retrieval.core.records import Document, Section, Summary
-from sag_retrieval.models.dialect import request_tokens
 from sag_retrieval.models.hashing import HashingEmbedder
-from sag_retrieval.models.openai import OpenAIChat
+from sag_retrieval.models.openai import OpenAIChat, request_tokens
 from sag_retrieval.models.rate_limits import ChatOptions
 from sag_retrieval.prompts import load_prompt
 from tests.support.chat_server import (

@@ -6,13 +6,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.support.graph_parts import graph_parts
 
 from sag_pipeline.publish.links import make_links, normal_names, weigh_keys
 from sag_pipeline.publish.relational import _shaped, build_tables
 from sag_pipeline.steps.keys import make_key
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section
-from sag_retrieval.release.arrays import graph_parts
 from sag_retrieval.text.words import normal_name
 
 VALUES = ["Lumen Optics", "lumen  optics", "Port Ansel", "苹果公司", "2021"]

@@ -14,10 +14,10 @@ from sag_pipeline.reading.sync import SyncOptions, sync_source
 from sag_pipeline.runs import run_ingest
 from sag_pipeline.store.ledger import SCHEMA, Entry, Ledger
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
-from sag_pipeline.vacuum import compact
+from sag_pipeline.upkeep import compact
 from sag_retrieval import open_release
 from sag_retrieval.core.records import Document
-from sag_retrieval.text.characters import one_line
+from sag_retrieval.text.words import one_line
 
 DOCUMENTS = StepSpec("documents")
 FREELY = SyncOptions(allow_removals=True)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from sag_pipeline.store.ledger import Entry, Ledger
 from sag_pipeline.store.parts import Parts
-from sag_pipeline.store.rows import content_hash, from_table, schema_of, to_table
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
-from sag_pipeline.vacuum import compact, wasteful
+from sag_pipeline.tables import content_hash, from_table, schema_of, to_table
+from sag_pipeline.upkeep import compact, wasteful
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.records import Document, EventKey, Key, Summary
 

@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sag_retrieval.ask.cited import cite, extractive_answer, merge_answers, support
+from sag_retrieval.ask.question import question_terms
 
-from sag_retrieval.ask.cite import cite, support
-from sag_retrieval.ask.evidence import best_sentences, coverage, question_terms
-from sag_retrieval.ask.generated import extractive_answer, merge_answers
-from sag_retrieval.ask.mode_result import merge_hits
+from sag_retrieval.ask.evidence import best_sentences, coverage
+from sag_retrieval.ask.modes import merge_hits
 from tests.support.overlap_search import Found, OverlapSearch
 
 CHUNKS = [

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sag_retrieval.ask.question import split_question
 
-from sag_retrieval.ask.deep import split_question
 from sag_retrieval.ask.plan import LONGEST_QUESTION, DraftPlan, Edge, NamedKey, Node, check_plan, fill, marks
 
 QUESTION = "Who was the first president of the publisher of X?"

@@ -5,16 +5,15 @@ import random
 import igraph
 import numpy as np
 import pytest
+from sag_retrieval.communities.clustering import build_communities, partition, to_graph
+from sag_retrieval.communities.storage import communities_tables, read_communities
 from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.planted import planted, table
-from sag_retrieval.communities.build import build_communities
 from sag_retrieval.communities.edges import weigh_edges
 from sag_retrieval.communities.events import EventLinks
 from sag_retrieval.communities.groups import Communities, measure
-from sag_retrieval.communities.leiden import partition, to_graph
 from sag_retrieval.communities.options import ClusterOptions
-from sag_retrieval.communities.tables import communities_tables, read_communities
 from sag_retrieval.core.errors import SettingsError
 
 

@@ -5,14 +5,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from sag_retrieval.communities.similarity import Sharing, key_idf, nearest, pair_statistics
 from scipy.sparse import csr_array
 
 from benchmarks.planted import planted, table
 from sag_retrieval.communities.edges import weigh_edges
 from sag_retrieval.communities.events import EventLinks, EventTable
-from sag_retrieval.communities.neighbours import nearest
 from sag_retrieval.communities.options import ClusterOptions
-from sag_retrieval.communities.weights import Sharing, key_idf, pair_statistics
 from sag_retrieval.core.errors import SettingsError
 
 
@@ -110,7 +109,7 @@ def test_statistics_of_all_pairs_are_exact_also_when_counted_in_small_blocks(mon
     events, _ = planted(300, seed=4)
     incidence = events.incidence()
     idf = key_idf(incidence)
-    monkeypatch.setattr("sag_retrieval.communities.weights.PAIRS_AT_ONCE", 50)
+    monkeypatch.setattr("sag_retrieval.communities.similarity.PAIRS_AT_ONCE", 50)
 
     found = pair_statistics(incidence, idf)
 
@@ -162,7 +161,7 @@ def test_weighing_every_pair_of_too_many_events_says_the_bound():
 def test_neighbours_by_cells_are_mostly_the_true_ones_for_dense_and_sparse_vectors(monkeypatch):
     events, _ = planted(1_500, seed=3)
     exact = set(zip(*(side.tolist() for side in nearest(events.vectors, 5)), strict=True))
-    monkeypatch.setattr("sag_retrieval.communities.neighbours.EXACT_LIMIT", 100)
+    monkeypatch.setattr("sag_retrieval.communities.similarity.EXACT_LIMIT", 100)
 
     dense = set(zip(*(side.tolist() for side in nearest(events.vectors, 5)), strict=True))
     sparse = set(zip(*(side.tolist() for side in nearest(csr_array(events.vectors), 5)), strict=True))

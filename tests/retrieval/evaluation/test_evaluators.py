@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from sag_retrieval.evaluation.evaluators import (
+from sag_retrieval.evaluation.answers import (
     RECORD_SCORES,
     Evaluator,
     accuracy_score,

@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.core.errors import QueryError, SourceError
-from sag_retrieval.evaluation.intervals import bootstrap, paired_difference
+from sag_retrieval.evaluation.metrics import evidence_coverage, has_all_at, recall_at
 from sag_retrieval.evaluation.questions import Question, read_questions
-from sag_retrieval.evaluation.ranking import evidence_coverage, has_all_at, recall_at
-from sag_retrieval.evaluation.runner import compare, evaluate
+from sag_retrieval.evaluation.runner import bootstrap, compare, evaluate, paired_difference
 from tests.support.overlap_search import FoundList, OverlapSearch
 
 CHUNKS = [

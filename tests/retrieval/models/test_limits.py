@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.core.errors import ModelUnavailable, SettingsError
-from sag_retrieval.models.prices import Prices
-from sag_retrieval.models.protocols import Usage
+from sag_retrieval.models.protocols import Prices, Usage
 from sag_retrieval.models.rate_limits import (
     ChatOptions,
     CircuitBreaker,

@@ -9,8 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from sag_retrieval.core.errors import AnswerError, BudgetExceeded, ModelError, ModelUnavailable
 from sag_retrieval.models.openai import OpenAIChat
-from sag_retrieval.models.prices import Prices
-from sag_retrieval.models.protocols import Reply, Request
+from sag_retrieval.models.protocols import Prices, Reply, Request
 from sag_retrieval.models.rate_limits import ChatOptions
 from tests.support.chat_server import (
     Answer,

@@ -1,17 +1,16 @@
 """A key goes only to an address from the same place, whoever asks: the command, Python, Dagster."""
 
 import pytest
+from sag_retrieval.models.calls import submit
 
 from sag_pipeline.runs import run_ingest
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import ModelError, SagError, SettingsError
 from sag_retrieval.core.settings import load_settings
-from sag_retrieval.models.event_loop import submit
-from sag_retrieval.models.open import open_chat
+from sag_retrieval.models.open import DEFAULT_ADDRESS, find_server, model_server, open_chat
 from sag_retrieval.models.openai import make_client
 from sag_retrieval.models.protocols import Request
 from sag_retrieval.models.rate_limits import ChatOptions
-from sag_retrieval.models.server import DEFAULT_ADDRESS, find_server, model_server
 from tests.support.chat_server import ChatServer
 
 NAMES = ("BASE_URL", "API_KEY", "ORG_ID", "PROJECT_ID", "ADMIN_KEY", "CUSTOM_HEADERS")

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.core.errors import SettingsError
-from sag_retrieval.prompts import LANGUAGES, Prompt, load_prompt, prompt_names
-from sag_retrieval.prompts.passages import numbered, shown_numbers
+from sag_retrieval.prompts import LANGUAGES, Prompt, load_prompt, numbered, prompt_names, shown_numbers
 
 PROMPT = Prompt("greet", "en", "", "Hello $name, that is $$5.", "0")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from mypy import api
 
-from sag_retrieval.rag import Pipeline, RAGData, check_record, data, docs_of, migrate, references_of
-from sag_retrieval.rag.data import TO_REFINE, TO_RERANK, items_of
+from sag_retrieval.rag import Pipeline, RAGData, check_record, docs_of, migrate, references_of, stages
+from sag_retrieval.rag.stages import TO_REFINE, TO_RERANK, items_of
 
 
 @pytest.mark.parametrize("broken", [("query", ["doc"]), ["query"], "query", None])
@@ -100,16 +100,16 @@ def test_a_pipeline_without_stages_changes_nothing():
 def test_a_type_checker_accepts_the_record_in_user_code(tmp_path):
     code = tmp_path / "user_code.py"
     code.write_text(
-        "from sag_retrieval.rag.data import RAGData, docs_of\n"
+        "from sag_retrieval.rag.stages import RAGData, docs_of\n"
         "def my_operator(data: RAGData) -> RAGData:\n"
-        '    docs: list[str] = data.get("retrieval_docs", [])\n'
-        '    data.update({"generated": docs[0], "generation_time": 0.1})\n'
+        '    docs: list[str] = stages.get("retrieval_docs", [])\n'
+        '    stages.update({"generated": docs[0], "generation_time": 0.1})\n'
         "    return data\n"
         'record: RAGData = {"query": "q", "references": ["a"]}\n'
         "print(docs_of(my_operator(record)))\n",
         encoding="utf-8",
     )
-    sources = [str(code), str(Path(data.__file__))]
+    sources = [str(code), str(Path(stages.__file__))]
     flags = ["--strict", "--follow-imports=skip", "--config-file=", f"--cache-dir={tmp_path}"]
 
     out, _, code_of_checker = api.run([*flags, *sources])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.core.errors import ModelError
-from sag_retrieval.evaluation.evaluators import latency_score
+from sag_retrieval.evaluation.answers import latency_score
 from sag_retrieval.rag import (
     CrossEncoderReranker,
     ExtractiveRefiner,

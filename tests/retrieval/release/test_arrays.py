@@ -3,12 +3,20 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sag_retrieval.release.text_index import (
+    LENGTH_SHARE,
+    SATURATION,
+    Mentions,
+    Postings,
+    Vocabulary,
+    build_postings,
+    write_mentions,
+)
+from tests.support.graph_parts import graph_parts
 
 from sag_retrieval.core.errors import ReleaseError
-from sag_retrieval.release.arrays import graph_parts, open_arrays, write_arrays
+from sag_retrieval.release.arrays import open_arrays, write_arrays
 from sag_retrieval.release.csr import CsrLists, group, map_array, ranges, save_array
-from sag_retrieval.release.mentions import Mentions, write_mentions
-from sag_retrieval.release.postings import LENGTH_SHARE, SATURATION, Postings, Vocabulary, build_postings
 from sag_retrieval.text.words import normal_name, tokens
 
 pairs = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9)), unique=True)

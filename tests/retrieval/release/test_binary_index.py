@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from sag_retrieval.release import binary_index
-from sag_retrieval.release.binary_index import BinaryIndex, describe_binary_index, exact_nearest, pack
+from sag_retrieval.release import topk
+from sag_retrieval.release.topk import BinaryIndex, describe_binary_index, exact_nearest, pack
 from sag_retrieval.release.vectors import DenseVectors, open_vectors, write_vectors
 
 ROWS, DIMENSION = 3000, 70
@@ -60,7 +60,7 @@ def test_the_reach_is_the_smallest_that_finds_enough_and_is_written_down(large):
 
     found = describe_binary_index(folder, "events")
 
-    assert found["recall_at_50"] >= binary_index.RECALL_GOAL
+    assert found["recall_at_50"] >= topk.RECALL_GOAL
     assert vectors.signs.reach == found["reach"]
     assert json.loads((folder / "events.signs.json").read_text()) == found
 

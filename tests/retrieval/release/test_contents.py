@@ -8,21 +8,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sag_retrieval.communities.storage import release_communities
+from sag_retrieval.release.folders import BLOCK, measure, sums_of
+from sag_retrieval.release.manifest import Contents, Manifest
 
 from benchmarks.damages import Damage, inflict
 from sag_pipeline.publish.publish import seal
 from sag_retrieval import open_release
 from sag_retrieval.communities.options import ClusterOptions
-from sag_retrieval.communities.released import release_communities
 from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.models.open import open_embedder
-from sag_retrieval.release.contents import Contents
-from sag_retrieval.release.files import Manifest
-from sag_retrieval.release.reader import open_reader
-from sag_retrieval.release.sums import BLOCK, measure, sums_of
+from sag_retrieval.release.reader import FileFault, open_reader, verify_release
 from sag_retrieval.release.tables import VectorTables
 from sag_retrieval.release.vectors import write_dense
-from sag_retrieval.release.verify import FileFault, verify_release
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sag_retrieval.communities.groups import Community, community_id
-from sag_retrieval.reports.changes import Previous, compare, new_events
+from sag_retrieval.reports.series import Previous, compare, new_events
 
 
 def community(events, rows: list[int], title: str = "now") -> Community:

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from sag_retrieval.reports.sections.map_layout import place_circles, place_dots, place_labels
+from sag_retrieval.reports.sections.picture import place_circles, place_dots, place_labels
 
 
 @settings(max_examples=25, deadline=None)

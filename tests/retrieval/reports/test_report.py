@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from sag_retrieval.communities.clustering import build_communities
 
-from sag_retrieval.communities.build import build_communities
 from sag_retrieval.communities.naming import name_communities
 from sag_retrieval.core.errors import SettingsError
-from sag_retrieval.reports.changes import Previous
 from sag_retrieval.reports.citations import cut, most_similar, sentences
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.ranking import listed_events, period_of, typical_events
 from sag_retrieval.reports.report import write_report
+from sag_retrieval.reports.series import Previous
 from sag_retrieval.reports.tables import REPORT_SCHEMAS
 
 ROOT = Path(__file__).parents[3]
@@ -121,7 +121,7 @@ def test_the_page_comes_from_release_and_options_alone(towns, tmp_path):
 def test_communities_and_page_are_the_same_in_every_process(tmp_path):
     program = (
         "import sys; from pathlib import Path; from benchmarks.planted import planted;"
-        "from sag_retrieval.communities.build import build_communities as build;"
+        "from sag_retrieval.communities.clustering import build_communities as build;"
         "from sag_retrieval.reports.options import ReportOptions as Options;"
         "from sag_retrieval.reports.report import write_report as write;"
         "events = planted(200)[0]; write(events, build(events), Options(), Path(sys.argv[1]))"

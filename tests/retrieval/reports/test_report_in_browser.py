@@ -6,8 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from sag_retrieval.communities.clustering import build_communities
 
-from sag_retrieval.communities.build import build_communities
 from sag_retrieval.communities.naming import name_communities
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.report import write_report

@@ -11,17 +11,15 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 
 import pytest
+from sag_retrieval.communities.clustering import build_communities
 
-from sag_retrieval.communities.build import build_communities
 from sag_retrieval.communities.naming import name_communities
-from sag_retrieval.reports.changes import Previous
-from sag_retrieval.reports.citations import number_statements
-from sag_retrieval.reports.compose import compose, number
-from sag_retrieval.reports.content import Cite, Reference, Statement
-from sag_retrieval.reports.context import make_context
+from sag_retrieval.reports.citations import Cite, Reference, Statement, number_statements
+from sag_retrieval.reports.compose import compose, number, render_markdown, render_page
 from sag_retrieval.reports.options import ReportOptions
-from sag_retrieval.reports.render import render_markdown, render_page
+from sag_retrieval.reports.section import make_context
 from sag_retrieval.reports.sections import NAMES, SECTIONS
+from sag_retrieval.reports.series import Previous
 from sag_retrieval.reports.wording import COMMON, Messages
 
 ROOT = Path(__file__).parents[3]
@@ -33,7 +31,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from sag_retrieval.reports.content import Statement
-from sag_retrieval.reports.markdown import cited
+from sag_retrieval.reports.wording import cited
 from sag_retrieval.reports.section import ReportSection
 
 WORDING = {"heading": ("Languages", "语言")}
@@ -193,7 +191,7 @@ def test_a_section_is_added_by_its_own_files_and_one_line(tmp_path):
     program = (
         "import sys; from pathlib import Path; from benchmarks.planted import planted;"
         "import sag_retrieval; assert sag_retrieval.__file__.startswith(sys.argv[2]);"
-        "from sag_retrieval.communities.build import build_communities as build;"
+        "from sag_retrieval.communities.clustering import build_communities as build;"
         "from sag_retrieval.reports.options import ReportOptions as Options;"
         "from sag_retrieval.reports.report import write_report as write;"
         "events = planted(200)[0]; write(events, build(events), Options(language='zh'), Path(sys.argv[1]))"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sag_retrieval.reports.sections.periods import MOST_COLUMNS, make_timeline
+from sag_retrieval.reports.sections.timeline import MOST_COLUMNS, make_timeline
 
 
 def with_dates(events, dates):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sag_retrieval.search.boosts import build_bridges, choose_starts, document_rarity
 
-from sag_retrieval.search.bridge import build_bridges, choose_starts, document_rarity
 from sag_retrieval.search.options import SAG
 
 

@@ -5,12 +5,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sag_retrieval.search.context import best_neighbour, read_texts, typical_length
 from sag_retrieval.search.expand import WeightedKeys
-from sag_retrieval.search.method import Query
+from sag_retrieval.search.method import Query, parse_query
 from sag_retrieval.search.options import SAG
-from sag_retrieval.search.parsed_query import parse_query
-from sag_retrieval.search.rank import breadth, bridge_strength, restart, text_weight
+from sag_retrieval.search.rank import (
+    best_neighbour,
+    breadth,
+    bridge_strength,
+    read_texts,
+    restart,
+    text_weight,
+    typical_length,
+)
 from sag_retrieval.search.registry import method_named
 from tests.retrieval.search.conftest import Doc
 

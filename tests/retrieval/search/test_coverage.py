@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from sag_retrieval.release.postings import Vocabulary, build_postings
-from sag_retrieval.search.coverage import cover
+from sag_retrieval.release.text_index import Vocabulary, build_postings
+from sag_retrieval.search.boosts import cover
 
 
 def postings(texts):

@@ -5,12 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sag_retrieval.search.context import read_texts
 from sag_retrieval.search.expand import expand, propagate
-from sag_retrieval.search.method import Query
+from sag_retrieval.search.method import Query, parse_query
 from sag_retrieval.search.options import SAG_LITERAL
-from sag_retrieval.search.parsed_query import parse_query
-from sag_retrieval.search.rank import rank, weigh_candidates
+from sag_retrieval.search.rank import rank, read_texts, weigh_candidates
 from sag_retrieval.search.sag import search
 
 KEYS = ("alpha", "beta", "gamma", "delta")

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sag_retrieval.search.boosts import boost_mentioned_titles, chunks_about
 
-from sag_retrieval.search.coverage import boost_mentioned_titles, chunks_about
 from sag_retrieval.search.expand import WeightedKeys
-from sag_retrieval.search.method import Query
+from sag_retrieval.search.method import Query, parse_query
 from sag_retrieval.search.options import SAG
-from sag_retrieval.search.parsed_query import parse_query
 from sag_retrieval.search.rank import key_trust
 from tests.retrieval.search.conftest import Doc
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sag_retrieval.release.csr import group
-from sag_retrieval.search.pagerank import power, push
+from sag_retrieval.search.weights import power, push
 
 
 def random_graph(seed, chunks=40, keys=25, links=120, share=0.2):

@@ -7,7 +7,7 @@ import pytest
 
 from sag_retrieval.core.errors import ModelUnavailable
 from sag_retrieval.hybrid import HybridOptions, hybrid_method
-from sag_retrieval.release.triples import _built, graph_of, open_graph, write_graph
+from sag_retrieval.release.knowledge_graph import _built, graph_of, open_graph, write_graph
 from sag_retrieval.search.method import Allowed, Query
 from sag_retrieval.think_on_graph import GraphOptions, walk
 from sag_retrieval.think_on_graph.method import think_on_graph_method

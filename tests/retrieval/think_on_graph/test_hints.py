@@ -6,17 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sag_retrieval.think_on_graph.scoring import scale_by_rank
 
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.hybrid import HybridOptions, hybrid_method
-from sag_retrieval.release.triples import graph_of
-from sag_retrieval.search.method import Query
-from sag_retrieval.search.parsed_query import parse_query
+from sag_retrieval.release.knowledge_graph import graph_of
+from sag_retrieval.search.method import Query, parse_query
 from sag_retrieval.think_on_graph import GraphOptions
 from sag_retrieval.think_on_graph.beams import Beam
-from sag_retrieval.think_on_graph.hints import Novelty, linked_seeds, rarity
-from sag_retrieval.think_on_graph.method import think_on_graph_method
-from sag_retrieval.think_on_graph.reasoning import scale_by_rank
+from sag_retrieval.think_on_graph.method import Novelty, linked_seeds, rarity, think_on_graph_method
 from tests.support.small_release import build_index
 
 LINKED = GraphOptions(seeds="linked")

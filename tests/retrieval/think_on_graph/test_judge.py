@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sag_retrieval.think_on_graph.scoring import PathJudge, combine, scale
 
 from sag_retrieval.core.errors import AnswerError, BudgetExceeded, ModelUnavailable
 from sag_retrieval.think_on_graph import GraphOptions, build_graph, debug_record, walk
 from sag_retrieval.think_on_graph.beams import Beam, Grown
-from sag_retrieval.think_on_graph.judge import PathJudge
-from sag_retrieval.think_on_graph.reasoning import combine, scale
 from sag_retrieval.think_on_graph.retriever import _Search
 from tests.support.golden import enough, recorded
 

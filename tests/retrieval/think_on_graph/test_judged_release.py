@@ -3,12 +3,12 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from sag_retrieval.think_on_graph.scoring import mix, paths_through, triples_said
 
 from sag_retrieval.search.method import Query
 from sag_retrieval.think_on_graph import GraphOptions, Hints, build_graph, walk
 from sag_retrieval.think_on_graph.beams import Beam
 from sag_retrieval.think_on_graph.method import SEARCH, think_on_graph_method
-from sag_retrieval.think_on_graph.reasoning import mix, paths_through, triples_said
 from tests.support.small_release import build_index
 
 scores = st.dictionaries(st.integers(0, 20), st.floats(0, 1), max_size=8)

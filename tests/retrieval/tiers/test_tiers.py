@@ -12,7 +12,7 @@ from sag_retrieval.tiers import TierOptions, TiersOptions, retrieve
 from sag_retrieval.tiers.categories import load_categories
 from sag_retrieval.tiers.judge import Chosen
 from sag_retrieval.tiers.method import tiers_method
-from sag_retrieval.tiers.release_source import ReleaseTiers
+from sag_retrieval.tiers.source import ReleaseTiers
 from tests.support.small_release import build_index
 
 GO_ON = {"decision": "RETRIEVE", "rewritten_query": ""}

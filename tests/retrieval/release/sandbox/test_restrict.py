@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.core.errors import FilterError, ReleaseError
-from sag_retrieval.release.sandbox import open_sandbox
-from sag_retrieval.release.sandbox.connection import NamedIds, RowMaps, restrict
+from sag_retrieval.release.sandbox import NamedIds, RowMaps, open_sandbox, restrict
 
 
 def rows(flags):

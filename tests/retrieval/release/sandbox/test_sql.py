@@ -4,10 +4,10 @@ import threading
 
 import duckdb
 import pytest
+from sag_retrieval.release.sql_check import LONGEST, check_sql
 
 from sag_retrieval.core.errors import FilterError
 from sag_retrieval.release.sandbox import SandboxOptions, open_sandbox
-from sag_retrieval.release.sandbox.parse import LONGEST, check_sql
 
 LET_THROUGH = [
     ("SELECT event_id FROM events", "event_id", "e0 e1 e2 e3 e4"),

@@ -8,10 +8,9 @@ import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sag_retrieval.release.where import COLUMNS, OPERATORS, compile_where
 
 from sag_retrieval.core.errors import FilterError
-from sag_retrieval.release.sandbox import compile_where
-from sag_retrieval.release.sandbox.where import COLUMNS, OPERATORS
 from tests.support.golden import recorded
 
 EVENTS = ("e0", "e1", "e2", "e3", "e4")

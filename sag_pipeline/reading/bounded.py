@@ -1,4 +1,4 @@
-"""Found documents read under bounds: converters work in a process of their own, which ends when it breaks one."""
+"""Read found documents under bounds: files are converted in a child process, which is ended when it breaks one."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from sag_pipeline.steps.conversion import READERS, is_converted
-from sag_pipeline.steps.documents import parse_document
+from sag_pipeline.steps.documents import parse_document, skipped
 from sag_pipeline.steps.folders import SourceOptions
 from sag_pipeline.steps.sources import RawDocument
 from sag_retrieval.core.errors import SourceError
@@ -24,9 +24,9 @@ from sag_retrieval.core.records import Document, Quarantined
 
 _PARSERS = ("markitdown", "beautifulsoup4", "lxml", "mammoth", "openpyxl", "pandas", "pdfminer.six", "pdfplumber")
 _PERIOD = 0.05
-"""Seconds between two looks at the memory of the process."""
+"""Seconds between two checks of the memory of the process."""
 _PATIENCE = 10
-"""Seconds of the clock for a second of processor time: what waits, or shares a busy machine, ends too."""
+"""Seconds of wall clock per second of processor time: a process that only waits ends too."""
 _START = 300
 _FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 
@@ -39,20 +39,20 @@ class _Process:
     connection: Connection
 
     def end(self) -> int:
-        """End it, whatever it does; its exit code, negative for a signal."""
+        """End the process; returns its exit code, negative for a signal."""
         self.connection.close()
         self.popen.kill()
         return self.popen.wait()
 
 
 class BoundedReader:
-    """Reads found documents, one at a time; the process that converts starts with the first file that needs it.
+    """Reads found documents one at a time; the converting process starts with the first file that needs it.
 
-    Texts and JSON lines are read in this process: the time of that is linear in their bytes, which are bounded.
+    Texts and JSON lines are read in this process: that takes time linear in their bytes, which are bounded.
     """
 
     def __init__(self, options: SourceOptions) -> None:
-        """Take the bounds; nothing starts yet."""
+        """Take the bounds; no process starts yet."""
         self.options = options
         self._process: _Process | None = None
 
@@ -68,14 +68,14 @@ class BoundedReader:
 
     @property
     def pid(self) -> int | None:
-        """The id of the process that converts, while one runs."""
+        """The id of the converting process, while one runs."""
         return self._process.popen.pid if self._process else None
 
     def read(self, raw: RawDocument) -> Document | Quarantined:
-        """The document, or why it is put aside: its content, a bound it breaks, a converter that crashed.
+        """The document, or why it is skipped: its content, a bound it breaks, a converter that crashed.
 
         Raises:
-            SourceError: If the process that converts cannot be started.
+            SourceError: If the converting process cannot be started.
 
         """
         try:
@@ -84,9 +84,9 @@ class BoundedReader:
             return parse_document(raw, self.options)
         except SourceError:
             raise
-        except Exception as error:  # noqa: BLE001  any fault of one document is its own
-            self._end()  # its answer may still be on the way
-            return put_aside(raw, f"could not be read: {type(error).__name__}: {error}")
+        except Exception as error:  # noqa: BLE001  a fault of one document must not end the run
+            self._end()  # its answer may still arrive
+            return skipped(raw, f"could not be read: {type(error).__name__}: {error}")
 
     def _convert(self, raw: RawDocument) -> Document | Quarantined:
         process = self._asked(raw)
@@ -94,10 +94,10 @@ class BoundedReader:
         while not process.connection.poll(_PERIOD):
             if _resident(process.popen.pid) > self.options.conversion_memory:
                 self._end()
-                return put_aside(raw, _over_memory(self.options))
+                return skipped(raw, _over_memory(self.options))
             if time.monotonic() > deadline:
                 self._end()
-                return put_aside(raw, _over_time(self.options))
+                return skipped(raw, _over_time(self.options))
         try:
             answer: tuple[Document | Quarantined | None, int] = process.connection.recv()
         except (EOFError, OSError):
@@ -105,13 +105,13 @@ class BoundedReader:
         document, peak = answer
         if document is None or peak > self.options.conversion_memory:
             self._end()
-            return put_aside(raw, _over_memory(self.options))
-        if peak > self.options.conversion_memory // 2:  # what it keeps would count against the next file
+            return skipped(raw, _over_memory(self.options))
+        if peak > self.options.conversion_memory // 2:  # memory it keeps would count against the next file
             self._end()
         return document
 
     def _asked(self, raw: RawDocument) -> _Process:
-        """The process, at work on a file; a new one if the last one ended since."""
+        """The process, after it received a file; a new one if the last one ended since."""
         process = self._process or self._started()
         try:
             process.connection.send(raw)
@@ -122,7 +122,7 @@ class BoundedReader:
         return process
 
     def _started(self) -> _Process:
-        """A new process: a fresh interpreter, so that threads of this one do no harm, with the modules of this one."""
+        """A new interpreter, not a fork, because this process has threads; with the same module path."""
         ours, theirs = Pipe()
         paths = os.pathsep.join(path or os.getcwd() for path in sys.path)  # noqa: PTH109  as the import system does
         with theirs:
@@ -142,8 +142,8 @@ class BoundedReader:
         except (EOFError, OSError):
             pass
         raise SourceError(
-            f"the process that converts files cannot be started (exit code {self._end()}); "
-            f"see what `{Path(sys.executable).name} -m sag_pipeline.reading.bounded_process` says"
+            f"the converting process cannot be started (exit code {self._end()}); "
+            f"see the output of `{Path(sys.executable).name} -m sag_pipeline.reading.bounded_process`"
         )
 
     def _crashed(self, raw: RawDocument) -> Quarantined:
@@ -153,13 +153,13 @@ class BoundedReader:
         self._process = None
         code = process.popen.wait()
         if code == -signal.SIGXCPU:
-            return put_aside(raw, _over_time(self.options))
+            return skipped(raw, _over_time(self.options))
         if code >= 0:
-            return put_aside(raw, f"the converter ended with exit code {code}; repair the file or take it away")
+            return skipped(raw, f"the converter ended with exit code {code}; repair or remove the file")
         name = signal.Signals(-code).name
         if -code in _FROM_OUTSIDE:
-            return put_aside(raw, f"the converter was killed ({name}); the next run tries again", is_passing=True)
-        return put_aside(raw, f"the converter crashed ({name}); repair the file or take it away")
+            return skipped(raw, f"the converter was killed ({name}); the next run tries again", is_passing=True)
+        return skipped(raw, f"the converter crashed ({name}); repair or remove the file")
 
     def _end(self) -> int:
         process, self._process = self._process, None
@@ -183,7 +183,7 @@ def _over_memory(options: SourceOptions) -> str:
 
 
 def _resident(pid: int) -> int:
-    """Resident bytes of a process; 0 where the system does not tell (then its peak is looked at when it is done)."""
+    """Resident bytes of a process; 0 if the system does not report them (then its peak is checked at the end)."""
     try:
         pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
     except (OSError, IndexError):
@@ -192,7 +192,7 @@ def _resident(pid: int) -> int:
 
 
 def refusal_of(state: str, options: SourceOptions) -> str:
-    """The hash of all that decides that a document is put aside: its version, the bounds, the parsers' versions."""
+    """The hash of everything that decides whether a document is skipped: its version, the bounds, parser versions."""
     return blake2b(repr((state, options, _parsers())).encode(), digest_size=16).hexdigest()
 
 

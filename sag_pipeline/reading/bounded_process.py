@@ -1,4 +1,4 @@
-"""The process in which files are converted: it reads what it is sent, within bounds that the kernel keeps too."""
+"""Run the child process in which files are converted, within limits that the kernel enforces too."""
 
 import math
 import os
@@ -18,7 +18,7 @@ _PEAK = re.compile(r"VmHWM:\s+(\d+) kB")
 
 
 def serve(connection: Connection) -> None:
-    """Read documents until the other end closes; each answer is the document, or None without memory, and the peak."""
+    """Parse documents until the connection closes; each answer is the document (None: out of memory) and the peak."""
     options: SourceOptions = connection.recv()
     load_converters()
     _limit_memory(2 * options.conversion_memory)
@@ -38,9 +38,9 @@ def serve(connection: Connection) -> None:
 
 
 def _limit_memory(more: int) -> None:
-    """Let the address space grow by so much at most: a single huge request fails before anyone could look.
+    """Limit the growth of the address space: a single huge allocation fails before the parent could notice it.
 
-    Whoever started this process watches its resident memory; only Linux tells how much is taken already.
+    The parent watches resident memory; only Linux reports how much address space is used already.
     """
     statm = Path("/proc/self/statm")
     if statm.is_file():
@@ -49,14 +49,14 @@ def _limit_memory(more: int) -> None:
 
 
 def _allow_seconds(seconds: int) -> None:
-    """Processor time from now on; the kernel ends the process after it, whatever it does."""
+    """Limit processor time from now on; the kernel ends the process after it."""
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     most = math.ceil(time.process_time()) + seconds
     resource.setrlimit(resource.RLIMIT_CPU, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
 def _silence() -> None:
-    """What parsers print or warn goes nowhere; an interrupt of the terminal is for the run to handle."""
+    """Discard what parsers print; an interrupt from the terminal is handled by the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -64,9 +64,9 @@ def _silence() -> None:
 
 
 def _peak() -> int:
-    """The most resident bytes this process ever had.
+    """Peak of resident bytes of this process.
 
-    Not by `getrusage` where there is another way: on Linux that counts what the parent had before this program began.
+    On Linux not by `getrusage`, which includes the memory of the parent before this program began.
     """
     status = Path("/proc/self/status")
     if status.is_file():

@@ -1,4 +1,4 @@
-"""Following sources: what is new, changed, gone or put aside since the last run, exactly."""
+"""Sync sources: read what is new or changed since the last run, remove what is gone, record what is skipped."""
 
 import time
 from bisect import bisect_left
@@ -21,45 +21,45 @@ _DOCUMENTS_A_COMMIT = 256
 
 
 class TooManyRemoved(SourceError):  # noqa: N818  reads better where it is caught
-    """So much of a source is gone that nothing of it is followed without a word."""
+    """So much of a source is gone that removing it needs `--allow-removals`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncOptions:
-    """What of a source is read, and how much of it may go without a word."""
+    """What of a source is read, and how much of it may be removed without confirmation."""
 
     source: SourceOptions = field(default_factory=SourceOptions)
     """Bounds on what is read."""
     allow_removals: bool = False
-    """Remove what is gone, however much of a source it is."""
+    """Remove what is gone, whatever its share of the source."""
     max_removed_share: Annotated[float, Bounds(0, 1)] = 0.3
     """A larger share of a source's documents is removed only if that is allowed."""
     least_removed: Annotated[int, Bounds(0)] = 10
-    """Fewer are removed whatever their share, unless nothing would be left."""
+    """Fewer are removed whatever their share, unless the source would be empty."""
 
     def __post_init__(self) -> None:
-        """Refuse a share that is none."""
+        """Refuse an impossible share."""
         check_options(self)
 
 
 @dataclass(slots=True)
 class _Found:
-    """What one look at a source brought, beside what was known of it and of others."""
+    """The result of listing a source, next to what is stored of it and of other sources."""
 
     source: Source
     known: Mapping[str, Entry]
     """Of every source, by document."""
     places: list[tuple[str, int, str]]
-    """Path, line and document of what was known of this one, in order."""
+    """Path, line and document of what is stored of this source, in order."""
     refused: dict[tuple[str, int], Entry]
-    """What the last run put aside, by path and line."""
+    """What the last run skipped, by path and line."""
     seen: set[str] = field(default_factory=set)
     aside: dict[str, Entry] = field(default_factory=dict)
     fresh: list[tuple[RawDocument, Pending]] = field(default_factory=list)
 
     @classmethod
     def nothing(cls, source: Source, entries: list[Entry], faults: list[Entry]) -> "_Found":
-        """Before the look."""
+        """Before listing."""
         places = sorted((e.path, e.line, e.unit) for e in entries if e.source == source.name)
         refused = {(entry.path, entry.line): entry for entry in faults}
         return cls(source, {entry.unit: entry for entry in entries}, places, refused)
@@ -68,36 +68,38 @@ class _Found:
         """Documents of this source that are no longer there."""
         return [unit for _, _, unit in self.places if unit not in self.seen]
 
-    def put_aside(self, put: Quarantined, refusal: str = "") -> None:
-        """Note a reason, and keep what was known where nothing could be seen.
+    def skip(self, skipped: Quarantined, refusal: str = "") -> None:
+        """Record a reason, and keep what is stored of a place that could not be listed or read.
 
         `refusal` marks what need not be read again as long as its bytes, the bounds and the code stay the same.
         """
-        line = _line(put)
-        kept = set(self._known_at(put)) if put.document_id is not None else set()
+        line = _line(skipped)
+        kept = set(self._known_at(skipped)) if skipped.document_id is not None else set()
         self.seen |= kept
-        reason = put.reason + ("; its last good version is kept" if kept else "")
-        unit = unit_of(self.source.name, put.path, line)
+        reason = skipped.reason + ("; its last good version is kept" if kept else "")
+        unit = unit_of(self.source.name, skipped.path, line)
         self.aside[unit] = Entry(
             unit,
             "documents",
             "failed",
             self.source.name,
             refusal,
-            path=put.path,
+            path=skipped.path,
             line=line,
             reason=reason,
             kind="aside",
         )
 
-    def _known_at(self, put: Quarantined) -> Iterator[str]:
-        owner = self.known.get(put.document_id or "")
+    def _known_at(self, skipped: Quarantined) -> Iterator[str]:
+        owner = self.known.get(skipped.document_id or "")
         if owner is not None and owner.source == self.source.name:
             yield owner.unit
-        own: tuple[str, ...] | tuple[str, int] = (put.path,) if put.line is None else (put.path, put.line)
+        own: tuple[str, ...] | tuple[str, int] = (
+            (skipped.path,) if skipped.line is None else (skipped.path, skipped.line)
+        )
         yield from self._from(own, lambda place: place[: len(own)] == own)
-        if put.line is None:
-            below = f"{put.path}/"
+        if skipped.line is None:
+            below = f"{skipped.path}/"
             yield from self._from((below,), lambda place: place[0].startswith(below))
 
     def _from(self, start: tuple[object, ...], belongs: Callable[[tuple[str, int, str]], bool]) -> Iterator[str]:
@@ -114,21 +116,21 @@ def sync_source(
     options: SyncOptions | None = None,
     progress: ProgressCallback = ignore_progress,
 ) -> RunStats:
-    """Bring the documents of one source up to date; documents of other sources stay as they are.
+    """Bring the documents of one source up to date; documents of other sources do not change.
 
-    A document that can no longer be read keeps its last good version, and the reason is put aside; one that is no
-    longer there is removed with every row made of it.
+    A document that can no longer be read keeps its last good version, and the reason is recorded; one that is no
+    longer there is removed with every row made from it.
 
     Raises:
-        SourceError: If the source itself is not there.
-        ManyRemoved: If too much of it is gone; nothing of it is changed.
+        SourceError: If the source does not exist.
+        TooManyRemoved: If too much of it is gone; nothing of it is changed.
 
     """
     tally, started, options = RunStats(), time.perf_counter(), options or SyncOptions()
     source = one_source(store, given)
     known = store.ledger.entries("step = 'documents' AND kind = 'document'")
     found = _Found.nothing(source, known, _faults(store, source))
-    _look(step, given, found, options)
+    _list(step, given, found, options)
     SourceList(store).put(source)
     _refuse_many_removed(found, options)
     tally.counts["skipped"] = len(found.seen) - len(found.fresh)
@@ -148,7 +150,7 @@ def sync_source(
 
 
 def one_source(store: Store, given: str) -> Source:
-    """The source that a spelling leads to, under one name whatever spellings the ledger has of it."""
+    """The source that a path leads to, under one name even if the ledger has several spellings of it."""
     sources = SourceList(store)
     source = sources.find(given)
     others = sources.spellings(source) - {source.name}
@@ -159,13 +161,13 @@ def one_source(store: Store, given: str) -> Source:
 
 
 def note_ingest(store: Store, given: str, now: str) -> None:
-    """Keep when a source was followed."""
+    """Record when a source was synced."""
     sources = SourceList(store)
     sources.put(replace(sources.find(given), last_ingest=now))
 
 
 def tell_fault(store: Store, given: str, reason: str) -> None:
-    """Note of a source that is known why it was not followed, until it is again; its documents stay."""
+    """Record why a known source was not synced, until it is synced again; its documents stay."""
     source = SourceList(store).find(given)
     if store.ledger.entries("step = 'documents' AND source = ?", source.name):
         fault = Entry(unit_of(source.name, "", -1), "documents", "failed", source.name, reason=reason, kind="aside")
@@ -173,18 +175,18 @@ def tell_fault(store: Store, given: str, reason: str) -> None:
             store.ledger.commit([fault])
 
 
-def _look(step: StepSpec, given: str, found: _Found, options: SyncOptions) -> None:
+def _list(step: StepSpec, given: str, found: _Found, options: SyncOptions) -> None:
     name = found.source.name
     for raw in list_source(given, options.source, name):
         if isinstance(raw, Quarantined):
-            found.put_aside(raw)
+            found.skip(raw)
             continue
         owner = found.known.get(raw.document_id)
         if owner is not None and owner.source != name:
             reason = (
                 f"document_id {raw.document_id!r} already belongs to the source {owner.source!r}; rename one of the two"
             )
-            found.put_aside(Quarantined(name, raw.path, raw.line, "documents", reason))
+            found.skip(Quarantined(name, raw.path, raw.line, "documents", reason))
             continue
         found.seen.add(raw.document_id)
         state = f"{step.fingerprint}|{raw.version}"
@@ -192,13 +194,13 @@ def _look(step: StepSpec, given: str, found: _Found, options: SyncOptions) -> No
             pending = Pending(raw.document_id, state, is_new=owner is None)
             old = found.refused.get((raw.path, _line(raw)))
             if old is not None and old.input_hash == refusal_of(state, options.source):
-                _leave_aside(found, old, pending)
+                _skip_again(found, old, pending)
             else:
                 found.fresh.append((raw, pending))
 
 
-def _leave_aside(found: _Found, old: Entry, pending: Pending) -> None:
-    """What was put aside is not read again: neither its bytes nor the bounds nor the code changed."""
+def _skip_again(found: _Found, old: Entry, pending: Pending) -> None:
+    """Skip a file again without reading it: neither its bytes nor the bounds nor the code changed."""
     found.aside[old.unit] = old
     if pending.is_new:
         found.seen.discard(pending.document_id)
@@ -215,7 +217,7 @@ def _refuse_many_removed(found: _Found, options: SyncOptions) -> None:
         return
     raise TooManyRemoved(
         f"source {found.source.name!r}: {gone:,} of its {total:,} documents are gone from {found.source.path}, "
-        f"more than {options.max_removed_share:.0%}; nothing was removed. If they are meant to go, run "
+        f"more than {options.max_removed_share:.0%}; nothing was removed. If they should be removed, run "
         f"`sag ingest --allow-removals` with this source (in Dagster: `allow_removals: true` of `documents`)"
     )
 
@@ -235,7 +237,7 @@ def _commit(
             if pending.is_new:
                 found.seen.discard(raw.document_id)
             refusal = "" if document.is_passing else refusal_of(pending.input_hash, reader.options)
-            found.put_aside(document, refusal)
+            found.skip(document, refusal)
             continue
         outcomes.append(DocumentOutcome(pending, (document,)))
         places[raw.document_id] = Entry("", "", "", found.source.name, path=raw.path, line=_line(raw))

@@ -1,26 +1,107 @@
-"""Files to text by MarkItDown's converters and by readers that other packages add; nothing is ever fetched."""
+"""Convert files to text: one reader per suffix, by MarkItDown or by a function; nothing is ever fetched."""
 
 import csv
 import io
 import re
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
-from sag_pipeline.steps.conversion import READERS, FileReader, reader_of
 from sag_pipeline.steps.decoding import decode
 from sag_pipeline.steps.folders import SourceOptions
-from sag_pipeline.steps.packages import BoundError, refuse_sparse
+from sag_pipeline.steps.packages import BoundError, checked_package, refuse_sparse
 from sag_retrieval.core.errors import PluginError
+from sag_retrieval.core.plugins import Registry
 
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")
 """Where an object lay in memory: it differs from run to run."""
+Read = Callable[[bytes], tuple[str | None, str]]
+"""From a file's bytes to its title, if it names one, and its text; raises ValueError with the reason if it cannot."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileReader:
+    """How files of a suffix are read.
+
+    A plug-in is such a reader with `read`, or the function `read` alone. It runs in the converting process, under the
+    bounds of `SourceOptions`, and receives only bytes.
+    """
+
+    name: str
+    """The suffix, in lower case and without its dot."""
+    converter: str = ""
+    """Name of MarkItDown's converter; empty: the file is read otherwise."""
+    is_textual: bool = False
+    """Whether the bytes are text; the converter receives them as UTF-8."""
+    is_package: bool = False
+    """Whether it is a ZIP archive, which is checked before it is unpacked."""
+    read: Read | None = None
+    """A function of the bytes; None: a converter, or the parsing of texts and JSON in `documents`."""
+
+    @property
+    def is_converted(self) -> bool:
+        """Whether such files are read in the converting process."""
+        return bool(self.converter or self.read)
+
+
+def _adapted(name: str, found: object) -> FileReader:
+    if isinstance(found, FileReader):
+        return found
+    if not callable(found):
+        raise TypeError(f"a {type(found).__name__} cannot read files; name a function of bytes")
+    return FileReader(name=name, read=found)
+
+
+READERS: Final = Registry(
+    "sag.readers",
+    [
+        FileReader(name="md"),
+        FileReader(name="txt"),
+        FileReader(name="json"),
+        FileReader(name="jsonl"),
+        FileReader(name="html", converter="HtmlConverter", is_textual=True),
+        FileReader(name="htm", converter="HtmlConverter", is_textual=True),
+        FileReader(name="csv", converter="CsvConverter", is_textual=True),
+        FileReader(name="pdf", converter="PdfConverter"),
+        FileReader(name="docx", converter="DocxConverter", is_package=True),
+        FileReader(name="pptx", converter="PptxConverter", is_package=True),
+        FileReader(name="xlsx", converter="XlsxConverter", is_package=True),
+    ],
+    _adapted,
+)
+"""Readers by suffix, without its dot."""
+
+
+def is_read(suffix: str) -> bool:
+    """Whether there is a reader for files of this suffix, such as `.pdf`; no plug-in is loaded."""
+    return suffix.removeprefix(".") in READERS
+
+
+def is_converted(suffix: str) -> bool:
+    """Whether such files are read in the converting process, as those of every plug-in are; no plug-in is loaded."""
+    name = suffix.removeprefix(".")
+    return name in READERS and (name not in READERS.own or READERS.own[name].is_converted)
+
+
+def reader_of(suffix: str) -> FileReader:
+    """The reader of a suffix.
+
+    Raises:
+        ValueError: If there is none.
+        PluginError: If the package that adds it cannot be used.
+
+    """
+    if not is_read(suffix):
+        raise ValueError(f"files of kind {suffix!r} are not read")
+    return READERS[suffix.removeprefix(".")]
 
 
 def convert(suffix: str, payload: bytes, options: SourceOptions | None = None) -> tuple[str | None, str]:
     """Title, where the file names one, and text.
 
-    The converter is chosen by suffix and given bytes alone: no address, so none is opened.
+    The converter is chosen by suffix and receives only bytes: it has no address to open.
 
     Raises:
         PluginError: If another package reads such files and cannot be used.
@@ -34,7 +115,7 @@ def convert(suffix: str, payload: bytes, options: SourceOptions | None = None) -
     try:
         title, text = reader.read(payload) if reader.read else _converted(reader, payload)
         if not (isinstance(title, str | None) and isinstance(text, str)):
-            raise TypeError("its reader gave no title and text")  # noqa: TRY301  told as any fault of a reader
+            raise TypeError("its reader returned no title and text")  # noqa: TRY301  reported as any fault of a reader
     except MemoryError:
         raise
     except Exception as error:  # parsers of broken files raise anything
@@ -52,7 +133,7 @@ def convert(suffix: str, payload: bytes, options: SourceOptions | None = None) -
 
 
 def _converted(reader: FileReader, payload: bytes) -> tuple[str | None, str]:
-    from markitdown import StreamInfo  # noqa: PLC0415  loads slowly; only runs with such files need it
+    from markitdown import StreamInfo  # noqa: PLC0415  loads slowly; only needed for such files
 
     info = StreamInfo(extension=f".{reader.name}", charset="utf-8" if reader.is_textual else None)
     result = converter(reader).convert(io.BytesIO(payload), info)
@@ -60,7 +141,7 @@ def _converted(reader: FileReader, payload: bytes) -> tuple[str | None, str]:
 
 
 def _checked(reader: FileReader, payload: bytes, options: SourceOptions) -> bytes:
-    """The bytes as the converter may have them, after a look at what it would make of them."""
+    """The bytes that the converter may receive, after checking how far they would grow."""
     if reader.is_textual:
         text = decode(payload)
         if reader.converter == "CsvConverter":
@@ -68,7 +149,7 @@ def _checked(reader: FileReader, payload: bytes, options: SourceOptions) -> byte
         return text.encode("utf-8", "replace")
     if reader.is_package:
         try:
-            return looked_through(payload, options.unpacked_bytes)
+            return checked_package(payload, options.unpacked_bytes)
         except (MemoryError, BoundError):
             raise
         except Exception as error:  # an archive's reader raises anything too
@@ -82,7 +163,7 @@ def _broken(reader: FileReader, error: Exception) -> ValueError:
 
 
 def _refuse_sparse_lines(reader: FileReader, text: str) -> None:
-    """Every line becomes as wide as the widest one."""
+    """Refuse a CSV file that grows too far: every line becomes as wide as the widest one."""
     lines = widest = cells = 0
     try:
         for row in csv.reader(io.StringIO(text, newline="")):
@@ -101,7 +182,7 @@ def converter(reader: FileReader) -> Any:  # noqa: ANN401  MarkItDown has no typ
 
 
 def load_converters() -> None:
-    """Load what reads files, before memory is bounded; a plug-in that fails says so when a file needs it."""
+    """Load all converters before memory is bounded; a plug-in that fails is reported when a file needs it."""
     for name in READERS:
         with suppress(PluginError):
             reader = READERS[name]

@@ -1,4 +1,4 @@
-"""Listed documents read into documents: decoded, their fields checked, with title, language and version."""
+"""Parse listed documents: decode them, check their fields, and add title, language and version."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from sag_retrieval.text.words import language_of
 _TITLE_LENGTH = 120
 _SENTENCE_ENDS = tuple(".!?;,:。！？；，：…")
 _TITLE_WITHIN = 4000
-"""A first heading further down than this many characters is not the document's title."""
+"""The first heading is the title only within these first characters."""
 
 
 class FieldError(ValueError):
@@ -26,9 +26,9 @@ class FieldError(ValueError):
 
 
 def parse_document(raw: RawDocument, options: SourceOptions | None = None) -> Document | Quarantined:
-    """The document, or why it is put aside.
+    """The document, or the reason why it is skipped.
 
-    What a converter makes of a hostile file has no bound here: `BoundedReader` sets those of time and memory.
+    Time and memory have no bound here: `BoundedReader` sets them.
 
     The title is the given one, else the first heading, else the file's stem. Text has line feeds for breaks, no control
     characters, composed characters; offsets count from there. `version` is the hash of all that steps read, so two
@@ -44,17 +44,17 @@ def parse_document(raw: RawDocument, options: SourceOptions | None = None) -> Do
     try:
         return _parse(raw, options or SourceOptions())
     except OSError as error:
-        return put_aside(raw, f"disappeared or cannot be read: {error.strerror or error}", is_passing=True)
+        return skipped(raw, f"disappeared or cannot be read: {error.strerror or error}", is_passing=True)
     except PluginError as error:
-        return put_aside(raw, str(error), is_passing=True)
+        return skipped(raw, str(error), is_passing=True)
     except RecursionError:
-        return put_aside(raw, "not read: nested too deeply")
+        return skipped(raw, "not read: nested too deeply")
     except ValueError as error:
-        return put_aside(raw, str(error) or type(error).__name__)
+        return skipped(raw, str(error) or type(error).__name__)
 
 
-def put_aside(raw: RawDocument, reason: str, *, is_passing: bool = False) -> Quarantined:
-    """A found document as put aside."""
+def skipped(raw: RawDocument, reason: str, *, is_passing: bool = False) -> Quarantined:
+    """A found document that is skipped, with the reason."""
     return Quarantined(raw.source, raw.path, raw.line, STEP, reason, raw.document_id, is_passing=is_passing)
 
 
@@ -164,7 +164,7 @@ def _json(value: object) -> str:
 
 
 def _cleaned(value: object) -> object:
-    """Every text and name in it, clean: JSON hides control characters behind escapes."""
+    """The value with every text and name cleaned: JSON hides control characters behind escapes."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list):

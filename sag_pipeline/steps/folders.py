@@ -1,15 +1,21 @@
-"""What lies below a folder: regular files in a stable order, and what is not read, with the reason."""
+"""Walk a source: whether a run may read it, which regular files it holds, and why others are skipped."""
 
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
 
-from sag_retrieval.core.errors import SourceError
+from sag_retrieval.core.errors import SettingsError, SourceError
+from sag_retrieval.core.options import Bounds, check_options
+from sag_retrieval.core.settings import Settings
 from sag_retrieval.text.words import one_line
 
+LEAST_MEMORY = 512 << 20
+"""Bytes: the converters take a third of them before they read anything."""
 _KINDS = {
     stat.S_IFIFO: "a FIFO",
     stat.S_IFSOCK: "a socket",
@@ -17,25 +23,46 @@ _KINDS = {
     stat.S_IFBLK: "a device",
     stat.S_IFDIR: "a folder",
 }
+_is_here: ContextVar[bool] = ContextVar("is_launched_here", default=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """Bounds on what is read."""
+
+    max_bytes: Annotated[int, Bounds(1)] = 50_000_000
+    """A larger file, line of a JSONL file, or text of a converted file, is skipped."""
+    follow_links_outside: bool = False
+    """Whether links that lead out of the source are read; otherwise they are skipped."""
+    unpacked_bytes: Annotated[int, Bounds(1)] = 500_000_000
+    """An office file that is larger when unpacked is skipped."""
+    conversion_seconds: Annotated[int, Bounds(1)] = 60
+    """Processor time of converting one file."""
+    conversion_memory: Annotated[int, Bounds(LEAST_MEMORY)] = 2 << 30
+    """Resident bytes of the converting process."""
+
+    def __post_init__(self) -> None:
+        """Refuse impossible bounds."""
+        check_options(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file below a source; with a reason, a file or folder that is not read."""
+    """A file below a source; or, with a reason, a file or folder that is skipped."""
 
     path: str
     """Below the source, with `/`; the source's own name if it is a file."""
     file: Path
     reason: str = ""
     is_unknown: bool = False
-    """Whether what lies there could not be seen, so that what is known of it stays."""
+    """Whether its content could not be listed, so that its last good version stays."""
 
 
 def walk(root: Path, *, follow_links_outside: bool = False) -> Iterator[Place]:
-    """Every file below a folder, or the one file, by name, folder by folder; hidden ones are passed over.
+    """Every file below a folder, or the one file, sorted by name within each folder; hidden ones are ignored.
 
     Only regular files are opened. A linked file is read if it lies below the root too. A linked folder below the root
-    is read at its own place alone; with `follow_links_outside` others are read once, so loops end.
+    is read only at its real place; with `follow_links_outside` others are read once, so loops end.
 
     Raises:
         SourceError: If there is no such file or folder, or the folder cannot be listed.
@@ -56,7 +83,7 @@ def walk(root: Path, *, follow_links_outside: bool = False) -> Iterator[Place]:
 
 
 def open_regular(file: Path) -> BinaryIO:
-    """Open a file for reading; what is no regular file never blocks.
+    """Open a regular file for reading; anything else is refused without blocking.
 
     Raises:
         OSError: If the file is gone, cannot be read, or is no regular file.
@@ -70,12 +97,12 @@ def open_regular(file: Path) -> BinaryIO:
 
 
 def printable(path: str) -> str:
-    """File names need not be text on one line; ids must be."""
+    """The path as one line of valid text, as ids must be."""
     return one_line(path.encode("utf-8", "replace").decode("utf-8"))
 
 
 def _listed(folder: Path) -> list[tuple[str, Path]]:
-    """Names that are not hidden, and their files, in order."""
+    """Names and files of a folder in order, without hidden ones."""
     return sorted((file.name, file) for file in folder.iterdir() if not file.name.startswith("."))
 
 
@@ -86,7 +113,7 @@ class _Walk:
         self._seen = {root}
 
     def below(self, entries: list[tuple[str, Path]]) -> Iterator[Place]:
-        """Places in order; folders are kept in a stack, as they may nest deeper than calls may."""
+        """Places in order; folders are kept on a stack, as they may nest deeper than Python calls may."""
         stack = [("", iter(entries))]
         while stack:
             before, rest = stack[-1]
@@ -101,7 +128,7 @@ class _Walk:
                 yield found
 
     def _look(self, path: str, file: Path) -> Place | list[tuple[str, Path]]:
-        """The file, what hinders reading it, or what a folder holds."""
+        """The file, the reason why it is skipped, or the entries of a folder."""
         try:
             if file.is_symlink():
                 target = Path(os.path.realpath(file, strict=True))
@@ -120,7 +147,7 @@ class _Walk:
         if not is_inside and not self._follows:
             return f"a link to {printable(str(target))!r}, outside of the source; `sag ingest --follow-links` reads it"
         if target.is_dir() and (is_inside or target in self._seen or self._root.is_relative_to(target)):
-            return f"a link to the folder {printable(str(target))!r}, which is read at its own place alone"
+            return f"a link to the folder {printable(str(target))!r}, which is read only at its real place"
         return ""
 
 
@@ -132,3 +159,36 @@ def _regular(path: str, file: Path) -> Place:
     if kind == stat.S_IFREG:
         return Place(path, file)
     return Place(path, file, f"{_KINDS.get(kind, 'something')}, not a regular file; it is never opened")
+
+
+@contextmanager
+def launched_here() -> Iterator[None]:
+    """Mark the runs of this context as started by this process, from a command or from code."""
+    token = _is_here.set(True)
+    try:
+        yield
+    finally:
+        _is_here.reset(token)
+
+
+def refuse_source(given: str, settings: Settings) -> None:
+    """Refuse a source that this run may not read.
+
+    SAG_SOURCE may always be read. Anything else must lie below a folder of SAG_SOURCE_ROOTS. If that is empty, a
+    command may read everything, and a run that was started elsewhere (the Dagster page) nothing else: whoever types
+    a command has the rights of its shell, whoever reaches the page has not.
+
+    Raises:
+        SettingsError: If the run may not read it.
+
+    """
+    place = Path(os.path.realpath(given))
+    roots = [Path(os.path.realpath(root)) for root in settings.source_roots.split(os.pathsep) if root]
+    is_free = not roots and _is_here.get()
+    if is_free or place == Path(os.path.realpath(settings.source)) or any(map(place.is_relative_to, roots)):
+        return
+    bounds = settings.source_roots or "none"
+    raise SettingsError(
+        f"source {given!r} is not below any of SAG_SOURCE_ROOTS ({bounds}) and is not SAG_SOURCE; "
+        "add its folder to SAG_SOURCE_ROOTS in the environment of the pipeline"
+    )

@@ -1,4 +1,4 @@
-"""Office packages looked through before they are converted: unpacked sizes, declared entities, far cells of sheets."""
+"""Check office packages before they are converted: unpacked sizes, declared entities, far cells of sheets."""
 
 import io
 import re
@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 _MOST_PARTS = 20_000
 _BLOCK = 1 << 16
 _AREA = 100_000
-"""A table of fewer cells, empty ones counted, is never called sparse."""
+"""A table with fewer cells, empty ones included, is never sparse."""
 _SPARSE = 50
 _CHILD = 2
 """Depth of the elements right below the root."""
@@ -18,14 +18,14 @@ _REFERENCE = re.compile("([A-Z]{1,4})[0-9]*")
 
 
 class BoundError(ValueError):
-    """A file holds more than a converter may be given."""
+    """A file is larger than a converter may receive."""
 
 
-def looked_through(payload: bytes, most: int) -> bytes:
-    """The package as a converter may have it: the same bytes, unless a sheet has far cells, which move together.
+def checked_package(payload: bytes, most: int) -> bytes:
+    """Check a package and return what the converter may receive: its bytes, with far cells of sheets moved together.
 
-    Sizes are those of the archive's directory, beyond which no part is read. No part may declare a document type:
-    office formats have none, and entities stand there.
+    Sizes are those of the archive's directory; no part is read beyond them. No part may declare a document type, where
+    entities would stand: office formats have none.
 
     Raises:
         BoundError: If the package breaks a bound.
@@ -89,7 +89,7 @@ class _Sheet:
         return _is_sparse(self.last_row, max(self.columns, default=1), self.cells)
 
     def enter(self, name: str, attributes: dict[str, str]) -> None:
-        """Take note of a row or a cell; one that does not say where it stands follows the one before."""
+        """Record a row or a cell; one without a reference follows the previous one."""
         if name == "row":
             self.row = _number(attributes.get("r", "")) or self.row + 1
             self.last_row = max(self.last_row, self.row)
@@ -119,7 +119,7 @@ def _local(name: str) -> str:
 
 
 def _look(package: zipfile.ZipFile, part: zipfile.ZipInfo) -> _Sheet:
-    """Read a part as XML; one that is not well formed is the converter's to judge."""
+    """Read a part as XML; if it is not well formed, the converter reports it."""
     sheet = _Sheet()
     parser = expat.ParserCreate()
 
@@ -149,7 +149,7 @@ def _feed(parser: expat.XMLParserType, package: zipfile.ZipFile, part: zipfile.Z
 
 
 class _Mover:
-    """Writes a sheet anew with its rows and columns numbered without gaps; only what holds the cells is kept."""
+    """Rewrites a sheet with rows and columns numbered without gaps; only elements that contain cells are kept."""
 
     def __init__(self, sheet: _Sheet) -> None:
         self.out = io.StringIO()
@@ -159,7 +159,7 @@ class _Mover:
         self._depth = self._kept = 0
 
     def enter(self, name: str, attributes: dict[str, str]) -> None:
-        """Open an element, if it is the sheet or stands in its data."""
+        """Open an element, if it is the sheet or is part of its data."""
         is_parent_kept = self._is_kept()
         self._depth += 1
         local = _local(name)

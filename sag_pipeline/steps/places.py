@@ -1,16 +1,16 @@
-"""Every place where one of many texts stands in another: linear, however many there are."""
+"""Find every place where one of many names occurs in a text, in time linear in the text."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 LONGEST_NAME = 200
-"""No name is longer; of 120 characters and less keys are made."""
+"""Longest name that is searched; keys have at most 120 characters."""
 _BEGINNINGS = (16, 8, 4, 2, 1)
 _COMPARED = 100
 
 
 class Places:
-    """Finds names by their first characters, then by the few lengths that names with this beginning have."""
+    """Finds names by their first characters, then by the lengths of the names that begin with them."""
 
     def __init__(self, names: Iterable[str], *, longest: int = LONGEST_NAME) -> None:
         """Index the names of at most `longest` characters."""
@@ -27,9 +27,9 @@ class Places:
         """Places and names in the order of the text, overlapping ones included.
 
         Args:
-            text: Where to look.
-            most: Characters that may be compared in all; what stands behind is not found. None: no bound, for short
-                names need none.
+            text: The text to search.
+            most: Characters that may be compared in total; later places are not found. None: no bound; short names need
+                none.
 
         """
         compared = 0
@@ -50,10 +50,9 @@ class Places:
 
 
 def first_places(names: Iterable[str], text: str) -> dict[str, int]:
-    """Where each name, however long, stands first in the text; those that stand nowhere are left out.
+    """First place of each name, of any length, in the text; names that do not occur are left out.
 
-    A text that repeats itself so much that each of its characters would be compared a hundred times is given up
-    part of the way.
+    The search stops early in a text so repetitive that each character would be compared a hundred times.
     """
     found: dict[str, int] = {}
     for place, name in Places(names, longest=len(text)).within(text, most=_COMPARED * len(text)):

@@ -1,50 +1,27 @@
-"""What a source holds, listed in a stable order without parsing it."""
+"""List the documents of a source in a stable order, without parsing them."""
 
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from sag_pipeline.steps.conversion import is_read
 from sag_pipeline.steps.decoding import decode_exactly, parse_json, split_list
-from sag_pipeline.steps.folders import Place, open_regular, walk
-from sag_retrieval.core.options import Bounds, check_options
+from sag_pipeline.steps.folders import Place, SourceOptions, open_regular, walk
 from sag_retrieval.core.records import Quarantined
 from sag_retrieval.text.words import is_text, one_line
 
 STEP = "documents"
-LEAST_MEMORY = 512 << 20
-"""Bytes: the converters take a third of them before they read anything."""
 _BLOCK = 1 << 20
 _BEFORE_JSON = b" \t\n\r\x00\xef\xbb\xbf\xff\xfe"
 """Bytes that may stand before a list: white space, also of UTF-16, and byte-order marks."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceOptions:
-    """Bounds on what is read."""
-
-    max_bytes: Annotated[int, Bounds(1)] = 50_000_000
-    """A larger file, line of a JSONL file, or text of a converted file, is put aside."""
-    follow_links_outside: bool = False
-    """Whether links that lead out of the source are read; otherwise they are put aside."""
-    unpacked_bytes: Annotated[int, Bounds(1)] = 500_000_000
-    """An office file that holds more, unpacked, is put aside."""
-    conversion_seconds: Annotated[int, Bounds(1)] = 60
-    """Processor time of converting one file."""
-    conversion_memory: Annotated[int, Bounds(LEAST_MEMORY)] = 2 << 30
-    """Resident bytes of the process that converts."""
-
-    def __post_init__(self) -> None:
-        """Refuse a bound that nothing meets."""
-        check_options(self)
-
-
 @dataclass(frozen=True, slots=True)
 class RawDocument:
-    """A document that was found but not parsed: where its bytes lie, and their hash as `version`."""
+    """A document that was found but not parsed: the place of its bytes, and their hash as `version`."""
 
     document_id: str
     source: str
@@ -75,17 +52,17 @@ FoundDocument = RawDocument | Quarantined
 
 
 def list_source(source: str, options: SourceOptions | None = None, name: str | None = None) -> Iterator[FoundDocument]:
-    """Every document below a folder, or in one file, by path and line; what cannot be one comes as `Quarantined`.
+    """Every document below a folder, or in one file, by path and line; what is skipped comes as `Quarantined`.
 
-    Hidden files and folders are passed over. A file of another kind is put aside, so that nothing is missed in silence.
-    A second document of the same id is put aside. What could not be seen (a folder that cannot be listed, a broken
-    file) names in `document_id` what it would have been, so that the last version of all that lay there can be kept.
+    Hidden files and folders are ignored. A file of another kind is skipped with a reason, and so is a second document
+    of the same id. A folder that cannot be listed or a broken file has a `document_id`, so that the last good version
+    of every document there can be kept.
     Memory grows with the ids, and with the items of one JSON list.
 
     Args:
-        source: Where it lies.
+        source: Path of a folder or file.
         options: Bounds on what is read.
-        name: What the source is called in tables; by default where it lies.
+        name: Name of the source in tables; by default its path.
 
     Raises:
         SourceError: If there is no such file or folder, or the folder cannot be listed.
@@ -103,7 +80,7 @@ def list_source(source: str, options: SourceOptions | None = None, name: str | N
                 first = seen.setdefault(found.document_id, place(found.path, found.line))
                 if first != place(found.path, found.line):
                     reason = f"id {found.document_id!r} is already used by {first}"
-                    yield _aside(name, found.path, found.line, reason)
+                    yield _skipped(name, found.path, found.line, reason)
                     continue
             yield found
 
@@ -116,25 +93,25 @@ def place(path: str, line: int | None) -> str:
 def _list_place(source: str, where: Place, options: SourceOptions) -> Iterator[FoundDocument]:
     path, suffix = where.path, where.file.suffix.lower()
     if where.reason:
-        yield _aside(source, path, None, where.reason, path if where.is_unknown else None)
+        yield _skipped(source, path, None, where.reason, path if where.is_unknown else None)
     elif not is_read(suffix):
-        yield _aside(source, path, None, f"files of kind {suffix or 'without suffix'!r} are not read")
+        yield _skipped(source, path, None, f"files of kind {suffix or 'without suffix'!r} are not read")
     else:
         lister = _list_lines if suffix == ".jsonl" else _list_whole
         try:
             yield from lister(source, where.file, path, options)
         except OSError as error:
-            yield _aside(source, path, None, f"cannot be read: {error.strerror or error}", path)
+            yield _skipped(source, path, None, f"cannot be read: {error.strerror or error}", path)
 
 
 def _list_whole(source: str, file: Path, path: str, options: SourceOptions) -> Iterator[FoundDocument]:
     with open_regular(file) as stream:
         size = os.fstat(stream.fileno()).st_size
         if size == 0:
-            yield _aside(source, path, None, "the file is empty (0 bytes)", path)
+            yield _skipped(source, path, None, "the file is empty (0 bytes)", path)
             return
         if size > options.max_bytes:
-            yield _aside(source, path, None, _too_large(size, options), path)
+            yield _skipped(source, path, None, _too_large(size, options), path)
             return
         if file.suffix.lower() == ".json":
             payload = stream.read()
@@ -155,7 +132,7 @@ def _list_items(source: str, file: Path, path: str, payload: bytes) -> list[Foun
         encoded = decode_exactly(payload)
         spans = split_list(encoded.text)
     except ValueError as error:
-        return [_aside(source, path, None, str(error), path)]
+        return [_skipped(source, path, None, str(error), path)]
     found: list[FoundDocument] = []
     has_documents = False
     for number, (span, (offset, length)) in enumerate(zip(spans or (), encoded.places(spans or []), strict=True), 1):
@@ -177,7 +154,7 @@ def _list_lines(source: str, file: Path, path: str, options: SourceOptions) -> I
         for number, (length, payload) in enumerate(_bounded_lines(stream, options.max_bytes), 1):
             if payload is None:
                 is_empty = False
-                yield _aside(source, path, number, _too_large(length, options), f"{path}#{number}")
+                yield _skipped(source, path, number, _too_large(length, options), f"{path}#{number}")
             elif payload.strip():
                 is_empty = False
                 version = blake2b(payload.strip(), digest_size=16).hexdigest()
@@ -185,11 +162,11 @@ def _list_lines(source: str, file: Path, path: str, options: SourceOptions) -> I
                 yield _line(raw, payload)
             offset += length
     if is_empty:
-        yield _aside(source, path, None, "the file holds no line", path)
+        yield _skipped(source, path, None, "the file holds no line", path)
 
 
 def _bounded_lines(stream: BinaryIO, max_bytes: int) -> Iterator[tuple[int, bytes | None]]:
-    """Length and content of every line; None for the content of a line that is too long to be held."""
+    """Length and content of every line; None for the content of a line that is too long."""
     while line := stream.readline(max_bytes + 1):
         if len(line) <= max_bytes:
             yield len(line), line
@@ -212,7 +189,7 @@ def _line(raw: RawDocument, payload: bytes) -> FoundDocument:
 def _fields(text: str) -> dict[str, Any]:
     value = parse_json(text)
     if not isinstance(value, dict):
-        raise ValueError(f"of type {type(value).__name__}, not an object with `text`")  # noqa: TRY004  told as a reason
+        raise ValueError(f"of type {type(value).__name__}, not an object with `text`")  # noqa: TRY004  reported as a reason
     return value
 
 
@@ -221,7 +198,7 @@ def _named(raw: RawDocument, fields: Mapping[str, Any]) -> RawDocument:
 
 
 def _unread(raw: RawDocument, reason: str) -> Quarantined:
-    return _aside(raw.source, raw.path, raw.line, reason, f"{raw.path}#{raw.line}")
+    return _skipped(raw.source, raw.path, raw.line, reason, f"{raw.path}#{raw.line}")
 
 
 def given_id(fields: Mapping[str, Any]) -> str | None:
@@ -253,6 +230,6 @@ def _too_large(size: int, options: SourceOptions) -> str:
     return f"{size:,} bytes are over the limit of {options.max_bytes:,}; split it or raise `max_bytes`"
 
 
-def _aside(source: str, path: str, line: int | None, reason: str, document_id: str | None = None) -> Quarantined:
-    """What was put aside; `document_id` names the document it would have been, so that its last version is kept."""
+def _skipped(source: str, path: str, line: int | None, reason: str, document_id: str | None = None) -> Quarantined:
+    """A skipped file, line or item; `document_id` names its document, whose last good version is kept."""
     return Quarantined(source, path, line, STEP, reason, document_id)

@@ -117,7 +117,7 @@ def test_items_that_cannot_be_read_are_put_aside_each_with_its_reason(tmp_path):
     ("text", "reason"),
     [
         ('[{"text": "one"}, {"text": "tw', "not JSON"),
-        ('[{"text": "one"} {"text": "two"}]', "breaks off after item 1"),
+        ('[{"text": "one"} {"text": "two"}]', "ends early after item 1"),
         ('[{"text": "one"}]\n[{"text": "two"}]', "goes on after the end"),
         ('{"text": "one"}\n{"text": "two"}', "not JSON"),
         ('{"text": "x", "metadata": ' + "[" * 9000 + "]" * 9000 + "}", "nested too deeply"),

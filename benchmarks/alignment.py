@@ -109,7 +109,7 @@ def _inputs(place: int, number: int, key_type: str, name: str) -> StepInput:
 
 
 def speed(count: int = 500_000) -> dict[str, float]:
-    """Seconds to align so many keys by name, a tenth of them written twice."""
+    """Seconds to align this number of keys by name, a tenth of them written twice."""
     draw = random.Random(0)
     stems = [
         f"{draw.choice(['alpha', 'beta', 'delta', '北方', '苹果'])} {draw.randrange(10**7)}"

@@ -16,7 +16,7 @@ from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 Parts = Any
-"""What the parser of expressions makes: it has no types of its own."""
+"""What the parser of expressions makes: it defines no types."""
 PACKAGES = ("sag_retrieval", "sag_pipeline")
 USES: dict[str, Callable[[re.Pattern[Any], Any], object]] = {
     "match": lambda pattern, text: pattern.match(text),
@@ -371,7 +371,7 @@ def _written(item: Parts) -> str:
 
 
 def text_of(attack: tuple[str, str, str], size: int) -> str:
-    """The attack as a text of about so many characters."""
+    """The attack as a text of about this number of characters."""
     head, pump, tail = attack
     return head + pump * max(1, size // len(pump)) + tail
 
@@ -387,7 +387,7 @@ def quick_attacks() -> list[tuple[str, str, str]]:
 
 
 SHORT, LONG = 0.005, 2.5
-"""A time is compared from so many seconds on; doubling the text may multiply it by so much."""
+"""A time is compared from this number of seconds on; doubling the text may multiply it by so much."""
 _CHECKS = 3
 _FIRST, _STEP = 128, 16
 _ENORMOUS = 1 << 22
@@ -420,7 +420,7 @@ def growth(
     """How the time of `run` grows with the attack; 1 where the largest text is read at once.
 
     The text is made longer until it takes `quick` seconds; only then times tell. A ratio over the bound is measured
-    anew with a text twice as long, for a busy machine slows one measurement and not three.
+    again with a text twice as long, for a busy machine slows one measurement and not three.
     """
     size = _telling_size(run, attack, largest, quick)
     if size is None:

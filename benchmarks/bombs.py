@@ -164,7 +164,7 @@ def kind_of(reason: str) -> str:
 
 
 def violations(folder: Path, store: Store, names: set[str]) -> list[str]:
-    """What is lost, doubled or put aside without reason."""
+    """What is lost, doubled or skipped without reason."""
     entries = store.ledger.entries("step = 'documents'")
     found = Counter(entry.path for entry in entries)
     wanted = expected(folder)
@@ -174,7 +174,7 @@ def violations(folder: Path, store: Store, names: set[str]) -> list[str]:
     rows = store.read("documents", ids)
     wrong += [f"{unit}: {len(rows[unit])} rows" for unit in ids if len(rows[unit]) != 1]
     wrong += [f"{e.path}: no reason" for e in entries if e.status != "done" and not e.reason]
-    wrong += [f"{name}: good, yet put aside" for name in sorted(names - done)]
+    wrong += [f"{name}: good, yet skipped" for name in sorted(names - done)]
     return wrong
 
 
@@ -208,7 +208,7 @@ def run(
 def show(entries: list[Entry], wrong: list[str], seconds: list[float], *, is_list: bool) -> None:
     """Print the table."""
     aside = [entry for entry in entries if entry.status != "done"]
-    print(f"converted {len(entries) - len(aside):,}, put aside {len(aside):,}:")
+    print(f"converted {len(entries) - len(aside):,}, skipped {len(aside):,}:")
     for reason, number in Counter(kind_of(entry.reason) for entry in aside).most_common(40):
         print(f"  {number:>6,}  {reason}")
     for entry in entries if is_list else []:

@@ -1,6 +1,6 @@
 """Communities against planted topics: processor seconds and memory a step, and the ratio to the seed's way.
 
-python benchmarks/communities.py                        2,000 events beside the seed's way, then 1k and 10k
+python benchmarks/communities.py                        2,000 events next to the seed's way, then 1k and 10k
 python benchmarks/communities.py --sizes 100000         one more size; 1000000 needs about 4 GB
 python benchmarks/communities.py --real                 sizes on real events at several resolutions
 """

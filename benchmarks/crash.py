@@ -58,7 +58,7 @@ def is_change(event: str, arguments: tuple[Any, ...]) -> bool:
 
 
 def fork(work: Callable[[], object], log: Path, kill_at: int = 0, counted: Path | None = None) -> int:
-    """Do work in a process of its own; with `kill_at` it kills itself before that change of the disk."""
+    """Do work in a separate process; with `kill_at` it kills itself before that change of the disk."""
     pid = os.fork()
     if pid:
         return pid
@@ -109,7 +109,7 @@ def prune(home: Path) -> None:
 
 
 def promote(home: Path) -> None:
-    """Put the oldest release in force, and the newest again."""
+    """Make the oldest release current, then the newest again."""
     from sag_retrieval.release.releases import Releases
 
     below = Releases(home)
@@ -145,7 +145,7 @@ def read(home: Path, pipe: int) -> None:
 
 
 def serve() -> None:
-    """The scripted language model in a process of its own; a line on standard input asks for its counts."""
+    """The scripted language model in a separate process; a line on standard input asks for its counts."""
     from tests.support.chat_server import ChatServer
     from tests.support.scripted_answers import read_well
 
@@ -218,14 +218,14 @@ def place(home: Path) -> None:
 
 
 def state(home: Path) -> dict[str, Any]:
-    """What must be equal: the release in force and the hash of each of its tables."""
+    """What must be equal: the current release and the hash of each of its tables."""
     release = (home / "CURRENT").read_text().strip()
     manifest = json.loads((home / "releases" / release / "manifest.json").read_text())
     return {"release": release, "hashes": manifest["hashes"], "counts": manifest["counts"] | {"calls": 0}}
 
 
 def litter(folder: Path) -> list[str]:
-    """Drafts, files put aside, temporary files: whatever no finished work leaves."""
+    """Drafts, files skipped, temporary files: whatever no finished work leaves."""
     marks = (".draft-", ".gone-", ".CURRENT.", ".communities-")
     left = [p for p in (folder / "killed" / "home").rglob(".*") if p.name.startswith(marks) or ".parquet." in p.name]
     home = folder / "killed" / "home"

@@ -3,7 +3,7 @@
     python benchmarks/damage.py                    2,000 damages to a release of data/documents
     python benchmarks/damage.py 500 --seed 3
     python benchmarks/damage.py --small            60 damages
-    python benchmarks/damage.py --home HOME        to the release in force there
+    python benchmarks/damage.py --home HOME        to the current release there
 
 Each damage is done to a copy. Another process opens it and searches by every method, with and without SQL, asks, reads
 every table and writes a report; what it answers is compared with what the undamaged release answers. Fails on a wrong
@@ -108,7 +108,7 @@ def answered(ask: Callable[[Release], object], release: Release) -> list[object]
 
 
 class Reader:
-    """A process that reads releases, started anew when it died or hung."""
+    """A process that reads releases, started again when it died or hung."""
 
     def __init__(self) -> None:
         self._start()
@@ -164,7 +164,7 @@ def judge(answers: Answers | None, truth: Answers) -> tuple[str, str]:
 
 @contextmanager
 def release_home(given: Path | None) -> Iterator[Path]:
-    """The given home, or one made of data/documents with communities beside its release."""
+    """The given home, or one made of data/documents with communities next to its release."""
     if given:
         yield given
         return
@@ -181,7 +181,7 @@ def main() -> int:
     parser.add_argument("count", type=int, nargs="?", default=2_000)
     parser.add_argument("--small", action="store_true", help="60 damages")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--home", type=Path, help="damage copies of the release in force here")
+    parser.add_argument("--home", type=Path, help="damage copies of the current release here")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:

@@ -22,8 +22,8 @@ class Damage:
     other: str = ""
 
     def __str__(self) -> str:
-        beside = f" with {self.other}" if self.other else f" at {self.place:.4f}" if self.kind in _AT_A_PLACE else ""
-        return f"{self.kind} {self.file}{beside}"
+        where = f" with {self.other}" if self.other else f" at {self.place:.4f}" if self.kind in _AT_A_PLACE else ""
+        return f"{self.kind} {self.file}{where}"
 
 
 def draw(files: Sequence[str], count: int, seed: int) -> Iterator[Damage]:
@@ -120,7 +120,7 @@ class Copy:
         return inflict(self.folder / below, damage)
 
     def mend(self, damage: Damage, below: str = "") -> None:
-        """Link the damaged files anew."""
+        """Link the damaged files again."""
         for name in filter(None, (damage.file, damage.other)):
             path = self.folder / below / name
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)

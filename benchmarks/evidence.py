@@ -1,7 +1,7 @@
 """Evidence found in few characters: chunk headers and segments, each on and off, in Chinese and English.
 
-`python benchmarks/evidence.py` ranks by BM25 and cosine; with `--home FOLDER --method sag` by the release in
-force there, made from the same documents: `--write FOLDER` writes them as JSON lines to ingest.
+`python benchmarks/evidence.py` ranks by BM25 and cosine; with `--home FOLDER --method sag` by the current
+release there, made from the same documents: `--write FOLDER` writes them as JSON lines to ingest.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Rankings that the evidence benchmark can take: one of its own, and that of any release."""
+"""Rankings that the evidence benchmark can take: its own, and that of any release."""
 
 from collections.abc import Callable, Sequence
 
@@ -58,7 +58,7 @@ def _stretched(scores: Floats) -> Floats:
 
 
 def by_release(home: str, method: str) -> Ranking:
-    """The ranking of the release in force at `home`; its chunks carry the headers they were ingested with."""
+    """The ranking of the current release at `home`; its chunks carry the headers they were ingested with."""
 
     def ranking(chunks: Sequence[Chunk]) -> Rank:
         release = open_release(home)

@@ -1,4 +1,4 @@
-"""Recall of Think-on-Graph, hybrid fusion and the tiers beside `sag` and `bm25`, offline and with a simulated model.
+"""Recall of Think-on-Graph, hybrid fusion and the tiers next to `sag` and `bm25`, offline and with a simulated model.
 
     python benchmarks/graph_quality.py [--sets musique,2wiki] [--cache DIR] [--out FILE]
 

@@ -1,4 +1,4 @@
-"""Think-on-Graph's rank_docs on a graph of a million triples, beside dictionaries of strings as in plain Python.
+"""Think-on-Graph's rank_docs on a graph of a million triples, next to dictionaries of strings as in plain Python.
 
     python benchmarks/graph_speed.py [--triples 1000000] [--questions 40] [--json FILE]
 

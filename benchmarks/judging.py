@@ -97,7 +97,7 @@ def ingested(name: str, questions: QuestionSet, cache: Path) -> Release:
 
 
 def asking(release: Release, method: str) -> Ask:
-    """How to ask a release by a method of its own, or by the baseline of both texts."""
+    """How to ask a release by its own method, or by the baseline of both texts."""
     if method != BOTH:
         return lambda text: release.search(text, top_k=DEPTH, method=method).hits
 

@@ -35,7 +35,7 @@ def write(inbox: Path, number: int, version: int = 0) -> None:
 
 
 def night(inbox: Path, which: int, added: int) -> None:
-    """A night: so many come, two change, and one goes."""
+    """A night: some documents come, two change, and one goes."""
     for number in range(which * added, (which + 1) * added):
         write(inbox, number)
     for number in (which * added - 1, which * added // 2):

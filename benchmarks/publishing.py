@@ -3,7 +3,7 @@
     python benchmarks/publishing.py 100000
     python benchmarks/publishing.py 1000000 --dimension 384
 
-Each chunk has a main key, three keys of its own, five from a pool with a long tail; each event carries four of them.
+Each chunk has a main key, three own keys, five from a pool with a long tail; each event carries four of them.
 Vectors are random mixtures, which is harder for an index than text. Prints seconds by step, megabytes, and the ratio
 of the second publish to the first.
 """

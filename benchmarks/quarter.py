@@ -6,7 +6,7 @@
 
 It begins with a home of version 0.1. Each night documents come, change and go; each week ends with a report. A row a
 week: what the home and Dagster's records take, and the seconds and memory of its nights. The last line compares the
-last week with the second, the first that has a whole week of history behind it, beside what the documents grew by.
+last week with the second, the first that has a whole week of history behind it, next to what the documents grew by.
 """
 
 import json

@@ -42,7 +42,7 @@ def write_edition(inbox: Path, edition: int) -> None:
 
 
 class Searcher:
-    """One process: its threads open and search until they are told to stop."""
+    """One process: its threads open and search until they receive the word to stop."""
 
     def __init__(self, home: str, threads: int) -> None:
         self.home, self.threads = home, threads

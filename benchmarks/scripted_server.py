@@ -1,4 +1,4 @@
-"""The scripted server of the tests in a process of its own, so that its work is not counted as ours."""
+"""The scripted server of the tests in a separate process, so that its work is not counted as ours."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Milliseconds of a search, step by step, at growing sizes, beside plain vector search on the same vectors.
+"""Milliseconds of a search, step by step, at growing sizes, next to plain vector search on the same vectors.
 
     python benchmarks/search_speed.py [--sizes 10000,100000] [--vectors hashing,dense] [--out FILE]
 

@@ -81,7 +81,7 @@ def _standing(names: dict[str, str], sentence: str) -> list[str]:
 
 
 def dragonball(language: str, *, every: int = 1) -> QuestionSet:
-    """Long reports, cases and records; gold are evidence sentences. `every`: one document of so many."""
+    """Long reports, cases and records; gold are evidence sentences. `every`: one document of this many sentences."""
     table = read("dragonball.docs")
     table = table[table.language == language].iloc[::every]
     texts = dict(zip(table.doc_id, table.text, strict=True))

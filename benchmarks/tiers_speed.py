@@ -1,4 +1,4 @@
-"""Tiered retrieval without a model beside plain vector search over events, on a made-up release.
+"""Tiered retrieval without a model next to plain vector search over events, on a made-up release.
 
 python benchmarks/tiers_speed.py [--events 100000] [--dimension 384] [--questions 60] [--json FILE]
 """
@@ -86,7 +86,7 @@ def make_index(folder: Path, events: int, dimension: int) -> Index:
 
 
 def write_communities(folder: Path, events: int) -> None:
-    """Communities of neighbouring events, as a clustering leaves them beside a release."""
+    """Communities of neighbouring events, as a clustering leaves them next to a release."""
     count = max(1, events // EVENTS_PER_COMMUNITY)
     summaries = [f"word{n % 5_000} and word{n * 7 % 5_000}" for n in range(count)]
     rows = {"community_id": ids("g", count), "title": ids("group ", count), "summary": summaries, "level": [0] * count}

@@ -4,7 +4,7 @@
 
 Run it once, at the commit of a published version, and keep the archive for good. `home-0.1.tar.xz` was made at commit
 0ead70d. It holds two homes and the folder they follow: `home` was made by rules alone in many small ingests (documents
-added, changed, removed and put aside, until the ledger took a snapshot; two releases and a report), `asked` by a
+added, changed, removed and skipped, until the ledger took a snapshot; two releases and a report), `asked` by a
 scripted language model (answers kept in `answers.sqlite`).
 """
 

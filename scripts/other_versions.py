@@ -3,8 +3,8 @@
     python -m scripts.other_versions 3.11 3.12 3.13
     python -m scripts.other_versions --lowest 3.11
 
-uv resolves and installs; it is installed into a throw-away environment of its own. A Python that is not at hand is
-named and left out; with none at hand the exit code is 1.
+uv resolves and installs; it is installed into a separate throw-away environment. A Python that is not installed is
+named and left out; with none installed the exit code is 1.
 """
 
 import os
@@ -31,7 +31,7 @@ def run(*command: str | Path) -> int:
 
 
 def tested(uv: Path, python: str, folder: Path, *, is_lowest: bool) -> int | None:
-    """The exit code of the fast tests with one Python; None if it is not at hand."""
+    """The exit code of the fast tests with one Python; None if it is not installed."""
     there = folder / python
     if run(uv, "venv", "--quiet", "--seed", "--no-python-downloads", "--python", python, there):
         return None
@@ -55,7 +55,7 @@ def main() -> int:
             return 1
         found = {python: tested(folder / "uv/bin/uv", python, folder, is_lowest=is_lowest) for python in pythons}
     for python, code in found.items():
-        print(f"Python {python}: {'not at hand' if code is None else 'green' if code == 0 else f'failed ({code})'}")
+        print(f"Python {python}: {'not installed' if code is None else 'green' if code == 0 else f'failed ({code})'}")
     codes = [code for code in found.values() if code is not None]
     return 0 if codes and not any(codes) else 1
 

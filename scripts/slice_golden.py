@@ -1,4 +1,4 @@
-"""Takes the slice of the recorded cases that tests use where the whole set is not beside the project.
+"""Takes the slice of the recorded cases that tests use where the whole set is not next to the project.
 
     python -m scripts.slice_golden ../shared/golden
 

@@ -52,7 +52,7 @@ def _head() -> Iterator[str]:
     yield ""
     yield "Written by `just docs` from `sag_retrieval/release/schema.py` and `scripts/write_docs.py`; do not edit."
     yield ""
-    yield f"Schema version {SCHEMA_VERSION}. A reader refuses another one and says how to publish anew."
+    yield f"Schema version {SCHEMA_VERSION}. A reader refuses another one and says how to publish it again."
     yield "A release never changes once it is named in `CURRENT`. Its id is `r` and the start of a hash over its rows"
     yield "and its embedder, so the same content published twice is one release."
     yield ""
@@ -61,7 +61,7 @@ def _head() -> Iterator[str]:
 def _layout() -> Iterator[str]:
     yield "## Files"
     yield ""
-    yield "`CURRENT` in the home holds the id of the release in force. `releases/<id>/` has:"
+    yield "`CURRENT` in the home holds the id of the current release. `releases/<id>/` has:"
     yield ""
     yield "| file | holds |"
     yield "|---|---|"
@@ -134,7 +134,7 @@ def _row(field: pa.Field) -> str:
 
 
 def _communities() -> Iterator[str]:
-    yield from ("", "## Communities", "", "Parquet files beside a release, and the same below each report.")
+    yield from ("", "## Communities", "", "Parquet files next to a release, and the same below each report.")
     for name, schema in COMMUNITY_SCHEMAS.items():
         columns = ", ".join(f"`{field.name}` {field.type}" for field in schema)
         yield from ("", f"- **{name}**: {columns}")

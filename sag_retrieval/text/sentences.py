@@ -91,7 +91,7 @@ def spans_within(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _is_inside(mark: re.Match[str], bracket: tuple[int, int], first: int) -> bool:
-    """Whether a mark stands in a bracket that is part of a sentence; a bracket of its own may end with its mark."""
+    """Whether a mark stands in a bracket that is part of a sentence; a separate bracket may end with its mark."""
     return bracket[0] < mark.start() and (mark.end() < bracket[1] or first < bracket[0] < mark.end() <= bracket[1])
 
 

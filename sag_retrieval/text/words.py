@@ -153,7 +153,7 @@ def fold(text: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def normal_name(name: str) -> str:
-    """A key's name for comparing: folded, without punctuation, and without spaces beside Chinese characters.
+    """A key's name for comparing: folded, without punctuation, and without spaces next to Chinese characters.
 
     A name that is all punctuation keeps it. `302.AI` and `３０２－ＡＩ` are one name, `302 ai`; that `302ai` is the
     same one is for aligning to decide.

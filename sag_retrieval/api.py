@@ -50,7 +50,7 @@ def open_release(home: Path | str | None = None, *, release: str | None = None, 
 
     Opening maps files and reads little; the release does not change while it is open, even if others are published.
 
-    Example:
+    Examples:
         >>> with open_release() as release:
         ...     release.search("Who made the O-ring?").hits[0].document_id
         'kestrel-7-recall-2022.md'
@@ -133,7 +133,7 @@ class Release:
     ) -> SearchResult:
         """Find the best chunks for a query, each with its events and keys.
 
-        Example:
+        Examples:
             >>> release = open_release()
             >>> result = release.search("Who made the O-ring?", top_k=3, where={"language": "en"})
             >>> len(result), result[0].document_id
@@ -188,7 +188,7 @@ class Release:
     ) -> SearchFunction:
         """Bind the search to a method, its options and a restriction, for evaluation and asking.
 
-        Example:
+        Examples:
             >>> release = open_release()
             >>> find = release.searcher("bm25", where={"language": "en"})
             >>> [hit.document_id for hit in find("O-ring", top_k=1).hits]
@@ -223,7 +223,7 @@ class Release:
     ) -> "Answer":
         """Answer a question with citations by character span, or report that the documents do not contain it.
 
-        Example:
+        Examples:
             >>> release = open_release()
             >>> answer = release.ask("Which company made the part that caused the sensors to leak?")
             >>> answer.citations[0].quote
@@ -270,7 +270,7 @@ class Release:
     ) -> "Report":
         """Write a report: events in communities, each statement cited, as a page, as Markdown and as tables.
 
-        Example:
+        Examples:
             >>> release = open_release()
             >>> report = release.report(period="2022..2023", options={"title": "Two years"})
             >>> report.page.name, report.markdown.name
@@ -302,7 +302,7 @@ class Release:
     def tables(self) -> dict[str, int]:
         """Number of rows of each table, by name.
 
-        Example:
+        Examples:
             >>> release = open_release()
             >>> sorted(release.tables)[:4]
             ['calls', 'chunk_keys', 'chunks', 'documents']
@@ -313,7 +313,7 @@ class Release:
     def table(self, name: str) -> "pd.DataFrame":
         """Read a table of the release (docs/release-format.md) as a DataFrame, in the release's order.
 
-        Example:
+        Examples:
             >>> release = open_release()
             >>> len(release.table("events")) == release.tables["events"]
             True
@@ -337,7 +337,7 @@ class Release:
     def sql(self, query: str) -> SqlResult:
         """Run one SELECT over the release's tables, read-only and bounded like a filter.
 
-        Example:
+        Examples:
             >>> release = open_release()
             >>> release.sql("SELECT language, count(*) AS n FROM documents GROUP BY language ORDER BY language").columns
             ('language', 'n')
@@ -358,7 +358,7 @@ class Release:
     def document(self, document_id: str) -> DocumentResult:
         """Read a document: its text, metadata, and the ids of its chunks.
 
-        Example:
+        Examples:
             >>> release = open_release()
             >>> release.document("kestrel-7-recall-2022.md").language
             'en'
@@ -376,7 +376,7 @@ class Release:
     def chunk(self, chunk_id: str) -> ChunkResult:
         """Read a chunk: its text and position, its events and keys.
 
-        Example:
+        Examples:
             >>> release = open_release()
             >>> hit = release.search("Who made the O-ring?")[0]
             >>> release.chunk(hit.chunk_id).text == hit.text
@@ -395,7 +395,7 @@ class Release:
     def close(self) -> None:
         """Release the read lock, so that the release can be pruned; closing twice is no error.
 
-        Example:
+        Examples:
             >>> release = open_release()
             >>> release.close()
             >>> release

@@ -247,7 +247,7 @@ def reference() -> str:
     lines += [
         "Every name that `import sag_retrieval` offers; others may change without notice. A tour with examples is"
     ]
-    lines += ["is in [From Python](python.md), commands are in [Commands](commands.md), files and tables in"]
+    lines += ["in [From Python](python.md), commands are in [Commands](commands.md), files and tables in"]
     lines += ["[Release format](release-format.md), every option in [Options](options.md).", ""]
     for group, names in public_names().items():
         lines += [f"## {group.capitalize()}", ""]

@@ -118,7 +118,7 @@ def _described(row: SourceRow, names: Sequence[str], types: Mapping[str, str]) -
 def spelling_in(name: str, text: str) -> str:
     """A name in the spelling of the text, or unchanged if the text does not contain it.
 
-    Example:
+    Examples:
         >>> spelling_in("BOB CRATCHIT", "The clerk, Bob Cratchit, shivers."), spelling_in("FRED", "A nephew.")
         ('Bob Cratchit', 'FRED')
 

@@ -120,7 +120,7 @@ def listed(value: object) -> list[Any]:
 def as_key(name: str, key_type: str = UNTYPED) -> tuple[str, str]:
     """A name as a key; one without a type that is a date gets the type `date`.
 
-    Example:
+    Examples:
         >>> as_key("March 5, 2019"), as_key("Paris")
         (('date', '2019-03-05'), ('entity', 'Paris'))
 
@@ -150,7 +150,7 @@ def as_triple(raw: object) -> tuple[str, str, str] | None:
 def statement(triple: tuple[str, str, str]) -> str:
     """A triple as a sentence.
 
-    Example:
+    Examples:
         >>> statement(("Ada", "was born in", "London")), statement(("张角", "遇到", "南华老仙"))
         ('Ada was born in London.', '张角遇到南华老仙。')
 

@@ -99,7 +99,7 @@ def english_names(text: str, sentence_starts: Sequence[int]) -> list[Name]:
 def name_type(name: str) -> str:
     """What a name is by its form alone, so that one name has one type in every document; `entity` where it is open.
 
-    Example:
+    Examples:
         >>> [name_type(n) for n in ("Lewis & Associates", "Hudson River", "Alice Brown", "GPT-4", "Nature Physics")]
         ['organisation', 'place', 'person', 'product', 'entity']
 

@@ -36,7 +36,7 @@ def make_key(key_type: str, value: str | float | bool, unit: str | None = None) 
     Source:
         docs/algorithm.md §extraction.5.
 
-    Example:
+    Examples:
         >>> make_key("money", 120_000_000, "CNY").unit, make_key("place", "  ")
         ('CNY', None)
 
@@ -105,7 +105,7 @@ def idf(event_count: int, total_events: int, *, smoothing: Smoothing = "none") -
     Source:
         docs/algorithm.md §extraction.7.
 
-    Example:
+    Examples:
         >>> round(idf(2, 200), 4), round(idf(2, 200, smoothing="add-one"), 4)
         (4.6052, 4.1997)
 

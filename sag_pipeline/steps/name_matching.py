@@ -44,7 +44,7 @@ _ADDITION = re.compile(r"(?<=\S)\s*[(（][^()（）]+[)）]\s*$")
 def compact_name(name: str) -> str:
     """A normal name without spaces, followed by its runs of digits, so that `1 23` differs from `12 3`.
 
-    Example:
+    Examples:
         >>> compact_name("302 ai") == compact_name("302ai"), compact_name("v1 2") == compact_name("v12")
         (True, False)
 
@@ -58,7 +58,7 @@ def bare_name(name: str, key_type: str) -> str:
 
     Legal forms are removed from organisations only, 市 and 省 from places only; a name is never emptied.
 
-    Example:
+    Examples:
         >>> bare_name("the organisation cafe", "topic"), bare_name("苹果公司", "organisation")
         ('organizationcafe', '苹果')
 
@@ -77,7 +77,7 @@ def bare_name(name: str, key_type: str) -> str:
 def title_name(title: str) -> str:
     """The normal name of a title without a final addition in brackets.
 
-    Example:
+    Examples:
         >>> title_name("Ann Lee (chemist)"), title_name("苹果（公司）"), title_name("(untitled)")
         ('ann lee', '苹果', 'untitled')
 
@@ -88,7 +88,7 @@ def title_name(title: str) -> str:
 def is_telling(name: str) -> bool:
     """Whether a normal name is long enough to be unambiguous: two words, or four Chinese characters.
 
-    Example:
+    Examples:
         >>> is_telling("ann lee"), is_telling("mercury"), is_telling("苹果公司")
         (True, False, True)
 

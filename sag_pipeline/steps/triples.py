@@ -97,7 +97,7 @@ def make_triple(event: Event, head: tuple[str, str], relation: str, tail: tuple[
 def relation_name(relation: str) -> str:
     """A relation in lower snake case; Chinese without separators.
 
-    Example:
+    Examples:
         >>> relation_name(" Was founded-In "), relation_name("成立 于")
         ('was_founded_in', '成立于')
 

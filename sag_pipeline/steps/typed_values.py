@@ -45,7 +45,7 @@ _FLAGS = {"true": True, "yes": True, "是": True, "false": False, "no": False, "
 def key_type_of(written: str, types: tuple[str, ...]) -> str:
     """The type meant by a written name: one of `types`, by that or another usual name, else `topic`, else the last.
 
-    Example:
+    Examples:
         >>> key_type_of("公司", DEFAULT_TYPES), key_type_of("vibe", DEFAULT_TYPES)
         ('organisation', 'topic')
 
@@ -66,7 +66,7 @@ def typed_keys(key_type: str, value: str | float | bool) -> Iterator[Key]:  # no
     Source:
         docs/algorithm.md §extraction.28.
 
-    Example:
+    Examples:
         >>> [key.value for key in typed_keys("date", "March 5, 2019")]
         ['2019-03-05', '2019-03', '2019']
 

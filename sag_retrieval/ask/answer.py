@@ -68,7 +68,7 @@ class Answer(Convertible):
     def to_arrow(self) -> "pa.Table":
         """One row for each citation: marker, place, title and quote.
 
-        Example:
+        Examples:
             >>> from sag_retrieval import open_release
             >>> with open_release() as release:
             ...     answer = release.ask("Which company made the part that caused the sensors to leak?")
@@ -86,7 +86,7 @@ class Answer(Convertible):
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain values: what `sag ask --json` prints.
 
-        Example:
+        Examples:
             >>> from sag_retrieval import open_release
             >>> with open_release() as release:
             ...     answer = release.ask("Who made the O-ring?")

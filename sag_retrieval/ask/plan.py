@@ -155,7 +155,7 @@ def marks(question: str) -> list[str]:
 def fill(question: str, values: Mapping[str, str]) -> str:
     """The question with every mark replaced by its value; a mark without one is dropped.
 
-    Example:
+    Examples:
         >>> fill("When was #q1 founded by {q2}?", {"q1": "Apple"})
         'When was Apple founded by ?'
 

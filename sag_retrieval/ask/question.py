@@ -23,7 +23,7 @@ _LEAST_TERMS = 2
 def split_question(question: str, limit: int) -> Plan:
     """Parts of a question that each ask something, side by side; else the question itself.
 
-    Example:
+    Examples:
         >>> plan = split_question("Who wrote Emma, and when was Emma published?", 8)
         >>> [step.question for step in plan.steps]
         ['Who wrote Emma', 'when was Emma published?']
@@ -58,7 +58,7 @@ _ASKING_STEMS = frozenset(stem(word) for word in ("many", "much", "name", "tell"
 def question_terms(question: str) -> frozenset[str]:
     """Index terms of a question without the words that only ask.
 
-    Example:
+    Examples:
         >>> sorted(question_terms("How many people live in Paris?"))
         ['live', 'pari', 'peopl']
         >>> sorted(question_terms("谁创建了苹果？"))

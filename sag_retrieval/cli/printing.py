@@ -128,7 +128,7 @@ def _name(key: Mapping[str, Any] | None) -> str:
 def key_text(value: Any, unit: str | None = None) -> str:  # noqa: ANN401  a key's value
     """A key's value as people write it: numbers in groups of three, with their unit.
 
-    Example:
+    Examples:
         >>> key_text(120_000_000.0, "CNY"), key_text(31.5, "%"), key_text("Ada")
         ('120,000,000 CNY', '31.5 %', 'Ada')
 

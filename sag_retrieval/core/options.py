@@ -96,7 +96,7 @@ def build_options(
     Raises:
         SettingsError: If a name is unknown or a value out of bounds, with the value, the bound and the nearest name.
 
-    Example:
+    Examples:
         >>> from sag_retrieval.search.options import SearchOptions
         >>> build_options(SearchOptions, {"hops": "2"}, what="sag").hops
         2

@@ -39,7 +39,7 @@ class Convertible:
     def to_json(self, *, indent: int | None = None) -> str:
         """The result of `to_dict` as JSON; Chinese is not escaped.
 
-        Example:
+        Examples:
             >>> import json, sag_retrieval
             >>> with sag_retrieval.open_release() as release:
             ...     answer = release.ask("Who made the O-ring?")
@@ -55,7 +55,7 @@ class Convertible:
     def to_pandas(self) -> "pd.DataFrame":
         """The result of `to_arrow` as a DataFrame.
 
-        Example:
+        Examples:
             >>> import sag_retrieval
             >>> with sag_retrieval.open_release() as release:
             ...     result = release.search("Who made the O-ring?", top_k=2)

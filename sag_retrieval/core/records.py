@@ -18,7 +18,7 @@ TITLE = "title"
 def make_id(kind: str, *parts: object) -> str:
     """A stable id: the letter of the kind and 80 bits of the hash of the parts, the same in every process.
 
-    Example:
+    Examples:
         >>> make_id("k", "person", "ada lovelace")
         'kf8e9ebb84d6b60b792c1'
 
@@ -186,7 +186,7 @@ def batched(items: Iterable[ItemT], size: int) -> Iterator[tuple[ItemT, ...]]:
 
     Same as `itertools.batched`, which Python 3.11 lacks.
 
-    Example:
+    Examples:
         >>> list(batched("abcde", 2))
         [('a', 'b'), ('c', 'd'), ('e',)]
 

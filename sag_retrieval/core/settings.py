@@ -177,7 +177,7 @@ class Settings(BaseSettings):
 def load_settings(**given: object) -> Settings:
     """The current settings; `given` takes precedence over the environment, which takes precedence over `.env`.
 
-    Example:
+    Examples:
         >>> load_settings(language="zh").language
         'zh'
 

@@ -29,7 +29,7 @@ def normalise(text: str) -> str:
     Source:
         docs/algorithm.md §evaluation.1
 
-    Example:
+    Examples:
         >>> normalise("The  Eiffel Tower, it’s in Paris。")
         'eiffel tower its in paris'
 

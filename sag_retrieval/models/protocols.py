@@ -153,7 +153,7 @@ class Prices:
         Raises:
             SettingsError: If it is not two numbers of at least 0.
 
-        Example:
+        Examples:
             >>> Prices.parse("0.25/2")
             Prices(input=0.25, output=2.0)
 
@@ -185,7 +185,7 @@ OTHER_TOKENS = 0.27
 def estimate_tokens(text: str) -> int:
     """Estimated tokens of a text: 0.7 per CJK character, 0.27 per other (docs/algorithm.md §extraction.27).
 
-    Example:
+    Examples:
         >>> estimate_tokens("Four words of English"), estimate_tokens("一共八个汉字而已"), estimate_tokens("")
         (6, 6, 0)
 

@@ -38,7 +38,7 @@ def repair_json(text: str) -> RepairedJson:
     Source:
         docs/algorithm.md §extraction.22.
 
-    Example:
+    Examples:
         >>> repair_json('Here you are: ｛“a”：[1, 2,],}').value
         {'a': [1, 2]}
 

@@ -79,7 +79,7 @@ _LINE_ENDS = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}
 def numbered(texts: Sequence[str], titles: Sequence[str] = (), *, longest: int | None = None) -> str:
     r"""Lines `{"n": 1, "title": …, "text": …}` from 1 on; a text over `longest` characters is cut with `…`.
 
-    Example:
+    Examples:
         >>> print(numbered(["An answer\nof two lines", "长长的一段话"], ["A", ""], longest=20))
         {"n": 1, "title": "A", "text": "An answer\nof two li…"}
         {"n": 2, "text": "长长的一段话"}

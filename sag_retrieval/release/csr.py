@@ -131,7 +131,7 @@ class CsrLists:
     def gather(self, rows: npt.NDArray[Any]) -> tuple[Rows, Starts]:
         """Concatenate some lists: the number of its list among them, and its place in `items`, for each item.
 
-        Example:
+        Examples:
             >>> CsrLists(np.array([0, 2, 2, 3]), np.array([5, 7, 6], np.int32)).gather(np.array([2, 0]))
             (array([0, 1, 1], dtype=int32), array([2, 0, 1]))
 

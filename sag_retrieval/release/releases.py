@@ -175,7 +175,7 @@ class ReleaseInfo:
 def list_releases(home: Path | str | None = None) -> tuple[ReleaseInfo, ...]:
     """The releases below `home` (or SAG_HOME), oldest first, also those that cannot be opened.
 
-    Example:
+    Examples:
         >>> [release.is_current for release in list_releases()]
         [True]
 

@@ -245,7 +245,7 @@ class VectorTables(_Tables[VectorSet]):
 def blocks_of(rows: npt.NDArray[np.int64], header: int, width: int) -> npt.NDArray[np.int64]:
     """The blocks that hold rows of `width` bytes each, behind a header of `header` bytes.
 
-    Example:
+    Examples:
         >>> blocks_of(np.array([0, 3]), 128, 40_000)
         array([0, 0, 1, 2])
 

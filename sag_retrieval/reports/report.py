@@ -77,7 +77,7 @@ class Report(Convertible):
     def to_arrow(self, table: str = "report_communities") -> pa.Table:
         """One of the report's tables, by default one row for each community.
 
-        Example:
+        Examples:
             >>> from sag_retrieval import open_release
             >>> with open_release() as release:
             ...     report = release.report(period="2022..2023")

@@ -140,7 +140,7 @@ class SearchResult(Convertible):
     def to_dict(self) -> dict[str, Any]:
         """The result as plain values; trace and segments only if there are any.
 
-        Example:
+        Examples:
             >>> from sag_retrieval import open_release
             >>> with open_release() as release:
             ...     result = release.search("Who made the O-ring?", top_k=2)
@@ -159,7 +159,7 @@ class SearchResult(Convertible):
 
         Each part of the score is a column `part.<name>`. A key reads `type: value unit`.
 
-        Example:
+        Examples:
             >>> from sag_retrieval import open_release
             >>> with open_release() as release:
             ...     result = release.search("Who made the O-ring?", method="bm25", top_k=2)

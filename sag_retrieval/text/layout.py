@@ -67,7 +67,7 @@ class Line:
 def is_counted_part(line: str) -> bool:
     """Whether a line is one word and a number written out or in Roman: a part, whatever its book calls it.
 
-    Example:
+    Examples:
         >>> [is_counted_part(line) for line in ("Canto IV", "LETTER TWO", "Henry the Fourth")]
         [True, True, False]
 
@@ -99,7 +99,7 @@ def logical_lines(text: str) -> list[Line]:
 def bare_heading(line: str) -> str:
     """A heading's words, without its marks, its closing colon and emphasis.
 
-    Example:
+    Examples:
         >>> bare_heading("## **Results** ##")
         'Results'
 

@@ -47,7 +47,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     Source:
         docs/algorithm.md §text.1.
 
-    Example:
+    Examples:
         >>> text = "Dr. Li paid 3.5 million. “走吧。”他说。"
         >>> [text[a:b] for a, b in sentence_spans(text)]
         ['Dr. Li paid 3.5 million.', '“走吧。”', '他说。']

@@ -54,7 +54,7 @@ def without_controls(text: str) -> str:
     Joiners (U+200C, U+200D) are spelling in Persian and in emoji, direction marks (U+200E, U+200F) are punctuation in
     Arabic and Hebrew. Embeddings, overrides and isolates are not: whoever shows a text isolates it.
 
-    Example:
+    Examples:
         >>> without_controls("pay\u202ecod.exe \x1b[2Jnow")
         'paycod.exe [2Jnow'
 
@@ -65,7 +65,7 @@ def without_controls(text: str) -> str:
 def json_without_controls(text: str) -> str:
     r"""The same for text that may be JSON: also where such a character is written as an escape.
 
-    Example:
+    Examples:
         >>> json_without_controls('{"a": "\\u001b]0;x"}')
         '{"a": "]0;x"}'
 
@@ -86,7 +86,7 @@ def printable(text: str) -> str:
 def ascii_where_hidden(text: str) -> str:
     r"""JSON text with every character that a terminal may not be given as its escape: the value stays the same.
 
-    Example:
+    Examples:
         >>> ascii_where_hidden('"\u202e雨"')
         '"\\u202e雨"'
 
@@ -139,7 +139,7 @@ def fold(text: str) -> str:
 
     Who types `Aschenbrodel` or `Tekeze` means Aschenbrödel and Tekezé.
 
-    Example:
+    Examples:
         >>> fold("ＡＢＣ  Straße"), fold("Łódź, Œuvre")
         ('abc strasse', 'lodz, oeuvre')
 
@@ -158,7 +158,7 @@ def normal_name(name: str) -> str:
     A name that is all punctuation keeps it. `302.AI` and `３０２－ＡＩ` are one name, `302 ai`; that `302ai` is the
     same one is for aligning to decide.
 
-    Example:
+    Examples:
         >>> normal_name("Ｐéter  O'Neil-Smith"), normal_name("苹果 公司（中国）")
         ('peter oneil smith', '苹果公司中国')
 
@@ -181,7 +181,7 @@ def tokens(text: str) -> list[str]:
 
     Characters with pairs need no dictionary and rank as well as segmented words (docs/algorithm.md §text.1).
 
-    Example:
+    Examples:
         >>> tokens("The Companies’ 苹果公司")
         ['compani', '苹', '果', '公', '司', '苹果', '果公', '公司']
 

@@ -58,7 +58,7 @@ def name_score(graph: KnowledgeGraph, row: int) -> float:
 def asks_many_hops(query: str) -> bool:
     """Whether the wording of a question asks for a chain of facts; English phrases count as whole words.
 
-    Example:
+    Examples:
         >>> asks_many_hops("A timeline of Acme"), asks_many_hops("authentic reviews")
         (True, False)
 

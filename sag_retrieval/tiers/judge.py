@@ -24,7 +24,7 @@ def read_decision(text: str) -> tuple[Decided, str | None]:
 
     A tag takes precedence; without one, NO_RETRIEVE if the text has it; else RETRIEVE.
 
-    Example:
+    Examples:
         >>> read_decision("<decision>NO_RETRIEVE</decision>"), read_decision("maybe")
         (('NO_RETRIEVE', None), ('RETRIEVE', None))
 

@@ -5,12 +5,13 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
 from sag_retrieval.models.protocols import estimate_tokens
-from sag_retrieval.models.structured import WrongShape, read_answer, repair_json, schema_instruction, strict_schema
+from sag_retrieval.models.json_repair import repair_json
+from sag_retrieval.models.structured import WrongShape, read_answer, schema_instruction, strict_schema
 from tests.support.chat_server import Answer, fenced, full_width, with_trailing_commas
 
 
@@ -55,6 +56,7 @@ def test_sound_json_is_read_as_it_is(value: dict[str, Any]):
 
 
 @given(OBJECTS, st.sampled_from([fenced, with_trailing_commas, full_width]))
+@example({"[0": None}, fenced)
 def test_faults_outside_strings_change_nothing(value: dict[str, Any], fault: Any):
     answer = Answer(json.dumps(value, ensure_ascii=False))
 

@@ -102,8 +102,8 @@ def test_a_type_checker_accepts_the_record_in_user_code(tmp_path):
     code.write_text(
         "from sag_retrieval.rag.stages import RAGData, docs_of\n"
         "def my_operator(data: RAGData) -> RAGData:\n"
-        '    docs: list[str] = stages.get("retrieval_docs", [])\n'
-        '    stages.update({"generated": docs[0], "generation_time": 0.1})\n'
+        '    docs: list[str] = data.get("retrieval_docs", [])\n'
+        '    data.update({"generated": docs[0], "generation_time": 0.1})\n'
         "    return data\n"
         'record: RAGData = {"query": "q", "references": ["a"]}\n'
         "print(docs_of(my_operator(record)))\n",

@@ -5,6 +5,7 @@ from typing import Any
 
 from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache, CacheError
 from sag_pipeline.options import IngestOptions
+from sag_pipeline.reading.sync import converter_warnings
 from sag_pipeline.runner import step_of
 from sag_pipeline.store.store import Store
 from sag_pipeline.tables import INPUTS
@@ -21,6 +22,7 @@ def status_of(settings: Settings) -> dict[str, Any]:
         "megabytes": store.bytes_used() / 1e6,
         "tables": [_table(store, name) for name in INPUTS],
         "put_aside": _put_aside(store),
+        "warnings": converter_warnings(store),
         "calls": _calls(store),
     }
 

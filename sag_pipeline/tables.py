@@ -15,7 +15,7 @@ from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key, Se
 from sag_retrieval.release.schema import ADDED, TABLES
 
 _OURS: Final = (
-    StoredTable(name="documents", record=Document, version=2),
+    StoredTable(name="documents", record=Document, version=3),
     StoredTable(name="summaries", record=Summary, reads=("documents",), version=2, options=("summary",)),
     StoredTable(
         name="sections", record=Section, reads=("documents",), version=2, options=("section", "header.section_summary")

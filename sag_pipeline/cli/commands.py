@@ -43,9 +43,16 @@ def _ingest_options() -> object:
     "--allow-removals", is_flag=True, help="Remove documents that are gone, even if that is most of a source."
 )
 @click.option("--follow-links", is_flag=True, help="Read symbolic links that lead out of a source.")
+@click.option(
+    "--include",
+    multiple=True,
+    metavar="PATTERN",
+    help="Read only such files, as `*.pdf` or `reports/*`; may be repeated.",
+)
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out such files and folders; may be repeated.")
 @with_set("ingest")
 @as_json
-def ingest(*, sources: tuple[str, ...], estimate: bool, pairs: tuple[str, ...], is_json: bool, **follow: bool) -> None:
+def ingest(*, sources: tuple[str, ...], estimate: bool, pairs: tuple[str, ...], is_json: bool, **which: Any) -> None:  # noqa: ANN401  flags, and tuples of patterns
     """Bring the release up to date with each SOURCE: a folder, a file, or a .jsonl file of documents.
 
     Without SOURCE, SAG_SOURCE is read. Only new and changed documents are processed. A source that does not exist
@@ -54,6 +61,7 @@ def ingest(*, sources: tuple[str, ...], estimate: bool, pairs: tuple[str, ...], 
     \b
     sag ingest my-documents
     sag ingest reports/ notes.jsonl
+    sag ingest my-documents --include "*.pdf" --exclude "drafts/*"
     sag ingest my-documents --estimate
     sag ingest my-documents --set en_size=500 --set header=full
     sag ingest my-documents --set max_cost=5 --set prices=0.25/2
@@ -63,10 +71,12 @@ def ingest(*, sources: tuple[str, ...], estimate: bool, pairs: tuple[str, ...], 
     from sag_pipeline.options import RunOptions  # noqa: PLC0415
 
     chosen = build_options(RunOptions, parse_settings(pairs, "ingest"), what="ingest")
+    patterns = {name: which[name] for name in ("include", "exclude") if which[name]}
+    chosen = replace(chosen, source=replace(chosen.source, **patterns))
     if estimate:
         from sag_pipeline.llm.estimate import estimate_run  # noqa: PLC0415
 
-        links = chosen.source.follow_links_outside or follow["follow_links"]
+        links = chosen.source.follow_links_outside or which["follow_links"]
         planned = estimate_run(sources, replace(chosen, source=replace(chosen.source, follow_links_outside=links)))
         print_json(planned) if is_json else _show_rows(Terminal(), planned["steps"])
         if planned["unread_sources"]:
@@ -75,7 +85,7 @@ def ingest(*, sources: tuple[str, ...], estimate: bool, pairs: tuple[str, ...], 
     from sag_pipeline.runs import run_ingest  # noqa: PLC0415  Dagster takes seconds to import
 
     with _bars(is_visible=not is_json):
-        report = run_ingest(list(sources), chosen, {_FOLLOW[name]: value for name, value in follow.items()})
+        report = run_ingest(list(sources), chosen, {_FOLLOW[name]: which[name] for name in _FOLLOW})
     print_json(report) if is_json else _show_run(Terminal(), report)
     if report["unread_sources"]:
         raise SourceError("; ".join(report["unread_sources"]))

@@ -5,24 +5,22 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from hashlib import blake2b
-from importlib.metadata import version
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sag_pipeline.steps.conversion import READERS, is_converted
+from sag_pipeline.steps.conversion import is_converted, parser_versions
 from sag_pipeline.steps.documents import parse_document, skipped
 from sag_pipeline.steps.folders import SourceOptions
 from sag_pipeline.steps.sources import RawDocument
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.records import Document, Quarantined
 
-_PARSERS = ("markitdown", "beautifulsoup4", "lxml", "mammoth", "openpyxl", "pandas", "pdfminer.six", "pdfplumber")
 _PERIOD = 0.05
 """Seconds between two checks of the memory of the process."""
 _PATIENCE = 10
@@ -39,9 +37,10 @@ class _Process:
     connection: Connection
 
     def end(self) -> int:
-        """End the process; returns its exit code, negative for a signal."""
+        """End the process and the programs that it started; returns its exit code, negative for a signal."""
         self.connection.close()
-        self.popen.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(self.popen.pid, signal.SIGKILL)
         return self.popen.wait()
 
 
@@ -54,6 +53,8 @@ class BoundedReader:
     def __init__(self, options: SourceOptions) -> None:
         """Take the bounds; no process starts yet."""
         self.options = options
+        self.notes = ""
+        """What the parsers of the last file warned of."""
         self._process: _Process | None = None
 
     def __enter__(self) -> Self:
@@ -78,6 +79,7 @@ class BoundedReader:
             SourceError: If the converting process cannot be started.
 
         """
+        self.notes = ""
         try:
             if is_converted(Path(raw.file).suffix.lower()):
                 return self._convert(raw)
@@ -99,10 +101,10 @@ class BoundedReader:
                 self._end()
                 return skipped(raw, _over_time(self.options))
         try:
-            answer: tuple[Document | Quarantined | None, int] = process.connection.recv()
+            answer: tuple[Document | Quarantined | None, int, str] = process.connection.recv()
         except (EOFError, OSError):
             return self._crashed(raw)
-        document, peak = answer
+        document, peak, self.notes = answer
         if document is None or peak > self.options.conversion_memory:
             self._end()
             return skipped(raw, _over_memory(self.options))
@@ -132,6 +134,7 @@ class BoundedReader:
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
+                start_new_session=True,  # a group of its own, which ends together
             )
         self._process = _Process(popen, ours)
         try:
@@ -193,9 +196,4 @@ def _resident(pid: int) -> int:
 
 def refusal_of(state: str, options: SourceOptions) -> str:
     """The hash of everything that decides whether a document is skipped: its version, the bounds, parser versions."""
-    return blake2b(repr((state, options, _parsers())).encode(), digest_size=16).hexdigest()
-
-
-@cache
-def _parsers() -> tuple[str, ...]:
-    return (*(version(name) for name in _PARSERS), *READERS.packages())
+    return blake2b(repr((state, options, parser_versions())).encode(), digest_size=16).hexdigest()

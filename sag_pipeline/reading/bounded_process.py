@@ -1,5 +1,6 @@
 """Run the child process in which files are converted, within limits that the kernel enforces too."""
 
+import logging
 import math
 import os
 import re
@@ -7,23 +8,34 @@ import resource
 import signal
 import sys
 import time
+import warnings
+from collections import Counter
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from sag_pipeline.steps.conversion import load_converters
 from sag_pipeline.steps.documents import parse_document
 from sag_pipeline.steps.folders import SourceOptions
+from sag_retrieval.text.words import one_line
 
+_MOST_NOTES = 5
+"""Different warnings that are kept of one file."""
+_NOTE_LENGTH = 200
+_ADDRESS = re.compile(" at 0x[0-9a-f]+")
 _PEAK = re.compile(r"VmHWM:\s+(\d+) kB")
 
 
 def serve(connection: Connection) -> None:
-    """Parse documents until the connection closes; each answer is the document (None: out of memory) and the peak."""
+    """Parse documents until the connection closes.
+
+    Each answer is the document (None: out of memory), the peak of memory, and what the parsers warned of.
+    """
     options: SourceOptions = connection.recv()
     load_converters()
     _limit_memory(2 * options.conversion_memory)
     connection.send(os.getpid())
     _silence()
+    notes = _Notes()
     while True:
         try:
             raw = connection.recv()
@@ -34,7 +46,35 @@ def serve(connection: Connection) -> None:
             document = parse_document(raw, options)
         except MemoryError:
             document = None
-        connection.send((document, _peak()))
+        connection.send((document, _peak(), notes.taken()))
+
+
+class _Notes(logging.Handler):
+    """Collects what libraries log and warn of while they read one file."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._said: Counter[str] = Counter()
+        logging.getLogger().addHandler(self)
+        warnings.simplefilter("always")
+        for kind in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+            warnings.simplefilter("ignore", kind)  # about code, not about the file
+        warnings.showwarning = lambda message, *_: self._add(str(message))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take a record of a logger."""
+        self._add(record.getMessage())
+
+    def _add(self, message: str) -> None:
+        text = _ADDRESS.sub("", one_line(message))[:_NOTE_LENGTH]
+        if text in self._said or len(self._said) < _MOST_NOTES:
+            self._said[text] += 1
+
+    def taken(self) -> str:
+        """What was collected since the last call, each once with how often it came."""
+        said, self._said = self._said, Counter()
+        shown = [f"{text} ({count} times)" if count > 1 else text for text, count in said.items()]
+        return "; ".join(shown)
 
 
 def _limit_memory(more: int) -> None:

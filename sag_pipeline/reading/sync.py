@@ -239,7 +239,7 @@ def _commit(
             refusal = "" if document.is_passing else refusal_of(pending.input_hash, reader.options)
             found.skip(document, refusal)
             continue
-        outcomes.append(DocumentOutcome(pending, (document,)))
+        outcomes.append(DocumentOutcome(pending, (document,), warning=reader.notes))
         places[raw.document_id] = Entry("", "", "", found.source.name, path=raw.path, line=_line(raw))
         tally.counts["new" if pending.is_new else "changed"] += 1
         tally.counts["rows"] += 1
@@ -255,3 +255,9 @@ def _write_aside(store: Store, source: Source, aside: Mapping[str, Entry]) -> No
     fresh = [entry for unit, entry in aside.items() if old.get(unit) != entry]
     mended = [Entry(unit, "documents", "removed", kind="aside") for unit in old if unit not in aside]
     store.ledger.commit(fresh + mended)
+
+
+def converter_warnings(store: Store) -> list[dict[str, str]]:
+    """Source, file and warnings of each document whose parser warned of something while it was read."""
+    entries = store.ledger.entries("step = 'documents' AND kind = 'document' AND status = 'done' AND reason <> ''")
+    return [{"source": entry.source, "file": entry.path, "warnings": entry.reason} for entry in entries]

@@ -1,22 +1,44 @@
-"""Convert files to text: one reader per suffix, by MarkItDown or by a function; nothing is ever fetched."""
+"""Convert files to text: one reader per suffix, under bounds on size; nothing is ever fetched."""
 
-import csv
-import io
 import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from importlib import import_module
+from importlib.metadata import version
+from typing import Final, NamedTuple
 
-from sag_pipeline.steps.decoding import decode
+from sag_pipeline.converters.epub import convert_epub
+from sag_pipeline.converters.html import convert_html
+from sag_pipeline.converters.mail import convert_eml, convert_msg
+from sag_pipeline.converters.office import convert_docx, convert_pptx, convert_xlsx
+from sag_pipeline.converters.opendocument import convert_odt
+from sag_pipeline.converters.pdf import convert_pdf
+from sag_pipeline.converters.pieces import Converted, TextPiece
+from sag_pipeline.converters.plain import convert_csv, convert_rtf
+from sag_pipeline.steps.decoding import clean, decode, decode_html
 from sag_pipeline.steps.folders import SourceOptions
-from sag_pipeline.steps.packages import BoundError, checked_package, refuse_sparse
+from sag_pipeline.steps.packages import BoundError, checked_package
 from sag_retrieval.core.errors import PluginError
 from sag_retrieval.core.plugins import Registry
 
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")
 """Where an object lay in memory: it differs from run to run."""
+_COMPOUND = bytes.fromhex("d0cf11e0a1b11ae1")
+"""How an encrypted office file begins, and one of the old binary formats."""
+_LIBRARIES: Final = {
+    "lxml.html": "lxml",
+    "mammoth": "mammoth",
+    "openpyxl": "openpyxl",
+    "oxmsg": "python-oxmsg",
+    "pdfplumber": "pdfplumber",
+    "pdfminer": "pdfminer.six",
+    "pptx": "python-pptx",
+    "striprtf.striprtf": "striprtf",
+}
+"""Module → distribution of all that parses files."""
+
 Read = Callable[[bytes], tuple[str | None, str]]
 """From a file's bytes to its title, if it names one, and its text; raises ValueError with the reason if it cannot."""
 
@@ -31,19 +53,28 @@ class FileReader:
 
     name: str
     """The suffix, in lower case and without its dot."""
-    converter: str = ""
-    """Name of MarkItDown's converter; empty: the file is read otherwise."""
-    is_textual: bool = False
-    """Whether the bytes are text; the converter receives them as UTF-8."""
+    convert: Callable[[bytes, SourceOptions], Converted] | None = None
+    """A converter of this package."""
+    decode: Callable[[bytes], str] | None = None
+    """For files of text: the converter receives the decoded text as UTF-8."""
     is_package: bool = False
     """Whether it is a ZIP archive, which is checked before it is unpacked."""
     read: Read | None = None
-    """A function of the bytes; None: a converter, or the parsing of texts and JSON in `documents`."""
+    """A function of the bytes; with neither, `documents` parses texts and JSON."""
 
     @property
     def is_converted(self) -> bool:
         """Whether such files are read in the converting process."""
-        return bool(self.converter or self.read)
+        return bool(self.convert or self.read)
+
+
+class Text(NamedTuple):
+    """What a file was converted to."""
+
+    title: str | None
+    text: str
+    places: list[tuple[int, str]]
+    """Offset of the first character and name of each page, slide or sheet, in order; empty if there are none."""
 
 
 def _adapted(name: str, found: object) -> FileReader:
@@ -61,13 +92,20 @@ READERS: Final = Registry(
         FileReader(name="txt"),
         FileReader(name="json"),
         FileReader(name="jsonl"),
-        FileReader(name="html", converter="HtmlConverter", is_textual=True),
-        FileReader(name="htm", converter="HtmlConverter", is_textual=True),
-        FileReader(name="csv", converter="CsvConverter", is_textual=True),
-        FileReader(name="pdf", converter="PdfConverter"),
-        FileReader(name="docx", converter="DocxConverter", is_package=True),
-        FileReader(name="pptx", converter="PptxConverter", is_package=True),
-        FileReader(name="xlsx", converter="XlsxConverter", is_package=True),
+        *(
+            FileReader(name=name, convert=lambda payload, _: convert_html(payload), decode=decode_html)
+            for name in ("html", "htm", "xhtml")
+        ),
+        FileReader(name="csv", convert=lambda payload, _: convert_csv(payload), decode=decode),
+        FileReader(name="rtf", convert=lambda payload, _: convert_rtf(payload)),
+        FileReader(name="pdf", convert=lambda payload, options: convert_pdf(payload, options.ocr)),
+        FileReader(name="docx", convert=lambda payload, _: convert_docx(payload), is_package=True),
+        FileReader(name="pptx", convert=lambda payload, _: convert_pptx(payload), is_package=True),
+        FileReader(name="xlsx", convert=lambda payload, _: convert_xlsx(payload), is_package=True),
+        FileReader(name="odt", convert=lambda payload, _: convert_odt(payload), is_package=True),
+        FileReader(name="epub", convert=lambda payload, _: convert_epub(payload), is_package=True),
+        FileReader(name="eml", convert=lambda payload, _: convert_eml(payload)),
+        FileReader(name="msg", convert=lambda payload, _: convert_msg(payload)),
     ],
     _adapted,
 )
@@ -98,8 +136,8 @@ def reader_of(suffix: str) -> FileReader:
     return READERS[suffix.removeprefix(".")]
 
 
-def convert(suffix: str, payload: bytes, options: SourceOptions | None = None) -> tuple[str | None, str]:
-    """Title, where the file names one, and text.
+def convert(suffix: str, payload: bytes, options: SourceOptions | None = None) -> Text:
+    """Title, where the file names one, clean text, and the places in it.
 
     The converter is chosen by suffix and receives only bytes: it has no address to open.
 
@@ -111,50 +149,57 @@ def convert(suffix: str, payload: bytes, options: SourceOptions | None = None) -
     """
     options = options or SourceOptions()
     reader = reader_of(suffix)
-    payload = _checked(reader, payload, options)
     try:
-        title, text = reader.read(payload) if reader.read else _converted(reader, payload)
-        if not (isinstance(title, str | None) and isinstance(text, str)):
-            raise TypeError("its reader returned no title and text")  # noqa: TRY301  reported as any fault of a reader
-    except MemoryError:
+        found = _text(_converted(reader, payload, options), options.max_bytes)
+    except (MemoryError, BoundError):
         raise
     except Exception as error:  # parsers of broken files raise anything
         raise _broken(reader, error) from error
-    if not text.strip():
+    if not found.text.strip():
         raise ValueError(
-            f"no text in the {reader.name} file" + ("; a scan needs OCR first" if suffix == ".pdf" else "")
+            f"no text in the {reader.name} file"
+            + ("; a scan needs OCR: `sag ingest --set ocr=eng`" if suffix == ".pdf" and not options.ocr else "")
         )
-    if len(text) > options.max_bytes:
-        raise ValueError(
-            f"{len(text):,} characters of text are over the limit of {options.max_bytes:,}; "
-            "split it or raise `max_bytes`"
-        )
-    return title, text
+    return found
 
 
-def _converted(reader: FileReader, payload: bytes) -> tuple[str | None, str]:
-    from markitdown import StreamInfo  # noqa: PLC0415  loads slowly; only needed for such files
-
-    info = StreamInfo(extension=f".{reader.name}", charset="utf-8" if reader.is_textual else None)
-    result = converter(reader).convert(io.BytesIO(payload), info)
-    return result.title, result.text_content or ""
-
-
-def _checked(reader: FileReader, payload: bytes, options: SourceOptions) -> bytes:
-    """The bytes that the converter may receive, after checking how far they would grow."""
-    if reader.is_textual:
-        text = decode(payload)
-        if reader.converter == "CsvConverter":
-            _refuse_sparse_lines(reader, text)
-        return text.encode("utf-8", "replace")
+def _converted(reader: FileReader, payload: bytes, options: SourceOptions) -> Converted:
+    if reader.decode:
+        payload = reader.decode(payload).encode("utf-8", "replace")
     if reader.is_package:
-        try:
-            return checked_package(payload, options.unpacked_bytes)
-        except (MemoryError, BoundError):
-            raise
-        except Exception as error:  # an archive's reader raises anything too
-            raise _broken(reader, error) from error
-    return payload
+        if payload.startswith(_COMPOUND):
+            raise ValueError("it has a password or is of an older kind; save it without, as a current kind")
+        payload = checked_package(payload, options.unpacked_bytes)
+    if reader.convert:
+        return reader.convert(payload, options)
+    assert reader.read is not None
+    title, text = reader.read(payload)
+    if not (isinstance(title, str | None) and isinstance(text, str)):
+        raise TypeError("its reader returned no title and text")
+    return Converted(title, [TextPiece(text)])
+
+
+def _text(converted: Converted, most: int) -> Text:
+    """The pieces joined and cleaned; read one by one, so that a text over the bound is never held whole.
+
+    Raises:
+        BoundError: If the text is longer than the bound.
+
+    """
+    parts: list[str] = []
+    places: list[tuple[int, str]] = []
+    length = 0
+    for piece in converted.pieces:
+        text = clean(piece.text)
+        if piece.place != (places[-1][1] if places else ""):
+            places.append((length, piece.place))
+        length += len(text)
+        if length > most:
+            raise BoundError(
+                f"{length:,} characters of text and more are over the limit of {most:,}; split it or raise `max_bytes`"
+            )
+        parts.append(text)
+    return Text(converted.title, "".join(parts), places)
 
 
 def _broken(reader: FileReader, error: Exception) -> ValueError:
@@ -162,29 +207,16 @@ def _broken(reader: FileReader, error: Exception) -> ValueError:
     return ValueError(f"broken {reader.name} file: {reason}")
 
 
-def _refuse_sparse_lines(reader: FileReader, text: str) -> None:
-    """Refuse a CSV file that grows too far: every line becomes as wide as the widest one."""
-    lines = widest = cells = 0
-    try:
-        for row in csv.reader(io.StringIO(text, newline="")):
-            lines, widest, cells = lines + 1, max(widest, len(row)), cells + len(row)
-    except csv.Error as error:
-        raise _broken(reader, error) from error
-    refuse_sparse("the file", lines, widest, cells)
+def load_converters() -> None:
+    """Load all libraries before memory is bounded; a plug-in that fails is reported when a file needs it."""
+    for module in _LIBRARIES:
+        import_module(module)
+    for name in READERS:
+        with suppress(PluginError):
+            READERS[name]
 
 
 @cache
-def converter(reader: FileReader) -> Any:  # noqa: ANN401  MarkItDown has no types
-    """MarkItDown's converter for a reader's files."""
-    from markitdown import converters  # noqa: PLC0415
-
-    return getattr(converters, reader.converter)()
-
-
-def load_converters() -> None:
-    """Load all converters before memory is bounded; a plug-in that fails is reported when a file needs it."""
-    for name in READERS:
-        with suppress(PluginError):
-            reader = READERS[name]
-            if reader.converter:
-                converter(reader)
+def parser_versions() -> tuple[str, ...]:
+    """Versions of everything that parses files: a file that was skipped is read again when one changes."""
+    return (*(f"{name} {version(name)}" for name in _LIBRARIES.values()), *READERS.packages())

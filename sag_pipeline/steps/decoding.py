@@ -4,6 +4,7 @@ import codecs
 import json
 import re
 import unicodedata
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,8 @@ _CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff]
 _ORDER_MARKS = re.compile(f"[{ORDER_MARKS}]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _JOINER = "\u034f"
+_DECLARED = re.compile(rb"(?i)charset\s{0,9}=\s{0,9}[\"']?([a-z0-9_-]{2,30})")
+_DECLARED_WITHIN = 2048
 
 
 def decode(payload: bytes) -> str:
@@ -50,6 +53,23 @@ def decode(payload: bytes) -> str:
     if sample and controls > _FEW_CONTROLS * len(sample):
         raise ValueError(f"not a text: {controls} of its first {len(sample)} characters are control characters")
     return text
+
+
+def decode_html(payload: bytes) -> str:
+    """Text of a page: as `decode` if it is UTF-8 or has a byte-order mark, else by the encoding that it declares."""
+    declared = _DECLARED.search(payload[:_DECLARED_WITHIN])
+    if declared and not payload.startswith(tuple(mark for mark, _ in _BOMS)) and not _is_utf8(payload):
+        with suppress(LookupError, UnicodeDecodeError):
+            return payload.decode(declared[1].decode("ascii"))
+    return decode(payload)
+
+
+def _is_utf8(payload: bytes) -> bool:
+    try:
+        payload.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def clean(text: str) -> str:

@@ -6,6 +6,7 @@ from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from sag_pipeline.converters.plain import records_text
 from sag_pipeline.steps.conversion import convert, is_converted
 from sag_pipeline.steps.decoding import clean, decode, parse_json
 from sag_pipeline.steps.folders import SourceOptions
@@ -74,10 +75,10 @@ def _parse(raw: RawDocument, options: SourceOptions) -> Document:
     elif suffix == ".json":
         text = decode(payload)
         value = parse_json(text)
-        fields = value if isinstance(value, dict) and "text" in value else {"text": text}
+        fields = value if isinstance(value, dict) and "text" in value else {"text": records_text(value) or text}
     elif is_converted(suffix):
-        title, text = convert(suffix, payload, options)
-        fields = {"title": title, "text": text}
+        title, text, places = convert(suffix, payload, options)
+        fields = {"title": title, "text": text, "metadata": {"places": list(map(list, places))} if places else None}
     else:
         fields = {"text": decode(payload)}
     return _document(raw, fields)

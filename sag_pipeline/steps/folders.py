@@ -1,11 +1,13 @@
 """Walk a source: whether a run may read it, which regular files it holds, and why others are skipped."""
 
 import os
+import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
@@ -23,6 +25,14 @@ _KINDS = {
     stat.S_IFBLK: "a device",
     stat.S_IFDIR: "a folder",
 }
+_SYSTEM_NAMES = frozenset(
+    "thumbs.db|ehthumbs.db|desktop.ini|$recycle.bin|system volume information|lost+found|__macosx|@eadir".split("|")
+)
+_TEMPORARY = re.compile(
+    r"~\$.*|.*~|~.*\.tmp|.*\.(?:tmp|temp|swp|swo|part|partial|crdownload|download|lock|lck)", re.DOTALL
+)
+"""Names of lock and temporary files of editors, office programs and browsers."""
+_LANGUAGES = re.compile(r"(?:[A-Za-z][A-Za-z_]*(?:\+[A-Za-z][A-Za-z_]*)*)?")
 _is_here: ContextVar[bool] = ContextVar("is_launched_here", default=False)
 
 
@@ -40,10 +50,23 @@ class SourceOptions:
     """Processor time of converting one file."""
     conversion_memory: Annotated[int, Bounds(LEAST_MEMORY)] = 2 << 30
     """Resident bytes of the converting process."""
+    include: tuple[str, ...] = ()
+    """Patterns of the files that are read, such as `*.pdf` or `reports/**`; none means every file."""
+    exclude: tuple[str, ...] = ()
+    """Patterns of files and folders that are not read; stronger than `include`."""
+    ocr: str = ""
+    """Languages of the program Tesseract for PDF pages that are images, such as `eng+chi_sim`; empty: no OCR."""
 
     def __post_init__(self) -> None:
-        """Refuse impossible bounds."""
+        """Refuse impossible bounds, and languages that are none.
+
+        Raises:
+            SettingsError: If `ocr` is no list of languages.
+
+        """
         check_options(self)
+        if not _LANGUAGES.fullmatch(self.ocr):
+            raise SettingsError(f"ocr {self.ocr!r} names no languages; give them as Tesseract does: `eng+chi_sim`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +81,10 @@ class Place:
     """Whether its content could not be listed, so that its last good version stays."""
 
 
-def walk(root: Path, *, follow_links_outside: bool = False) -> Iterator[Place]:
-    """Every file below a folder, or the one file, sorted by name within each folder; hidden ones are ignored.
+def walk(root: Path, options: SourceOptions | None = None) -> Iterator[Place]:
+    """Every file below a folder, or the one file, sorted by name within each folder.
+
+    Hidden, lock, temporary and system files are ignored, and what `include` and `exclude` leave out.
 
     Only regular files are opened. A linked file is read if it lies below the root too. A linked folder below the root
     is read only at its real place; with `follow_links_outside` others are read once, so loops end.
@@ -77,7 +102,7 @@ def walk(root: Path, *, follow_links_outside: bool = False) -> Iterator[Place]:
     except OSError as error:
         raise SourceError(f"source {str(root)!r} cannot be listed: {error.strerror or error}") from error
     if is_folder:
-        yield from _Walk(real, follow_links_outside=follow_links_outside).below(entries)
+        yield from _Walk(real, options or SourceOptions()).below(entries)
     else:
         yield _regular(printable(root.name), root)
 
@@ -102,14 +127,41 @@ def printable(path: str) -> str:
 
 
 def _listed(folder: Path) -> list[tuple[str, Path]]:
-    """Names and files of a folder in order, without hidden ones."""
-    return sorted((file.name, file) for file in folder.iterdir() if not file.name.startswith("."))
+    """Names and files of a folder in order, without hidden, lock, temporary and system ones."""
+    return sorted((file.name, file) for file in folder.iterdir() if not is_ignored(file.name))
+
+
+def is_ignored(name: str) -> bool:
+    """Whether a file or folder of this name is hidden, or holds no document of a person.
+
+    Example:
+        >>> [is_ignored(name) for name in (".git", "~$plan.docx", "Thumbs.db", "plan.docx")]
+        [True, True, True, False]
+
+    """
+    folded = name.lower()
+    return folded.startswith(".") or folded in _SYSTEM_NAMES or _TEMPORARY.fullmatch(folded) is not None
+
+
+def matches(path: str, patterns: Sequence[str]) -> bool:
+    """Whether a path below a source fits one of the patterns, in upper or lower case.
+
+    A pattern without `/` is compared with the name, one with `/` with the whole path; `*` stands for any characters.
+
+    Example:
+        >>> [matches("plans/2024/Costs.PDF", [pattern]) for pattern in ("*.pdf", "plans/*", "2024", "costs/*")]
+        [True, True, False, False]
+
+    """
+    folded = path.lower()
+    name = folded.rpartition("/")[2]
+    return any(fnmatchcase(folded if "/" in each else name, each.lower().lstrip("/")) for each in patterns)
 
 
 class _Walk:
-    def __init__(self, root: Path, *, follow_links_outside: bool) -> None:
+    def __init__(self, root: Path, options: SourceOptions) -> None:
         self._root = root
-        self._follows = follow_links_outside
+        self._options = options
         self._seen = {root}
 
     def below(self, entries: list[tuple[str, Path]]) -> Iterator[Place]:
@@ -121,10 +173,13 @@ class _Walk:
             if not name:
                 stack.pop()
                 continue
-            found = self._look(printable(f"{before}{name}"), file)
+            path = printable(f"{before}{name}")
+            if matches(path, self._options.exclude) or matches(f"{path}/", self._options.exclude):
+                continue
+            found = self._look(path, file)
             if isinstance(found, list):
                 stack.append((f"{before}{name}/", iter(found)))
-            else:
+            elif not self._options.include or found.is_unknown or matches(path, self._options.include):
                 yield found
 
     def _look(self, path: str, file: Path) -> Place | list[tuple[str, Path]]:
@@ -144,7 +199,7 @@ class _Walk:
 
     def _hindrance(self, target: Path) -> str:
         is_inside = target.is_relative_to(self._root)
-        if not is_inside and not self._follows:
+        if not is_inside and not self._options.follow_links_outside:
             return f"a link to {printable(str(target))!r}, outside of the source; `sag ingest --follow-links` reads it"
         if target.is_dir() and (is_inside or target in self._seen or self._root.is_relative_to(target)):
             return f"a link to the folder {printable(str(target))!r}, which is read only at its real place"

@@ -1,7 +1,7 @@
 """List the documents of a source in a stable order, without parsing them."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -52,11 +52,11 @@ FoundDocument = RawDocument | Quarantined
 
 
 def list_source(source: str, options: SourceOptions | None = None, name: str | None = None) -> Iterator[FoundDocument]:
-    """Every document below a folder, or in one file, by path and line; what is skipped comes as `Quarantined`.
+    """Every document below a folder, or in one file, by path and line; what is skipped as `Quarantined`.
 
-    Hidden files and folders are ignored. A file of another kind is skipped with a reason, and so is a second document
-    of the same id. A folder that cannot be listed or a broken file has a `document_id`, so that the last good version
-    of every document there can be kept.
+    Files of kinds that are not read are counted in one `Quarantined` per kind. A second document of the same id is
+    skipped. A folder that cannot be listed or a broken file has a `document_id`, so that the last good version of every
+    document there can be kept.
     Memory grows with the ids, and with the items of one JSON list.
 
     Args:
@@ -74,7 +74,12 @@ def list_source(source: str, options: SourceOptions | None = None, name: str | N
     options = options or SourceOptions()
     name = source if name is None else name
     seen: dict[str, str] = {}
-    for where in walk(Path(source), follow_links_outside=options.follow_links_outside):
+    unread: dict[str, list[str]] = {}
+    for where in walk(Path(source), options):
+        suffix = where.file.suffix.lower()
+        if not where.reason and not is_read(suffix):
+            unread.setdefault(suffix, []).append(where.path)
+            continue
         for found in _list_place(name, where, options):
             if isinstance(found, RawDocument):
                 first = seen.setdefault(found.document_id, place(found.path, found.line))
@@ -83,6 +88,14 @@ def list_source(source: str, options: SourceOptions | None = None, name: str | N
                     yield _skipped(name, found.path, found.line, reason)
                     continue
             yield found
+    for suffix, paths in unread.items():
+        yield _skipped(name, f"*{suffix}", None, _unread_kind(suffix, paths))
+
+
+def _unread_kind(suffix: str, paths: Sequence[str]) -> str:
+    count = f"{len(paths):,} files" if len(paths) > 1 else "1 file"
+    kind = f"of kind {suffix}" if suffix else "without a suffix"
+    return f"{count} {kind} {'are' if len(paths) > 1 else 'is'} not read: {paths[0]}{' …' if len(paths) > 1 else ''}"
 
 
 def place(path: str, line: int | None) -> str:
@@ -94,8 +107,6 @@ def _list_place(source: str, where: Place, options: SourceOptions) -> Iterator[F
     path, suffix = where.path, where.file.suffix.lower()
     if where.reason:
         yield _skipped(source, path, None, where.reason, path if where.is_unknown else None)
-    elif not is_read(suffix):
-        yield _skipped(source, path, None, f"files of kind {suffix or 'without suffix'!r} are not read")
     else:
         lister = _list_lines if suffix == ".jsonl" else _list_whole
         try:

@@ -47,6 +47,8 @@ class DocumentOutcome:
     pending: Pending
     records: Sequence[Any] = ()
     reason: str = ""
+    warning: str = ""
+    """What its parser warned of; the records are whole."""
 
 
 class Store:
@@ -192,7 +194,7 @@ class Store:
                     output_hash=digest,
                     part=part if outcome.records else "",
                     row_count=len(outcome.records),
-                    reason=outcome.reason,
+                    reason=outcome.reason or outcome.warning,
                     attempts=outcome.pending.attempts + 1,
                 )
                 for outcome, digest in zip(outcomes, hashes, strict=True)

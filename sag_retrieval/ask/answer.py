@@ -28,6 +28,8 @@ class Citation:
     start: int
     end: int
     quote: str
+    place: str = ""
+    """Page, slide or sheet of the quotation: `p. 4`; empty where the file has none."""
 
 
 @public
@@ -80,7 +82,7 @@ class Answer(Convertible):
 
         text, number = pa.string(), pa.int32()
         kinds = {"marker": number, "chunk_id": text, "document_id": text, "title": text}
-        schema = pa.schema(kinds | {"start": number, "end": number, "quote": text})
+        schema = pa.schema(kinds | {"start": number, "end": number, "quote": text, "place": text})
         return pa.Table.from_pylist([asdict(citation) for citation in self.citations], schema=schema)
 
     def to_dict(self) -> dict[str, Any]:
@@ -120,4 +122,4 @@ def _short(text: str) -> str:
 
 def _hit(rank: int, hit: FoundPassage) -> dict[str, Any]:
     names: Sequence[str] = ("score", "chunk_id", "document_id", "title", "text", "start")
-    return {"rank": rank} | {name: getattr(hit, name) for name in names}
+    return {"rank": rank} | {name: getattr(hit, name) for name in names} | {"place": getattr(hit, "place", "")}

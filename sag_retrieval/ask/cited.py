@@ -13,6 +13,7 @@ from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.session import Session
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.prompts import numbered, shown_numbers
+from sag_retrieval.text.places import place_name
 from sag_retrieval.text.words import is_cjk, words
 
 _MARKER = r"[\[【［]\d++(?:\s*+[,，、]\s*+\d++)*+[\]】］]"
@@ -102,6 +103,7 @@ def _citation(marker: int, claim: str, question: str, hit: FoundPassage) -> Cita
         hit.start + start,
         hit.start + end,
         hit.text[start:end],
+        place_name(getattr(hit, "places", ()), hit.start + start, hit.start + end),
     )
 
 
@@ -134,7 +136,8 @@ def extractive_answer(
 
 def _quoted(marker: int, sentence: ScoredSentence, hit: FoundPassage) -> Citation:
     start, end = hit.start + sentence.start, hit.start + sentence.end
-    return Citation(marker, hit.chunk_id, hit.document_id, hit.title, start, end, sentence.text)
+    place = place_name(getattr(hit, "places", ()), start, end)
+    return Citation(marker, hit.chunk_id, hit.document_id, hit.title, start, end, sentence.text, place)
 
 
 def _one_line(text: str) -> str:

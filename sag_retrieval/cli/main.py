@@ -103,7 +103,7 @@ def _join_commands() -> None:
         try:
             point.load()(main)
         except ImportError as error:
-            if not (error.name or "").startswith(("dagster", "sumy", "markitdown")):
+            if not (error.name or "").startswith(("dagster", "sumy", "pdfplumber", "lxml", "mammoth")):
                 raise  # only a missing optional dependency is allowed
 
 

@@ -11,6 +11,7 @@ from scipy.sparse import coo_array, csr_array
 from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Index
+from sag_retrieval.text.places import place_name, places_within
 
 _GAP = re.compile(r"\s{2,}|[^\S ]")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
@@ -34,6 +35,8 @@ class Chunks:
     chunk_ids: Sequence[str]
     texts: Sequence[str]
     document: Rows
+    places: Sequence[str] = ()
+    """Page, slide or sheet of each; none where no document names any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +149,12 @@ def event_table(index: Index, allowed: Flags | None = None) -> EventTable:
         chunk=chunk.astype(np.int32),
         spans=_spans(events, chunks["start"].to_numpy()[chunk], np.array([len(text) for text in texts])[chunk]),
         dates=events["date"].to_pylist(),
-        chunks=Chunks(chunk_ids=chunks["chunk_id"].to_pylist(), texts=texts, document=document.astype(np.int32)),
+        chunks=Chunks(
+            chunk_ids=chunks["chunk_id"].to_pylist(),
+            texts=texts,
+            document=document.astype(np.int32),
+            places=_places(index, document_rows[document], chunks["start"].to_pylist(), texts),
+        ),
         documents=_documents(index, document_rows),
         keys=_keys(index, key_rows),
         links=links,
@@ -173,6 +181,14 @@ def _spans(events: pa.Table, chunk_start: Rows, chunk_length: Rows) -> Rows:
     )
     known = (start >= 0) & (end > start) & (end <= chunk_length)
     return np.where(known[:, None], np.column_stack([start, end]), -1).astype(np.int32)
+
+
+def _places(index: Index, documents: Rows, starts: Sequence[int], texts: Sequence[str]) -> Sequence[str]:
+    """The place of each chunk; none at all where no document names places."""
+    metadata = index.rows["documents"]["metadata"].take(pa.array(documents)).to_pylist()
+    spans = ((given, start, start + len(text)) for given, start, text in zip(metadata, starts, texts, strict=True))
+    found = [place_name(places_within(given, start, end), start, end) for given, start, end in spans]
+    return found if any(found) else ()
 
 
 def _documents(index: Index, rows: Rows) -> Documents:

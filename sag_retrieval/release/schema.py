@@ -27,7 +27,10 @@ _OURS: Final = (
             language=(_STRING, "`zh` or `en`"),
             text=(_STRING, "whole text; all offsets count its characters"),
             summary=(_STRING, "short text about it; empty if none"),
-            metadata=(_STRING, "JSON object given with it"),
+            metadata=(
+                _STRING,
+                "JSON object given with it; `places`: first character and name of each page, slide, sheet",
+            ),
             version=(_STRING, "hash of its content"),
             char_count=(_INT, "length of the text in characters"),
         ),

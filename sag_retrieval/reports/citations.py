@@ -83,6 +83,8 @@ class CitedSource:
     approximate: bool
     printed: bool
     cited_by: tuple[Citing, ...]
+    place: str = ""
+    """Page, slide or sheet; empty where the file has none."""
 
 
 def number_statements(value: Any, cite: Callable[[Reference], Cite]) -> Any:  # noqa: ANN401  content of any section
@@ -174,6 +176,7 @@ class Citations:
                     approximate=chunk in self._approximate,
                     printed=chunk in self._printed,
                     cited_by=tuple(self._citing[chunk]),
+                    place=events.chunks.places[chunk] if events.chunks.places else "",
                 )
             )
         return tuple(found)

@@ -16,6 +16,7 @@ from sag_retrieval.search.method import Ranking, check_text
 from sag_retrieval.search.result import Hit, HitEvent, HitKey, ResultSegment, hits_of
 from sag_retrieval.segments import SegmentOptions, extract_segments, segment_documents
 from sag_retrieval.segments.options import SegmentPreset
+from sag_retrieval.text.places import Locations
 
 
 @public
@@ -32,6 +33,10 @@ class ChunkResult(Convertible):
     chunk_index: int
     start: int
     end: int
+    places: Locations = ()
+    """First character and name of each page, slide or sheet that the text touches."""
+    place: str = ""
+    """These in words: `p. 4`; empty where the file has none."""
 
     def __str__(self) -> str:
         return self.text

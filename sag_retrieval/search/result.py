@@ -14,6 +14,7 @@ from sag_retrieval.core.types import Rows
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.csr import join
 from sag_retrieval.search.method import Query, Ranking
+from sag_retrieval.text.places import Locations, place_name, places_within
 
 KeyValue = str | float | bool | None
 _SHOWN = 40
@@ -71,6 +72,10 @@ class Hit(Convertible):
     start: int
     end: int
     parts: Mapping[str, float] = field(default_factory=dict)
+    places: Locations = ()
+    """First character and name of each page, slide or sheet that the text touches."""
+    place: str = ""
+    """These in words: `p. 4`; empty where the file has none."""
 
     def to_dict(self) -> dict[str, Any]:
         """The hit as plain values."""
@@ -230,16 +235,19 @@ def key_of(index: Index, row: int) -> dict[str, Any]:
 def _hits(index: Index, ranking: Ranking) -> Iterator[Hit]:
     """The hits; each table is read once for all of them, since reading one row costs as much as many."""
     arrays, chunks = index.arrays, ranking.chunks
-    titles = _taken(index, "documents", ("title",), arrays.chunk_document[chunks])
+    documents = _taken(index, "documents", ("title", "metadata"), arrays.chunk_document[chunks])
     sizes, events = _events(index, chunks)
     owner, place = arrays.chunk_keys.gather(chunks)
     keys = (HitKey(**key) for key in keys_of(index, arrays.chunk_keys.items[place]))
     key_counts = np.bincount(owner, minlength=len(chunks)).tolist()
     for rank, chunk in enumerate(_taken(index, "chunks", _OF_CHUNK, chunks)):
+        places = places_within(documents[rank]["metadata"], chunk["start"], chunk["end"])
         yield Hit(
             rank=rank + 1,
             score=float(ranking.scores[rank]),
-            title=titles[rank]["title"],
+            title=documents[rank]["title"],
+            places=places,
+            place=place_name(places, chunk["start"], chunk["end"]),
             events=tuple(islice(events, sizes[rank])),
             keys=tuple(islice(keys, key_counts[rank])),
             parts={name: float(part[rank]) for name, part in ranking.parts.items()},
@@ -280,6 +288,7 @@ _COLUMNS = pa.schema(
         ("start", pa.int32()),
         ("end", pa.int32()),
         ("chunk_index", pa.int32()),
+        ("place", pa.string()),
         ("events", pa.list_(pa.string())),
         ("keys", pa.list_(pa.string())),
     ]

@@ -120,7 +120,7 @@ def test_what_a_notebook_shows_has_the_facts_and_asks_for_nothing_outside(releas
         "hits": (result, [result[0].title, f"{result[0].start}–{result[0].end}", "O-ring"]),
         "answer": (answer, [answer.text, answer.citations[0].quote, "[1]"]),
         "report": (release.report(period="2022..2022"), ["events", "report.html"]),
-        "release": (release, [release.release_id, "event_keys", "942"]),
+        "release": (release, [release.release_id, "event_keys", f"{release.tables['event_keys']:,}"]),
         "sql": (release.sql("SELECT title FROM documents ORDER BY title"), ["title", "23 rows"]),
         "chunk": (release.chunk(result[0].chunk_id), [result[0].text]),
     }

@@ -12,7 +12,7 @@ from importlinter.cli import lint_imports
 import sag_retrieval
 
 ROOT = Path(__file__).parents[2]
-HEAVY = ("dagster", "duckdb", "lancedb", "openai", "igraph", "leidenalg", "pandas", "sumy", "markitdown")
+HEAVY = ("dagster", "duckdb", "lancedb", "openai", "igraph", "leidenalg", "pandas", "sumy", "pdfplumber", "lxml")
 
 
 def loaded_by(statement: str) -> set[str]:
@@ -37,7 +37,7 @@ def test_a_bare_import_of_retrieval_loads_nothing_heavy():
 
 
 def test_opening_a_release_needs_neither_dagster_nor_a_model_nor_lance():
-    needless = {"dagster", "lancedb", "openai", "igraph", "leidenalg", "pandas", "sumy", "markitdown"}
+    needless = {"dagster", "lancedb", "openai", "igraph", "leidenalg", "pandas", "sumy", "pdfplumber", "lxml"}
 
     assert not loaded_by("from sag_retrieval import open_release") & needless
 

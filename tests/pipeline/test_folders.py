@@ -13,7 +13,7 @@ import pytest
 from sag_pipeline.steps.documents import parse_document
 from sag_pipeline.steps.folders import SourceOptions, open_regular, walk
 from sag_pipeline.steps.sources import RawDocument, list_source
-from sag_retrieval.core.errors import SourceError
+from sag_retrieval.core.errors import SettingsError, SourceError
 
 
 @pytest.fixture
@@ -35,11 +35,11 @@ def deep(inbox: Path, tmp_path: Path) -> Iterator[Path]:
 
 
 def read(root: Path, **options: bool) -> list[str]:
-    return [found.path for found in walk(root, **options) if not found.reason]
+    return [found.path for found in walk(root, SourceOptions(**options)) if not found.reason]
 
 
 def told(root: Path, **options: bool) -> dict[str, str]:
-    return {found.path: found.reason for found in walk(root, **options) if found.reason}
+    return {found.path: found.reason for found in walk(root, SourceOptions(**options)) if found.reason}
 
 
 def test_fifos_sockets_and_devices_are_never_opened(inbox, monkeypatch):
@@ -167,3 +167,61 @@ def test_a_folder_without_the_right_to_list_it_is_told():
 def test_a_source_that_cannot_be_looked_at_is_an_error(tmp_path):
     with pytest.raises(SourceError, match="too long"):
         list(walk(tmp_path / ("n" * 300)))
+
+
+def test_lock_temporary_and_system_files_are_ignored_without_a_word(inbox):
+    for name in (
+        "~$plan.docx",
+        ".~lock.plan.odt#",
+        "Thumbs.db",
+        "desktop.ini",
+        ".DS_Store",
+        "a.tmp",
+        "b.md~",
+        "c.part",
+    ):
+        (inbox / name).write_text("x", encoding="utf-8")
+    (inbox / "__MACOSX").mkdir()
+    (inbox / "__MACOSX" / "d.md").write_text("x", encoding="utf-8")
+
+    assert [found.path for found in walk(inbox)] == ["good.md"]
+
+
+def test_files_of_kinds_that_are_not_read_are_one_counted_line_each(inbox):
+    for name in ("a.png", "b.PNG", "sub/c.png", "d.zip", "README"):
+        (inbox / name).parent.mkdir(exist_ok=True)
+        (inbox / name).write_text("x", encoding="utf-8")
+
+    found = {each.path: each.reason for each in list_source(str(inbox)) if not isinstance(each, RawDocument)}
+
+    assert found == {
+        "*": "1 file without a suffix is not read: README",
+        "*.png": "3 files of kind .png are not read: a.png …",
+        "*.zip": "1 file of kind .zip is not read: d.zip",
+    }
+
+
+@pytest.mark.parametrize(
+    ("patterns", "expected"),
+    [
+        ({"include": ("*.MD",)}, ["drafts/old/c.md", "good.md", "plans/a.md"]),
+        ({"include": ("plans/*",)}, ["plans/a.md", "plans/b.txt"]),
+        ({"exclude": ("drafts",)}, ["good.md", "plans/a.md", "plans/b.txt"]),
+        ({"exclude": ("drafts/*", "b.*")}, ["good.md", "plans/a.md"]),
+        ({"include": ("*.md",), "exclude": ("*/a.md",)}, ["drafts/old/c.md", "good.md"]),
+        ({"include": ("*.pdf",)}, []),
+    ],
+)
+def test_patterns_choose_files_and_folders(inbox, patterns, expected):
+    for name in ("plans/a.md", "plans/b.txt", "drafts/old/c.md"):
+        (inbox / name).parent.mkdir(parents=True, exist_ok=True)
+        (inbox / name).write_text("x", encoding="utf-8")
+
+    found = [each.path for each in list_source(str(inbox), SourceOptions(**patterns)) if isinstance(each, RawDocument)]
+
+    assert found == expected
+
+
+def test_languages_of_ocr_are_never_taken_for_options_of_the_program():
+    with pytest.raises(SettingsError, match="names no languages"):
+        SourceOptions(ocr="--help")

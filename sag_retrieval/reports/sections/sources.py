@@ -36,7 +36,8 @@ def markdown(content: Sources, messages: Messages) -> Iterator[str]:
     for source in content.passages:
         sentences = " … ".join(escaped(piece.text) for piece in source.pieces if piece.cited)
         near = f" ({messages.approximate})" if source.approximate else ""
-        where = " · ".join(escaped(part) for part in (source.title, source.document_id, source.chunk_id))
+        file = f"{source.document_id} {source.place}".rstrip()
+        where = " · ".join(escaped(part) for part in (source.title, file, source.chunk_id))
         yield f"[^{source.number}]: {where}{near}: “{sentences}”"
 
 

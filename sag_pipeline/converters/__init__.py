@@ -1,0 +1,1 @@
+"""Convert bytes of one file format to text with places."""

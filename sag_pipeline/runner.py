@@ -8,6 +8,7 @@ from hashlib import blake2b
 from typing import Any, Protocol
 
 from sag_pipeline.options import IngestOptions
+from sag_pipeline.progress import reported
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
 from sag_pipeline.tables import INPUTS, VERSIONS
 from sag_retrieval.core.errors import BudgetExceeded, ModelUnavailable
@@ -97,20 +98,23 @@ def run_step(store: Store, step: StepSpec, work: Work, progress: ProgressCallbac
     pending = store.pending(step)
     done = 0
     for batch in batched(pending, _DOCUMENTS_A_BATCH):
-        done += _run_batch(store, step, work, batch, tally)
+        done += _run_batch(store, step, work, batch, tally, (done, len(pending)))
         progress(step.name, done, len(pending))
     tally.counts["skipped"] = max(0, store.ledger.document_count(step.name) - len(pending))
     tally.seconds = time.perf_counter() - started
     return tally
 
 
-def _run_batch(store: Store, step: StepSpec, work: Work, batch: Sequence[Pending], tally: RunStats) -> int:
+def _run_batch(
+    store: Store, step: StepSpec, work: Work, batch: Sequence[Pending], tally: RunStats, place: tuple[int, int]
+) -> int:
     ids = [p.document_id for p in batch]
     tables = {name: store.read(name, ids) for name in step.inputs}
     inputs = [StepInput(i, {name: rows[i] for name, rows in tables.items()}) for i in ids]
     outcomes: list[DocumentOutcome] = []
     try:
-        for pending, made in zip(batch, work(inputs), strict=True):
+        under_way = reported(batch, step.name, lambda pending: pending.document_id, *place)
+        for pending, made in zip(under_way, work(inputs), strict=True):
             outcomes.append(DocumentOutcome(pending, made.records, made.reason))
             tally.counts["new" if pending.is_new else "changed"] += 1
             tally.counts["failed"] += bool(made.reason)

@@ -1,50 +1,79 @@
 """Run a Dagster job from the command line or from code, in this process."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from uuid import uuid4
 
 import dagster as dg
 
 from sag_pipeline.config import run_config
 from sag_pipeline.definitions import defs
 from sag_pipeline.options import RunOptions
+from sag_pipeline.progress import listener
 from sag_pipeline.steps.folders import launched_here
+from sag_pipeline.store.store import Store
 from sag_pipeline.upkeep import process_tag
 from sag_retrieval.core.errors import SagError, SettingsError
 from sag_retrieval.core.options import build_options
+from sag_retrieval.core.settings import load_settings
+
+_CONFIG: Final = "dagster.yaml"
 
 
 @contextmanager
 def _instance() -> Iterator[dg.DagsterInstance]:
     """The instance that `dagster dev` shows in this folder; one in memory where the folder has no `dagster.yaml`."""
-    if Path("dagster.yaml").is_file():
-        with dg.DagsterInstance.from_config(".") as instance:
-            yield instance
-    else:
+    if not Path(_CONFIG).is_file():
         with dg.DagsterInstance.ephemeral() as instance:
             yield instance
+        return
+    try:
+        opened = dg.DagsterInstance.from_config(".")
+    except Exception as error:  # any class that the file names may raise anything
+        raise SettingsError(
+            f"{_CONFIG} in this folder cannot be used: {_in_words(error)}; correct it, or run `sag` in another folder"
+        ) from error
+    with opened as instance:
+        yield instance
 
 
 def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Run a job in this process and return the metadata of each asset it made.
 
+    Each step is reported to the listener of `sag_pipeline.progress` when it starts.
+
     Raises:
         SagError: If an asset or a check failed, with its reason.
+        SettingsError: If the configuration of the run, or `dagster.yaml`, cannot be used.
+        KeyboardInterrupt: If Ctrl-C ended the run; committed batches stay.
 
     """
     with _instance() as instance, launched_here():
         job = defs.resolve_job_def(name)
         config = {**run_config, "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+        run_id, report = str(uuid4()), listener()
+
+        def on_event(entry: dg.EventLogEntry) -> None:
+            event = entry.dagster_event
+            if event is not None and event.is_step_start and event.step_key:
+                report(_asset_of(event.step_key), 0, 0)
+
+        instance.add_event_listener(run_id, on_event)
         try:
             result = job.execute_in_process(
-                run_config=config, instance=instance, raise_on_error=False, tags=process_tag()
+                run_config=config, instance=instance, raise_on_error=False, run_id=run_id, tags=process_tag()
             )
         except dg.DagsterInvalidConfigError as error:
-            raise SettingsError(f"job {name!r}: " + "; ".join(e.message for e in error.errors)) from error
+            raise SettingsError(f"job {name!r}: {_in_words(error)}") from error
+        except dg.DagsterExecutionInterruptedError as error:
+            raise KeyboardInterrupt from error
+    if _is_interrupted(result):
+        raise KeyboardInterrupt
     if not result.success:
-        raise SagError(f"job {name!r} failed: {_reason(result)}")
+        raise SagError(f"{name} failed: {_reason(result)}")
     found: dict[str, dict[str, Any]] = {}
     for event in result.get_asset_materialization_events():
         made = event.step_materialization_data.materialization
@@ -52,9 +81,34 @@ def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any
     return found
 
 
-_OWN = ("sag_pipeline.", "sag_retrieval.")
-"""Start of the message of an error of this project in Dagster's record: the message names the next command, so its
+_OWN: Final = ("sag_pipeline.", "sag_retrieval.")
+"""Start of the message of an error of this project in Dagster's record. Such a message names the next command, so its
 cause is not shown."""
+
+
+def _asset_of(step: str) -> str:
+    """The asset that a step makes; the operation of the asset `report` is called otherwise."""
+    return step.removeprefix("write_")
+
+
+def _in_words(error: Exception) -> str:
+    """What is wrong, in one line without the dump of a configuration schema."""
+    faults = [found.message for found in error.errors] if isinstance(error, dg.DagsterInvalidConfigError) else []
+    return "; ".join(" ".join(fault.split()) for fault in faults or [str(error) or type(error).__name__])
+
+
+def _is_interrupted(result: dg.ExecuteInProcessResult) -> bool:
+    """Whether Ctrl-C ended the run while a step was under way."""
+    errors = [event.step_failure_data.error for event in result.filter_events(lambda e: e.is_step_failure)]
+    return any(error and error.cls_name == dg.DagsterExecutionInterruptedError.__name__ for error in errors)
+
+
+def _without_class(message: str) -> str:
+    """The message of an error as users read it: without its class if it is of this project, else without its module."""
+    name, colon, said = message.partition(": ")
+    if not colon or not all(part.isidentifier() for part in name.split(".")):
+        return message
+    return said if name.startswith(_OWN) else f"{name.rpartition('.')[2]}: {said}"
 
 
 def _reason(result: dg.ExecuteInProcessResult) -> str:
@@ -65,7 +119,7 @@ def _reason(result: dg.ExecuteInProcessResult) -> str:
         error = event.step_failure_data.error
         while error is not None and error.cause is not None and not error.message.startswith(_OWN):
             error = error.cause
-        return f"{event.step_key}: {(error.message if error else '').strip()}"
+        return f"{_asset_of(event.step_key or '')}: {_without_class((error.message if error else '').strip())}"
     return "see the log of the run"
 
 
@@ -81,6 +135,8 @@ def run_ingest(
     """Sync the sources and publish; return counts and seconds of every step, and the current release.
 
     A source that does not exist does not stop the others: `unread_sources` has the reason, and its documents stay.
+    `failed_documents` counts, by step, documents that a step could not process, or not completely: what it makes of
+    them is missing in the release.
 
     Args:
         sources: Folders and files; none: SAG_SOURCE.
@@ -102,11 +158,18 @@ def run_ingest(
         "is_new": made["release"]["is_new"],
         "put_aside": made["documents"]["failed"],
         "unread_sources": made["documents"]["unread_sources"],
+        "failed_documents": _failed_documents(),
         "steps": {
             name: {c: values[c] for c in counts if isinstance(values.get(c), int | float)}
             for name, values in made.items()
         },
     }
+
+
+def _failed_documents() -> dict[str, int]:
+    """Documents that a step could not process, or not completely, by step."""
+    entries = Store(load_settings().home).ledger.entries("status IN ('failed', 'partial') AND kind = 'document'")
+    return dict(Counter(entry.step for entry in entries))
 
 
 def run_report(config: Mapping[str, Any] | None = None) -> dict[str, Any]:

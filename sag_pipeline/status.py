@@ -1,11 +1,11 @@
 """Count what is stored, pending and skipped with errors below a home."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache, CacheError
 from sag_pipeline.options import IngestOptions
-from sag_pipeline.reading.sync import converter_warnings
 from sag_pipeline.runner import step_of
 from sag_pipeline.store.store import Store
 from sag_pipeline.tables import INPUTS
@@ -13,16 +13,31 @@ from sag_retrieval.core.settings import Settings
 from sag_retrieval.release.releases import Releases
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a home holds after a run, whatever ended it."""
+
+    documents: int
+    """Documents that are read."""
+    release: str | None
+    """The current release."""
+
+
+def kept_of(settings: Settings) -> Kept:
+    """What is stored below the home."""
+    return Kept(Store(settings.home).ledger.document_count("documents"), Releases(settings.home).current())
+
+
 def status_of(settings: Settings) -> dict[str, Any]:
-    """Counts by table, everything skipped with its reason, and the current release; nothing is changed."""
+    """Counts by table, all skipped and failed with reasons, warnings, and the current release; nothing is changed."""
     store = Store(settings.home)
     return {
         "home": str(settings.home),
         "release": Releases(settings.home).current(),
         "megabytes": store.bytes_used() / 1e6,
         "tables": [_table(store, name) for name in INPUTS],
-        "put_aside": _put_aside(store),
-        "warnings": converter_warnings(store),
+        "put_aside": _entries(store, "status IN ('failed', 'partial')"),
+        "warnings": _entries(store, "status = 'done' AND kind = 'document' AND reason <> ''"),
         "calls": _calls(store),
     }
 
@@ -46,7 +61,8 @@ def _table(store: Store, name: str) -> dict[str, Any]:
     }
 
 
-def _put_aside(store: Store) -> list[dict[str, Any]]:
+def _entries(store: Store, condition: str) -> list[dict[str, Any]]:
+    """Where the files of some entries are, and what is said of them."""
     return [
         {
             "step": entry.step,
@@ -56,7 +72,7 @@ def _put_aside(store: Store) -> list[dict[str, Any]]:
             "reason": entry.reason,
             "attempts": entry.attempts,
         }
-        for entry in store.ledger.entries("status IN ('failed', 'partial')")
+        for entry in store.ledger.entries(condition)
     ]
 
 

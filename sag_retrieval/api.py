@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Self
 from sag_retrieval.ask.options import SearchFunction
 from sag_retrieval.core.errors import QueryError, ReleaseError, nearest, shown
 from sag_retrieval.core.options import build_options
-from sag_retrieval.core.public import public, render_html
+from sag_retrieval.core.public import public
 from sag_retrieval.core.settings import Settings, load_settings
 from sag_retrieval.models.open import open_chat, open_embedder
 from sag_retrieval.models.protocols import ChatModel
+from sag_retrieval.notebook import render_html
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.manifest import Manifest, Verify
 from sag_retrieval.release.reader import Reader, open_reader

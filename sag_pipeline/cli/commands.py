@@ -1,25 +1,32 @@
 """The commands demo, ingest and status; and the list of all commands of the pipeline."""
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import shlex
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
+from rich.table import Column, Table
+from rich.text import Text
 
 from sag_pipeline.cli.stored import repair, sources, verify
 from sag_pipeline.importers.command import import_command
 from sag_pipeline.progress import listening
-from sag_retrieval.cli.choices import OPERATIONS, with_set
+from sag_retrieval.cli.choices import OPERATIONS, checked_call, with_set
 from sag_retrieval.cli.printing import Terminal, as_json, print_json
-from sag_retrieval.core.errors import SourceError
+from sag_retrieval.core.errors import SagError, SourceError
 from sag_retrieval.core.options import build_options, parse_settings
-from sag_retrieval.core.settings import load_settings
+
+if TYPE_CHECKING:
+    from sag_pipeline.options import RunOptions
 
 
 def register(main: click.Group) -> None:
@@ -68,27 +75,77 @@ def ingest(*, sources: tuple[str, ...], estimate: bool, pairs: tuple[str, ...], 
 
     `sag settings --options ingest` lists the options of `--set`.
     """
-    from sag_pipeline.options import RunOptions  # noqa: PLC0415
-
-    chosen = build_options(RunOptions, parse_settings(pairs, "ingest"), what="ingest")
-    patterns = {name: which[name] for name in ("include", "exclude") if which[name]}
-    chosen = replace(chosen, source=replace(chosen.source, **patterns))
+    with checked_call():
+        given: dict[str, Any] = {**parse_settings(pairs, "ingest")}
+    given |= {name: which[name] for name in ("include", "exclude") if which[name]}
     if estimate:
-        from sag_pipeline.llm.estimate import estimate_run  # noqa: PLC0415
-
-        links = chosen.source.follow_links_outside or which["follow_links"]
-        planned = estimate_run(sources, replace(chosen, source=replace(chosen.source, follow_links_outside=links)))
+        planned = _estimate(sources, given, follow_links=which["follow_links"])
         print_json(planned) if is_json else _show_rows(Terminal(), planned["steps"])
         if planned["unread_sources"]:
             raise SourceError("; ".join(planned["unread_sources"]))
         return
-    from sag_pipeline.runs import run_ingest  # noqa: PLC0415  Dagster takes seconds to import
+    console = Terminal()
+    with nullcontext() if is_json else shown_progress(console):
+        report = _ingest(sources, given, {_FOLLOW[name]: which[name] for name in _FOLLOW})
+    print_json(report) if is_json else _show_run(console, report)
+    _refuse_incomplete(report)
 
-    with _bars(is_visible=not is_json):
-        report = run_ingest(list(sources), chosen, {_FOLLOW[name]: which[name] for name in _FOLLOW})
-    print_json(report) if is_json else _show_run(Terminal(), report)
-    if report["unread_sources"]:
-        raise SourceError("; ".join(report["unread_sources"]))
+
+def _estimate(sources: Sequence[str], given: Mapping[str, Any], *, follow_links: bool) -> dict[str, Any]:
+    from sag_pipeline.llm.estimate import estimate_run  # noqa: PLC0415
+
+    chosen = _run_options(given)
+    links = chosen.source.follow_links_outside or follow_links
+    return estimate_run(sources, replace(chosen, source=replace(chosen.source, follow_links_outside=links)))
+
+
+def _ingest(sources: Sequence[str], given: Mapping[str, Any], follow: Mapping[str, bool]) -> dict[str, Any]:
+    try:
+        chosen = _run_options(given)
+        from sag_pipeline.runs import run_ingest  # noqa: PLC0415  Dagster takes seconds to import
+
+        return run_ingest(list(sources), chosen, follow)
+    except KeyboardInterrupt:
+        raise SagError(_stopped("ingest", *sources)) from None
+
+
+def _run_options(given: Mapping[str, Any]) -> "RunOptions":
+    from sag_pipeline.options import RunOptions  # noqa: PLC0415
+
+    with checked_call():
+        return build_options(RunOptions, given, what="ingest")
+
+
+def _stopped(*command: str) -> str:
+    """What an interrupted run leaves, and how to go on."""
+    from sag_pipeline.status import kept_of  # noqa: PLC0415
+    from sag_retrieval.core.settings import load_settings  # noqa: PLC0415
+
+    kept = kept_of(load_settings())
+    release = f"release {kept.release} is still current" if kept.release else "no release is published yet"
+    again = shlex.join(["sag", *command])
+    return f"stopped; {kept.documents:,} documents are read and kept, {release}; `{again}` continues where it stopped"
+
+
+def _refuse_incomplete(report: Mapping[str, Any]) -> None:
+    """End the command with exit code 1 where the release lacks what the run was asked to put into it.
+
+    Raises:
+        SourceError: If a source could not be read, all its files were skipped, or a step failed for a document.
+
+    """
+    faults = list(report["unread_sources"])
+    read = report["steps"]["documents"]
+    if read["failed"] and not read["new"] + read["changed"] + read["skipped"]:
+        files = "the only file was" if read["failed"] == 1 else f"all {read['failed']:,} files were"
+        faults.append(f"{files} skipped with errors; `sag status` shows why")
+    faults += [
+        f"{step} of {count:,} {'document' if count == 1 else 'documents'} are missing or incomplete in the release; "
+        "`sag status` shows why"
+        for step, count in report["failed_documents"].items()
+    ]
+    if faults:
+        raise SourceError("; ".join(faults))
 
 
 _FOLLOW = {"allow_removals": "allow_removals", "follow_links": "follow_links_outside"}
@@ -104,6 +161,7 @@ def status(*, is_json: bool) -> None:
     sag status --json
     """
     from sag_pipeline.status import status_of  # noqa: PLC0415
+    from sag_retrieval.core.settings import load_settings  # noqa: PLC0415
 
     found = status_of(load_settings())
     print_json(found) if is_json else _show_status(Terminal(), found)
@@ -115,27 +173,64 @@ def demo(*, is_json: bool) -> None:
     """Try everything on a small corpus: ingest, search, ask and report; then print where the results are."""
     from sag_pipeline.demo import run_demo  # noqa: PLC0415
 
-    with _bars(is_visible=not is_json):
-        made = run_demo(Terminal(stderr=is_json))
+    console = Terminal(stderr=is_json)
+    try:
+        made = run_demo(console, nullcontext if is_json else partial(shown_progress, console))
+    except KeyboardInterrupt:
+        raise SagError(_stopped("demo")) from None
     if is_json:
         print_json(made)
 
 
 @contextmanager
-def _bars(*, is_visible: bool) -> Iterator[None]:
-    """Show a progress bar for each step that has pending documents."""
-    columns = (TextColumn("{task.description:>12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    console = Terminal(stderr=True)
-    with Progress(*columns, console=console, disable=not (is_visible and console.is_terminal)) as bars:
-        tasks: dict[str, Any] = {}
+def shown_progress(console: Console) -> Iterator[None]:
+    """Show one line about the work under way, on the console that results are printed to; the line is gone afterwards.
 
-        def progress(step: str, done: int, total: int) -> None:
-            if step not in tasks:
-                tasks[step] = bars.add_task(step, total=total)
-            bars.update(tasks[step], completed=done, total=total)
+    Nothing else may be printed meanwhile. Without a terminal on either output stream, nothing is shown.
+    """
+    if not console.is_terminal:
+        console = Terminal(stderr=True)
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=_BAR_WIDTH),
+        _Counts(),
+        TextColumn("{task.fields[item]}", markup=False, style="dim", table_column=_ITEM_COLUMN),
+    )
+    with Progress(*columns, console=console, transient=True, expand=True, disable=not console.is_terminal) as bar:
+        task, shown_at = bar.add_task("starting", total=None, item=""), 0.0
+
+        def progress(step: str, done: int, total: int, item: str = "") -> None:
+            nonlocal task, shown_at
+            is_new = bar.tasks[0].description != step
+            if not is_new and done != total and time.monotonic() - shown_at < _SECONDS_BETWEEN:
+                return  # of a hundred thousand documents, not each is drawn
+            shown_at = time.monotonic()
+            if is_new or bar.tasks[0].total != (total or None):
+                bar.remove_task(task)  # a task that has a total cannot be without one again
+                task = bar.add_task(step, total=total or None, item="")
+            bar.update(task, completed=done, item=item)
 
         with listening(progress):
             yield
+
+
+class _Counts(ProgressColumn):
+    """Documents done and in all, per second, and the time left; of what is not counted, the time taken."""
+
+    def render(self, task: Task) -> Text:
+        """One phrase about a task."""
+        seconds = timedelta(seconds=int(task.elapsed or 0))
+        if task.total is None:
+            return Text(f"{int(task.completed):,} found {seconds}" if task.completed else str(seconds))
+        rate = f" {task.speed:,.0f}/s" if task.speed else ""
+        left = "" if task.time_remaining is None else f" {timedelta(seconds=int(task.time_remaining))} left"
+        return Text(f"{int(task.completed):,}/{int(task.total):,}{rate}{left}")
+
+
+_BAR_WIDTH = 12
+_SECONDS_BETWEEN = 0.05
+_ITEM_COLUMN = Column(ratio=1, no_wrap=True, overflow="ellipsis")
 
 
 def _show_run(console: Console, report: Mapping[str, Any]) -> None:
@@ -161,6 +256,17 @@ def _show_rows(console: Console, rows: list[Mapping[str, Any]]) -> None:
     console.print(table)
 
 
+def _failure(row: Mapping[str, Any]) -> str:
+    """What happened to a file or, in a later step, to its document."""
+    return "skipped with errors" if row["step"] == "documents" else f"failed in {row['step']}"
+
+
+def _place_and_reason(row: Mapping[str, Any]) -> str:
+    folder = f"{row['source']}: " if row["source"] not in ("", row["file"]) else ""
+    line = f":{row['line']}" if row["line"] else ""
+    return " ".join(f"{folder}{row['file']}{line}: {row['reason']}".split())
+
+
 def _show_status(console: Console, found: Mapping[str, Any]) -> None:
     home, release = escape(found["home"]), escape(found["release"] or "none yet")
     console.print(f"home {home} · {found['megabytes']:.1f} MB of tables · release {release}")
@@ -170,8 +276,8 @@ def _show_status(console: Console, found: Mapping[str, Any]) -> None:
         table.add_row(row["table"], *numbers)
     console.print(table)
     for row in found["put_aside"]:
-        place = row["file"] + (f":{row['line']}" if row["line"] else "")
-        line = " ".join(f"{place}: {row['reason']}".split())
-        console.print(f"[yellow]skipped with errors[/yellow] {row['step']} {escape(line)}", highlight=False)
+        console.print(f"[yellow]{_failure(row)}[/yellow] {escape(_place_and_reason(row))}", highlight=False)
+    for row in found["warnings"]:
+        console.print(f"read with warnings {escape(_place_and_reason(row))}", highlight=False)
     for row in found["calls"]:
         console.print(f"calls {escape(json.dumps(row))}", highlight=False)

@@ -1,21 +1,23 @@
 """The commands about what is stored below the home: sources, verify, repair."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.markup import escape
 from rich.table import Table
 
-from sag_pipeline.store.source_list import Source, SourceList, rename_documents
-from sag_pipeline.store.store import Store
 from sag_retrieval.cli.printing import Terminal, as_json, print_json, say
 from sag_retrieval.core.errors import SettingsError, SourceError, StoreError
-from sag_retrieval.core.settings import load_settings
 
 if TYPE_CHECKING:
     from sag_pipeline.integrity.repair import Price, Repaired
     from sag_pipeline.integrity.verify import Verified
+    from sag_pipeline.store.source_list import Source, SourceList
+    from sag_pipeline.store.store import Store
 
 
 @click.group(invoke_without_command=True)
@@ -41,20 +43,50 @@ def list_sources(*, is_json: bool) -> None:
 
 
 def _list(*, is_json: bool) -> None:
-    store = Store(load_settings().home)
-    listed = SourceList(store)
-    rows = [_row(store, listed, source) for source in listed]
+    with _sources(is_changed=False) as (store, listed):
+        rows = [_row(store, listed, source) for source in listed]
     if is_json:
         print_json(rows)
         return
-    table = Table("source", "documents", "skipped with errors", "exists", "last ingest", "path", box=None)
+    if not rows:
+        say("no source yet; add one with `sag ingest FOLDER`")
+        return
+    table = Table("source", "documents", "skipped with errors", "last ingest (UTC)", box=None)
+    table.add_column("path", overflow="fold")
     for row in rows:
-        numbers = (f"{row['documents']:,}", f"{row['put_aside']:,}", "yes" if row["is_there"] else "no")
-        table.add_row(row["source"], *numbers, row["last_ingest"], row["path"])
-    Terminal().print(table)
+        path = escape(row["path"]) + ("" if row["is_there"] else " [yellow](missing)[/yellow]")
+        when = row["last_ingest"][:_TO_THE_MINUTE].replace("T", " ") or "never completed"
+        table.add_row(escape(row["source"]), f"{row['documents']:,}", f"{row['put_aside']:,}", when, path)
+    console = Terminal()
+    console.print(table)
+    if any(row["put_aside"] for row in rows):
+        console.print("[dim]`sag status` shows why files were skipped[/dim]", highlight=False)
+    for row in rows:
+        if not row["is_there"]:
+            moved = f"`sag sources move {row['source']} NEW`, or `sag sources forget {row['source']}`"
+            console.print(f"{escape(row['source'])} is missing: {escape(moved)}", highlight=False, soft_wrap=True)
 
 
-def _row(store: Store, listed: SourceList, source: Source) -> dict[str, Any]:
+_TO_THE_MINUTE = len("2024-01-31T12:00")
+
+
+@contextmanager
+def _sources(*, is_changed: bool) -> "Iterator[tuple[Store, SourceList]]":
+    """The store and its list of sources; locked against other writers if they are to be changed."""
+    from sag_pipeline.store.source_list import SourceList  # noqa: PLC0415  keeps `sag --help` fast
+    from sag_pipeline.store.store import Store  # noqa: PLC0415
+    from sag_retrieval.core.settings import load_settings  # noqa: PLC0415
+
+    home = load_settings().home
+    if not is_changed:
+        store = Store(home)
+        yield store, SourceList(store)
+        return
+    with Store.locked(home) as store:
+        yield store, SourceList(store)
+
+
+def _row(store: "Store", listed: "SourceList", source: "Source") -> dict[str, Any]:
     ((documents, aside),) = store.ledger.select(
         "SELECT count(*) FILTER (kind = 'document'), count(*) FILTER (kind = 'aside') "
         "FROM current WHERE step = 'documents' AND list_contains(?, source)",
@@ -76,8 +108,9 @@ def _row(store: Store, listed: SourceList, source: Source) -> dict[str, Any]:
 @as_json
 def move(*, old: str, new: str, is_json: bool) -> None:
     """Record that the source OLD was moved or renamed to NEW; its documents stay, and none is read again."""
-    with Store.locked(load_settings().home) as store:
-        listed = SourceList(store)
+    from sag_pipeline.store.source_list import Source, rename_documents  # noqa: PLC0415
+
+    with _sources(is_changed=True) as (store, listed):
         source, target = listed.known(old), listed.find(new)
         if {target.name, new} & {other.name for other in listed} - {source.name}:
             raise SourceError(f"{new!r} is already a source; `sag sources forget` one of the two")
@@ -96,17 +129,16 @@ def move(*, old: str, new: str, is_json: bool) -> None:
 @as_json
 def forget(*, source: str, is_json: bool) -> None:
     """Remove the documents of SOURCE; the next ingest publishes without them and deletes their rows."""
-    with Store.locked(load_settings().home) as store:
-        listed = SourceList(store)
+    with _sources(is_changed=True) as (store, listed):
         known = listed.known(source)
-        gone = forget_source(store, listed, known)
+        gone = _forget(store, listed, known)
     print_json({"forgotten": known.name, "documents": gone}) if is_json else say(
         f"removed {gone:,} documents of {known.name}; `sag ingest` publishes without them, "
         "`sag releases prune` deletes older releases"
     )
 
 
-def forget_source(store: Store, listed: SourceList, source: Source) -> int:
+def _forget(store: "Store", listed: "SourceList", source: "Source") -> int:
     """Remove the documents of a source and its errors from the store; return the number of documents."""
     spellings = listed.spellings(source)
     entries = store.ledger.entries("step = 'documents' AND list_contains(?, source)", sorted(spellings))
@@ -127,6 +159,7 @@ def verify(*, deep: bool, is_json: bool) -> None:
     sag verify --deep    reads everything
     """
     from sag_pipeline.integrity.verify import verify_home  # noqa: PLC0415  keeps `sag --help` fast
+    from sag_retrieval.core.settings import load_settings  # noqa: PLC0415
 
     found = verify_home(Path(load_settings().home), deep=deep)
     print_json(found.as_json()) if is_json else _show_verified(Terminal(), found)
@@ -145,6 +178,7 @@ def repair(*, yes: bool, is_json: bool) -> None:
     """
     from sag_pipeline.integrity.repair import price_of, repair_home  # noqa: PLC0415
     from sag_pipeline.integrity.verify import verify_home  # noqa: PLC0415
+    from sag_retrieval.core.settings import load_settings  # noqa: PLC0415
 
     if is_json and not yes:
         raise SettingsError(

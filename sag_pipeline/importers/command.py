@@ -3,19 +3,20 @@
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from sag_pipeline.importers.graphrag import graphrag_documents
-from sag_pipeline.importers.passages import event_documents, openie_documents
-from sag_pipeline.importers.records import GivenDocument, first_of, read_rows
 from sag_retrieval.cli.printing import as_json, print_json, say
 from sag_retrieval.core.errors import SettingsError, SourceError
+
+if TYPE_CHECKING:
+    from sag_pipeline.importers.records import GivenDocument
 
 FORMATS = ("graphrag", "openie", "events")
 
 
-def given_documents(form: str, source: Path, documents: Path | None = None) -> Iterator[GivenDocument]:
+def given_documents(form: str, source: Path, documents: Path | None = None) -> "Iterator[GivenDocument]":
     """The documents of an extraction by another system.
 
     Args:
@@ -24,6 +25,10 @@ def given_documents(form: str, source: Path, documents: Path | None = None) -> I
         documents: For openie: the file with `doc_id`, `title`, `text`, if the records lack them.
 
     """
+    from sag_pipeline.importers.graphrag import graphrag_documents  # noqa: PLC0415
+    from sag_pipeline.importers.passages import event_documents, openie_documents  # noqa: PLC0415
+    from sag_pipeline.importers.records import first_of, read_rows  # noqa: PLC0415
+
     if form == "graphrag":
         return graphrag_documents(source)
     if form == "openie":

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sag_pipeline.progress import listener
 from sag_pipeline.publish.checks import Check, check_release, fault_of
 from sag_pipeline.publish.lance import LanceSource, write_lance
 from sag_pipeline.publish.links import LINK_TABLES
@@ -115,6 +116,7 @@ def publish(store: Store, embedding: Embedding, now: str) -> Publication:
             return Publication(manifest, is_new=False, checks=checks)
         is_new = not _is_sound(releases, manifest.release_id, embedding)
         if is_new:
+            listener()("release", 0, 0, "checksums")
             seal(draft, manifest)
             _take_place(draft, releases.folder / manifest.release_id)
     finally:
@@ -147,8 +149,11 @@ _READ = (*RECORDS, "calls", *LINK_TABLES, "idf")
 
 
 def _build(draft: Path, store: Store, embedding: Embedding, releases: Releases) -> tuple[Manifest, Sequence[Check]]:
+    report = listener()
+    report("release", 0, 0, "tables")
     made = build_tables(store)
     tables = made.tables
+    report("release", 0, 0, "vectors, full text and database")
     embedding.save(draft / "embedder")
     with ThreadPoolExecutor(_AT_ONCE) as pool:  # longest first; most of the work is done outside Python
         previous = _previous(store, releases, embedding)
@@ -178,6 +183,7 @@ def _build(draft: Path, store: Store, embedding: Embedding, releases: Releases) 
         checks={},
         index=index,
     )
+    report("release", 0, 0, "checks")
     checks = check_release(draft, manifest, tables)
     return replace(manifest, checks={check.name: check.message for check in checks}), checks
 

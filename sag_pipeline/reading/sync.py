@@ -2,10 +2,11 @@
 
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
+from sag_pipeline.progress import reported
 from sag_pipeline.reading.bounded import BoundedReader, refusal_of
 from sag_pipeline.runner import ProgressCallback, RunStats, ignore_progress
 from sag_pipeline.steps.folders import SourceOptions
@@ -137,7 +138,8 @@ def sync_source(
     done = 0
     with BoundedReader(options.source) as reader:
         for batch in batched(found.fresh, _DOCUMENTS_A_COMMIT):
-            _commit(store, step, batch, found, tally, reader)
+            under_way = reported(batch, step.name, lambda pair: pair[0].path, done, len(found.fresh))
+            _commit(store, step, under_way, found, tally, reader)
             done += len(batch)
             progress("documents", done, len(found.fresh))
     gone = found.gone()
@@ -177,7 +179,7 @@ def tell_fault(store: Store, given: str, reason: str) -> None:
 
 def _list(step: StepSpec, given: str, found: _Found, options: SyncOptions) -> None:
     name = found.source.name
-    for raw in list_source(given, options.source, name):
+    for raw in reported(list_source(given, options.source, name), step.name, lambda raw: raw.path):
         if isinstance(raw, Quarantined):
             found.skip(raw)
             continue
@@ -225,7 +227,7 @@ def _refuse_many_removed(found: _Found, options: SyncOptions) -> None:
 def _commit(
     store: Store,
     step: StepSpec,
-    batch: Sequence[tuple[RawDocument, Pending]],
+    batch: Iterable[tuple[RawDocument, Pending]],
     found: _Found,
     tally: RunStats,
     reader: BoundedReader,
@@ -255,9 +257,3 @@ def _write_aside(store: Store, source: Source, aside: Mapping[str, Entry]) -> No
     fresh = [entry for unit, entry in aside.items() if old.get(unit) != entry]
     mended = [Entry(unit, "documents", "removed", kind="aside") for unit in old if unit not in aside]
     store.ledger.commit(fresh + mended)
-
-
-def converter_warnings(store: Store) -> list[dict[str, str]]:
-    """Source, file and warnings of each document whose parser warned of something while it was read."""
-    entries = store.ledger.entries("step = 'documents' AND kind = 'document' AND status = 'done' AND reason <> ''")
-    return [{"source": entry.source, "file": entry.path, "warnings": entry.reason} for entry in entries]

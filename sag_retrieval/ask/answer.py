@@ -5,8 +5,9 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sag_retrieval.ask.options import FoundPassage
-from sag_retrieval.core.public import Convertible, public, render_html
+from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.models.protocols import Usage
+from sag_retrieval.notebook import render_html
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sag_retrieval.ask.options import MODES, Mode
 from sag_retrieval.cli.choices import (
+    METHOD_NAMES,
+    MODE_NAMES,
     ask_settings,
     of_release,
     search_settings,
@@ -30,10 +31,10 @@ from sag_retrieval.cli.printing import (
     show_result,
 )
 from sag_retrieval.core.errors import QueryError
-from sag_retrieval.search.registry import METHODS
 
 if TYPE_CHECKING:
     from sag_retrieval.api import Release
+    from sag_retrieval.ask.options import Mode
     from sag_retrieval.evaluation.questions import Question
     from sag_retrieval.search.result import SearchResult
 
@@ -95,18 +96,31 @@ def search(  # noqa: PLR0913  one argument per option
         show_result(Terminal(), result, explain=explain)
 
 
-@click.command(
-    help=f"""Answer QUERY with citations.
+class _AskCommand(click.Command):
+    """A command whose help lists the modes of asking; they are loaded when the help is shown."""
 
-    {"; ".join(f"{name} {mode.summary}" for name, mode in MODES.items())}.
+    @property
+    def help(self) -> str:
+        """The text of `sag ask --help`."""
+        from sag_retrieval.ask.options import MODES  # noqa: PLC0415
 
-    \b
-    sag ask "Who founded the firm that makes the Heron buoy?" --mode deep
-    sag ask "海鹭浮标是哪家公司制造的？"
-    """
-)
+        modes = "; ".join(f"{name} {mode.summary}" for name, mode in MODES.items())
+        return f"Answer QUERY with citations.\n\n{modes}.\n\n{_ASK_EXAMPLES}"
+
+    @help.setter  # noqa: A003
+    def help(self, text: str) -> None:
+        """Ignore the docstring of the function, which lists no modes."""
+
+
+_ASK_EXAMPLES = """\b
+sag ask "Who founded the firm that makes the Heron buoy?" --mode deep
+sag ask "海鹭浮标是哪家公司制造的？"
+"""
+
+
+@click.command(cls=_AskCommand, short_help="Answer QUERY with citations.")
 @click.argument("query")
-@click.option("--mode", type=click.Choice(list(MODES)), default="fast", show_default=True)
+@click.option("--mode", type=MODE_NAMES, default="fast", show_default=True)
 @with_method
 @with_set("ask")
 @with_sql
@@ -116,7 +130,7 @@ def search(  # noqa: PLR0913  one argument per option
 def ask(  # noqa: PLR0913  one argument per option
     *,
     query: str,
-    mode: Mode,
+    mode: "Mode",
     method: str,
     pairs: tuple[str, ...],
     sql: str | None,
@@ -151,8 +165,8 @@ def ask(  # noqa: PLR0913  one argument per option
 @with_sql
 @with_where
 @click.option("--k", "ks", default="2,5,10", show_default=True, help="Cut-offs, separated by commas.")
-@click.option("--against", type=click.Choice(list(METHODS)), help="Also show the paired difference to this method.")
-@click.option("--answers", "mode", type=click.Choice(list(MODES)), help="Score answers of this mode.")
+@click.option("--against", type=METHOD_NAMES, help="Also show the paired difference to this method.")
+@click.option("--answers", "mode", type=MODE_NAMES, help="Score answers of this mode.")
 @click.option("--explain", is_flag=True, help="Also show which stage loses gold documents.")
 @of_release
 @as_json
@@ -165,7 +179,7 @@ def evaluate(  # noqa: PLR0913  one argument per option
     conditions: tuple[str, ...],
     ks: str,
     against: str | None,
-    mode: Mode | None,
+    mode: "Mode | None",
     explain: bool,
     release_id: str | None,
     is_json: bool,

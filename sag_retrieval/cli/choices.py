@@ -1,14 +1,59 @@
 """Options that several commands share: release, restriction, method, and `--set`."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import click
 
 from sag_retrieval.core.errors import QueryError, SettingsError, nearest, shown
 from sag_retrieval.core.options import build_options, parse_settings
-from sag_retrieval.search.registry import METHODS
+
+
+class WrongCall(click.ClickException):
+    """A wrong value of an option, with a message that names the next command."""
+
+    exit_code = 2
+
+
+@contextmanager
+def checked_call() -> Iterator[None]:
+    """Turn an error about the values of options into one about the call, with its exit code."""
+    try:
+        yield
+    except SettingsError as error:
+        raise WrongCall(str(error)) from error
+
+
+class LazyChoice(click.Choice[str]):
+    """A choice whose names are loaded when they are needed, which keeps `sag --help` fast."""
+
+    def __init__(self, load: Callable[[], Iterable[str]]) -> None:
+        """Keep the function that gives the names."""
+        self._load = load
+        self.case_sensitive = True
+
+    @property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]  # loaded when it is read
+        """The names."""
+        return tuple(self._load())
+
+
+def _methods() -> Mapping[str, Any]:
+    from sag_retrieval.search.registry import METHODS  # noqa: PLC0415  keeps `sag --help` fast
+
+    return METHODS
+
+
+def _modes() -> Mapping[Any, Any]:
+    from sag_retrieval.ask.options import MODES  # noqa: PLC0415
+
+    return MODES
+
+
+METHOD_NAMES: Final = LazyChoice(_methods)
+MODE_NAMES: Final = LazyChoice(_modes)
 
 of_release = click.option("--release", "release_id", metavar="ID", help="Open this release instead of the current one.")
 with_sql = click.option(
@@ -23,7 +68,7 @@ with_where = click.option(
     metavar="FIELD=VALUE",
     help="Restrict the search by a condition, such as language=en or date__gte=2020; may be repeated.",
 )
-with_method = click.option("--method", type=click.Choice(list(METHODS)), default="sag", show_default=True)
+with_method = click.option("--method", type=METHOD_NAMES, default="sag", show_default=True)
 
 
 def with_set(what: str) -> Callable[[Any], Any]:
@@ -74,7 +119,7 @@ OPERATIONS: Final[dict[str, Callable[[], object]]] = {
 
 def option_names() -> list[str]:
     """Every name that `sag settings --options` knows."""
-    return [*METHODS, *OPERATIONS]
+    return [*_methods(), *OPERATIONS]
 
 
 def default_options(name: str) -> Any:  # noqa: ANN401  each has its own class
@@ -86,7 +131,7 @@ def default_options(name: str) -> Any:  # noqa: ANN401  each has its own class
     """
     if name not in option_names():
         raise SettingsError(f"options of {shown(name)} are not known{nearest(name, option_names())}")
-    return OPERATIONS[name]() if name in OPERATIONS else METHODS[name].defaults
+    return OPERATIONS[name]() if name in OPERATIONS else _methods()[name].defaults
 
 
 def method_options(method: str, given: Mapping[str, Any]) -> Any:  # noqa: ANN401  each method has its own class
@@ -96,30 +141,32 @@ def method_options(method: str, given: Mapping[str, Any]) -> Any:  # noqa: ANN40
         SettingsError: If the method has no options, a name is unknown or a value out of bounds.
 
     """
-    return METHODS[method].build_options(given) if given else None
+    return _methods()[method].build_options(given) if given else None
 
 
 def search_settings(pairs: Sequence[str], method: str, preset: str | None) -> tuple[Any, Any]:
     """The options of the method and of segments from `--set` of a search; None where no value is given.
 
     Raises:
-        SettingsError: If a name is unknown or a value out of bounds.
+        WrongCall: If a name is unknown or a value out of bounds.
 
     """
-    own, segments = _divided(parse_settings(pairs, method), "segments")
-    return method_options(method, own), _segment_options(preset, segments)
+    with checked_call():
+        own, segments = _divided(parse_settings(pairs, method), "segments")
+        return method_options(method, own), _segment_options(preset, segments)
 
 
 def ask_settings(pairs: Sequence[str], method: str) -> tuple[dict[str, str], Any]:
     """The options of `sag ask` and of its searches from `--set`.
 
     Raises:
-        SettingsError: If a name is unknown or a value out of bounds.
+        WrongCall: If a name is unknown or a value out of bounds.
 
     """
-    own, search = _divided(parse_settings(pairs, "ask"), "search")
-    build_options(type(default_options("ask")), own, what="ask")
-    return own, method_options(method, search)
+    with checked_call():
+        own, search = _divided(parse_settings(pairs, "ask"), "search")
+        build_options(type(default_options("ask")), own, what="ask")
+        return own, method_options(method, search)
 
 
 def where_of(conditions: Sequence[str]) -> dict[str, Any] | None:

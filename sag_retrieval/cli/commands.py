@@ -7,6 +7,7 @@ import click
 
 from sag_retrieval.cli.asking import ask, evaluate, search
 from sag_retrieval.cli.choices import (
+    checked_call,
     default_options,
     of_release,
     option_names,
@@ -25,15 +26,13 @@ from sag_retrieval.cli.printing import (
     show_releases,
     show_settings,
 )
-from sag_retrieval.core.errors import shown
+from sag_retrieval.core.errors import ReleaseError, shown
 from sag_retrieval.core.options import build_options, describe_options, parse_settings
-from sag_retrieval.core.settings import load_settings, origins
-from sag_retrieval.models.open import shown_server
 
 
 def register(main: click.Group) -> None:
     """Add the commands to `sag`."""
-    for command in (settings, search, ask, report, evaluate, releases):
+    for command in (settings, search, ask, report, open_report, evaluate, releases):
         main.add_command(command)
 
 
@@ -52,6 +51,9 @@ def settings(*, name: str | None, is_json: bool) -> None:
     if name is not None:
         _options(name, is_json=is_json)
         return
+    from sag_retrieval.core.settings import load_settings, origins  # noqa: PLC0415  keeps `sag --help` fast
+    from sag_retrieval.models.open import shown_server  # noqa: PLC0415
+
     found = [*origins(), *shown_server()]
     print_json(found) if is_json else show_settings(Terminal(), found, option_names())
     load_settings()  # a wrong setting ends the command, but only after all are shown
@@ -108,13 +110,33 @@ def report(  # noqa: PLR0913  one argument an option
 
     named = {"title": title, "language": language, "cluster.key_types": key_types or None}
     given = {name: value for name, value in named.items() if value is not None}
-    chosen = build_options(ReportOptions, {**parse_settings(pairs, "report"), **given}, what="report")
+    with checked_call():
+        chosen = build_options(ReportOptions, {**parse_settings(pairs, "report"), **given}, what="report")
     where = where_of(conditions)
     with open_release(release=release_id) as release:
         made = release.report(sql=sql, where=where, period=period, out=out, options=chosen)
     if made.fault:
         complain(made.fault)
     print_json(made.to_dict()) if is_json else say(f"{made.headline}\n{made.page}\n{made.markdown}")
+
+
+@click.command("open")
+@as_json
+def open_report(*, is_json: bool) -> None:
+    """Show the latest report in the browser, and print the path of its page.
+
+    With `--json`, or without a browser as on a server, the path alone is printed.
+    """
+    from sag_retrieval.core.settings import load_settings  # noqa: PLC0415
+
+    found = (load_settings().home / "reports").glob("*/*/report.html")
+    pages = [page for page in found if not page.parent.name.startswith(".")]  # not of a report under way
+    if not pages:
+        raise ReleaseError("no report yet; write one with `sag report`")
+    page = max(pages, key=lambda page: page.stat().st_mtime).resolve()
+    print_json({"page": str(page)}) if is_json else say(str(page))
+    if not is_json:
+        click.launch(page.as_uri())
 
 
 @click.group(invoke_without_command=True)
@@ -151,6 +173,7 @@ def _list(*, is_json: bool) -> None:
 @as_json
 def promote(*, release_id: str, is_json: bool) -> None:
     """Make a release the current one; processes that have another one open keep it."""
+    from sag_retrieval.core.settings import load_settings  # noqa: PLC0415
     from sag_retrieval.release.releases import Releases  # noqa: PLC0415
 
     Releases(load_settings().home).promote(release_id)
@@ -169,6 +192,7 @@ def promote(*, release_id: str, is_json: bool) -> None:
 @as_json
 def prune(*, keep: int, grace_hours: float, is_json: bool) -> None:
     """Delete old releases; never the current one, nor one that a process has open."""
+    from sag_retrieval.core.settings import load_settings  # noqa: PLC0415
     from sag_retrieval.release.releases import prune_releases  # noqa: PLC0415
 
     gone = prune_releases(load_settings().home, keep=keep, grace_hours=grace_hours)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from sag_retrieval.cli.printing import complain, print_anything
-from sag_retrieval.core.errors import SagError
+from sag_retrieval.core.errors import FilterError, QueryError, RecordError, SagError
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     # One thread per query is faster: several evict each other's caches (docs/algorithm.md §search). Must be set before
@@ -29,6 +29,7 @@ class _Group(click.Group):
         "search",
         "ask",
         "report",
+        "open",
         "evaluate",
         "releases",
         "verify",
@@ -77,6 +78,7 @@ def _complain(error: Exception) -> int:
         complain("stopped")
     elif isinstance(error, SagError | OSError):
         complain(str(error))
+        return 2 if isinstance(error, FilterError | QueryError) and not isinstance(error, RecordError) else 1
     else:
         complain(f"{type(error).__name__}: {error} (a bug in sag; SAG_DEBUG=1 shows the traceback)")
     return error.exit_code if isinstance(error, click.ClickException) else 1

@@ -11,13 +11,17 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
 from rich.segment import Segment
 from rich.table import Table
+from rich.text import Text
 
+from sag_retrieval.notebook import key_text, shown_keys, snippet
 from sag_retrieval.text.words import ascii_where_hidden, printable
 
 if TYPE_CHECKING:
     from sag_retrieval.evaluation.runner import Evaluation, Interval
 
 _SHOWN_KEYS = 8
+_NARROWEST = 20
+"""Columns that a paragraph has at least."""
 
 as_json = click.option("--json", "is_json", is_flag=True, help="Print JSON instead of a table.")
 
@@ -86,23 +90,33 @@ def show_result(console: Console, found: Any, *, explain: bool) -> None:  # noqa
     ways = {way["chunk_id"]: way for way in found.trace.get("hits", [])}
     for hit in found.hits:
         console.print(f"[bold]{hit.rank}[/bold] [dim]{hit.score:.3f}[/dim] [bold]{escape(hit.title)}[/bold]", end=" ")
-        console.print(f"[dim]{escape(hit.document_id)} {hit.start}–{hit.end}[/dim]", highlight=False)
-        console.print("  " + escape(" ".join(hit.text.split())), highlight=False)
-        if hit.keys:
-            names = " · ".join(key_text(key.value, key.unit) for key in hit.keys[:_SHOWN_KEYS])
-            console.print(f"  [cyan]{escape(names)}[/cyan]", highlight=False)
+        console.print(
+            f"[dim]{escape(hit.document_id)} {escape(hit.place or f'{hit.start}–{hit.end}')}[/dim]", highlight=False
+        )
+        _print_below(console, snippet(hit.text, hit.title))
+        keys = shown_keys(hit.keys, hit.title)[:_SHOWN_KEYS]
+        if keys:
+            names = " · ".join(key_text(key.value, key.unit, key.type) for key in keys)
+            _print_below(console, names, style="cyan")
         if explain:
             _explain(console, hit, ways.get(hit.chunk_id, {}))
     for segment in found.segments:
         place = f"{segment.document_id} {segment.start}–{segment.end}"
         console.print(f"[bold]segment[/bold] {escape(place)}", highlight=False)
-        console.print("  " + escape(segment.text), highlight=False)
+        _print_below(console, snippet(segment.text, segment.title))
     if explain:
         _keys(console, found)
     seconds = sum(found.seconds.values())
     console.print(
         f"[dim]{len(found.hits)} hits from {escape(found.release)} by {found.method} in {seconds * 1000:.0f} ms[/dim]"
     )
+
+
+def _print_below(console: Console, text: str, *, indent: int = 2, style: str = "") -> None:
+    """Print a paragraph that stays indented where it is wrapped."""
+    for line in Text(text, style=style).wrap(console, max(_NARROWEST, console.width - indent)):
+        line.rstrip()
+        console.print(Text(" " * indent).append_text(line))
 
 
 def _explain(console: Console, hit: Any, way: Mapping[str, Any]) -> None:  # noqa: ANN401  a Hit
@@ -122,25 +136,13 @@ def _explain(console: Console, hit: Any, way: Mapping[str, Any]) -> None:  # noq
 
 
 def _name(key: Mapping[str, Any] | None) -> str:
-    return key_text(key["value"], key.get("unit")) if key else ""
-
-
-def key_text(value: Any, unit: str | None = None) -> str:  # noqa: ANN401  a key's value
-    """A key's value as people write it: numbers in groups of three, with their unit.
-
-    Examples:
-        >>> key_text(120_000_000.0, "CNY"), key_text(31.5, "%"), key_text("Ada")
-        ('120,000,000 CNY', '31.5 %', 'Ada')
-
-    """
-    is_number = isinstance(value, float | int) and not isinstance(value, bool)
-    return " ".join(filter(None, (f"{value:,.12g}" if is_number else str(value), unit)))
+    return key_text(key["value"], key.get("unit"), key.get("type", "")) if key else ""
 
 
 def _keys(console: Console, found: Any) -> None:  # noqa: ANN401  a SearchResult
     table = Table("hop", "key", "type", "weight", "why", box=None)
     for key in found.keys:
-        name = escape(key_text(key.value, key.unit))
+        name = escape(key_text(key.value, key.unit, key.type))
         table.add_row(str(key.hop), name, escape(key.type), f"{key.weight:.3f}", escape(key.reason))
     console.print(table)
     for stage in found.trace.get("stages", []):
@@ -157,9 +159,9 @@ def show_answer(console: Console, found: Any) -> None:  # noqa: ANN401  an Answe
     """The answer, then its citations."""
     console.print(escape(found.text), highlight=False)
     for citation in found.citations:
-        place = f"{citation.document_id} {citation.start}–{citation.end}"
+        place = f"{citation.document_id} {citation.place or f'{citation.start}–{citation.end}'}"
         console.print(f"  [bold]\\[{citation.marker}][/bold] [dim]{escape(place)}[/dim]", highlight=False)
-        console.print(f"      {escape(' '.join(citation.quote.split()))}", highlight=False)
+        _print_below(console, snippet(citation.quote), indent=6)
 
 
 def show_evaluation(

@@ -1,10 +1,7 @@
-"""What public classes share: import name, version, conversion to plain values and tables, HTML for notebooks."""
+"""What public classes share: import name, version, conversion to plain values and tables."""
 
 import json
-from collections.abc import Mapping, Sequence
-from functools import cache
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
@@ -65,43 +62,3 @@ class Convertible:
         """
         frame: pd.DataFrame = self.to_arrow().to_pandas()
         return frame
-
-
-_LONGEST: Final = 600
-"""Characters of a text that are shown in a notebook."""
-MOST_ROWS: Final = 50
-"""Rows of a table that are shown in a notebook."""
-
-
-def render_html(template: str, **values: Any) -> str:  # noqa: ANN401  any value that the template shows
-    """A rendered macro of `notebook.html.j2`."""
-    module = _templates().get_template("notebook.html.j2").module
-    return str(module.style()) + str(getattr(module, template)(**values))
-
-
-def shortened(text: str) -> str:
-    """The beginning of a long text, on one line."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _LONGEST else flat[:_LONGEST].rstrip() + " …"
-
-
-def readable(value: object) -> str:
-    """A value as text; a number without trailing zeros and with thousands separators."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return f"{value:,.12g}" if is_number else str(value)
-
-
-def render_table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], count: int) -> str:
-    """Rows as an HTML table, with the total count if not all are shown."""
-    return render_html("table", columns=columns, rows=rows[:MOST_ROWS], count=count)
-
-
-@cache
-def _templates() -> Any:  # noqa: ANN401  a jinja2.Environment, imported when something is shown
-    from jinja2 import Environment, FileSystemLoader  # noqa: PLC0415
-
-    templates = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-    templates.filters |= {"shortened": shortened, "readable": readable}
-    return templates

@@ -1,5 +1,6 @@
 """The SQL sandbox: checked text, a locked read-only connection, bounded time and memory."""
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,14 +15,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sag_retrieval.core.errors import MEND, FilterError, ReleaseError
+from sag_retrieval.core.errors import MEND, FilterError, ReleaseError, nearest
 from sag_retrieval.core.types import Rows
 from sag_retrieval.release.arrays import Allowed
 from sag_retrieval.release.sandbox_results import IdPairs, NamedIds, RowMaps, restrict
+from sag_retrieval.release.schema import TABLES
 from sag_retrieval.release.sql_check import IDS, check_sql, checked_text
-from sag_retrieval.release.where import EVERYTHING, compile_where
+from sag_retrieval.release.where import EVERYTHING, compile_where, key_types_of
 
 _KEPT: Final = 64
+_RELEASE: Final = "release"
+"""Name of the attached file."""
+_QUOTE: Final = "'"
+
 Restriction = str | tuple[str, ...] | None
 """SQL that restricts what may be found; of several, each must hold."""
 _BATCH: Final = 10_000
@@ -91,7 +97,7 @@ class SqlSandbox:
         """The rows of a query; an error as soon as they exceed the bounds."""
         found: list[pa.RecordBatch] = []
         rows = size = 0
-        with self._cursor(what) as cursor:
+        with self._cursor(what, query) as cursor:
             reader = cursor.sql(query).to_arrow_reader(_BATCH)
             for batch in reader:
                 rows, size = rows + batch.num_rows, size + batch.nbytes
@@ -141,13 +147,18 @@ class SqlSandbox:
             chunk_document, event_chunk, self._links("event"), self._links("chunk"), int(documents), int(keys)
         )
 
+    @cached_property
+    def key_types(self) -> tuple[str, ...]:
+        """Types of the release's keys, sorted, read once."""
+        return tuple(self._fetch("SELECT DISTINCT key_type FROM keys ORDER BY 1", ())["key_type"].tolist())
+
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
 
     def _checked(self, sql: str) -> tuple[str, str]:
         query = check_sql(sql).sql
-        with self._cursor() as cursor:
+        with self._cursor(query=query) as cursor:
             described = cursor.execute(f"SELECT * FROM ({query}) LIMIT 0")  # noqa: S608  checked
             columns = [column[0] for column in described.description]
         if len(columns) != 1 or columns[0].lower() not in IDS:
@@ -165,6 +176,14 @@ class SqlSandbox:
         condition = compile_where({} if where is None else where, self._options.scope)
         if condition.sql == EVERYTHING:
             return
+        unknown = next(
+            (name for name in key_types_of(where or {}, self._options.scope) if name not in self.key_types), None
+        )
+        if unknown is not None:
+            known = ", ".join(self.key_types)
+            raise FilterError(
+                f"no key of this release has the type {unknown!r}{nearest(unknown, self.key_types)}; it has {known}"
+            )
         events = "events AS e JOIN documents AS d ON d.document_id = e.document_id"
         table, source = ("e", events) if condition.needs_event else ("d", "documents AS d")
         query = f'SELECT {table}."row" AS r FROM {source} WHERE {condition.sql}'  # noqa: S608  compiled
@@ -177,20 +196,21 @@ class SqlSandbox:
         return {name: np.ma.getdata(values) for name, values in found.items()}
 
     @contextmanager
-    def _cursor(self, what: str = "filter") -> Iterator[duckdb.DuckDBPyConnection]:
+    def _cursor(self, what: str = "filter", query: str = "") -> Iterator[duckdb.DuckDBPyConnection]:
         """A cursor that is interrupted when the time of its query is up."""
         cursor = self._connection.cursor()
         timer = Timer(self._options.seconds, cursor.interrupt)
         timer.daemon = True
         timer.start()
         try:
+            cursor.execute(f"USE {_RELEASE}")
             yield cursor
         except duckdb.InterruptException as error:
             raise FilterError(f"{what} took longer than {self._options.seconds:g} s; make it narrower") from error
         except duckdb.OutOfMemoryException as error:
             raise FilterError(f"{what} needs more memory than {self._options.memory}; make it narrower") from error
         except duckdb.Error as error:
-            reason = str(error).splitlines()[0]
+            reason = _unknown_column(error, query) or str(error).splitlines()[0]
             if _is_damage(error):
                 raise ReleaseError(f"sag.duckdb is damaged: {reason}; {MEND}") from error
             raise FilterError(f"{what} refused: {reason}") from error
@@ -223,13 +243,32 @@ def _plain_numbers(table: pa.Table) -> pa.Table:
     return table
 
 
+_WORD: Final = re.compile(r"\w+")
+_NO_COLUMN: Final = re.compile(r'column "([^"]+)" not found|does not have a column named "([^"]+)"')
+
+
+def _unknown_column(error: duckdb.Error, query: str) -> str:
+    """Which column does not exist, and those of the tables that the query names; empty for any other error."""
+    found = _NO_COLUMN.search(str(error))
+    if found is None:
+        return ""
+    name, words = found[1] or found[2], set(_WORD.findall(query.lower()))
+    tables = {table: TABLES[table].names for table in sorted(words & set(TABLES))}
+    listed = "; ".join(f"{table} has {', '.join(columns)}" for table, columns in tables.items())
+    near = nearest(name, [column for columns in tables.values() for column in columns])
+    return f"there is no column {name!r}{near}{f'; {listed}' if listed else ''}"
+
+
 def _is_damage(error: duckdb.Error) -> bool:
     """Whether the database is at fault and not the query: the sandbox reads and writes no other file."""
     return isinstance(error, duckdb.IOException | duckdb.FatalException) or "Corrupt database" in str(error)
 
 
 def open_sandbox(path: Path | str, *, options: SandboxOptions | None = None) -> SqlSandbox:
-    """Open a release's DuckDB file; nothing else in the same process may have it open meanwhile.
+    """Open a release's DuckDB file for checked queries; others may open it too, also in the same process.
+
+    The file is attached to a database in memory: DuckDB refuses two databases of one file with different settings in a
+    process, and the settings here differ from those that a user's own connection has.
 
     Raises:
         ReleaseError: If the file is missing or no DuckDB database of this version.
@@ -237,7 +276,6 @@ def open_sandbox(path: Path | str, *, options: SandboxOptions | None = None) -> 
     """
     options = options or SandboxOptions()
     locked: dict[str, str | bool | int | float | list[str]] = {
-        "enable_external_access": "false",
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
         "allow_community_extensions": "false",
@@ -245,12 +283,13 @@ def open_sandbox(path: Path | str, *, options: SandboxOptions | None = None) -> 
         "temp_directory": "",
         "memory_limit": options.memory,
         "threads": str(options.threads),
-        "lock_configuration": "true",
     }
     if not Path(path).is_file():
         raise ReleaseError(f"no database {Path(path).name!r}; {MEND}")
     try:
-        connection = duckdb.connect(str(path), read_only=True, config=locked)
+        connection = duckdb.connect(":memory:", config=locked)
+        connection.execute(f"ATTACH '{str(path).replace(_QUOTE, _QUOTE * 2)}' AS {_RELEASE} (READ_ONLY)")
+        connection.execute("SET enable_external_access = false; SET lock_configuration = true")
     except duckdb.Error as error:
         reason = str(error).splitlines()[0]
         raise ReleaseError(f"{Path(path).name} cannot be opened: {reason}; {MEND}") from error

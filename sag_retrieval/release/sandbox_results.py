@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sag_retrieval.core.public import MOST_ROWS, Convertible, public, render_table
+from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.core.types import Flags, Rows
+from sag_retrieval.notebook import MOST_ROWS, render_table
 from sag_retrieval.release.arrays import Allowed
 
 IdPairs = tuple[Rows, Rows]

@@ -156,6 +156,12 @@ def compile_where(where: Mapping[str, object], scope: Sequence[str] = ()) -> Whe
     return Where(" AND ".join(parts) or EVERYTHING, tuple(parameters), needs_event)
 
 
+def key_types_of(where: Mapping[str, object], scope: Sequence[str] = ()) -> list[str]:
+    """The key types that the conditions of a checked `where` ask for."""
+    asked = [_field_and_operator(name, scope)[0] for name, value in where.items() if value is not None]
+    return [field.given for field in asked if field.is_key]
+
+
 def _field_and_operator(name: str, scope: Sequence[str]) -> tuple[_Field, str]:
     if not isinstance(name, str):
         raise FilterError(f"a filter field must be text, got {shown(name)}")

@@ -16,8 +16,9 @@ from sag_retrieval.communities.groups import Communities
 from sag_retrieval.communities.naming import known_names, name_communities
 from sag_retrieval.communities.storage import REPORTS, settings_hash
 from sag_retrieval.core.errors import QueryError, nearest, shown
-from sag_retrieval.core.public import Convertible, public, render_html
+from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.models.protocols import ChatModel, Usage
+from sag_retrieval.notebook import render_html
 from sag_retrieval.release.folders import SUMS, write_sums
 from sag_retrieval.release.reader import Reader
 from sag_retrieval.reports.compose import compose, render_markdown, render_page, render_preview

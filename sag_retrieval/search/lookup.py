@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_retrieval.core.errors import QueryError, shown
-from sag_retrieval.core.public import Convertible, public, render_html
+from sag_retrieval.core.public import Convertible, public
+from sag_retrieval.notebook import render_html
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.method import Ranking, check_text
 from sag_retrieval.search.result import Hit, HitEvent, HitKey, ResultSegment, hits_of

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sag_retrieval.core.public import Convertible, public, readable, render_html
+from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.core.types import Rows
+from sag_retrieval.notebook import readable, render_html
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.csr import join
 from sag_retrieval.search.method import Query, Ranking
@@ -265,7 +266,9 @@ def _events(index: Index, chunks: Rows) -> tuple[list[int], Iterator[HitEvent]]:
 
 def _taken(index: Index, table: str, columns: tuple[str, ...], rows: npt.NDArray[Any]) -> list[dict[str, Any]]:
     """Some columns of some rows as plain values."""
-    found: list[dict[str, Any]] = index.rows[table].select(columns).take(rows).to_pylist()
+    numbers = np.ascontiguousarray(rows, np.int32)  # an array made of NumPy's own would load pandas, for half a second
+    places = pa.Array.from_buffers(pa.int32(), len(numbers), [None, pa.py_buffer(numbers)])
+    found: list[dict[str, Any]] = index.rows[table].select(columns).take(places).to_pylist()
     return found
 
 

@@ -56,6 +56,8 @@ def here(made, home, tmp_path) -> Path:
     for name in ("home", "docs"):
         shutil.copytree(made / name, tmp_path / name)
     shutil.copy(made / "questions.jsonl", tmp_path)
+    moved = CliRunner().invoke(main, ["sources", "move", str(made / "docs"), "docs"])
+    assert moved.exit_code == 0, moved.output
     return tmp_path
 
 

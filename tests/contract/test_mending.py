@@ -331,7 +331,7 @@ AS_VERIFIED = {
     ),
     "no home": Fault("; `sag ingest` makes one", shutil.rmtree, VERIFY),
     "a repair that cannot ask": Fault(
-        "`sag verify --deep` only looks", shown_by=("repair", "--json"), shows="nothing is wrong below"
+        "`sag verify --deep` only checks", shown_by=("repair", "--json"), shows="nothing is wrong below"
     ),
 }
 SOURCES = {
@@ -340,7 +340,7 @@ SOURCES = {
         " is already a source; `sag sources forget`", follow_another, ("sources", "move", "inbox", "other.md")
     ),
     "a source forgotten": Fault(
-        " are forgotten; `sag ingest` publishes",
+        "; `sag ingest` publishes without them, `sag releases prune`",
         follow_another,
         ("sources", "forget", "other.md"),
         shows="pruned 0",
@@ -380,8 +380,15 @@ TOLD_ELSEWHERE = (
     "An option, see `sag settings",
     "or raise the bound: `sag ingest --set conversion_seconds=",
     "or raise the bound: `sag ingest --set conversion_memory=",
+    "`sag sources move ",
+    " NEW`, or `sag sources forget ",
+    "no source yet; add one with `sag ingest FOLDER`",
+    "`sag status` shows why files were skipped",
+    " missing or incomplete in the release; `sag status` shows why",
+    "no report yet; write one with `sag report`",
 )
-"""The first ends the demo, the second is help: no faults. The others need files that are slow to read: `test_hostile_files.py`."""
+"""The first ends the demo, the second is help: no faults. Two need files that are slow to read: `test_hostile_files.py`.
+The others are tried in `tests/cli/test_outcomes.py`."""
 
 
 def messages() -> set[str]:

@@ -89,5 +89,5 @@ def test_the_status_has_what_parsers_warned_of(inbox):
 
     (row,) = status_of(load_settings())["warnings"]
     assert row["file"] == "noisy.pdf"
-    assert "FontBBox" in row["warnings"]
+    assert "FontBBox" in row["reason"]
     assert status_of(load_settings())["put_aside"] == []

@@ -361,6 +361,34 @@ def test_a_query_that_takes_too_long_is_broken_off(database):
     sandbox.close()
 
 
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("titel = 'Apple'", "there is no column 'titel'; did you mean 'title'?"),
+        ("SELECT event_id FROM events WHERE chunk = 'c0'", "events has event_id, "),
+        ("SELECT k.name_of FROM keys AS k", "keys has key_id, "),
+    ],
+)
+def test_an_unknown_column_is_named_with_those_that_there_are(sandbox, sql, said):
+    with pytest.raises(FilterError) as refused:
+        sandbox.ids(sql)
+
+    assert said in str(refused.value)
+    assert "Binder" not in str(refused.value)
+
+
+def test_a_user_may_open_the_same_file_in_the_same_process_before_and_after(database):
+    with duckdb.connect(str(database), read_only=True) as before:
+        sandbox = open_sandbox(database)
+        assert sandbox.ids("language = 'zh'")[1] == ("e3",)
+        with duckdb.connect(str(database), read_only=True) as after:
+            counts = [each.execute("SELECT count(*) FROM events").fetchone() for each in (before, after)]
+        assert sandbox.select("SELECT count(*) AS n FROM main.events").to_pylist() == [{"n": 5}]
+        sandbox.close()
+
+    assert counts == [(5,), (5,)]
+
+
 def test_what_runs_is_what_was_checked():
     checked = check_sql("select/**/event_id from EVENTS -- end")
 

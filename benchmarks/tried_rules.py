@@ -16,12 +16,15 @@ from sag_pipeline.rules.keys import offline_keys, read_mentions
 from sag_pipeline.rules.names import aliases
 from sag_pipeline.rules.sections import offline_sections
 from sag_pipeline.steps.chunks import split_chunks
+from sag_pipeline.steps.dates import dates
 from sag_pipeline.steps.decoding import decode
+from sag_pipeline.steps.document_dates import with_context_dates
 from sag_pipeline.steps.events import EventsOfPassage, ExtractedEvents, events_from_reply, given_events
 from sag_pipeline.steps.extract_keys import ExtractedKey, ExtractedKeys, KeysOfEvent, keys_from_reply
 from sag_pipeline.steps.headers import HeaderOptions, chunk_header
 from sag_pipeline.steps.keys import make_key
 from sag_pipeline.steps.kg_output import events_of_graph, merge_graphs
+from sag_pipeline.steps.languages import detect_language
 from sag_pipeline.steps.name_matching import bare_name
 from sag_pipeline.steps.sections import section_requests, sections_from_replies
 from sag_pipeline.steps.summaries import summarise
@@ -253,6 +256,10 @@ _COMPOSED: dict[str, Rule] = {
     "chunks": lambda text: split_chunks(document(text), offline_sections(document(text))),
     "events": _events,
     "keys": _keys,
+    "keys of German": lambda text: read_mentions(text, "de"),
+    "dates by names of months": lambda text: [list(dates(text, language)) for language in ("de", "ko")],
+    "dates of places": lambda text: with_context_dates(document(text), _events(text)),
+    "a language": detect_language,
     "triples": _triples,
     "given events": _given,
     "other names": lambda text: list(aliases(text, read_mentions(text)[0])),

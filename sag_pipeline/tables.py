@@ -27,12 +27,12 @@ _OURS: Final = (
         version=2,
         options=("chunk", "header"),
     ),
-    StoredTable(name="events", record=Event, reads=("documents", "summaries", "chunks"), version=2),
+    StoredTable(name="events", record=Event, reads=("documents", "summaries", "chunks"), version=3),
     StoredTable(
         name="keys",
         record=EventKey,
         reads=("documents", "summaries", "chunks", "events"),
-        version=3,
+        version=4,
         is_published=False,
     ),
     StoredTable(name="triples", record=Triple, reads=("documents", "chunks", "events", "keys"), version=2),
@@ -73,6 +73,19 @@ def schema_of(table: str) -> pa.Schema:
     return pa.schema([_column(name, hint) for name, hint in hints.items()])
 
 
+def with_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The columns of the schema; a nullable one that an older version did not write is null.
+
+    Raises:
+        KeyError: If another column is missing.
+
+    """
+    for field in schema:
+        if field.nullable and field.name not in rows.column_names:
+            rows = rows.append_column(field, pa.nulls(len(rows), field.type))
+    return rows.select(schema.names)
+
+
 def to_table(table: str, records: Sequence[Any]) -> pa.Table:
     """Rows of the records, in their order; no records give an empty table of the same schema."""
     schema = schema_of(table)
@@ -87,7 +100,7 @@ def from_table(table: str, rows: pa.Table) -> list[Any]:
     """The records of the rows, in their order."""
     if table != "keys":
         record = RECORDS[table]
-        return [record(**row) for row in rows.select(schema_of(table).names).to_pylist()]
+        return [record(**row) for row in with_columns(rows, schema_of(table)).to_pylist()]
     own = [f.name for f in fields(Key)]
     return [
         EventKey(row["document_id"], row["event_id"], Key(**{name: row[name] for name in own}), row["same_as"])

@@ -17,6 +17,7 @@ from sag_pipeline.rules.keys import offline_keys
 from sag_pipeline.rules.sections import offline_sections
 from sag_pipeline.runner import RunStats, StepInput, per_document, step_of
 from sag_pipeline.steps.chunks import chunks_of
+from sag_pipeline.steps.document_dates import with_context_dates
 from sag_pipeline.steps.events import given_events
 from sag_pipeline.steps.folders import SourceOptions, refuse_source
 from sag_pipeline.steps.headers import offline_section_summaries
@@ -135,8 +136,10 @@ def events(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mater
 def _events_of(inputs: StepInput) -> list[Event]:
     document, chunks = inputs.one("documents"), inputs.tables["chunks"]
     if document.extraction is not None:
-        return [event for found in given_events(document, chunks) for event in found.events]
-    return [event for found in offline_events(document, chunks) for event in found]
+        found = [event for one in given_events(document, chunks) for event in one.events]
+    else:
+        found = [event for events in offline_events(document, chunks) for event in events]
+    return with_context_dates(document, found)
 
 
 @_by_document("keys", "extract")

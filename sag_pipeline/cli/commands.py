@@ -63,7 +63,7 @@ def ingest(*, sources: tuple[str, ...], estimate: bool, pairs: tuple[str, ...], 
     """Bring the release up to date with each SOURCE: a folder, a file, or a .jsonl file of documents.
 
     Without SOURCE, SAG_SOURCE is read. Only new and changed documents are processed. A source that does not exist
-    does not stop the others; the exit code is then 1.
+    does not stop the others; the exit code is then 1, as it is when a step failed for a document.
 
     \b
     sag ingest my-documents

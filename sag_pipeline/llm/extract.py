@@ -20,6 +20,7 @@ from sag_pipeline.llm.known_keys import (
 )
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.runner import StepInput, StepResult, Work
+from sag_pipeline.steps.document_dates import with_context_dates
 from sag_pipeline.steps.events import event_requests, events_from_reply, given_events, readable
 from sag_pipeline.steps.extract_keys import (
     ExtractedKeys,
@@ -149,7 +150,8 @@ def events_work(chat: ChatModel, language: str = "auto") -> Work:
     def ask(inputs: StepInput) -> Questions:
         document: Document = inputs.one("documents")
         if document.extraction is not None:
-            return _no_questions([e for one in given_events(document, inputs.tables["chunks"]) for e in one.events])
+            given = [e for one in given_events(document, inputs.tables["chunks"]) for e in one.events]
+            return _no_questions(with_context_dates(document, given))
         chunks = readable(inputs.tables["chunks"])
         requests = event_requests(document, chunks, _summary(inputs), language=language) if chunks else ()
         return Questions(requests, partial(_events, document, chunks))
@@ -159,7 +161,8 @@ def events_work(chat: ChatModel, language: str = "auto") -> Work:
 
 def _events(document: Document, chunks: Sequence[Chunk], got: Replies) -> list[Event]:
     answered = [(chunk, reply) for chunk, reply in zip(chunks, got, strict=True) if isinstance(reply, Reply)]
-    return [event for chunk, reply in answered for event in events_from_reply(document, chunk, reply.value)]
+    events = [event for chunk, reply in answered for event in events_from_reply(document, chunk, reply.value)]
+    return with_context_dates(document, events)
 
 
 def keys_work(

@@ -25,7 +25,8 @@ _CHUNKS = """
     FROM raw_chunks c JOIN placed_documents d USING (document_id) ORDER BY document_id, chunk_index
 """
 _EVENTS = """
-    SELECT c.row AS chunk_row, e.*, t.date
+    SELECT c.row AS chunk_row, e.*, coalesce(t.date, e.context_date) AS date,
+           CASE WHEN t.date IS NULL THEN e.context_source ELSE 'text' END AS date_source
     FROM raw_events e JOIN placed_chunks c USING (chunk_id, document_id) LEFT JOIN event_dates t USING (event_id)
     ORDER BY c.row, e.event_index
 """

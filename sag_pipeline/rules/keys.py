@@ -5,9 +5,10 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from sag_pipeline.rules.name_types import ENTITY
 from sag_pipeline.rules.names import NameIndex, aliases, names, outside
-from sag_pipeline.rules.names_en import ENTITY
-from sag_pipeline.steps.dates import dates
+from sag_pipeline.rules.tables import amounts_of_columns
+from sag_pipeline.steps.dates import DATE, dates
 from sag_pipeline.steps.keys import Mention, make_key, title_key
 from sag_pipeline.steps.quantities import quantities
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key
@@ -19,8 +20,11 @@ MOST_KEYS = 20
 """Of a table row or a list with more keys the first ones stay."""
 
 _FORECAST = re.compile(
-    r"预计|预期将|计划于|计划在|将于|拟于|有望|\b(?:is|are) (?:expected|scheduled|planned|forecast|projected) to\b"
-    r"|\bwill\b|\bplans? to\b"
+    r"预计|预期将|计划于|计划在|将于|将在|将会|即将|拟于|拟在|有望|力争"
+    r"|\b(?:is|are|was|were) (?:expected|scheduled|planned|forecast|projected|due) (?:to|for|on|by|in)\b"
+    r"|\b(?:will|shall)\b|\bplans? to\b|\b(?:intends?|aims?|going) to\b"
+    r"|\b(?:soll|sollen|geplant|voraussichtlich|vorgesehen)\b|\b(?:sera|seront|prévue?s?)\b"
+    r"|\b(?:será|serán|previst[oa]s?)\b"
 )
 
 TOPIC = "topic"
@@ -51,26 +55,27 @@ def offline_keys(document: Document, chunks: Sequence[Chunk], events: Sequence[E
     """
     del chunks
     title = title_key(document)
-    mentions, index = read_mentions(document.text)
+    mentions, index = read_mentions(document.text, document.language)
     starts = [mention.start for mention in mentions]
     found: list[EventKey] = []
     for event in events:
         text, own = document.text, mentions
         if event.start is None or event.end is None:
-            text, own = event.content, _by_itself(event.content, index)
+            text, own = event.content, _by_itself(event.content, index, document.language)
         else:
             rows = range(bisect_left(starts, event.start), bisect_left(starts, event.end))
             own = [mentions[row] for row in rows if mentions[row].end <= event.end]
         same_as = _same_as(text, own)
+        named = [*own, *amounts_of_columns(event.content)] if ": " in event.content else own
         found += [
             EventKey(document.document_id, event.event_id, key, same_as.get(key.key_id))
-            for key in _keys(title, own, event.content)
+            for key in _keys(title, named, event)
         ]
     return found
 
 
-def _by_itself(content: str, index: NameIndex) -> list[Mention]:
-    own = read_mentions(content)[0]
+def _by_itself(content: str, index: NameIndex, language: str) -> list[Mention]:
+    own = read_mentions(content, language)[0]
     return sorted([*own, *outside(index.mentions(content), own)], key=lambda m: (m.start, -m.end))
 
 
@@ -86,18 +91,27 @@ def _same_as(text: str, mentions: Sequence[Mention]) -> dict[str, str]:
     return {alias.key_id: name.key_id for alias, name in pairs if alias and name and alias.key_id != name.key_id}
 
 
-def read_mentions(text: str) -> tuple[list[Mention], NameIndex]:
+def read_mentions(text: str, language: str = "en") -> tuple[list[Mention], NameIndex]:
     """Everything in a text that is a key, in order, and the names found there.
 
     Names do not overlap each other, nor do dates and amounts; a date may lie in a name (`2018 Impact Factor`).
     """
-    exact = list(dates(text))
+    exact = list(dates(text, language))
     exact += outside(quantities(text), exact)
     lines = logical_lines(text)
-    named, index = names(text, lines)
+    named, index = names(text, lines, language)
     named = _not_within(named, exact)
     named += outside(topics(text, lines), named)
     return sorted([*named, *exact], key=lambda m: (m.start, -m.end)), index
+
+
+def _is_ahead(mentions: Iterable[Mention], context_date: str | None) -> bool:
+    """Whether every date of an event lies after the one that its document was written at."""
+    if context_date is None:
+        return False
+    days = {str(mention.value) for mention in mentions if mention.key_type == DATE}
+    exact = [day for day in days if not any(other != day and other.startswith(day) for other in days)]
+    return bool(exact) and all(day[: len(context_date)] > context_date[: len(day)] for day in exact)
 
 
 def _not_within(mentions: Iterable[Mention], others: Iterable[Mention]) -> list[Mention]:
@@ -112,9 +126,9 @@ def _not_within(mentions: Iterable[Mention], others: Iterable[Mention]) -> list[
     return kept
 
 
-def _keys(title: Key | None, mentions: Iterable[Mention], content: str) -> list[Key]:
+def _keys(title: Key | None, mentions: Sequence[Mention], event: Event) -> list[Key]:
     made = [title, *(make_key(m.key_type, m.value, m.unit) for m in mentions)]
-    if _FORECAST.search(content):
+    if _FORECAST.search(event.content) or _is_ahead(mentions, event.context_date):
         made.append(make_key(FORECAST, True))  # noqa: FBT003  the value
     own_name = normal_name(title.value_string or "") if title else ""
     keys = {

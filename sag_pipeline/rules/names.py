@@ -5,16 +5,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from sag_pipeline.rules.names_en import (
+from sag_pipeline.rules.name_types import (
     ENTITY,
     ORGANISATION,
     PERSON,
     PLACE,
     PRODUCT,
-    english_names,
-    name_type,
+    WORK,
+    is_common_first,
 )
-from sag_pipeline.rules.names_zh import WORK, chinese_names
+from sag_pipeline.rules.names_latin import latin_names
+from sag_pipeline.rules.names_zh import chinese_names
+from sag_pipeline.rules.organisations_zh import japanese_firms
 from sag_pipeline.steps.keys import Mention
 from sag_pipeline.steps.places import LONGEST_NAME
 from sag_retrieval.text.layout import Line
@@ -109,7 +111,7 @@ def outside(mentions: Iterable[Mention], others: Iterable[Mention]) -> list[Ment
     return kept
 
 
-def names(text: str, lines: Sequence[Line]) -> tuple[list[Mention], NameIndex]:
+def names(text: str, lines: Sequence[Line], language: str = "en") -> tuple[list[Mention], NameIndex]:
     """Every mention of a name, in order, the longest at each place; and the index of these names for other texts.
 
     A name found once counts wherever it is spelt so. One name has one type, the strongest that any place gives it.
@@ -118,20 +120,23 @@ def names(text: str, lines: Sequence[Line]) -> tuple[list[Mention], NameIndex]:
     Args:
         text: A whole document.
         lines: Its logical lines.
+        language: ISO 639-1 code of its language.
 
     """
-    found = list(_found(text, [start for start, _ in spans_of(text, lines)]))
+    found = list(_found(text, [start for start, _ in spans_of(text, lines)], language))
     forms = _forms(found)
     index = NameIndex(forms)
     formed = [Mention(mention.start, mention.end, *forms[str(mention.value)]) for mention in found]
     return longest_only([*formed, *index.mentions(text)]), index
 
 
-def _found(text: str, starts: Sequence[int]) -> Iterable[Mention]:
+def _found(text: str, starts: Sequence[int], language: str) -> Iterable[Mention]:
     if is_cjk(text):
-        yield from chinese_names(text)
-    for name in english_names(text, starts):
-        yield Mention(name.start, name.end, name_type(name.text), name.text)
+        yield from japanese_firms(text)
+        if language not in ("ja", "ko"):
+            yield from chinese_names(text)
+    for name in latin_names(text, starts, language):
+        yield Mention(name.start, name.end, name.key_type, name.text)
 
 
 def _forms(found: Sequence[Mention]) -> dict[str, tuple[str, str]]:
@@ -142,12 +147,12 @@ def _forms(found: Sequence[Mention]) -> dict[str, tuple[str, str]]:
         surface = str(mention.value)
         known = types.get(surface, mention.key_type)
         types[surface] = min(known, mention.key_type, key=strength.__getitem__)
-    full_names = _by_part(name for name, key_type in types.items() if key_type == PERSON)
+    wholes = _wholes(types)
     forms = {}
     for surface, key_type in types.items():
-        whole = full_names.get(surface, ())
+        whole = wholes.get(surface, ())
         if len(whole) == 1 and key_type == ENTITY:
-            forms[surface] = (PERSON, whole[0])
+            forms[surface] = (types[whole[0]], whole[0])
         elif surface in _SAME_NAME:
             forms[surface] = (PLACE, _SAME_NAME[surface])
         else:
@@ -155,13 +160,20 @@ def _forms(found: Sequence[Mention]) -> dict[str, tuple[str, str]]:
     return forms
 
 
-def _by_part(persons: Iterable[str]) -> dict[str, list[str]]:
-    whole: dict[str, list[str]] = defaultdict(list)
-    for person in sorted(persons):
-        words = person.split()
-        for part in {words[0], words[-1]} if len(words) > 1 else ():
-            whole[part].append(person)
-    return whole
+def _wholes(types: Mapping[str, str]) -> dict[str, list[str]]:
+    """Single word → the full names that it may stand for: those that begin or end with it."""
+    wholes: dict[str, list[str]] = defaultdict(list)
+    for name, key_type in sorted(types.items()):
+        words = name.split()
+        if len(words) == 1:
+            continue
+        if key_type == PERSON:
+            parts = {words[0], words[-1]}
+        else:
+            parts = {word for word in (words[0], words[-1]) if not is_common_first(word)}
+        for part in parts:
+            wholes[part].append(name)
+    return wholes
 
 
 def aliases(text: str, mentions: Sequence[Mention]) -> Iterator[tuple[int, int]]:

@@ -1,98 +1,77 @@
-"""Names in Chinese text: persons by surname and context, organisations and places by suffix, quoted and Latin names."""
+"""Find names in Chinese text: persons by surname and context, places by suffix, quoted and Latin names."""
 
-import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from sag_pipeline.rules.names_en import ENTITY, ORGANISATION, PERSON, PLACE, PRODUCT, name_type
+from sag_pipeline.rules.name_types import ENTITY, PERSON, PLACE, PRODUCT, WORK, name_type
+from sag_pipeline.rules.organisations_zh import (
+    FUNCTION,
+    FUNCTION_UNLESS,
+    HAN,
+    NOT_IN_NAME,
+    either,
+    name_start,
+    organisations,
+    short_names,
+)
 from sag_pipeline.rules.words import read_words
 from sag_pipeline.steps.keys import Mention
-from sag_pipeline.steps.places import Places
 
 _WORDS = read_words("zh")
-WORK = "work"
-_FUNCTION_CHARACTERS = (
-    "的了在于与及或由被对向从是将把给到等该其此这那并以因后前而且则但若如至自各每另均已曾又也都"
-    "就还只再更最很不未无有使让令叫请跟比除据按随着依往朝获含即指称个位次者"
-)
-"""In no name of an organisation or place."""
-_FUNCTION_UNLESS = (
-    "和(?!平|谐|田)|同(?!济|仁|方|安|心)|本(?!地|田|溪|草)|为(?!民)|时(?!代)|日(?!报|照|本)|年(?!华)|月(?!亮|湖)"
-    "|家(?!园|乐|具|电)"
-)
-"""More of them, but for words they begin."""
 
-_HAN = "\u3400-\u4dbf\u4e00-\u9fff"
-_HAN_CHARACTER = re.compile(f"[{_HAN}]")
-_SHORTEST_ORGANISATION = 4
+_HAN_CHARACTER = re.compile(f"[{HAN}]")
 _SHORTEST_PLACE = 3
-_SHORTEST_SHORT_NAME = 3
-_LONGEST_ORGANISATION = 24
 _LONGEST_PLACE = 5
 
 
-def _either(words: Iterable[str]) -> str:
-    return "|".join(sorted(words, key=lambda word: (-len(word), word)))
-
-
-_SURNAME = f"(?:{_either(_WORDS['DOUBLE_SURNAMES'])}|[{''.join(sorted(_WORDS['SURNAMES']))}])"
+_SURNAME = f"(?:{either(_WORDS['DOUBLE_SURNAMES'])}|[{''.join(sorted(_WORDS['SURNAMES']))}])"
 _NEVER_GIVEN = (
     "的了在与或由被对向从是把给到等该此这那并后前但每均已曾也都就还只再更最很不未无有使让们个位"
     "元月日时者所我你他她它说问答将为及"
 )
-_GIVEN_CHARACTER = f"(?![{_NEVER_GIVEN}和])[{_HAN}]"
-_GIVEN = f"(?:某某?|{_GIVEN_CHARACTER}(?:(?![{_NEVER_GIVEN}])[{_HAN}])?)"
+_GIVEN_CHARACTER = f"(?![{_NEVER_GIVEN}和])[{HAN}]"
+_GIVEN = f"(?:某某?|{_GIVEN_CHARACTER}(?:(?![{_NEVER_GIVEN}])[{HAN}])?)"
 """One or two characters, two if what follows allows both; `和` may be the second."""
-_ROLE = f"(?:{_either(_WORDS['ROLES'])}|[{_HAN}][员长师生])"
-_AFTER_SURE = _either([*(word for word in _WORDS["AFTER_NAME"] if len(word) > 1), "说", "任", "称"])
-_AFTER_ANY = _either(_WORDS["AFTER_NAME"])
+_ROLE = f"(?:{either(_WORDS['ROLES'])}|[{HAN}][员长师生])"
+_AFTER_SURE = either([*(word for word in _WORDS["AFTER_NAME"] if len(word) > 1), "说", "任", "称"])
+_AFTER_ANY = either(_WORDS["AFTER_NAME"])
 _CANDIDATE = re.compile(
-    rf"(?=(?P<name>{_SURNAME}{_GIVEN})(?P<after>{_AFTER_SURE}|[于在]\d)?(?:{_AFTER_ANY}|[^{_HAN}]|$))"
+    rf"(?=(?P<name>{_SURNAME}{_GIVEN})(?P<after>{_AFTER_SURE}|[于在]\d)?(?:{_AFTER_ANY}|[^{HAN}]|$))"
 )
 _ROLE_BEFORE = re.compile(rf"(?:{_ROLE})(?:[：:]\s?|[是为由])?\Z")
-_LABEL_BEFORE = re.compile(rf"[{_HAN}][：:]\s?\Z")
+_LABEL_BEFORE = re.compile(rf"[{HAN}][：:]\s?\Z")
 _LIST_BEFORE = frozenset("、和与及")
 _BORDER_BEFORE = frozenset("由和与及对向从让被把")
 _LIST_AFTER = frozenset("、，。；等和与及")
 _LONGEST_ROLE = 8
 _ANY_SURNAME = (
-    f"(?:{_either(_WORDS['DOUBLE_SURNAMES'])}|[{''.join(sorted(_WORDS['SURNAMES'] | _WORDS['RARE_SURNAMES']))}])"
+    f"(?:{either(_WORDS['DOUBLE_SURNAMES'])}|[{''.join(sorted(_WORDS['SURNAMES'] | _WORDS['RARE_SURNAMES']))}])"
 )
 _MASKED = re.compile(rf"(?P<name>{_ANY_SURNAME}某某?)")
 _TITLED = re.compile(rf"(?P<name>{_ANY_SURNAME}(?:医生|律师|法官|教授|老师|先生|女士|警官|主任|工程师|博士|经理|院长))")
 _BESIDE = re.compile(rf"(?<=[a-z])\s?[（(]?(?P<name>{_SURNAME}{_GIVEN})(?=[）)]|\s*[|,，、;；：:\n]|\s*$)")
-_BEFORE_LATIN = re.compile(rf"(?<![{_HAN}])(?P<name>{_SURNAME}{_GIVEN})(?=\s?[（(][A-Z][a-z][\sa-zA-Z'’-]*+[）)])")
-_FOREIGN = re.compile(rf"(?P<name>[{_HAN}]{{1,6}}(?:[·・][{_HAN}]{{1,8}}?){{1,3}})(?=[^{_HAN}·・]|{_AFTER_ANY}|$)")
+_BEFORE_LATIN = re.compile(rf"(?<![{HAN}])(?P<name>{_SURNAME}{_GIVEN})(?=\s?[（(][A-Z][a-z][\sa-zA-Z'’-]*+[）)])")
+_FOREIGN = re.compile(rf"(?P<name>[{HAN}]{{1,6}}(?:[·・][{HAN}]{{1,8}}?){{1,3}})(?=[^{HAN}·・]|{_AFTER_ANY}|$)")
 
-_FUNCTION = "".join(sorted(set(_FUNCTION_CHARACTERS)))
-_ORGANISATION = re.compile(rf"(?:{_either(_WORDS['ORGANISATION_SUFFIXES'])})(?![{_HAN}]{{0,1}}(?:法|制|化|级|员|股东))")
-_PLACE = re.compile(rf"(?:{_either(_WORDS['PLACE_SUFFIXES'])})")
+_PLACE = re.compile(rf"(?:{either(_WORDS['PLACE_SUFFIXES'])})")
 _NOT_AFTER_PLACE = frozenset("场长民委级值面内外里上下口线")
-_NOT_IN_NAME = re.compile(rf"[^{_HAN}A-Za-z0-9·（）()]|[{_FUNCTION}]|{_FUNCTION_UNLESS}")
 _NOT_IN_PLACE = re.compile(
-    rf"[^{_HAN}]|[{_FUNCTION}]|{_FUNCTION_UNLESS}|[省市县州区镇会着过得能可要]|{_either(_WORDS['KNOWN_PLACES'])}"
+    rf"[^{HAN}]|[{FUNCTION}]|{FUNCTION_UNLESS}|[省市县州区镇会着过得能可要]|{either(_WORDS['KNOWN_PLACES'])}"
 )
-_FIRM = re.compile(r"(?P<body>.*?)(?:公司|集团|集团公司)")
-_LEGAL = re.compile(r"(?P<body>.{2,}?)(?:(?:集团)?股份有限公司|(?:集团)?有限(?:责任)?公司|集团|公司)")
-_LONGEST_INDUSTRY = max(map(len, _WORDS["INDUSTRIES"]))
-_MOTION = "[走跑飞驶开游爬流汇注涌漂放抛投扔混送运搬拖拉推迁移转调考越翻穿跨绕漫撞逃躲潜闯踏落掉坠沉返赶][进入过离]"
-"""A verb of motion with its direction, whichever: 走进, 驶离, 漫过."""
-_LEADING_VERB = re.compile(
-    rf"(?:{_either(_WORDS['VERBS'])}|{_MOTION}|[绕避移拉推]开"
-    r"|[一二两三四五六七八九十多几数每各这那]家|(?<=[年月日])起任?)"
-)
-_KNOWN_PLACE = re.compile(_either(_WORDS["KNOWN_PLACES"]))
+_KNOWN_PLACE = re.compile(either(_WORDS["KNOWN_PLACES"]))
 _WORK = re.compile(r"《(?P<name>[^《》\n]{1,40})》")
 _QUOTED = re.compile(r"[“「『\"](?P<name>[^“”「」『』\"，。！？；、：\n]{2,20})[”」』\"]")
 _LATIN = re.compile(
-    r"(?<![A-Za-z0-9_@/.])[A-Za-z0-9][A-Za-z0-9&+.'’/-]*(?: [A-Z][A-Za-z0-9&+.'-]*| \d[\d.]*(?![\d%,]))*"
+    r"(?<![A-Za-zÀ-ɏ0-9_@/.-])(?:[A-ZÀ-Þ]|(?=[a-z0-9+-]{2,24}(?![A-Za-zÀ-ɏ]))[a-z]{1,20}\d|\d{1,9}[A-Za-z])"
+    r"[A-Za-zÀ-ɏ0-9&+.'’/-]*(?: [A-ZÀ-Þ][A-Za-zÀ-ɏ0-9&+.'-]*| \d[\d.]*(?![\d%,]))*"
 )
+_NEXT_TO_HAN = re.compile(rf"[{HAN}，。；：、！？（）《》“”【】]\s?|\s?[{HAN}，。；：、！？（）《》“”【】]")
 _NUMBERED = re.compile(r"(?<![一二三四五六七八九十百千零第])[一二三四五六七八九十]{1,2}号(?!线|楼|院|街|路|公路|令|文)")
-_KIND = re.compile(_either(_WORDS["NUMBERED_KINDS"]))
+_KIND = re.compile(either(_WORDS["NUMBERED_KINDS"]))
 _LONGEST_BODY = 3
 _LONGEST_BEFORE_NUMBER = 10
-_BEFORE_NUMBER = re.compile(rf"(?:(?![{_NEVER_GIVEN}年于第街路])[{_HAN}]){{2,{_LONGEST_BEFORE_NUMBER}}}\Z")
+_BEFORE_NUMBER = re.compile(rf"(?:(?![{_NEVER_GIVEN}年于第街路])[{HAN}]){{2,{_LONGEST_BEFORE_NUMBER}}}\Z")
 _MEASURE = re.compile(
     r"[\d.]++(?:\s[x×]?[\d.]*+|[x×][\d.]*+)?\s?(?:[a-zµ°]{1,3}|[A-Z]|mmHg|MMBtu|MB|GB|TB|kHz|MHz|GHz|kW|MW|GW|kWh|MWh|GWh|mAh)"
     r"|[\d.]*+[a-zA-Zµ]{0,4}/[a-zA-Z\d]{1,3}|\d++\.\s.*|[\d/]++mmHg"
@@ -103,7 +82,7 @@ _LATIN_WORD = re.compile(
 _GOES_ON_LATIN = re.compile(r"\s[a-z]")
 _SHORT_QUOTE = 2
 """A quoted name of so few characters needs a noun before it (台风“海燕”) or 是 behind it."""
-_NAMED_BEFORE = re.compile(rf"(?![如的是为和与或及])[{_HAN}]\Z")
+_NAMED_BEFORE = re.compile(rf"(?![如的是为和与或及])[{HAN}]\Z")
 _SELF = re.compile("[本贵该](?:公司|集团|企业|机构|单位|[院行所校厂店社会局部])")
 _AS_WORDS = re.compile(
     r"(?:[”」』\"][、，和及或与]{0,2}[“「『\"][^“”「」『』\"\n]{1,20}){0,30}"
@@ -116,9 +95,9 @@ _SAID_BEFORE = re.compile(r"(?:说|道|问|答|(?<![简全名俗又])称|：|:)\
 def chinese_names(text: str) -> Iterator[Mention]:
     """Mentions of names in Chinese text, in no order, overlapping ones included."""
     yield from _persons(text)
-    firms = list(_organisations(text))
+    firms = list(organisations(text))
     yield from firms
-    yield from _short_names(text, (str(firm.value) for firm in firms))
+    yield from short_names(text, (str(firm.value) for firm in firms))
     yield from _places(text)
     yield from _marked(text)
 
@@ -156,59 +135,11 @@ def _is_person(name: str) -> bool:
     return name not in _WORDS["KNOWN_PLACES"]
 
 
-def _organisations(text: str) -> Iterator[Mention]:
-    for suffix in _ORGANISATION.finditer(text):
-        start = _name_start(text, suffix.start(), _LONGEST_ORGANISATION, _NOT_IN_NAME)
-        while start < suffix.start() and text[start] in "（）()·":
-            start += 1
-        name = text[start : suffix.end()]
-        if len(name) >= _SHORTEST_ORGANISATION and start < suffix.start() and _is_organisation(name):
-            yield Mention(start, suffix.end(), ORGANISATION, name)
-
-
-def _is_organisation(name: str) -> bool:
-    if name in _WORDS["GENERIC_ORGANISATIONS"] or name.count("（") != name.count("）"):
-        return False
-    firm = _FIRM.fullmatch(name)
-    return not (firm and _is_industries(firm["body"]))
-
-
-def _is_industries(text: str) -> bool:
-    """Whether a text is nothing but names of industries in a row; an expression would try every division."""
-    ends = {0}
-    for end in range(1, len(text) + 1):
-        if any(
-            end - n in ends and text[end - n : end] in _WORDS["INDUSTRIES"] for n in range(1, _LONGEST_INDUSTRY + 1)
-        ):
-            ends.add(end)
-    return len(text) in ends
-
-
-def _short_names(text: str, firms: Iterable[str]) -> Iterator[Mention]:
-    """Names of firms without their legal form, where the text uses them."""
-    wanted: dict[str, list[str]] = defaultdict(list)
-    for firm in sorted(set(firms)):
-        legal = _LEGAL.fullmatch(firm)
-        short = legal["body"] if legal else ""
-        if len(short) >= _SHORTEST_SHORT_NAME and not _is_industries(short):
-            wanted[short].append(firm)
-    behind = dict.fromkeys(itertools.chain.from_iterable(wanted.values()), 0)
-    for at, short in Places(wanted).within(text):
-        for firm in tuple(wanted[short]):
-            if at < behind[firm]:
-                continue
-            if text.startswith(firm, at):
-                behind[firm] = at + len(firm)
-            else:
-                wanted[short].remove(firm)
-                yield Mention(at, at + len(short), ORGANISATION, short)
-
-
 def _places(text: str) -> Iterator[Mention]:
     for found in _KNOWN_PLACE.finditer(text):
         yield Mention(found.start(), found.end(), PLACE, found[0])
     for suffix in _PLACE.finditer(text):
-        start = _name_start(text, suffix.start(), _LONGEST_PLACE, _NOT_IN_PLACE)
+        start = name_start(text, suffix.start(), _LONGEST_PLACE, _NOT_IN_PLACE)
         name = text[start : suffix.end()]
         is_place = start < suffix.start() and name not in _WORDS["NOT_PLACES"]
         if len(suffix[0]) == 1:
@@ -216,16 +147,6 @@ def _places(text: str) -> Iterator[Mention]:
             is_place = is_place and text[suffix.end() : suffix.end() + 1] not in _NOT_AFTER_PLACE
         if len(name) >= _SHORTEST_PLACE and is_place and suffix.start() - start < _LONGEST_PLACE:
             yield Mention(start, suffix.end(), PLACE, name)
-
-
-def _name_start(text: str, end: int, longest: int, breaks: re.Pattern[str]) -> int:
-    """Where a name that goes on at `end` begins: behind the last character or verb that is in no name."""
-    start = max(0, end - longest)
-    for stop in breaks.finditer(text, start, end):
-        start = stop.end()
-    for verb in _LEADING_VERB.finditer(text, start, end):
-        start = verb.end()
-    return start
 
 
 def _marked(text: str) -> Iterator[Mention]:
@@ -260,7 +181,7 @@ def _numbered(text: str) -> Iterator[Mention]:
 
 def _before_number(text: str, end: int) -> str:
     """The characters between the last border and `end`."""
-    start = _name_start(text, end, _LONGEST_BEFORE_NUMBER, _NOT_IN_NAME)
+    start = name_start(text, end, _LONGEST_BEFORE_NUMBER, NOT_IN_NAME)
     for kind in _KIND.finditer(text, start, end):
         start = kind.end()
     run = _BEFORE_NUMBER.search(text[start:end])
@@ -279,6 +200,9 @@ def _is_quoted_name(text: str, found: re.Match[str]) -> bool:
 def _latin(text: str) -> Iterator[Mention]:
     for found in _LATIN.finditer(text):
         name = found[0].rstrip(".'’-/&+")
+        around = (max(0, found.start() - 2), found.start()), (found.end(), found.end() + 2)
+        if not any(_NEXT_TO_HAN.search(text, *span) for span in around):
+            continue  # Latin text of its own is read by its own rules
         if len(name) > 1 and _is_latin_name(name) and not _GOES_ON_LATIN.match(text, found.end()):
             yield Mention(found.start(), found.start() + len(name), name_type(name), name)
 

@@ -1,8 +1,13 @@
 """Find dates in text as ISO values, each with its month and year."""
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from datetime import date
+from functools import cache
+from typing import NamedTuple
+
+from babel import Locale, UnknownLocaleError
 
 from sag_pipeline.steps.keys import Mention
 
@@ -22,7 +27,11 @@ _DIGITS = "〇零一二三四五六七八九"
 _HAN = "[〇零○一二三四五六七八九]"
 _FORMS = re.compile(
     rf"""(?=[\d〇零○一二三四五六七八九同当當A-S])(?:
-    (?<![\d.,/-])(?P<y1>{_YEAR})(?P<sep>[-/.])(?P<m1>1[0-2]|0?[1-9])(?:(?P=sep)(?P<d1>3[01]|[12]\d|0?[1-9])|(?<!\.[1-9])(?<!\.\d\d))(?![\d/.-]*\d)
+    (?<![\d.,/-])(?P<d9>3[01]|[12]\d|0?[1-9])[-/.](?P<m9>{_MONTH})[-/.](?P<y9>{_YEAR}|\d\d)(?![\d:/-])
+    | (?<![\d.,/-])(?P<d8>3[01]|[12]\d|0?[1-9])\.(?P<m8>1[0-2]|0?[1-9])\.(?P<y10>(?:19|20)\d\d)(?![\d/-]|\.\d)
+    | (?<![\d.,/-])(?P<one>[0-3]?\d)/(?P<two>[0-3]?\d)/(?P<y11>(?:19|20)\d\d)(?![\d/-]|\.\d)
+    | (?<![\d.,/-])(?P<y1>{_YEAR})(?P<sep>[-/.])(?P<m1>1[0-2]|0?[1-9])
+        (?:(?P=sep)(?P<d1>3[01]|[12]\d|0?[1-9])|(?<!\.[1-9])(?<!\.\d\d))(?![\d/.-]*\d)
     | (?<!\d)(?P<y2>{_YEAR}|{_HAN}{{4}})\s?(?:年(?!代)|财年|財年|财务年度|年度)
         (?:\s?(?P<m2>1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])\s?月(?:份)?
         (?:\s?(?P<d2>[12]\d|3[01]|0?[1-9]|[一二三]?十[一二三四五六七八九]?|[一二三四五六七八九])\s?[日号號])?)?
@@ -41,22 +50,141 @@ _COUNTED = re.compile(r"\s(?!was\b|is\b|has\b|as\b|this\b|its\b|his\b|us\b|acros
 _PLAIN_YEAR_ONLY = re.compile(r"[\u3400-\u9fff]")
 
 
-def dates(text: str) -> Iterator[Mention]:
+_SLASHED = re.compile(r"(?<![\d/])(?P<one>[0-3]?\d)/(?P<two>[0-3]?\d)/(?:19|20)\d\d(?!\d)")
+_MOST_MONTH = 12
+_YOUNG = 70
+"""Two digits below this are a year from 2000 on, others one before."""
+_BUDDHIST_YEARS = 543
+"""Thai texts count years from 543 before our era."""
+_OWN_FORMS = frozenset({"en", "zh", "ja"})
+"""Languages whose dates the expression above has."""
+
+
+class _Found(NamedTuple):
+    start: int
+    end: int
+    year: int
+    month: int
+    day: int
+    is_same_year: bool = False
+    """Whether words say that the year is the one before (`同年`)."""
+
+
+def dates(text: str, language: str = "en") -> Iterator[Mention]:
     """Every date in order, a mention for each of its day, month and year: `2019-03-05`, `2019-03`, `2019`.
 
     A bare number is a year from 1500 to 2099 unless something is counted with it (`1800 passages`) or it stands in
     Chinese without 年. A day and month without a year take the last year named shortly before, else they are a `day`.
+    `5/3/2019` is read with the day first, or the month, as other dates of the text show; where none does, by the
+    language, and in English as its year alone. Months of other languages have the names that the Unicode locale data
+    gives them.
+
+    Args:
+        text: A text; numbers without a year depend on what stands before them.
+        language: ISO 639-1 code of its language.
+
     """
     last_year, last_end = 0, -_NEAR
-    for found in _FORMS.finditer(text):
-        year, month, day = _parts(found)
-        if not year and found.end() - last_end <= _NEAR + (found.end() - found.start()) and (day or found["same"]):
+    for found in _in_order(text, language):
+        start, end, year, month, day, is_same_year = found
+        if not year and end - last_end <= _NEAR + (end - start) and (day or is_same_year):
             year = last_year
-        elif found["y7"] and _is_count(text, found):
-            continue
         if year:
-            last_year, last_end = year, found.end()
-        yield from _mentions(found.start(), found.end(), year, month, day)
+            last_year, last_end = year, end
+        yield from _mentions(start, end, year, month, day)
+
+
+def _in_order(text: str, language: str) -> Iterator[_Found]:
+    found = list(_by_form(text, language))
+    if language in _OWN_FORMS or (pattern := _months_pattern(language)) is None:
+        yield from found
+        return
+    named = list(_by_month_name(text, language, pattern))
+    starts = [one.start for one in named]
+    yield from sorted([*named, *(one for one in found if not _overlaps(one, named, starts))])
+
+
+def _overlaps(one: _Found, others: Sequence[_Found], starts: Sequence[int]) -> bool:
+    row = bisect_left(starts, one.end)
+    return row > 0 and others[row - 1].end > one.start
+
+
+def _by_form(text: str, language: str) -> Iterator[_Found]:
+    day_first: bool | None = None
+    for found in _FORMS.finditer(text):
+        if found["y7"] and _is_count(text, found):
+            continue
+        if found["one"]:
+            day_first = _is_day_first(text, language) if day_first is None else day_first
+            year, month, day = _slashed(found, day_first=day_first)
+        else:
+            year, month, day = _parts(found)
+        yield _Found(found.start(), found.end(), year, month, day, bool(found["same"]))
+
+
+def _is_day_first(text: str, language: str) -> bool | None:
+    """How a text writes dates with slashes, by those that can be read in one way alone."""
+    pairs = [(int(found["one"]), int(found["two"])) for found in _SLASHED.finditer(text)]
+    first = sum(one > _MOST_MONTH >= two for one, two in pairs)
+    second = sum(two > _MOST_MONTH >= one for one, two in pairs)
+    if first == second:
+        return None if language == "en" else True
+    return first > second
+
+
+def _slashed(found: re.Match[str], *, day_first: bool | None) -> tuple[int, int, int]:
+    one, two, year = int(found["one"]), int(found["two"]), int(found["y11"])
+    if one > _MOST_MONTH or two > _MOST_MONTH:
+        day_first = one > _MOST_MONTH
+    if day_first is None or not (one and two and min(one, two) <= _MOST_MONTH):
+        return year, 0, 0
+    return (year, two, one) if day_first else (year, one, two)
+
+
+@cache
+def _months(language: str) -> dict[str, int]:
+    """Month by its names in a language, in small letters; empty for a language without data."""
+    try:
+        names = Locale.parse(language).months
+    except (UnknownLocaleError, ValueError):
+        return {}
+    kinds = [names[form][width] for form in ("format", "stand-alone") for width in ("wide", "abbreviated")]
+    return {
+        name.lower().rstrip("."): month
+        for kind in kinds
+        for month, name in kind.items()
+        if any(map(str.isalpha, name)) and len(name) > 1
+    }
+
+
+@cache
+def _months_pattern(language: str) -> re.Pattern[str] | None:
+    """Dates with a month's name: `3. Mai 2024`, `1er mars 2024`, `5 de mayo de 2024`, `2024년 3월 5일`."""
+    if language == "ko":
+        return re.compile(
+            r"(?<!\d)(?P<year>(?:19|20)\d\d)년(?:\s?(?P<month>1[0-2]|0?[1-9])월(?:\s?(?P<day>[0-3]?\d)일)?)?"
+        )
+    months = _months(language)
+    if not months:
+        return None
+    month = "|".join(re.escape(name) for name in sorted(months, key=lambda name: (-len(name), name)))
+    of = r"(?:\s(?:de|del|di|d’|d')?\s?|\s?)"
+    return re.compile(
+        rf"(?:(?<![\d.,])(?P<day>3[01]|[12]\d|0?[1-9])(?:\.|er|º|ª|th)?{of})?(?<!\w)(?P<month>{month})(?!\w)\.?"
+        rf"(?:{of}(?P<year>(?:1[5-9]|2[0-6])\d\d)(?!\d))?",
+        re.IGNORECASE,
+    )
+
+
+def _by_month_name(text: str, language: str, pattern: re.Pattern[str]) -> Iterator[_Found]:
+    for found in pattern.finditer(text):
+        day, name, year = int(found["day"] or 0), found["month"] or "", int(found["year"] or 0)
+        if not year and not day:
+            continue  # a month's name alone dates nothing
+        month = int(name) if name.isdigit() else _months(language).get(name.lower(), 0)
+        if language == "th" and year > _BUDDHIST_YEARS + 1500:
+            year -= _BUDDHIST_YEARS
+        yield _Found(found.start(), found.end(), year, month, day)
 
 
 def _parts(found: re.Match[str]) -> tuple[int, int, int]:
@@ -64,10 +192,13 @@ def _parts(found: re.Match[str]) -> tuple[int, int, int]:
     if given["compact"]:
         digits = given["compact"]
         return int(digits[:4]), int(digits[4:6]), int(digits[6:])
-    year = next((given[f"y{n}"] for n in (1, 2, 4, 5, 6, 7, 8) if given[f"y{n}"]), "")
-    month = next((given[f"m{n}"] for n in range(1, 7) if given[f"m{n}"]), "")
-    day = next((given[f"d{n}"] for n in range(1, 6) if given[f"d{n}"]), "")
-    return _number(year), _number(month), _number(day)
+    year = next((given[f"y{n}"] for n in (1, 2, 4, 5, 6, 7, 8, 9, 10) if given[f"y{n}"]), "")
+    month = next((given[f"m{n}"] for n in (*range(1, 7), 8, 9) if given[f"m{n}"]), "")
+    day = next((given[f"d{n}"] for n in (*range(1, 6), 8, 9) if given[f"d{n}"]), "")
+    number = _number(year)
+    if len(year) == 2:  # noqa: PLR2004  15-Aug-22
+        number += 2000 if number < _YOUNG else 1900
+    return number, _number(month), _number(day)
 
 
 def _number(digits: str) -> int:

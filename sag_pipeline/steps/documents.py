@@ -10,11 +10,11 @@ from sag_pipeline.converters.plain import records_text
 from sag_pipeline.steps.conversion import convert, is_converted
 from sag_pipeline.steps.decoding import clean, decode, parse_json
 from sag_pipeline.steps.folders import SourceOptions
+from sag_pipeline.steps.languages import detect_language
 from sag_pipeline.steps.sources import STEP, RawDocument
 from sag_retrieval.core.errors import PluginError
 from sag_retrieval.core.records import Document, Quarantined
 from sag_retrieval.text.layout import Line, LineKind, bare_heading, logical_lines
-from sag_retrieval.text.words import language_of
 
 _TITLE_LENGTH = 120
 _SENTENCE_ENDS = tuple(".!?;,:。！？；，：…")
@@ -104,7 +104,7 @@ def _document(raw: RawDocument, fields: Mapping[str, Any]) -> Document:
         source=raw.source,
         title=title or first_heading(text) or PurePosixPath(raw.path).stem,
         text=text,
-        language=language_of(text),
+        language=detect_language(text),
         metadata=_json(metadata),
         extraction=None if events is None else _json(events),
     )

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sag_pipeline.store.ledger import Entry, Ledger
 from sag_pipeline.store.parts import Parts, by_document, of_documents, reading
-from sag_pipeline.tables import content_hash, from_table, schema_of, to_table
+from sag_pipeline.tables import content_hash, from_table, schema_of, to_table, with_columns
 from sag_retrieval.release.folders import write_lock
 
 PURGE = "purge"
@@ -162,7 +162,8 @@ class Store:
             rows = self.parts.read(table, part, read)
             with reading(self.parts.path(table, part)):  # a file of another table has other columns
                 is_live = rows.num_rows == rows_of[part]
-                rows = rows.select(read or schema_of(table).names) if is_live else of_documents(rows, members)
+                rows = rows if is_live else of_documents(rows, members)
+                rows = with_columns(rows, schema_of(table)) if read is None else rows.select(read)
             yield rows
 
     def whole(self, table: str) -> pa.Table | None:

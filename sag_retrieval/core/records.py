@@ -97,6 +97,10 @@ class Event:
     """The document's title, embedded before the content."""
     start: int | None = None
     end: int | None = None
+    context_date: str | None = None
+    """The date that its place in the document gives it, ISO; it counts where the event's words have none."""
+    context_source: str | None = None
+    """Where `context_date` stands: metadata, letter head, heading, stamp (of a chat message), file name."""
 
     @property
     def indexed_text(self) -> str:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sag_retrieval.release.table import Table, columns
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Raised when a reader of the older form could misread the newer one."""
 
 _STRING, _INT, _FLOAT, _BOOL = pa.string(), pa.int32(), pa.float64(), pa.bool_()
@@ -24,7 +24,7 @@ _OURS: Final = (
             document_id=(_STRING, "path below its source, or the id of its JSONL line"),
             source=(_STRING, "folder or file it came from, as given"),
             title=(_STRING, "its title: given, its first heading, or its file name"),
-            language=(_STRING, "`zh` or `en`"),
+            language=(_STRING, "ISO 639-1 code of its language"),
             text=(_STRING, "whole text; all offsets count its characters"),
             summary=(_STRING, "short text about it; empty if none"),
             metadata=(
@@ -81,7 +81,11 @@ _OURS: Final = (
             title=(_STRING, "the document's title, embedded before the content"),
             start=(_INT, "or null: first character in the document"),
             end=(_INT, "or null: after its last character"),
-            date=(_STRING, "or null: earliest of its date keys, ISO: a day, a month or a year"),
+            date=(_STRING, "or null: earliest of its date keys, else the date inherited from its document, ISO"),
+            date_source=(
+                _STRING,
+                "or null: `text`, or where an inherited date stands: metadata, letter head, heading, stamp, file name",
+            ),
         ),
         order=("document_id", "chunk_index", "event_index"),
         is_numbered=True,

@@ -28,6 +28,7 @@ COLUMNS: Final[dict[str, tuple[str, ColumnKind]]] = {
     "chunk_id": ("e.chunk_id", "text"),
     "content": ("e.content", "text"),
     "date": ("e.date", "text"),
+    "date_source": ("e.date_source", "text"),
     "event_index": ("e.event_index", "number"),
 }
 

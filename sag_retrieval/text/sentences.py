@@ -11,7 +11,12 @@ _CLOSERS = r"[\"'”’」』）)\]】〉》*_]*"
 _CJK_MARK = "\u3000-\u303f\u3400-\u9fff\uff00-\uffef"
 _BREAK_IN_CHINESE = re.compile(rf"(?<=[{_CJK_MARK}]{{20}})(?<!\s)[^\S\n]*+\n\s*+(?=[{_CJK_MARK}])")
 _GAP = re.compile(r"\s+")
-_END = re.compile(rf"(?P<wide>[。！？；…]+{_CLOSERS})|(?P<narrow>[.!?]+{_CLOSERS})")
+_THAI = re.compile("[\u0e00-\u0eff]")
+_GAP_IN_THAI = re.compile(r"(?<=[\u0e00-\u0eff])[ \u00a0]+(?=[\u0e00-\u0eff])")
+"""Thai and Lao have no mark at a sentence's end; a space ends a clause."""
+_LEAST_THAI = 40
+"""Shorter clauses stay together."""
+_END = re.compile(rf"(?P<wide>[。！？；…؟۔।॥։።]+{_CLOSERS})|(?P<narrow>[.!?]+{_CLOSERS})")
 _BRACKETED = re.compile(r"《[^《》\n]{1,60}》|（[^（）\n]{1,80}）|\([^()\n]{1,80}\)|【[^【】\n]{1,60}】")
 _LAST_WORD = re.compile(r"[\w.'’-]{0,20}\Z")
 _SPACE_THEN = re.compile(r"\s+[\"'“‘(\[「『*_]*(?P<next>\S?)")
@@ -73,6 +78,19 @@ def one_line(text: str) -> str:
 
 def spans_within(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """The sentences of one logical line `text[start:end]`."""
+    if not _THAI.search(text, start, end):
+        yield from _marked_spans(text, start, end)
+        return
+    for first, last in _marked_spans(text, start, end):
+        for gap in _GAP_IN_THAI.finditer(text, first, last):
+            if gap.start() - first >= _LEAST_THAI:
+                yield first, gap.start()
+                first = gap.end()  # noqa: PLW2901  the rest of the span
+        yield first, last
+
+
+def _marked_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The sentences of a line by their marks."""
     closed = [found.span() for found in _BRACKETED.finditer(text, start, end)]
     bracket = 0
     first = start

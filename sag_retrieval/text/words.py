@@ -25,14 +25,37 @@ _ESCAPED = re.compile(
     r"(\\\\)|\\(?:[bf]|u(?:00(?:0[0-8bcef]|1[0-9a-f]|7f|[89][0-9a-f])|202[a-e]|206[6-9]))", re.IGNORECASE
 )
 
+_UNSPACED = "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff"
+"""Thai, Lao, Burmese and Khmer: alphabets without spaces between words."""
+_HANGUL = "\u1100-\u11ff\uac00-\ud7a3"
+_MARKS = "".join(chr(code) for code in range(0x0590, 0x1DC0) if unicodedata.category(chr(code)).startswith("M"))
+"""Vowel signs and points, which are letters in the scripts of the Near East, India and South East Asia."""
 _CJK_CHARACTER = re.compile(f"[{CJK}]")
-_WORD_OR_RUN = re.compile(rf"[{CJK}]+|(?:(?![{CJK}])[^\W_])+(?:'(?:(?![{CJK}])[^\W_])+)?")
+_UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
+_HANGUL_CHARACTER = re.compile(f"[{_HANGUL}]")
+_SPACED_LETTER = rf"[^\W_{CJK}{_UNSPACED}{_HANGUL}]"
+_SPACED = rf"{_SPACED_LETTER}++(?:[{_MARKS}]++{_SPACED_LETTER}*+)*+"
+_WORD_OR_RUN = re.compile(rf"[{CJK}]+|[{_UNSPACED}]+|[{_HANGUL}]+|{_SPACED}(?:'{_SPACED})?")
+_POINTS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]")
+"""Points of Hebrew and Arabic, and the line that stretches an Arabic word: most writers leave them out."""
+_STEMMERS = (
+    ("\u0370", "english"),
+    ("\u0400", "greek"),
+    ("\u0530", "russian"),
+    ("\u0600", "english"),
+    ("\u0780", "arabic"),
+    ("\u0900", "english"),
+    ("\u0980", "hindi"),
+)
+"""The Snowball stemmer of words whose first letter lies below the character; others have none."""
 _GAP = re.compile(r"\s+")
 _ACCENTED = re.compile("[\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff]")
-_ACCENT = re.compile("(?<=[a-z])[\u0300-\u036f]+")
+_ACCENT = re.compile(f"(?<=[a-z])([{_MARKS}]*)[\u0300-\u036f]+")
 _PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
-_NOT_IN_NAMES = re.compile(r"[^\w%°$€£¥+#&]|_", re.UNICODE)
+_NOT_IN_NAMES = re.compile(rf"[^\w%°$€£¥+#&{_MARKS}]|_", re.UNICODE)
 _SPACE_BESIDE_CJK = re.compile(rf"(?<=[{CJK}]) | (?=[{CJK}])")
+_FIRST_RUN = "\u0e00"
+"""No script before this character writes without spaces or with particles behind its words."""
 _MOST_MARKS = 30
 """Combining marks that are put in order together, as in Unicode's stream-safe form: sorting takes the square."""
 _MANY_MARKS = re.compile(rf"[^\w\s]{{{_MOST_MARKS + 1},}}")
@@ -146,8 +169,10 @@ def fold(text: str) -> str:
     """
     folded = normal_form("NFKC", text).casefold()
     if _ACCENTED.search(folded):
-        bare = _ACCENT.sub("", normal_form("NFD", folded)).translate(_PLAIN)
+        bare = _ACCENT.sub(r"\1", normal_form("NFD", folded)).translate(_PLAIN)
         folded = normal_form("NFC", bare)
+    if not folded.isascii() and _POINTS.search(folded):
+        folded = _POINTS.sub("", folded)
     return _GAP.sub(" ", folded).strip()
 
 
@@ -177,9 +202,10 @@ def words(text: str) -> list[str]:
 
 
 def tokens(text: str) -> list[str]:
-    """Index terms in order: stems of Latin words without stop words, Chinese characters and their neighbouring pairs.
+    """Index terms in order: stems of words without stop words, Chinese characters and their neighbouring pairs.
 
-    Characters with pairs need no dictionary and rank as well as segmented words (docs/algorithm.md §text.1).
+    Characters with pairs need no dictionary and rank as well as segmented words (docs/algorithm.md §text.1). Korean
+    words give their pairs, so that particles do not hide them; runs of Thai and its like give three letters at a time.
 
     Examples:
         >>> tokens("The Companies’ 苹果公司")
@@ -190,17 +216,29 @@ def tokens(text: str) -> list[str]:
     for run in _WORD_OR_RUN.findall(fold(text).replace("’", "'")):
         if run.isascii() or not _CJK_CHARACTER.match(run):
             if run not in STOP_WORDS:
-                found.append(stem(run))
+                found.extend([stem(run)] if run[0] < _FIRST_RUN else _terms(run))
         else:
             found.extend(run)
             found.extend(map("".join, pairwise(run)))
     return found
 
 
+def _terms(run: str) -> list[str]:
+    """The terms of a run in a script whose words have no spaces between them, or particles behind them."""
+    if _HANGUL_CHARACTER.match(run):
+        return list(map("".join, pairwise(run))) or [run]
+    if _UNSPACED_CHARACTER.match(run):
+        return [run[place : place + 3] for place in range(max(1, len(run) - 2))]
+    return [stem(run)]
+
+
 @lru_cache(maxsize=1 << 18)
 def stem(word: str) -> str:
-    """The Snowball English stem of a folded word; words of other languages lose at most a suffix."""
-    stemmer = getattr(_local, "stemmer", None)
-    if stemmer is None:  # a stemmer may not be shared between threads
-        stemmer = _local.stemmer = Stemmer.Stemmer("english")
-    return cast("str", stemmer.stemWord(word.removesuffix("'s")))
+    """The Snowball stem of a folded word, by its script; Latin words that are not English lose at most a suffix."""
+    algorithm = next((name for below, name in _STEMMERS if word[:1] < below), "")
+    if not algorithm:
+        return word
+    stemmers = _local.__dict__
+    if algorithm not in stemmers:  # a stemmer may not be shared between threads
+        stemmers[algorithm] = Stemmer.Stemmer(algorithm)
+    return cast("str", stemmers[algorithm].stemWord(word.removesuffix("'s")))

@@ -27,6 +27,9 @@ from sag_retrieval.text.words import normal_form
 
 pytestmark = pytest.mark.slow
 
+BUILT_FROM_NAMES = {"sag_pipeline.steps.dates"}
+"""Modules that make an expression in a function, of escaped names: the months of a language."""
+
 
 @pytest.fixture(scope="module")
 def found():

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_pipeline.rules import names as module
+from sag_pipeline.rules.name_types import name_type
 from sag_pipeline.rules.names import NameIndex, longest_only, outside
-from sag_pipeline.rules.names_en import name_type
 from sag_pipeline.steps.keys import Mention
 from sag_retrieval.text.layout import logical_lines
 

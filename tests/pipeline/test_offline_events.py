@@ -50,7 +50,11 @@ def test_an_event_is_its_span_of_the_document_but_for_white_space(text):
     assert len(found) == len(chunks)
     for chunk, events in zip(chunks, found, strict=True):
         assert [event.event_index for event in events] == list(range(len(events)))
-        assert all(one_line(text[event.start : event.end]) == event.content for event in events)
+        assert all(
+            one_line(text[event.start : event.end]) == event.content
+            for event in events
+            if "|" not in text[event.start : event.end]  # a row states its values with the names of their columns
+        )
         assert all(chunk.start <= event.start < event.end <= chunk.end for event in events)
         assert all(a.end <= b.start for a, b in itertools.pairwise(events))
 
@@ -75,7 +79,7 @@ def test_ids_are_unique_and_the_same_twice(text):
         (
             "zh",
             "| 标段 | 金额 |\n|---|---|\n| 一标段 | 1100万元 |\n| 二标段 | 1150万元 |",
-            ["一标段 | 1100万元", "二标段 | 1150万元"],
+            ["标段: 一标段; 金额: 1100万元", "标段: 二标段; 金额: 1150万元"],
         ),
         (
             "en",

@@ -204,4 +204,4 @@ def test_long_texts_are_read_with_their_language(tmp_path):
 
     languages = {document.document_id.split("_")[0]: document.language for document in parsed(tmp_path)}
 
-    assert languages == {"a": "en", "alibaba": "zh", "les": "en", "nike": "en", "operation": "en"}
+    assert languages == {"a": "en", "alibaba": "zh", "les": "fr", "nike": "en", "operation": "en"}

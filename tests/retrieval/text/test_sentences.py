@@ -95,3 +95,19 @@ def test_a_long_line_of_anything_is_read_at_once(piece):
 
 def test_brackets_of_their_own_are_sentences():
     assert sentences("(He left. She stayed.) Then night fell.") == ["(He left. She stayed.)", "Then night fell."]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("서울은 수도이다. 인구는 많다!", ["서울은 수도이다.", "인구는 많다!"]),
+        ("هل اشترى الخبز؟ نعم.", ["هل اشترى الخبز؟", "نعم."]),
+        ("राम घर गया। क्या हुआ?", ["राम घर गया।", "क्या हुआ?"]),
+        (
+            "กรุงเทพมหานครเป็นเมืองหลวงของประเทศไทย มีประชากรมากกว่าสิบล้านคน อากาศร้อนตลอดทั้งปี",
+            ["กรุงเทพมหานครเป็นเมืองหลวงของประเทศไทย มีประชากรมากกว่าสิบล้านคน", "อากาศร้อนตลอดทั้งปี"],
+        ),
+    ],
+)
+def test_sentences_of_other_scripts_end(text, expected):
+    assert sentences(text) == expected

@@ -67,3 +67,22 @@ def test_languages_are_told_by_their_letters():
 @given(st.characters())
 def test_a_chinese_character_is_chinese(character):
     assert is_cjk(character) is False or unicodedata.category(character) in ("Lo", "Lm", "Po", "Sk", "Pd", "Mn", "Cn")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("서울은 서울", ["서울", "울은", "서울"]),
+        ("क्या हुआ", ["क्य", "हु"]),
+        ("الكتابُ كتاب", ["كتاب", "كتاب"]),
+        ("เมืองหลวง", ["เมื", "มือ", "ือง", "องห", "งหล", "หลว", "ลวง"]),
+        ("Заводы завод", ["завод", "завод"]),
+    ],
+)
+def test_terms_of_other_scripts_are_whole(text, expected):
+    assert tokens(text) == expected
+
+
+def test_names_keep_their_vowel_signs():
+    assert normal_name("नई दिल्ली") == "नई दिल्ली"
+    assert normal_name("เชียงใหม่") == "เชียงใหม่"

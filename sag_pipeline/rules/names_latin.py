@@ -1,0 +1,109 @@
+"""Find names in Latin letters: capitalised runs that the whole text shows to be names, and quoted titles."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from sumy.utils import get_stop_words
+
+from sag_pipeline.rules.latin_runs import CUT_OFF, Name, RunReader
+from sag_pipeline.rules.name_types import ENTITY, PERSON, WORK, may_be_person, name_type
+from sag_pipeline.rules.words import read_words
+
+_WORDS = read_words("en")
+_STOP_WORDS = {"fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese", "de": "german"}
+"""Languages besides English whose words of grammar are cut off the ends of a run."""
+_CAPITALS = frozenset({"en", "zh", "ja", "ko", "fr", "es", "it", "pt"})
+"""Languages in which a capital inside a sentence shows a name; German gives one to every noun."""
+_LOWER_WORD = re.compile(r"(?<![\w'’-])[a-zà-ÿ]{2,}(?![\w-])")
+_FIRST_WORD = re.compile(r"^\S+\s(?:of\s|for\s)?(?:the\s)?")
+_QUOTED = re.compile(r"[\"“](?P<title>[A-Z][^\"“”\n]{3,60})[\"”]")
+_LISTED = re.compile(r",?\s?(?:,|and|&|und|et|y|e|与|和|及|、)\s?")
+_ENDS_INSIDE = re.compile(r"[.!?;]\s")
+_LINKING = frozenset("a an and as at but by for from in into is it n of off on or out over the to up with".split())
+"""Words of grammar that stay small in a title."""
+
+
+def latin_names(text: str, sentence_starts: Sequence[int], language: str = "en") -> list[Name]:
+    """Capitalised runs that may be names, in order, cut clean of first words, roles and `'s`.
+
+    A single word at a sentence's start is a name only if it is one elsewhere in the text. A word that the text has
+    in lower case more often than not is none. Lines without lower case are passed over. In a language where a capital
+    alone shows no name, such as German, only names whose form or context shows what they are stay.
+
+    Args:
+        text: The whole document: a name is judged by all its uses.
+        sentence_starts: Where sentences begin, ascending.
+        language: ISO 639-1 code of the document's language.
+
+    """
+    found = list(RunReader(text, sentence_starts, _cut_off(language), language).names())
+    found = _with_persons_of_lists(text, found)
+    lower = Counter(_LOWER_WORD.findall(text))
+    sure = {name.text for name in found if name.is_sure and not name.is_first}
+    sure_words = {word for name in found if name.text in sure and name.key_type == PERSON for word in name.text.split()}
+    sure_words |= {name.partition(" ")[0] for name in sure}
+    capital = Counter(name.text.lower() for name in found)
+    kept = [
+        _without_first_word(name, sure) if name.is_first else name
+        for name in found
+        if (name.is_sure or name.text in sure or name.text in sure_words)
+        and (" " in name.text or lower[name.text.lower()] <= capital[name.text.lower()] // 2)
+    ]
+    if language not in _CAPITALS:
+        kept = [name for name in kept if name.key_type != ENTITY or _is_code(name.text)]
+    return [*kept, *_quoted_titles(text)]
+
+
+def _with_persons_of_lists(text: str, names: Sequence[Name]) -> list[Name]:
+    """Names with the type person where they are listed with a person: `Gao Wenjing and Lucille Garnier`."""
+    kept = list(names)
+    for rows in (range(1, len(kept)), range(len(kept) - 1, 0, -1)):
+        for row in rows:
+            pair = kept[row - 1 : row + 1]
+            types = {name.key_type for name in pair}
+            if types == {PERSON, ENTITY} and _LISTED.fullmatch(text, pair[0].end, pair[1].start):
+                kept[row - 1 : row + 1] = [
+                    name._replace(key_type=PERSON) if name.text.count(" ") == 1 and may_be_person(name.text) else name
+                    for name in pair
+                ]
+    return kept
+
+
+@cache
+def _cut_off(language: str) -> frozenset[str]:
+    """Words that are cut off the ends of a run."""
+    known = _STOP_WORDS.get(language)
+    if not known:
+        return CUT_OFF
+    return _WORDS["CURRENCIES"] | _WORDS["EMPTY_CELLS"] | frozenset(get_stop_words(known))
+
+
+def _quoted_titles(text: str) -> Iterator[Name]:
+    """Titles of works: quoted, at least two words, all but words of grammar with a capital."""
+    for found in _QUOTED.finditer(text):
+        title = found["title"].rstrip(",.")
+        words = title.split()
+        is_title = len(words) > 1 and all(
+            not word[0].isalpha() or word[0].isupper() or word in _LINKING for word in words
+        )
+        if is_title and not _ENDS_INSIDE.search(title):
+            start = found.start("title")
+            yield Name(start, start + len(title), title, WORK, is_sure=True, is_first=False)
+
+
+_LINKING = frozenset("a an and as at but by for from in into is it n of off on or out over the to up with".split())
+
+
+def _without_first_word(name: Name, sure: set[str]) -> Name:
+    """`Observing Hayes` at a sentence's start is `Hayes`, where the text knows only the shorter name."""
+    rest = _FIRST_WORD.sub("", name.text)
+    if rest in sure and name.text not in sure and name_type(name.text) != PERSON:
+        return name._replace(start=name.end - len(rest), text=rest, key_type=name_type(rest))
+    return name
+
+
+def _is_code(name: str) -> bool:
+    """Whether one word of a name has a digit or a second capital, as no common word has."""
+    return any(any(map(str.isdigit, word)) or sum(map(str.isupper, word)) > 1 for word in name.split())

@@ -1,0 +1,144 @@
+import json
+
+import pytest
+
+from sag_pipeline.rules.events import offline_events
+from sag_pipeline.rules.keys import FORECAST, offline_keys
+from sag_pipeline.steps.chunks import split_chunks
+from sag_pipeline.steps.dates import dates
+from sag_pipeline.steps.document_dates import document_date, file_name_dates, with_context_dates
+from sag_retrieval.core.records import Document, Event, Section
+
+
+def document(text="", name="notes.txt", title="Notes", language="en", metadata=None):
+    return Document(name, "s", title, text, language, json.dumps(metadata or {}))
+
+
+def dated(text, **given):
+    own = document(text, **given)
+    chunks = split_chunks(own, [Section("s1", own.document_id, 0, "", "", 0, len(text))])
+    events = [event for found in offline_events(own, chunks) for event in found]
+    return own, with_context_dates(own, events)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"metadata": {"Date": "Tue, 17 Jun 2025 09:14:00 +0000"}}, ("2025-06-17", "metadata")),
+        ({"metadata": {"sent": "2025-06-17T09:14:00Z"}}, ("2025-06-17", "metadata")),
+        ({"metadata": {"日期": "2025年6月17日"}}, ("2025-06-17", "metadata")),
+        ({"text": "Date: 3 March 2024\n\nDear all,"}, ("2024-03-03", "letter head")),
+        ({"text": "Kiel, den 3. März 2024\n\nLiebe alle,", "language": "de"}, ("2024-03-03", "letter head")),
+        ({"text": "公告\n日期：2024年3月3日\n\n各位：", "language": "zh"}, ("2024-03-03", "letter head")),
+        ({"title": "Minutes of 5 May 2023"}, ("2023-05-05", "heading")),
+        ({"name": "minutes/2024-07-05 notes.docx"}, ("2024-07-05", "file name")),
+        ({"name": "2024-03_VX1.pdf"}, ("2024-03", "file name")),
+        ({"name": "prices_2021.csv"}, ("2021", "file name")),
+        ({"name": "prices_2021.csv", "title": "Prices of May 2021"}, ("2021-05", "heading")),
+    ],
+)
+def test_a_document_is_dated_by_the_most_exact_of_its_places(given, expected):
+    assert document_date(document(**given)) == expected
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"text": "The pump failed in May 2021 after a long day of work in the yard."},
+        {"title": "Budget 2023 against 2024"},
+        {"name": "contract HX-2021-108.docx"},
+        {"metadata": {"author": "2021-05-05"}},
+        {},
+    ],
+)
+def test_a_date_of_something_else_dates_no_document(given):
+    assert document_date(document(**given)) is None
+
+
+def test_digits_of_a_file_name_are_read_as_the_date_that_the_text_has():
+    assert file_name_dates("IR_110824.txt", "On 11 August 2024 it stopped.") == ["2024-08-11"]
+    assert file_name_dates("IR_251108.txt") == ["2025-11-08"]
+    assert file_name_dates("Minutes_02032024_v1.docx") == ["2024-03-02"]
+
+
+def test_events_inherit_the_date_of_the_heading_above_them_until_the_next_one():
+    text = "# Log\n\nIt began quietly here.\n\n## 3 March 2024\n\nThe pump failed in the night.\n\n## Later\n\nNobody came to mend it."
+
+    _, events = dated(text, name="2023-12-31 log.md")
+
+    assert [(event.context_date, event.context_source) for event in events] == [
+        ("2023-12-31", "file name"),
+        ("2024-03-03", "heading"),
+        ("2023-12-31", "file name"),
+    ]
+
+
+def test_lines_of_a_chat_inherit_the_stamp_above_them():
+    text = "[2025-09-24 08:19] Ann: The audit trail was moved to another place.\nIt ends in an error since then, sorry for that.\n"
+
+    _, events = dated(text)
+
+    assert {(event.context_date, event.context_source) for event in events} == {("2025-09-24", "stamp")}
+
+
+def test_an_event_of_unknown_place_inherits_the_date_of_its_document():
+    own = document("Something.", name="2024-07-05.txt")
+    event = Event("e", own.document_id, "c", 0, "A statement of the model.", "Notes")
+
+    assert with_context_dates(own, [event])[0].context_date == "2024-07-05"
+
+
+def test_events_without_any_date_stay_as_they_are():
+    _, events = dated("The pump failed in the night and nobody came.")
+
+    assert [(event.context_date, event.context_source) for event in events] == [(None, None)]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_plan"),
+    [
+        ("The yard is painted on 20 March 2024.", True),
+        ("The yard was painted on 20 February 2024.", False),
+        ("The yard shall be painted soon.", True),
+        ("The yard was painted.", False),
+        ("The delivery is planned for autumn.", True),
+    ],
+)
+def test_a_plan_is_told_apart_from_what_happened(text, is_plan):
+    own, events = dated(f"Date: 3 March 2024\n\nDear all,\n\n{text}", title="Letter")
+
+    keys = offline_keys(own, [], events)
+
+    last = events[-1].event_id
+    assert any(link.event_id == last and link.key.key_type == FORECAST for link in keys) is is_plan
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("de", "am 3. März 2024", "2024-03-03"),
+        ("de", "am 12.03.2024", "2024-03-12"),
+        ("fr", "le 1er août 2023", "2023-08-01"),
+        ("es", "el 5 de mayo de 2024", "2024-05-05"),
+        ("ru", "5 мая 2024 г.", "2024-05-05"),
+        ("ko", "2024년 3월 5일", "2024-03-05"),
+        ("th", "5 มีนาคม 2567", "2024-03-05"),
+        ("ar", "5 مارس 2024", "2024-03-05"),
+        ("hi", "5 मार्च 2024", "2024-03-05"),
+        ("en", "15-Aug-22", "2022-08-15"),
+        ("en", "on 14/03/2024", "2024-03-14"),
+        ("fr", "le 3/4/2021", "2021-04-03"),
+        ("en", "between 14/03/2024 and 02/03/2024", "2024-03-14"),
+    ],
+)
+def test_dates_of_other_languages_are_read(language, text, expected):
+    assert next(dates(text, language)).value == expected
+
+
+def test_a_date_with_slashes_that_may_be_read_in_two_ways_keeps_its_year_alone():
+    assert [found.value for found in dates("on 3/4/2021")] == ["2021"]
+
+
+def test_other_dates_of_a_text_show_how_slashes_are_read():
+    assert [found.value for found in dates("14/03/2024, 02/03/2024")][3] == "2024-03-02"
+    assert [found.value for found in dates("03/14/2024, 03/02/2024")][3] == "2024-03-02"

@@ -31,8 +31,9 @@ from sag_pipeline.steps.summaries import summarise
 from sag_pipeline.steps.triples import derive_triples, read_triples
 from sag_pipeline.steps.typed_values import DEFAULT_TYPES, key_type_of, typed_keys
 from sag_retrieval.ask.answer import Citation
-from sag_retrieval.ask.cited import Cited, cite, extractive_answer, merge_answers, support
+from sag_retrieval.ask.cited import Cited, cite, merge_answers, support
 from sag_retrieval.ask.evidence import best_sentences, sentence_for
+from sag_retrieval.ask.part_answer import extractive_answer
 from sag_retrieval.ask.plan import DraftPlan, check_plan, fill, rename_marks
 from sag_retrieval.ask.question import split_question
 from sag_retrieval.core.errors import ModelError, SagError

@@ -250,7 +250,7 @@ class Release:
             ReleaseError: If the release is closed or damaged.
 
         """
-        from sag_retrieval.ask import AskOptions, ask  # noqa: PLC0415  not needed for searching
+        from sag_retrieval.ask import AskOptions, ask, release_weights  # noqa: PLC0415  searching alone needs none of it
 
         self._check_open()
         default = AskOptions(language=self._settings.language)
@@ -258,7 +258,8 @@ class Release:
         chosen = replace(chosen, sql=sql) if sql is not None else chosen
         chat = None if mode == "fast" else self.chat
         search = self.searcher(method, where=where, options=search_options)
-        return ask(search, query, mode=mode, chat=chat, options=chosen, on_event=on_event)
+        weigh = release_weights(self.index)
+        return ask(search, query, mode=mode, chat=chat, options=chosen, on_event=on_event, weigh=weigh)
 
     def report(
         self,

@@ -3,6 +3,19 @@
 from sag_retrieval.ask.answer import Answer, Citation
 from sag_retrieval.ask.modes import ask, ask_events
 from sag_retrieval.ask.options import MODES, AskOptions, Mode, SearchFunction
+from sag_retrieval.ask.question import TermWeights, release_weights
 from sag_retrieval.ask.session import Progress
 
-__all__ = ["MODES", "Answer", "AskOptions", "Citation", "Mode", "Progress", "SearchFunction", "ask", "ask_events"]
+__all__ = [
+    "MODES",
+    "Answer",
+    "AskOptions",
+    "Citation",
+    "Mode",
+    "Progress",
+    "SearchFunction",
+    "TermWeights",
+    "ask",
+    "ask_events",
+    "release_weights",
+]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _SHOWN = 60
 """Characters of the text that `repr` shows."""
 NOT_FOUND = {"en": "The answer is not in the documents.", "zh": "文档中没有答案。"}
+CLOSEST = {"en": " The closest passages: ", "zh": "最接近的段落："}
 
 
 @public
@@ -36,8 +37,9 @@ class Citation:
 @public
 @dataclass(frozen=True, slots=True)
 class Answer(Convertible):
-    """The answer to a question; `str(answer)` is its text. Without evidence `is_found` is false.
+    """The answer to a question; `str(answer)` is its text. Without an answer `is_found` is false.
 
+    Citations of an answer that is not found are those of the closest passages.
     `hits` are the passages found for it, those that a model cites first; `trace` holds plan, rounds,
     searches and calls; `notes` hold what failed or was left out, and what was done instead.
     """
@@ -111,9 +113,10 @@ class Answer(Convertible):
         }
 
 
-def not_found(language: str) -> str:
-    """The sentence stating that the documents hold no answer."""
-    return NOT_FOUND["zh" if language.startswith("zh") else "en"]
+def not_found(language: str, closest: str = "") -> str:
+    """The sentence stating that the documents hold no answer, and the closest passages where there are any."""
+    language = "zh" if language.startswith("zh") else "en"
+    return NOT_FOUND[language] + (CLOSEST[language] + closest if closest else "")
 
 
 def _short(text: str) -> str:

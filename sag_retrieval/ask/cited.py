@@ -1,19 +1,17 @@
-"""Cited answers: written by a model, composed of sentences of the passages, or joined from the answers to parts."""
+"""Cited texts: a model's answer with its citations checked, quotations, and answers to parts joined."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from sag_retrieval.ask.answer import Citation
-from sag_retrieval.ask.evidence import ScoredSentence, best_sentences, coverage, sentence_for
+from sag_retrieval.ask.evidence import best_sentences, sentence_for
 from sag_retrieval.ask.options import FoundPassage
-from sag_retrieval.ask.session import Session
-from sag_retrieval.core.errors import ModelError
-from sag_retrieval.prompts import numbered, shown_numbers
+from sag_retrieval.ask.quotable import points
+from sag_retrieval.prompts import shown_numbers
 from sag_retrieval.text.places import place_name
+from sag_retrieval.text.sentences import one_line
 from sag_retrieval.text.words import is_cjk, words
 
 _MARKER = r"[\[【［]\d++(?:\s*+[,，、]\s*+\d++)*+[\]】］]"
@@ -94,7 +92,11 @@ def _numbers(markers: str) -> list[int]:
 
 
 def _citation(marker: int, claim: str, question: str, hit: FoundPassage) -> Citation:
-    start, end = sentence_for(claim, question, hit.text)
+    return _quotation(marker, hit, *sentence_for(claim, question, hit.text))
+
+
+def _quotation(marker: int, hit: FoundPassage, start: int, end: int) -> Citation:
+    """The citation of a stretch of a passage."""
     return Citation(
         marker,
         hit.chunk_id,
@@ -107,41 +109,19 @@ def _citation(marker: int, claim: str, question: str, hit: FoundPassage) -> Cita
     )
 
 
-LEAST_COVERAGE = 0.5
-"""Share of the question's terms that the sentences with their titles must hold to count as an answer."""
-
-LEAST_GAIN = 0.3
-"""Least gain of a sentence as a share of the best one's; sentences with less are left out."""
-
-
-def extractive_answer(
-    question: str, hits: Sequence[FoundPassage], *, limit: int = 3, budget: int = 600
-) -> Cited | None:
-    """The best sentences in order of their hits, each with its citation; None where they cover too little.
-
-    Source:
-        docs/algorithm.md §rag.1
-
-    """
-    titles = [hit.title for hit in hits]
-    found = best_sentences(question, [hit.text for hit in hits], titles=titles, limit=limit, budget=budget)
-    chosen = [sentence for sentence in found if sentence.score >= LEAST_GAIN * found[0].score]
-    if coverage(question, chosen, [titles[s.place] for s in chosen]) < LEAST_COVERAGE:
-        return None
-    citations = tuple(_quoted(n, sentence, hits[sentence.place]) for n, sentence in enumerate(chosen, start=1))
+def quoted(question: str, spans: Sequence[tuple[FoundPassage, int, int]]) -> Cited:
+    """Stretches of passages, each with its citation; one that begins with a pronoun has its title before it."""
+    citations = tuple(_quotation(n, *span) for n, span in enumerate(spans, start=1))
     joint = "" if is_cjk(question) else " "
-    text = joint.join(f"{_one_line(s.text)}{joint}[{n}]" for n, s in enumerate(chosen, start=1))
-    return Cited(text, citations, tuple(dict.fromkeys(s.place for s in chosen)))
-
-
-def _quoted(marker: int, sentence: ScoredSentence, hit: FoundPassage) -> Citation:
-    start, end = hit.start + sentence.start, hit.start + sentence.end
-    place = place_name(getattr(hit, "places", ()), start, end)
-    return Citation(marker, hit.chunk_id, hit.document_id, hit.title, start, end, sentence.text, place)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    told = [
+        f"{citation.title}{'：' if is_cjk(question) else ': '}" if points(citation.quote) else ""
+        for citation in citations
+    ]
+    text = joint.join(
+        f"{name}{one_line(citation.quote)}{joint}[{citation.marker}]"
+        for name, citation in zip(told, citations, strict=True)
+    )
+    return Cited(text, citations, ())
 
 
 _ONE_MARKER = re.compile(r"\[(\d+)\]")
@@ -173,78 +153,3 @@ def without_markers(text: str) -> str:
 
 def _renumbered(marker: Mapping[str, int], found: re.Match[str]) -> str:
     return f"[{marker.get(found[1], found[1])}]"
-
-
-EVIDENCE_CHARACTERS = 24_000
-"""Most characters of passages in one prompt."""
-
-
-class ModelAnswer(BaseModel):
-    """The model's answer to a question or a sub-question, and the numbers of the passages that support it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    is_found: bool = Field(description="whether the evidence holds the answer")
-    answer: str = Field(description="the answer; empty if it is not in the evidence")
-    cited: list[int] = Field(default_factory=list, description="numbers of the evidence lines used")
-
-
-def write_answer(
-    session: Session, hits: Sequence[FoundPassage], known: str = "", instead: Callable[[], Cited | None] | None = None
-) -> Cited | None:
-    """The cited answer to the session's question; None where the evidence does not hold it.
-
-    Args:
-        session: The question being answered.
-        hits: Passages, best first; the model receives at most `evidence` of them.
-        known: Earlier answers as the prompt shows them.
-        instead: The answer where no model can be used; by default the best sentences.
-
-    """
-    shown = shown_hits(hits[: session.options.evidence])
-    extract = instead or (lambda: extract_answer(session, shown))
-    if session.chat is None or not shown:
-        return extract()
-    try:
-        reply = session.ask("answer", ModelAnswer, evidence_values(session.question, shown, known), is_last=True)
-    except ModelError as error:
-        session.note(f"the answer was made without the model: {error}")
-        return extract()
-    return cited_answer(session, session.question, reply, shown)
-
-
-def extract_answer(session: Session, hits: Sequence[FoundPassage]) -> Cited | None:
-    """The best sentences for the session's question."""
-    return extractive_answer(session.question, hits, limit=session.options.sentences)
-
-
-def cited_answer(session: Session, question: str, reply: ModelAnswer, shown: Sequence[FoundPassage]) -> Cited | None:
-    """The model's answer with its citations; None if it found nothing, or no passage holds any of it."""
-    if not reply.is_found or not reply.answer.strip():
-        return None
-    cited = cite(question, reply.answer, reply.cited, shown)
-    if cited.citations:
-        return cited
-    numbers = support(question, reply.answer, shown)
-    if not numbers:
-        session.note(f"an answer to {question!r} is supported by no passage: left out")
-        return None
-    return cite(question, reply.answer, numbers, shown)
-
-
-def evidence_values(question: str, shown: Sequence[FoundPassage], known: str) -> dict[str, object]:
-    """Values of the prompts `answer` and `sub_answer`."""
-    evidence = numbered([hit.text for hit in shown], [hit.title for hit in shown])
-    return {"evidence": evidence, "known": known or "-", "question": question}
-
-
-def shown_hits(hits: Iterable[FoundPassage]) -> list[FoundPassage]:
-    """The first hits whose texts fit into a prompt together; the first one always."""
-    shown: list[FoundPassage] = []
-    used = 0
-    for hit in hits:
-        used += len(hit.text)
-        if shown and used > EVIDENCE_CHARACTERS:
-            break
-        shown.append(hit)
-    return shown

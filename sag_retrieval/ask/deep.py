@@ -7,19 +7,18 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sag_retrieval.ask.cited import (
-    Cited,
+from sag_retrieval.ask.cited import Cited, merge_answers
+from sag_retrieval.ask.model_answer import (
     ModelAnswer,
     cited_answer,
     evidence_values,
     extract_answer,
-    extractive_answer,
-    merge_answers,
     shown_hits,
     write_answer,
 )
 from sag_retrieval.ask.modes import Background, ModeResult, find_background, merge_hits
 from sag_retrieval.ask.options import FoundPassage
+from sag_retrieval.ask.part_answer import extractive_answer
 from sag_retrieval.ask.plan import DraftPlan, Edge, Node, Plan, SubQuestion, check_plan, fill, marks, single_step
 from sag_retrieval.ask.question import split_question
 from sag_retrieval.ask.session import Session, documents_of
@@ -118,7 +117,7 @@ def _answered(
 ) -> tuple[Cited | None, str, tuple[FoundPassage, ...]]:
     """The answer from the first hits, else from the next ones of a wider search by the question alone."""
     if session.chat is None:
-        cited = extractive_answer(asked, hits, limit=1)
+        cited = extractive_answer(asked, hits, weigh=session.weigh, limit=1)
         return cited, _one_line(cited.citations[0].quote) if cited else "", hits
     known = as_lines(need.to_line() for need in needs)
     cited, answer = _ask(session, asked, hits, known)

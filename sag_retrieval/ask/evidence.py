@@ -86,13 +86,6 @@ def sentence_for(claim: str, question: str, text: str) -> tuple[int, int]:
     return place
 
 
-def coverage(question: str, sentences: Sequence[ScoredSentence], titles: Sequence[str] = ()) -> float:
-    """Share of the question's distinct terms in some sentences and titles of their texts; 0 for none."""
-    terms = question_terms(question)
-    held = set().union(*(s.terms for s in sentences), *(tokens(title) for title in titles))
-    return len(terms & held) / len(terms) if terms and sentences else 0.0
-
-
 @lru_cache(maxsize=4096)
 def _spans(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
     return tuple((start, end, frozenset(tokens(text[start:end]))) for start, end in sentence_spans(text))

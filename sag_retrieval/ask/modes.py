@@ -12,9 +12,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from sag_retrieval.ask.answer import Answer, not_found
-from sag_retrieval.ask.cited import Cited, extract_answer, write_answer
+from sag_retrieval.ask.cited import Cited
+from sag_retrieval.ask.model_answer import write_answer
 from sag_retrieval.ask.options import MODES, AskOptions, FoundPassage, Mode, SearchFunction
 from sag_retrieval.ask.plan import LONGEST_QUESTION, NamedKey, keys_from_texts, usable_keys
+from sag_retrieval.ask.question import TermWeights
 from sag_retrieval.ask.session import OnEvent, Progress, Session, documents_of
 from sag_retrieval.core.errors import ModelError, QueryError, shown
 from sag_retrieval.models.protocols import ChatModel
@@ -29,6 +31,8 @@ class ModeResult:
     cited: Cited | None
     hits: tuple[FoundPassage, ...]
     trace: Mapping[str, Any] = field(default_factory=dict)
+    closest: Cited | None = None
+    """What comes closest where nothing answers."""
 
 
 def merge_hits(first: Iterable[FoundPassage], *lists: Sequence[FoundPassage]) -> tuple[FoundPassage, ...]:
@@ -43,16 +47,17 @@ def merge_hits(first: Iterable[FoundPassage], *lists: Sequence[FoundPassage]) ->
 def to_answer(session: Session, mode: str, outcome: ModeResult) -> Answer:
     """The answer; hits that a model cites come first."""
     cited = outcome.cited
+    shown_instead = None if cited else outcome.closest
     by_chunk = {hit.chunk_id: hit for hit in outcome.hits}
     named = cited.citations if cited and cited.is_generated else ()
     first = [by_chunk[citation.chunk_id] for citation in named if citation.chunk_id in by_chunk]
     trace = {"mode": mode, **outcome.trace, "calls": session.calls, "usage": asdict(session.usage)}
     answer = Answer(
         session.question,
-        cited.text if cited else not_found(session.language),
+        cited.text if cited else not_found(session.language, shown_instead.text if shown_instead else ""),
         mode,
         cited is not None,
-        cited.citations if cited else (),
+        cited.citations if cited else shown_instead.citations if shown_instead else (),
         merge_hits(first, outcome.hits),
         tuple(session.notes),
         session.usage,
@@ -68,7 +73,7 @@ class _Failed:
     error: BaseException
 
 
-def ask(
+def ask(  # noqa: PLR0913  the search, the question, and what may be chosen
     search: SearchFunction,
     question: str,
     *,
@@ -76,6 +81,7 @@ def ask(
     chat: ChatModel | None = None,
     options: AskOptions | None = None,
     on_event: OnEvent = lambda _: None,
+    weigh: TermWeights | None = None,
 ) -> Answer:
     """The answer to a question.
 
@@ -85,6 +91,7 @@ def ask(
         mode: `fast` (no model), `normal` (question rewritten) or `deep` (plan of sub-questions).
         chat: The language model; without one, normal and deep use rules and note it.
         options: Bounds and choices.
+        weigh: The idf of index terms, for answers without a model; by the found passages if not given.
         on_event: Called at every step, by one thread at a time.
 
     Returns:
@@ -100,7 +107,7 @@ def ask(
         raise QueryError("the question is blank; ask something")
     if not isinstance(mode, str) or mode not in MODES:
         raise QueryError(f"mode {shown(mode)} is unknown; there are {', '.join(MODES)}")
-    session = Session(question.strip(), search, chat, options or AskOptions(), on_event, time.perf_counter)
+    session = Session(question.strip(), search, chat, options or AskOptions(), on_event, time.perf_counter, weigh)
     work: Callable[[Session], ModeResult] = resolve_name(MODES[mode].target)
     return to_answer(session, mode, work(session))
 
@@ -206,10 +213,3 @@ def _rewritten(session: Session, background: Background) -> Rewrite | None:
         return None
     session.tell("rewrite", **rewrite.model_dump())
     return rewrite
-
-
-def ask_fast(session: Session) -> ModeResult:
-    """The outcome of one search."""
-    result = session.find(session.question)
-    session.tell("background", documents=documents_of(result.hits), keys=[])
-    return ModeResult(extract_answer(session, result.hits), tuple(result.hits), {"search": dict(result.trace)})

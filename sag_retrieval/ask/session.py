@@ -10,6 +10,7 @@ from textwrap import shorten
 from typing import Any
 
 from sag_retrieval.ask.options import AskOptions, FoundPassage, FoundPassages, SearchFunction
+from sag_retrieval.ask.question import TermWeights
 from sag_retrieval.core.errors import BudgetExceeded, FilterError, ModelError
 from sag_retrieval.core.public import public
 from sag_retrieval.models.protocols import AnswerT, ChatModel, Reply, Request, Usage
@@ -89,6 +90,7 @@ class Session:
     options: AskOptions
     on_event: OnEvent = lambda _: None
     clock: Callable[[], float] = time.perf_counter
+    weigh: TermWeights | None = None
     notes: list[str] = field(default_factory=list)
     calls: list[dict[str, Any]] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)

@@ -252,8 +252,7 @@ def _outcome(question: Question, answer: Answer, ks: Sequence[int]) -> AnswerOut
     if question.gold_documents:
         scores |= {f"recall@{k}": recall_at(answer.documents, question.gold_documents, k) for k in ks}
         scores |= {f"all_gold@{k}": has_all_at(answer.documents, question.gold_documents, k) for k in ks}
-    if not question.answers and not question.gold_documents:
-        scores["refused"] = float(not answer.is_found)
+    scores["refused" if question.is_unanswerable else "answered"] = float(answer.is_found != question.is_unanswerable)
     return AnswerOutcome(question, answer, scores)
 
 

@@ -172,19 +172,20 @@ def has_all_at(documents: Iterable[str], gold: Iterable[str], k: int) -> float:
     return float(set(gold) <= set(distinct(documents)[:k]))
 
 
-def evidence_coverage(texts: Sequence[str], evidence: Sequence[str], characters: int) -> float:
+def evidence_coverage(texts: Sequence[str], evidence: Sequence[str | Sequence[str]], characters: int) -> float:
     """Share of evidence sentences within the first `characters` returned characters.
 
-    White space, case and marks are ignored; a sentence counts when all of it is inside. No evidence gives 0.
+    White space, case and marks are ignored; a sentence counts when all of it is inside, the cells of a table row when
+    every cell is. No evidence gives 0.
 
     Source:
         docs/algorithm.md §evaluation.4
 
     """
-    wanted = [_bare(sentence) for sentence in evidence]
-    wanted = [sentence for sentence in wanted if sentence]
+    pieces = [(piece,) if isinstance(piece, str) else piece for piece in evidence]
+    wanted = [bare for piece in pieces if (bare := [text for text in map(_bare, piece) if text])]
     returned = _bare("\n".join(texts)[:characters])
-    return sum(sentence in returned for sentence in wanted) / len(wanted) if wanted else 0.0
+    return sum(all(text in returned for text in piece) for piece in wanted) / len(wanted) if wanted else 0.0
 
 
 def _bare(text: str) -> str:

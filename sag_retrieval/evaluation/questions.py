@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -12,8 +13,25 @@ from sag_retrieval.core.errors import SourceError
 _SHOWN_FAULTS = 10
 
 
+class Evidence(BaseModel):
+    """What a document says about a question: a sentence as written, or the cells of a table row."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
+
+    document: str = ""
+    text: tuple[str, ...]
+
+    @field_validator("text", mode="before")
+    @classmethod
+    def _one_or_many(cls, text: Any) -> Any:  # noqa: ANN401  any JSON
+        return (text,) if isinstance(text, str) else text
+
+
 class Question(BaseModel):
-    """A question and what is known about its answer; other fields of the line are ignored."""
+    """A question and what is known about its answer; other fields of the line are ignored.
+
+    One with neither answers nor gold documents has no answer in the documents: a mode should refuse it.
+    """
 
     model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
 
@@ -22,8 +40,20 @@ class Question(BaseModel):
     answers: tuple[str, ...] = ()
     gold_documents: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
-    evidence: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
     type: str = ""
+
+    @field_validator("evidence", mode="before")
+    @classmethod
+    def _bare_texts(cls, evidence: Any) -> Any:  # noqa: ANN401  any JSON
+        if not isinstance(evidence, list | tuple):
+            return evidence
+        return [{"text": piece} if isinstance(piece, str) else piece for piece in evidence]
+
+    @property
+    def is_unanswerable(self) -> bool:
+        """Whether the documents hold no answer."""
+        return not self.answers and not self.gold_documents
 
     @field_validator("question")
     @classmethod

@@ -237,7 +237,9 @@ def _outcome(question: Question, result: FoundPassages, ks: tuple[int, ...], sec
         seconds,
         recall={k: recall_at(documents, gold, k) for k in ks} if gold else {},
         all_gold={k: has_all_at(documents, gold, k) for k in ks} if gold else {},
-        evidence=evidence_coverage(texts, question.evidence, CHARACTERS) if question.evidence else None,
+        evidence=evidence_coverage(texts, [piece.text for piece in question.evidence], CHARACTERS)
+        if question.evidence
+        else None,
     )
 
 

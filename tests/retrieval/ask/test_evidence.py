@@ -4,9 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_retrieval.ask.cited import cite, extractive_answer, merge_answers, support
-from sag_retrieval.ask.evidence import best_sentences, coverage, question_terms
+from sag_retrieval.ask.cited import cite, merge_answers, support
+from sag_retrieval.ask.evidence import best_sentences
 from sag_retrieval.ask.modes import merge_hits
+from sag_retrieval.ask.part_answer import extractive_answer
+from sag_retrieval.ask.question import question_terms
 from tests.support.overlap_search import Found, OverlapSearch
 
 CHUNKS = [
@@ -45,7 +47,6 @@ def test_a_second_sentence_is_chosen_for_what_the_first_left_open():
 def test_words_that_only_ask_are_no_terms():
     assert question_terms("谁是什么？") == frozenset()
     assert question_terms("How many are there?") == frozenset()
-    assert coverage("谁是什么？", best_sentences("谁是什么？", ["谁是什么。"])) == 0
 
 
 @given(

@@ -54,3 +54,10 @@ def test_an_answer_that_is_not_there_scores_nothing():
 def test_no_question_is_refused():
     with pytest.raises(QueryError):
         evaluate_answers(lambda question: ask(SEARCH, question), [])
+
+
+def test_refusing_is_scored_apart_from_answering():
+    outcomes = evaluate_answers(lambda question: ask(SEARCH, question), QUESTIONS).outcomes
+
+    assert [outcome.scores.get("answered") for outcome in outcomes] == [1, 1, None]
+    assert [outcome.scores.get("refused") for outcome in outcomes] == [None, None, 1]

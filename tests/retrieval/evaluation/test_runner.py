@@ -176,3 +176,10 @@ def test_a_difference_of_a_method_with_itself_is_nothing():
     assert paired_difference(same, same) == bootstrap([0.0, 0.0])
     assert not paired_difference(same, same).is_significant
     assert bootstrap([]).mean == 0
+
+
+def test_a_table_row_counts_when_every_cell_is_returned():
+    texts = ["| Acme | pump | 93 |"]
+
+    assert evidence_coverage(texts, [("Acme", "93")], 100) == 1
+    assert evidence_coverage(texts, [("Acme", "94")], 100) == 0

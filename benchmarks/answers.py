@@ -1,0 +1,340 @@
+"""How well `fast` mode answers and refuses without a model: 150 questions over four corpora, half of them in Chinese.
+
+    python -m benchmarks.answers [--cache FOLDER] [--held-out] [--show] [--out FILE]
+
+100 questions have an answer, 50 have none. Each set gives the questions with the lowest hashes of their ids, so many
+for each language; another hash divides them into questions for development and held-out ones, which are asked only with
+`--held-out`. An answer is right if the quoted sentences hold nine tenths of its terms and all its numbers, or the
+evidence itself; a comparison needs the evidence of both sides. Questions without an answer: those marked so in the
+business set and DragonBall, and MuSiQue questions whose passages are left out of the corpus.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.sets import DATA, read, write_source
+from sag_retrieval import Answer, Release, open_release
+from sag_retrieval.text.words import tokens
+
+DEMO: Final = Path(__file__).parents[1] / "data"
+COUNTS: Final[Mapping[tuple[str, bool, bool], int]] = {
+    # (set, is it Chinese, has it an answer): questions
+    ("business", True, True): 20, ("business", False, True): 20,
+    ("business", True, False): 4, ("business", False, False): 21,
+    ("demo", True, True): 5, ("demo", False, True): 5,
+    ("dragonball", True, True): 25, ("dragonball", False, True): 10, ("dragonball", True, False): 21,
+    ("musique", False, True): 15, ("musique", False, False): 4,
+}  # fmt: skip
+LEAST_SHARE: Final = 0.9
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_PART = re.compile(r"[;；/]|[,，、](?!\d)")
+_COMPARISONS = {"comparison", "Multi-document Comparison Question", "多文档对比问题"}
+_COMPARISONS |= {"Multi-document Time Sequence Question", "多文档时间序列问题"}
+_DRAGONBALL_KINDS = _COMPARISONS | {"Factual Question", "事实性问题"}
+_DRAGONBALL_KINDS |= {"Multi-document Information Integration Question", "多文档信息整合问题"}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question of the benchmark; without answers and evidence it has to be refused."""
+
+    set_name: str
+    id: str
+    text: str
+    is_chinese: bool
+    kind: str
+    answers: tuple[str, ...] = ()
+    evidence: tuple[tuple[str, ...], ...] = ()
+    documents: tuple[str, ...] = ()
+
+    @property
+    def is_answerable(self) -> bool:
+        """Whether the corpus holds the answer."""
+        return bool(self.answers)
+
+    @property
+    def is_for_development(self) -> bool:
+        """Whether it may be looked at while rules are written."""
+        return _hash(f"split {self.id}") < 1 << 255
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What became of a question."""
+
+    asked: Asked
+    answer: Answer
+    is_retrieved: bool
+    is_right: bool
+    is_first_right: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """One line of the file written with `--out`."""
+        return {
+            "set": self.asked.set_name,
+            "id": self.asked.id,
+            "question": self.asked.text,
+            "answers": list(self.asked.answers),
+            "is_found": self.answer.is_found,
+            "answer": self.answer.text,
+            "is_retrieved": self.is_retrieved,
+            "is_right": self.is_right,
+            "is_first_right": self.is_first_right,
+        }
+
+
+def main() -> None:
+    """Ask every question of one half, or of both, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cache", type=Path, help="where releases are kept between runs")
+    parser.add_argument("--held-out", action="store_true", help="ask the held-out half as well")
+    parser.add_argument("--show", action="store_true", help="print each question for development with its answer")
+    parser.add_argument("--out", type=Path, help="write every outcome there as JSON Lines")
+    given = parser.parse_args()
+    questions = [q for q in choose(candidates()) if given.held_out or q.is_for_development]
+    with tempfile.TemporaryDirectory() as scratch:
+        cache = (given.cache or Path(scratch)).resolve()
+        judged = [outcome for name in dict.fromkeys(q.set_name for q in questions) for outcome in
+                  ask_set(name, [q for q in questions if q.set_name == name], cache)]  # fmt: skip
+    if given.show:
+        for outcome in judged:
+            if outcome.asked.is_for_development:
+                print(shown(outcome))
+    print("\n".join(table(judged)))
+    if given.out:
+        lines = [json.dumps(outcome.to_dict(), ensure_ascii=False) for outcome in judged]
+        given.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def candidates() -> list[Asked]:
+    """Every question that may be chosen."""
+    return [*business(), *demo(), *dragonball(), *musique()]
+
+
+def choose(questions: Iterable[Asked]) -> list[Asked]:
+    """The questions with the lowest hashes, as many of each sort as `COUNTS` says."""
+    found = sorted(questions, key=lambda q: _hash(q.id))
+    chosen = []
+    for (name, is_chinese, is_answerable), count in COUNTS.items():
+        sort = (name, is_chinese, is_answerable)
+        fitting = [q for q in found if (q.set_name, q.is_chinese, q.is_answerable) == sort]
+        assert len(fitting) >= count, f"{name} has {len(fitting)} questions, {count} are wanted"
+        chosen.extend(fitting[:count])
+    return chosen
+
+
+def business() -> Iterator[Asked]:
+    """The questions on the mixed files of an invented firm."""
+    for line in (DATA / "business" / "questions.jsonl").read_text(encoding="utf-8").splitlines():
+        given = json.loads(line)
+        pieces = [piece["text"] for piece in given["evidence"]]
+        yield Asked(
+            "business", given["id"], given["question"], given["language"] == "zh", given["type"],
+            tuple(given["answers"]), tuple((p,) if isinstance(p, str) else tuple(p) for p in pieces),
+            tuple(given["gold_documents"]),
+        )  # fmt: skip
+
+
+def demo() -> Iterator[Asked]:
+    """The questions of the demo."""
+    for line in (DEMO / "questions.jsonl").read_text(encoding="utf-8").splitlines():
+        given = json.loads(line)
+        is_chinese = any("一" <= c <= "鿿" for c in given["question"])
+        yield Asked(
+            "demo", given["id"], given["question"], is_chinese, "", tuple(given["answers"]), (),
+            tuple(given["gold_documents"]),
+        )  # fmt: skip
+
+
+def dragonball() -> Iterator[Asked]:
+    """Questions that name the company, court or patient of their documents, and those marked as without an answer."""
+    names: dict[str, str] = dict(read("dragonball.docs")[["doc_id", "name"]].itertuples(index=False))
+    rows: list[Any] = list(read("dragonball.questions").itertuples())
+    for row in rows:
+        if not all(names[document] in row.question for document in row.gold_doc_ids):
+            continue
+        pieces = tuple((piece["text"],) for piece in json.loads(row.evidence))
+        made = Asked("dragonball", row.qid, row.question, row.language == "zh", row.type)
+        if row.unanswerable and not pieces:
+            yield made
+        elif not row.unanswerable and row.type in _DRAGONBALL_KINDS:
+            yield replace(made, answers=(row.answer,), evidence=pieces, documents=tuple(row.gold_doc_ids))
+
+
+def musique() -> Iterator[Asked]:
+    """Questions over several passages; those with the lowest hashes lose their passages, and so their answers."""
+    rows = _musique_rows()
+    left_out = _left_out()
+    count = COUNTS["musique", False, False]
+    for place, row in enumerate(rows):
+        gold = tuple(row.gold_doc_ids)
+        if place < count:
+            yield Asked("musique", row.qid, row.question, is_chinese=False, kind=row.type)
+        elif not left_out & set(gold):
+            answers = (row.answer, *row.answer_aliases)
+            yield Asked(
+                "musique", row.qid, row.question, is_chinese=False, kind=row.type, answers=answers, documents=gold
+            )
+
+
+def _musique_rows() -> list[Any]:
+    rows: list[Any] = list(read("musique_train.questions").itertuples())
+    return sorted(rows, key=lambda row: _hash(row.qid))
+
+
+def _left_out() -> set[str]:
+    rows = _musique_rows()
+    return {document for row in rows[: COUNTS["musique", False, False]] for document in row.gold_doc_ids}
+
+
+def source_of(name: str, cache: Path) -> Path:
+    """What is ingested for a set."""
+    if name == "business":
+        return DATA / "business" / "documents"
+    if name == "demo":
+        return DEMO / "documents"
+    path, gone = cache / "sources" / f"{name}.jsonl", _left_out() if name == "musique" else set()
+    table = read("musique_train.docs" if name == "musique" else "dragonball.docs")
+    title = "title" if name == "musique" else "name"
+    rows = [row for row in table.to_dict("records") if row["doc_id"] not in gone]
+    write_source([{"id": row["doc_id"], "title": row[title], "text": row["text"]} for row in rows], path)
+    return path
+
+
+def ask_set(name: str, questions: Sequence[Asked], cache: Path) -> list[Judged]:
+    """The outcomes of a set, over its release."""
+    with _released(name, cache) as release:
+        return [judge(question, release.ask(question.text)) for question in questions]
+
+
+def _released(name: str, cache: Path) -> Release:
+    home = cache / name
+    if not (home / "releases").is_dir():
+        command = [sys.executable, "-m", "sag_retrieval.cli.main", "ingest", str(source_of(name, cache))]
+        models = {"SAG_HOME": str(home), "SAG_CHAT_MODEL": "offline", "SAG_EMBEDDING_MODEL": "hashing"}
+        # a file that cannot be read is part of the business set, and makes the exit code 1
+        subprocess.run(command, env=os.environ | models, cwd=cache, check=False, stdout=subprocess.DEVNULL)
+    return open_release(home)
+
+
+def judge(asked: Asked, answer: Answer) -> Judged:
+    """Whether evidence was retrieved, and whether all quoted sentences, and the first one, hold what is right."""
+    quotes = [citation.quote for citation in answer.citations]
+    passages = "\n".join(hit.text for hit in answer.hits if not asked.documents or hit.document_id in asked.documents)
+    if not asked.is_answerable:
+        return Judged(asked, answer, is_retrieved=False, is_right=False, is_first_right=False)
+    return Judged(
+        asked, answer, holds(asked, passages), holds(asked, "\n".join(quotes)),
+        bool(quotes) and holds_part(asked, quotes[0]),
+    )  # fmt: skip
+
+
+def holds(asked: Asked, text: str) -> bool:
+    """Whether a text holds all of the answer that the question does not say itself, or all its evidence."""
+    by_evidence = bool(asked.evidence) and all(_covers(text, piece) for pieces in asked.evidence for piece in pieces)
+    if asked.kind in _COMPARISONS and len(asked.evidence) > 1:
+        return by_evidence
+    every: Callable[[Iterable[bool]], bool] = all if asked.kind == "list" else any
+    return by_evidence or every(_covers_parts(text, answer, asked.text) for answer in asked.answers)
+
+
+def holds_part(asked: Asked, text: str) -> bool:
+    """Whether a sentence holds the answer, one of its parts, or a piece of its evidence."""
+    parts = [part for answer in asked.answers for part in [answer, *_parts(answer)]]
+    return any(_covers(text, part, asked.text) for part in parts) or any(
+        all(_covers(text, piece) for piece in pieces) for pieces in asked.evidence
+    )
+
+
+def _parts(answer: str) -> list[str]:
+    return [part.strip() for part in _PART.split(answer) if tokens(part) or _numbers(part)]
+
+
+def _covers_parts(text: str, answer: str, question: str) -> bool:
+    return _covers(text, answer, question) or all(_covers(text, part, question) for part in _parts(answer))
+
+
+def _covers(text: str, wanted: str, question: str = "") -> bool:
+    terms, numbers = {term for term in tokens(wanted) if not term[0].isdigit()}, _numbers(wanted)
+    new_terms, new_numbers = terms - set(tokens(question)), numbers - _numbers(question)
+    if new_terms or new_numbers:
+        terms, numbers = new_terms, new_numbers
+    if not terms and not numbers:
+        return wanted.strip().lower() in text.lower()
+    return numbers <= _numbers(text) and len(terms & set(tokens(text))) >= LEAST_SHARE * len(terms)
+
+
+def _numbers(text: str) -> set[str]:
+    return {found.replace(",", "").rstrip(".").lstrip("0") or "0" for found in _NUMBER.findall(text)}
+
+
+COLUMNS: Final = (
+    ("retrieved", "the passages found hold the answer"),
+    ("quoted", "so do the quoted sentences, of an answer or of the closest passages"),
+    ("answered", "so do those of an answer"),
+    ("of retr.", "quoted, of those that were retrieved"),
+    ("first", "the first quotation holds it, a part of it, or a piece of its evidence"),
+    ("ref. ok", "refused, of the questions without an answer"),
+    ("ref. bad", "refused, of those with one"),
+)
+
+
+def table(judged: Sequence[Judged]) -> Iterator[str]:
+    """One row for each half, language and set, and what the columns mean."""
+    yield from (f"{name:10} {meaning}" for name, meaning in COLUMNS)
+    yield f"{'':20}{'asked':>6}" + "".join(f"{name:>10}" for name, _ in COLUMNS)
+    for half, is_development in {"development": True, "held-out": False}.items():
+        part = [j for j in judged if j.asked.is_for_development == is_development]
+        if not part:
+            continue
+        yield _row(half, part)
+        for language, is_chinese in (("zh", True), ("other languages", False)):
+            yield _row(f"  {language}", [j for j in part if j.asked.is_chinese == is_chinese])
+        for name in dict.fromkeys(j.asked.set_name for j in part):
+            yield _row(f"  {name}", [j for j in part if j.asked.set_name == name])
+
+
+def _row(name: str, judged: Sequence[Judged]) -> str:
+    answerable = [j for j in judged if j.asked.is_answerable]
+    others = [j for j in judged if not j.asked.is_answerable]
+    cells = [
+        _share([j.is_retrieved for j in answerable]),
+        _share([j.is_right for j in answerable]),
+        _share([j.is_right and j.answer.is_found for j in answerable]),
+        _share([j.is_right for j in answerable if j.is_retrieved]),
+        _share([j.is_first_right for j in answerable]),
+        _share([not j.answer.is_found for j in others]),
+        _share([not j.answer.is_found for j in answerable]),
+    ]
+    return f"{name:20}{len(judged):6}" + "".join(f"{cell:>10}" for cell in cells)
+
+
+def _share(values: Sequence[bool]) -> str:
+    return f"{100 * sum(values) / len(values):.0f} %" if values else "-"
+
+
+def shown(outcome: Judged) -> str:
+    """A question, its right answer and what was answered, to read."""
+    asked, marks = outcome.asked, [outcome.is_retrieved, outcome.is_right, outcome.is_first_right]
+    signs = "".join(sign if mark else "-" for sign, mark in zip("ERF", marks, strict=True))
+    wanted = " | ".join(asked.answers) or "nothing"
+    lines = [f"[{signs}] {asked.set_name} {asked.id} ({asked.kind})", f"  ? {asked.text}", f"  = {wanted}"]
+    return "\n".join([*lines, f"  > {outcome.answer.text}", ""])
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8")).digest(), "big")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""Fast mode: search for each part of a question and quote the sentences that answer it, without a model."""
+
+from collections.abc import Sequence
+
+from sag_retrieval.ask.extract import keys_of
+from sag_retrieval.ask.modes import ModeResult, merge_hits
+from sag_retrieval.ask.options import FoundPassage
+from sag_retrieval.ask.part_answer import PartAnswer, answer_over_bridge, answer_part, open_part, quotations
+from sag_retrieval.ask.question import QuestionPart, pool_weights, question_parts
+from sag_retrieval.ask.session import Session, documents_of
+from sag_retrieval.ask.values import NAME_TYPES, is_known, names_in
+from sag_retrieval.text.words import normal_name
+
+_WIDER = 2
+"""Passages that are read for each that the options ask for: an answer often stands below the first ten."""
+LEAST_CLOSEST = 0.2
+"""Weighted share of a part's terms that passages must hold to be shown as the closest ones."""
+_PARTS = 4
+_NAMES = 3
+
+
+def ask_fast(session: Session) -> ModeResult:
+    """The quotations that answer the parts of a question; else the closest ones, marked as such.
+
+    Source:
+        docs/algorithm.md §answers.1
+
+    """
+    answers: list[PartAnswer] = []
+    parts = question_parts(session.question)[:_PARTS]
+    for part in parts:
+        answers.extend(_answered(session, part, answers, is_only=len(parts) == 1))
+    found = [answer for answer in answers if answer.is_found]
+    for answer in answers:
+        if found and not any(other.is_found and other.part.text == answer.part.text for other in answers):
+            session.note(f"the documents hold no answer to {answer.part.text!r}")
+    hits = merge_hits(*(answer.hits for answer in answers)) if answers else ()
+    session.tell("background", documents=documents_of(hits), keys=[])
+    cited = quotations(session.question, found)
+    near = [a for a in answers[:1] if a.sentences and a.sentences[0].coverage >= LEAST_CLOSEST]
+    closest = None if cited else quotations(session.question, near)
+    return ModeResult(cited, hits, {"parts": [_told(answer) for answer in answers]}, closest)
+
+
+def _answered(session: Session, part: QuestionPart, before: Sequence[PartAnswer], *, is_only: bool) -> list[PartAnswer]:
+    """The answer to a part; where its best sentence leaves something open, the answer over a name in it comes first."""
+    names = _names_of(before, session.question) if part.points_back else ()
+    top_k = session.options.top_k * _WIDER
+    result = session.find(" ".join([part.text, *names]), names, top_k=top_k)
+    hits: tuple[FoundPassage, ...] = tuple(result.hits)
+    if not is_only:
+        hits = merge_hits((), hits, tuple(session.find(session.question, top_k=top_k).hits))
+    weigh = session.weigh or pool_weights([hit.text for hit in hits])
+    limit = session.options.sentences
+    answer = answer_part(part, hits, keys=result.keys, weigh=weigh, question=session.question, limit=limit)
+    left = open_part(answer, part.weights(weigh(part.terms)), session.question)
+    if left is None:
+        return [answer]
+    rest, bridges = left
+    further = session.find(" ".join([part.text, *bridges]), bridges, top_k=top_k)
+    over = answer_over_bridge(rest, bridges, tuple(further.hits), part.weights(weigh(part.terms)), session.question)
+    is_better = over.is_found and over.sentences[0].score >= answer.sentences[0].score
+    return [over, answer] if is_better else [answer]
+
+
+def _names_of(answers: Sequence[PartAnswer], question: str) -> tuple[str, ...]:
+    """New names in the sentences that answer the part before."""
+    if not answers:
+        return ()
+    last, asked = answers[-1], normal_name(question)
+    found = [
+        name
+        for sentence in last.sentences
+        for name in sorted(names_in(sentence.text, keys_of(last.hits[sentence.place]), NAME_TYPES))
+        if not is_known(name, asked)
+    ]
+    return tuple(dict.fromkeys(found))[:_NAMES]
+
+
+def _told(answer: PartAnswer) -> dict[str, object]:
+    """A part as the trace holds it."""
+    return {
+        "question": answer.part.text,
+        "kind": answer.part.kind,
+        "is_found": answer.is_found,
+        "sentences": [
+            {
+                "chunk_id": answer.hits[sentence.place].chunk_id,
+                "text": sentence.text,
+                "score": sentence.score,
+                "coverage": sentence.coverage,
+                "focus": sentence.focus,
+                "is_of_kind": sentence.is_of_kind,
+            }
+            for sentence in answer.sentences
+        ],
+    }

@@ -1,0 +1,232 @@
+"""Answer one part of a question from found passages: what it names, which documents count, what is an answer."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sag_retrieval.ask.cited import Cited, quoted
+from sag_retrieval.ask.extract import (
+    NamedThing,
+    chosen_sentences,
+    further_sentences,
+    keys_of,
+    ranked_sentences,
+    terms_of,
+    title_terms,
+)
+from sag_retrieval.ask.options import FoundPassage
+from sag_retrieval.ask.question import QuestionPart, TermWeights, pool_weights, question_parts
+from sag_retrieval.ask.quotable import Sentence
+from sag_retrieval.ask.values import NAME_TYPES, PLACE_TYPES, STRICT, is_known, names_in
+from sag_retrieval.text.words import is_cjk, normal_name, tokens
+
+LEAST_FOCUS = 0.35
+"""Weighted share of the terms that name nothing that an answer must hold."""
+LEAST_COMPARED = 0.15
+"""The same for a comparison: each side holds but a part of what is asked."""
+LEAST_GROUP = 0.5
+"""Score of a group's best sentence as a share of the best of all; lower ones are left out."""
+LEAST_OPEN = 0.3
+BRIDGES = 3
+_NOT_IN_WORDS = re.compile(r"[^\w.'’&+-]+")
+_NAMED = "named: "
+_UNNAMED_TYPES = frozenset({"date", "day", "quantity", "money", "percentage", "topic"})
+
+Quotation = tuple[FoundPassage, int, int]
+"""A passage, and where a stretch of it begins and ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartAnswer:
+    """What was found for a part of a question; without `is_found` the sentences are only the closest ones."""
+
+    part: QuestionPart
+    sentences: tuple[Sentence, ...]
+    hits: tuple[FoundPassage, ...]
+    is_found: bool
+
+
+def answer_part(
+    part: QuestionPart,
+    hits: Sequence[FoundPassage],
+    *,
+    keys: Sequence[Any] = (),
+    weigh: TermWeights | None = None,
+    question: str = "",
+    limit: int = 3,
+) -> PartAnswer:
+    """The sentences of passages that answer a part.
+
+    Args:
+        part: What is asked.
+        hits: Passages, best first.
+        keys: Keys that took part in the search; those it names decide which documents are about the question.
+        weigh: The idf of terms; by the passages themselves if not given.
+        question: The whole question, whose values are no answers; that of the part if not given.
+        limit: Most sentences.
+
+    Source:
+        docs/algorithm.md §answers.1
+
+    """
+    weights = part.weights((weigh or pool_weights([hit.text for hit in hits]))(part.terms))
+    named = named_things(part, keys, hits)
+    groups = [_about(group, named, part, hits) for group in groups_of(named)]
+    found = [
+        (hit_places, ranked_sentences(own, own_hits, group, weights, question or part.text))
+        for own, own_hits, hit_places, group in groups or [(part, list(hits), list(range(len(hits))), [])]
+    ]
+    best = max((ranked[0].score for _, ranked in found if ranked), default=0.0)
+    chosen: list[Sentence] = []
+    for places, ranked in sorted(found, key=lambda each: -each[1][0].score if each[1] else 0.0):
+        if ranked and ranked[0].score >= LEAST_GROUP * best:
+            own = chosen_sentences(part, ranked, terms_of(named), weights, limit if len(found) == 1 else 2)
+            chosen.extend(replace(sentence, place=places[sentence.place]) for sentence in own)
+    is_found = any(is_answer(part, sentence) for sentence in chosen)
+    if not is_found and len(chosen) < limit:
+        rest = [replace(s, place=places[s.place]) for places, ranked in found for s in ranked]
+        chosen.extend(further_sentences(chosen, rest, limit - len(chosen)))
+    return PartAnswer(part, tuple(chosen), tuple(hits), is_found)
+
+
+def open_part(
+    answer: PartAnswer, weights: Mapping[str, float], question: str
+) -> tuple[QuestionPart, tuple[str, ...]] | None:
+    """What the best sentence leaves open, to be asked of the new names in it; None where it leaves little, or no name.
+
+    Source:
+        docs/algorithm.md §answers.4
+
+    """
+    if not answer.sentences:
+        return None
+    best, part = answer.sentences[0], answer.part
+    hit = answer.hits[best.place]
+    left = frozenset(term for term in part.terms if term not in best.terms | title_terms(hit.title))
+    total = sum(weights[term] for term in part.terms) or 1.0
+    is_enough = best.is_of_kind and answer.is_found
+    if (
+        sum(weights[term] for term in left) < (LEAST_OPEN if not is_enough else 2 * LEAST_OPEN) * total
+        or not best.terms & part.terms
+    ):
+        return None
+    asked = normal_name(question)
+    found = [name for name in names_in(best.text, keys_of(hit), NAME_TYPES | PLACE_TYPES) if not is_known(name, asked)]
+    names = tuple(sorted(found, key=lambda name: (best.text.lower().find(name), name))[:BRIDGES])
+    return (replace(part, terms=left), names) if names else None
+
+
+def answer_over_bridge(
+    part: QuestionPart,
+    names: Sequence[str],
+    hits: Sequence[FoundPassage],
+    weights: Mapping[str, float],
+    question: str,
+) -> PartAnswer:
+    """The sentence that answers what was left open, about one of the names."""
+    named = [NamedThing(name, frozenset(tokens(name)), _documents_of(name, set(), hits)) for name in names]
+    ranked = ranked_sentences(part, hits, named, weights, question)
+    fitting = [s for s in ranked if any(name.terms <= s.terms | title_terms(hits[s.place].title) for name in named)]
+    best = fitting[:1]
+    is_found = bool(best) and best[0].is_of_kind and best[0].focus >= LEAST_FOCUS
+    return PartAnswer(part, tuple(best), tuple(hits), is_found)
+
+
+def groups_of(named: Sequence[NamedThing]) -> list[list[NamedThing]]:
+    """Things that documents have in common, together; a thing of no document belongs to all groups.
+
+    A question about two firms has two groups, each to be answered from its own documents.
+    """
+    groups: list[list[NamedThing]] = []
+    for name in named:
+        touching = [group for group in groups if any(name.documents & other.documents for other in group)]
+        groups = [group for group in groups if group not in touching]
+        if name.documents:
+            groups.append([*(other for group in touching for other in group), name])
+    return groups
+
+
+def _about(
+    group: list[NamedThing], named: Sequence[NamedThing], part: QuestionPart, hits: Sequence[FoundPassage]
+) -> tuple[QuestionPart, list[FoundPassage], list[int], list[NamedThing]]:
+    """A part as asked of one group: without the names of the others, and with the passages of its documents."""
+    own = frozenset().union(*(name.terms for name in group))
+    others = frozenset().union(*(name.terms for name in named if name.documents and name not in group))
+    documents = frozenset().union(*(name.documents for name in group))
+    places = [place for place, hit in enumerate(hits) if hit.document_id in documents]
+    return replace(part, terms=part.terms - (others - own)), [hits[place] for place in places], places, group
+
+
+def is_answer(part: QuestionPart, best: Sentence) -> bool:
+    """Whether the best sentence holds enough of what is asked, and a value of the expected kind."""
+    if part.kind in STRICT and not best.is_of_kind:
+        return False
+    return best.focus >= (LEAST_COMPARED if part.kind == "comparison" else LEAST_FOCUS)
+
+
+def named_things(part: QuestionPart, keys: Sequence[Any], hits: Sequence[FoundPassage]) -> list[NamedThing]:
+    """What a part names: keys that the search recognised, and capitalised names; each with its documents."""
+    asked = normal_name(part.text)
+    found: dict[str, set[tuple[str, str]]] = {}
+    for key in keys:
+        reason = getattr(key, "reason", "")
+        name = normal_name(reason.removeprefix(_NAMED)) if reason.startswith(_NAMED) else ""
+        if name and key.type not in _UNNAMED_TYPES and name in asked and _is_written_as_name(name, part.text):
+            found.setdefault(name, set()).add((str(key.type), str(key.value)))
+    for name in names_in(part.text, ()):
+        if not any(name in other or other in name for other in found):
+            found[name] = set()
+    things = {name: _documents_of(name, own, hits) for name, own in found.items()}
+    return [NamedThing(name, frozenset(tokens(name)), documents) for name, documents in things.items()]
+
+
+def _is_written_as_name(name: str, question: str) -> bool:
+    """Whether Latin words stand capitalised or with a digit in the question; anything where nothing is capitalised."""
+    if is_cjk(name) or question == question.lower():
+        return True
+    wanted = set(name.split())
+    written = [word for word in _NOT_IN_WORDS.split(question) if wanted & set(normal_name(word).split())]
+    return any(word[:1].isupper() or any(map(str.isdigit, word)) for word in written)
+
+
+def _documents_of(name: str, keys: set[tuple[str, str]], hits: Sequence[FoundPassage]) -> frozenset[str]:
+    return frozenset(
+        hit.document_id
+        for hit in hits
+        if any((str(key.type), str(key.value)) in keys for key in getattr(hit, "keys", ()))
+        or name in normal_name(hit.title)
+        or name in normal_name(hit.text)
+    )
+
+
+def extractive_answer(
+    question: str, hits: Sequence[FoundPassage], *, weigh: TermWeights | None = None, limit: int = 3
+) -> Cited | None:
+    """The sentences of passages that answer a question, each with its citation; None where they do not.
+
+    Source:
+        docs/algorithm.md §answers.1
+
+    """
+    parts = question_parts(question) if hits else []
+    answers = [answer_part(part, hits, weigh=weigh, question=question, limit=limit) for part in parts]
+    return quotations(question, [answer for answer in answers if answer.is_found])
+
+
+def quotations(question: str, answers: Sequence[PartAnswer]) -> Cited | None:
+    """The sentences of answers in reading order: documents as the answers have them, places within a document."""
+    spans: dict[tuple[str, int, int], Quotation] = {}
+    for answer in answers:
+        for hit, start, end in in_reading_order(answer):
+            spans.setdefault((hit.document_id, hit.start + start, hit.start + end), (hit, start, end))
+    return quoted(question, list(spans.values())) if spans else None
+
+
+def in_reading_order(answer: PartAnswer) -> list[Quotation]:
+    """The sentences of an answer: neighbouring ones of a document by place, the document of the best one first."""
+    taken = [(answer.hits[sentence.place], sentence.start, sentence.end) for sentence in answer.sentences]
+    documents = list(dict.fromkeys(hit.document_id for hit, _, _ in taken))
+    return taken[:1] + sorted(
+        taken[1:], key=lambda each: (documents.index(each[0].document_id), each[0].start + each[1])
+    )

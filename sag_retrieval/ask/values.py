@@ -1,0 +1,185 @@
+"""Which kinds of value a sentence states: names, dates, durations, numbers, places, reasons."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from sag_retrieval.ask.question import AnswerKind
+from sag_retrieval.text.words import normal_name
+
+NAME_TYPES = frozenset({"person", "organisation", "organization", "entity", "name", "company", "group"})
+PLACE_TYPES = frozenset({"place", "location", "entity", "name"})
+STRICT: frozenset[AnswerKind] = frozenset({"name", "date", "duration", "number"})
+"""Kinds whose values a sentence without them cannot answer."""
+
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+)
+_DATE = re.compile(
+    rf"\b\d{{4}}\s?[-./]\s?\d{{1,2}}(?:\s?[-./]\s?\d{{1,2}})?\b|\b\d{{1,2}}[-./]\d{{1,2}}[-./]\d{{2,4}}\b"
+    rf"|\b\d{{1,2}}(?:st|nd|rd|th|\.)?[\s-]{_MONTH}\b\.?(?:[\s,-]+\d{{2,4}})?"
+    rf"|\b{_MONTH}\b\.?\s\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s\d{{4}})?|\b{_MONTH}\b\.?,?\s\d{{4}}"
+    r"|(?:\d{4}|[一二三四五六七八九〇零]{4})\s?年(?:\s?\d{1,2}\s?月(?:\s?\d{1,2}\s?日)?)?"
+    r"|\d{1,2}\s?月(?:\s?\d{1,2}\s?[日号])?|(?<![\w.,])(?:1[5-9]|20)\d\d(?![\w%]|[.,]\d)",
+    re.IGNORECASE,
+)
+_FIGURES = re.compile(r"\d+")
+_CHINESE_DATE = re.compile(r"\d{4}\s?年(?:\s?\d{1,2}\s?月(?:\s?\d{1,2}\s?日)?)?")
+_MONTH_NAME = re.compile(_MONTH, re.IGNORECASE)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_IDENTIFIER = re.compile(r"(?<![\w-])[A-Za-z]+[\w]*-?\d[\w-]*|\[\d{4}-\d\d-\d\d[^\]]*\]")
+"""`FA-2021-108`, `KA24082` and the time stamp of a chat line: figures that count nothing."""
+_WORDED = (
+    r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|ninety"
+    r"|hundred|thousand|million|billion|half|dozen|once|twice)"
+)
+_CLAUSE_END = re.compile(r"[，；。！？]|[,;.!?](?=\s)")
+_NUMBER = re.compile(
+    rf"\d[\d,.]*|\b{_WORDED}\b|[一二三四五六七八九十百千两零〇]+(?=[个名人家座台艘套种项份次倍成年月天日周米吨元万亿])"
+    r"|百分之[一二三四五六七八九十]+|一半",
+    re.IGNORECASE,
+)
+_DURATION = re.compile(
+    rf"(?:\d[\d,.]*|\b{_WORDED}\b)[\s-]*(?:working |calendar )?(?:second|minute|hour|day|week|month|year|decade)s?\b"
+    r"|(?:\d[\d,.]*|[一二三四五六七八九十百两半]+)\s?(?:个)?(?:多)?(?:秒|分钟|小时|天|日|周|星期|月|年)(?![\d一二三四五六七八九十]{0,3}[月日])",
+    re.IGNORECASE,
+)
+_REASON = re.compile(
+    r"\bbecause\b|\bdue to\b|\bowing to\b|\bcaus(?:e|ed|es)\b|\breasons?\b|\bsince\b(?!\s+(?:\d|[A-Z]\w+\s\d))"
+    r"|\bso that\b|\bas a result\b|\btherefore\b|\bled to\b|\bin order to\b|\bto (?:prevent|avoid|ensure)\b"
+    r"|\bpoints? to\b|\bafter\b|因|由于|导致|造成|所以|原因|为了|以便|从而|以免",
+    re.IGNORECASE,
+)
+_PLACE = re.compile(
+    r"\b(?:in|at|near|from|to|behind|beside|under|above|inside|outside|opposite)\s(?:the\s)?[\w]"
+    r"|位于|[在于]|地处|坐落|迁|来自|[省市区县镇村路楼室港岛湾]",
+)
+_CAPITALISED = re.compile(
+    r"\b[A-Z0-9ÀÁÂÄÇÉÈÊËÍÎÏÑÓÔÖØÚÜŠŽ][\w'’&.-]*(?:\s(?:of|the|de|van|von|[A-ZÀÁÂÄÇÉÈÊËÍÎÏÑÓÔÖØÚÜŠŽ][\w'’&.-]*))*"
+)
+
+
+def states(kind: AnswerKind, text: str, question: str, keys: Sequence[tuple[str, str]] = ()) -> bool:
+    """Whether a sentence states a value of a kind that the question does not hold itself.
+
+    Args:
+        kind: What is expected.
+        text: The sentence.
+        question: What was asked.
+        keys: Typed keys of the passage, type and value; the sentence states those that stand in it.
+
+    Example:
+        >>> states("date", "The plant opened on June 5, 2024.", "When did it open?")
+        True
+        >>> states("number", "2021年的营业收入为150亿元。", "2021年的营业收入是多少？")
+        True
+        >>> states("name", "The plant was founded in 1998.", "Who founded the plant?", [("person", "Ann Lee")])
+        False
+
+    """
+    return _CHECKS[kind](text, question, keys)
+
+
+def stating_clauses(kind: AnswerKind, text: str, question: str, keys: Sequence[tuple[str, str]] = ()) -> str:
+    """The clauses of a sentence that state a number, each with the clause before; all of it for other kinds."""
+    if kind not in ("number", "duration", "comparison"):
+        return text
+    clauses = _CLAUSE_END.split(text)
+    holding = [at for at, clause in enumerate(clauses) if states(kind, clause, question, keys)]
+    near = sorted({place for at in holding for place in (at - 1, at) if place >= 0})
+    return " ".join(clauses[place] for place in near)
+
+
+def dates_in(text: str) -> set[str]:
+    """The dates of a text as they stand, without spaces."""
+    return {"".join(found[0].split()).lower() for found in _DATE.finditer(_IDENTIFIER.sub(" ", text))}
+
+
+def full_dates(text: str) -> set[str]:
+    """The days and months of a text as `2021-10` or `2021-10-05`, whatever their form; years alone are left out."""
+    found = set()
+    for match in _DATE.finditer(text):
+        month = _MONTH_NAME.search(match[0])
+        figures = _FIGURES.findall(match[0])
+        year = next((figure for figure in figures if len(figure) == 4), "")  # noqa: PLR2004  digits of a year
+        others = [int(figure) for figure in figures if figure != year]
+        if month:
+            others.insert(0, _MONTHS.index(month[0][:3].lower()) + 1)
+        if year and others:
+            found.add("-".join([year, *(f"{number:02}" for number in others[:2])]))
+    return found
+
+
+def numbers_in(text: str) -> set[str]:
+    """The numbers of a text that belong to no date and no name such as `Chaoming-2`."""
+    bare = _DATE.sub(" ", _IDENTIFIER.sub(" ", text))
+    return {match[0].lower().replace(",", "").rstrip(".") for match in _NUMBER.finditer(bare)}
+
+
+def names_in(text: str, keys: Sequence[tuple[str, str]], types: frozenset[str] = NAME_TYPES) -> set[str]:
+    """Names that stand in a text, folded: keys of some types, and capitalised words but a single one at its start."""
+    folded = normal_name(text)
+    named = {normal_name(value) for kind, value in keys if kind in types}
+    found = {name for name in named if len(name) > 1 and _stands_in(name, folded)}
+    for match in _CAPITALISED.finditer(text):
+        is_at_start = not text[: match.start()].strip(" -*#|\"'“‘(\t\n")
+        if match[0][0].isalpha() and (not is_at_start or " " in match[0]):
+            found.add(normal_name(match[0]))
+    return found
+
+
+def _stands_in(name: str, folded: str) -> bool:
+    return name in folded if not name.isascii() else f" {name} " in f" {folded} "
+
+
+def _has_name(text: str, question: str, keys: Sequence[tuple[str, str]]) -> bool:
+    """Also true where no name of the passage is known: then a sentence without one cannot be told from one with one."""
+    asked = normal_name(question)
+    is_known_of = any(kind in NAME_TYPES and not is_known(normal_name(value), asked) for kind, value in keys)
+    return not is_known_of or _has_new_name(text, question, keys, NAME_TYPES)
+
+
+def _has_new_name(text: str, question: str, keys: Sequence[tuple[str, str]], types: frozenset[str]) -> bool:
+    asked = normal_name(question)
+    return any(not is_known(name, asked) for name in names_in(text, keys, types))
+
+
+def is_known(name: str, asked: str) -> bool:
+    """Whether a folded name, or each of its words, stands in a folded question."""
+    words = set(asked.split())
+    return name in asked or all(word in words for word in name.split())
+
+
+def _has_date(text: str, question: str, _: Sequence[tuple[str, str]]) -> bool:
+    known = dates_in(question)
+    return any(not any(date in each or each in date for each in known) or _adds(date, known) for date in dates_in(text))
+
+
+def _adds(date: str, known: set[str]) -> bool:
+    return all(len(date) > len(each) for each in known)
+
+
+def _has_number(text: str, question: str, _: Sequence[tuple[str, str]]) -> bool:
+    return bool(numbers_in(text) - numbers_in(question))
+
+
+def _has_duration(text: str, question: str, _: Sequence[tuple[str, str]]) -> bool:
+    bare = _CHINESE_DATE.sub(" ", text)
+    asked = {found[0] for found in _DURATION.finditer(question)}
+    return any(found[0] not in asked for found in _DURATION.finditer(bare))
+
+
+def _has_place(text: str, question: str, keys: Sequence[tuple[str, str]]) -> bool:
+    return bool(_PLACE.search(text)) or _has_new_name(text, question, keys, PLACE_TYPES)
+
+
+_CHECKS: dict[AnswerKind, Callable[[str, str, Sequence[tuple[str, str]]], bool]] = {
+    "name": _has_name,
+    "date": _has_date,
+    "duration": _has_duration,
+    "number": _has_number,
+    "place": _has_place,
+    "comparison": lambda text, question, keys: _has_number(text, question, keys) or _has_date(text, question, keys),
+    "reason": lambda text, *_: bool(_REASON.search(text)),
+    "statement": lambda *_: True,
+}

@@ -14,6 +14,7 @@ from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Allowed, Index
 from sag_retrieval.release.topk import kth_largest
 from sag_retrieval.release.vectors import VectorSet
+from sag_retrieval.search.question_words import without_question_words
 
 __all__ = ["Allowed", "Method", "Query", "RankedKey", "Ranking"]
 
@@ -162,10 +163,15 @@ def parse_query(index: Index, query: Query) -> ParsedQuery:
     return ParsedQuery(
         query=query,
         vector=vectors[[0]],
-        terms=index.arrays.terms.numbers(text),
+        terms=_terms(index, text),
         mentions=mentions.find(text),
         given=[(key, mentions.exact(key), vectors[[place]]) for place, key in enumerate(given, start=1)],
     )
+
+
+def _terms(index: Index, text: str) -> dict[int, int]:
+    """Terms of a text without the words that only ask; all of them if it has no others."""
+    return index.arrays.terms.numbers(without_question_words(text)) or index.arrays.terms.numbers(text)
 
 
 @dataclass(slots=True)

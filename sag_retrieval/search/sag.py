@@ -20,6 +20,7 @@ from sag_retrieval.search.method import (
     Stopwatch,
     parse_query,
     rank_by,
+    weigh_names,
 )
 from sag_retrieval.search.options import SAG, SearchOptions
 from sag_retrieval.search.rank import ChunkScores, bridge_strength, key_trust, rank, read_texts
@@ -183,7 +184,7 @@ def search(index: Index, query: Query, options: SearchOptions) -> Ranking:
     """
     stopwatch = Stopwatch()
     with stopwatch("read"):
-        reading = parse_query(index, query)
+        reading = weigh_names(index, parse_query(index, query), options.named_weight)
     with stopwatch("expand"):
         expansion = expand(index, reading, options)
     with stopwatch("hop"):
@@ -218,13 +219,13 @@ def bridge(index: Index, query: Query) -> Ranking:
     """Chunks by BM25 + cosine in context, then by bridges between them; without a walk from keys."""
     stopwatch = Stopwatch()
     with stopwatch("read"):
-        reading = parse_query(index, query)
+        reading = weigh_names(index, parse_query(index, query), SAG.named_weight)
     with stopwatch("text"):
         route = read_texts(index, reading, SAG)
     root = np.sqrt(route.in_context)
     strength = bridge_strength(index.arrays, reading, route.chunks_per_document, SAG)
     with stopwatch("bridge"):
-        bridges = build_bridges(index.arrays, root, reading.terms, SAG, _allowed(query))
+        bridges = build_bridges(index.arrays, root, reading.terms, route.chunks_per_document, SAG, _allowed(query))
     added = np.zeros(len(root))
     added[bridges.ends] = strength * bridges.gains
     parts = {"text": root, "bridge": added, "cosine": route.cosine, "bm25": route.bm25}

@@ -81,11 +81,14 @@ def show_options(console: Console, name: str, rows: Sequence[Mapping[str, Any]])
     console.print(table)
 
 
+_NOTHING_FITS = "[yellow]nothing fits this query[/yellow]: its words stand in no passage, or only common ones do"
+
+
 def show_result(console: Console, found: Any, *, explain: bool) -> None:  # noqa: ANN401  a SearchResult
     """Hits with place, score and text; with `explain` the keys, the parts of each score and the path."""
     ways = {way["chunk_id"]: way for way in found.trace.get("hits", [])}
     for hit in found.hits:
-        console.print(f"[bold]{hit.rank}[/bold] [dim]{hit.score:.3f}[/dim] [bold]{escape(hit.title)}[/bold]", end=" ")
+        console.print(f"[bold]{hit.rank}[/bold] [dim]{hit.score:.2f}[/dim] [bold]{escape(hit.title)}[/bold]", end=" ")
         console.print(f"[dim]{escape(hit.document_id)} {hit.start}–{hit.end}[/dim]", highlight=False)
         console.print("  " + escape(" ".join(hit.text.split())), highlight=False)
         if hit.keys:
@@ -99,6 +102,8 @@ def show_result(console: Console, found: Any, *, explain: bool) -> None:  # noqa
         console.print("  " + escape(segment.text), highlight=False)
     if explain:
         _keys(console, found)
+    if not found.fits:
+        console.print(_NOTHING_FITS, highlight=False)
     seconds = sum(found.seconds.values())
     console.print(
         f"[dim]{len(found.hits)} hits from {escape(found.release)} by {found.method} in {seconds * 1000:.0f} ms[/dim]"
@@ -106,7 +111,9 @@ def show_result(console: Console, found: Any, *, explain: bool) -> None:  # noqa
 
 
 def _explain(console: Console, hit: Any, way: Mapping[str, Any]) -> None:  # noqa: ANN401  a Hit
-    """The terms of a hit's score, and the path from the query over key and event, or over the bridge."""
+    """Why the hit was found, the terms of its raw score, and the path over key and event, or over the bridge."""
+    if way.get("why"):
+        console.print(f"  [italic]{escape(way['why'])}[/italic]", highlight=False)
     parts = ", ".join(f"{name} {value:.3f}" for name, value in hit.parts.items())
     console.print(f"  [dim]score: {escape(parts)}[/dim]", highlight=False)
     events = {event.event_id: event.content for event in hit.events}

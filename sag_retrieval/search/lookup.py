@@ -44,9 +44,9 @@ class ChunkResult(Convertible):
         return asdict(self)
 
     def to_arrow(self) -> pa.Table:
-        """The chunk as a table of one row, with the columns of `SearchResult.to_arrow` except rank and score."""
+        """The chunk as a table of one row, with the columns of `SearchResult.to_arrow` except rank and scores."""
         hit = Hit(rank=1, score=0.0, **{name: getattr(self, name) for name in self.__slots__})
-        return hit.to_arrow().drop_columns(["rank", "score"])
+        return hit.to_arrow().drop_columns(["rank", "score", "raw_score"])
 
 
 @public
@@ -87,7 +87,7 @@ def chunk_by_id(index: Index, chunk_id: str) -> ChunkResult:
 
     """
     row = _row(index, "chunks", "chunk_id", chunk_id)
-    hit = hits_of(index, Ranking(np.array([row], np.int32), np.zeros(1)))[0]
+    hit = hits_of(index, Ranking(np.array([row], np.int32), np.zeros(1)), np.zeros(1))[0]
     return ChunkResult(**{name: getattr(hit, name) for name in ChunkResult.__slots__})
 
 

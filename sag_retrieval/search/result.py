@@ -10,9 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sag_retrieval.core.public import Convertible, public, readable, render_html
-from sag_retrieval.core.types import Rows
+from sag_retrieval.core.types import Floats, Rows
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.csr import join
+from sag_retrieval.search.calibration import LEAST_FIT, likelihoods
 from sag_retrieval.search.method import Query, Ranking
 
 KeyValue = str | float | bool | None
@@ -57,7 +58,11 @@ class ResultKey:
 @public
 @dataclass(frozen=True, slots=True)
 class Hit(Convertible):
-    """A found chunk: `text == document.text[start:end]`. `parts` are the terms of its score."""
+    """A found chunk: `text == document.text[start:end]`.
+
+    `score` is how likely it answers the query, from 0 to 1, comparable between queries and methods. `raw_score` is
+    what the method ranked by, comparable within one result only, and `parts` are its terms.
+    """
 
     rank: int
     score: float
@@ -70,6 +75,7 @@ class Hit(Convertible):
     chunk_index: int
     start: int
     end: int
+    raw_score: float = 0.0
     parts: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -113,6 +119,11 @@ class SearchResult(Convertible):
     seconds: Mapping[str, float]
     trace: Mapping[str, Any] = field(default_factory=dict)
     segments: tuple[ResultSegment, ...] = ()
+
+    @property
+    def fits(self) -> bool:
+        """Whether the best hit is likely enough for an answer; False for words that no document holds."""
+        return bool(self.hits) and self.hits[0].score >= LEAST_FIT
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -189,7 +200,7 @@ def build_result(index: Index, query: Query, ranking: Ranking, *, release: str, 
     Args:
         index: The index it was made from.
         query: What was asked.
-        ranking: Row numbers and scores.
+        ranking: Row numbers and raw scores.
         release: Id of the release.
         method: Name of the method.
 
@@ -199,14 +210,15 @@ def build_result(index: Index, query: Query, ranking: Ranking, *, release: str, 
         ResultKey(**name, weight=key.weight, hop=key.hop, reason=key.reason)
         for name, key in zip(named, ranking.keys, strict=True)
     )
+    scores = likelihoods(index, query, ranking.chunks)
     return SearchResult(
-        query.text, release, method, hits_of(index, ranking), keys, dict(ranking.seconds), dict(ranking.trace)
+        query.text, release, method, hits_of(index, ranking, scores), keys, dict(ranking.seconds), dict(ranking.trace)
     )
 
 
-def hits_of(index: Index, ranking: Ranking) -> tuple[Hit, ...]:
-    """The chunks of a ranking with their texts, events and keys."""
-    return tuple(_hits(index, ranking))
+def hits_of(index: Index, ranking: Ranking, scores: Floats) -> tuple[Hit, ...]:
+    """The chunks of a ranking with the score, the text, the events and the keys of each."""
+    return tuple(_hits(index, ranking, scores))
 
 
 def keys_of(index: Index, rows: Rows) -> list[dict[str, Any]]:
@@ -227,7 +239,7 @@ def key_of(index: Index, row: int) -> dict[str, Any]:
     return keys_of(index, np.array([row], np.int32))[0]
 
 
-def _hits(index: Index, ranking: Ranking) -> Iterator[Hit]:
+def _hits(index: Index, ranking: Ranking, scores: Floats) -> Iterator[Hit]:
     """The hits; each table is read once for all of them, since reading one row costs as much as many."""
     arrays, chunks = index.arrays, ranking.chunks
     titles = _taken(index, "documents", ("title",), arrays.chunk_document[chunks])
@@ -238,7 +250,8 @@ def _hits(index: Index, ranking: Ranking) -> Iterator[Hit]:
     for rank, chunk in enumerate(_taken(index, "chunks", _OF_CHUNK, chunks)):
         yield Hit(
             rank=rank + 1,
-            score=float(ranking.scores[rank]),
+            score=float(scores[rank]),
+            raw_score=float(ranking.scores[rank]),
             title=titles[rank]["title"],
             events=tuple(islice(events, sizes[rank])),
             keys=tuple(islice(keys, key_counts[rank])),
@@ -273,6 +286,7 @@ _COLUMNS = pa.schema(
     [
         ("rank", pa.int32()),
         ("score", pa.float64()),
+        ("raw_score", pa.float64()),
         ("document_id", pa.string()),
         ("chunk_id", pa.string()),
         ("title", pa.string()),

@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -104,7 +105,7 @@ def reliability(found: Sequence[Judged]) -> Iterator[str]:
     score, right = (np.concatenate([getattr(each, name) for each in found]) for name in ("score", "is_right"))
     distance = 0.0
     yield f"  {'score':11} {'hits':>6} {'mean':>6} {'right':>6}"
-    for low, high in zip(RANGES[:-1], RANGES[1:], strict=True):
+    for low, high in pairwise(RANGES):
         inside = (score >= low) & (score < high)
         if inside.any():
             distance += abs(score[inside].mean() - right[inside].mean()) * inside.mean()

@@ -64,7 +64,8 @@ def _shuffled(question: Asked | Question) -> str:
 def _business() -> Iterator[Asked]:
     for line in (DATA / BUSINESS / "questions.jsonl").read_text().splitlines():
         found = json.loads(line)
-        yield Asked(found["id"], found["question"], found["type"], frozenset(found["gold_documents"]), False)
+        gold = frozenset(found["gold_documents"])
+        yield Asked(found["id"], found["question"], found["type"], gold, is_by_chunk=False)
 
 
 def _asked(question: Question, release: Release) -> Asked:

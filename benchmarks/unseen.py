@@ -19,6 +19,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 import numpy as np  # noqa: E402
+import pyarrow as pa  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parent))
 from halves import BUSINESS, HALVES, USED, Asked, questions_of, release_of  # noqa: E402
@@ -53,7 +54,7 @@ def recall(release: Release, asked: Asked, method: Method) -> float:
         first = index.rows["chunks"]["chunk_id"].take(chunks[:CUT])
     else:
         documents = list(dict.fromkeys(index.arrays.chunk_document[chunks].tolist()))
-        first = index.rows["documents"]["document_id"].take(documents[:CUT])
+        first = index.rows["documents"]["document_id"].take(pa.array(documents[:CUT], pa.int64()))
     return len(asked.gold.intersection(first.to_pylist())) / len(asked.gold)
 
 

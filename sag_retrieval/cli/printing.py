@@ -70,8 +70,10 @@ def show_settings(console: Console, found: Sequence[Mapping[str, str]], options:
     console.print(f"[dim]options: sag settings --options {escape(' | '.join(options))}[/dim]", highlight=False)
 
 
-def show_options(console: Console, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """One row per option."""
+def show_options(console: Console, name: str, rows: Sequence[Mapping[str, Any]], weak: str = "") -> None:
+    """When not to use a method, then one row per option."""
+    if weak:
+        console.print(f"not for {escape(weak)}", highlight=False, soft_wrap=True)
     if not rows:
         console.print(f"{escape(name)} has no options")
         return

@@ -127,7 +127,7 @@ class Bridges:
     gains: Floats
 
 
-def build_bridges(  # noqa: PLR0913, PLR0917  what a bridge starts from, and its limits
+def build_bridges(
     arrays: Arrays,
     scores: Floats,
     terms: Mapping[int, float],

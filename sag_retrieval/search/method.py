@@ -137,7 +137,10 @@ class QuerySimilarity:
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuery:
-    """A query parsed for an index; `terms` are term numbers with weights, how often each occurs, `mentions` names with their keys."""
+    """A query parsed for an index.
+
+    `terms` are term numbers with weights (how often each occurs), `mentions` names with their keys.
+    """
 
     query: Query
     vector: Vectors

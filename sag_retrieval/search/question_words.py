@@ -1,4 +1,4 @@
-"""Words that only ask, in each language: a question holds them, what answers it does not, so nothing is found by them."""
+"""Words that only ask, in each language: a question holds them, what answers it does not, so they find nothing."""
 
 import re
 from collections.abc import Iterable
@@ -64,15 +64,17 @@ def _longest_first(listed: str) -> str:
 _CHINESE: Final = re.compile(
     "(?<!任)(?:"
     + _longest_first(
-        """请问 請問 为什么 為什麼 什么时候 什麼時候 什么 什麼 甚么 甚麼 为何 為何 如何 怎么样 怎么办 怎么 怎麼 怎样 怎樣 何时 何時 何地
-        何处 何處 何种 何種 多少 多久 是否 有没有 有沒有 谁 誰 吗 嗎 呢"""
+        """请问 請問 为什么 為什麼 什么时候 什麼時候 什么 什麼 甚么 甚麼 为何 為何 如何 怎么样 怎么办
+        怎么 怎麼 怎样 怎樣 何时 何時 何地 何处 何處 何种 何種 多少 多久 是否 有没有 有沒有
+        谁 誰 吗 嗎 呢"""
     )
     + "|哪(?!吒)[个個些种種家位所年天一几里裡儿兒项項]?|(?<![十百数數])几(?=[个個种種家年天月次份位名项項条條岁]))"
 )
 _KANA: Final = re.compile("[\u3040-\u30ff]")
 _JAPANESE: Final = re.compile(
     _longest_first(
-        """なぜ 何故 どうして どうやって どのように どのような どのくらい どれくらい どんな どう どこ どれ どの どちら いつ だれ 誰 何 なに
+        """なぜ 何故 どうして どうやって どのように どのような どのくらい どれくらい どんな どう
+        どこ どれ どの どちら いつ だれ 誰 何 なに
         いくつ いくら ですか ますか でしょうか ませんか"""
     )
 )

@@ -77,6 +77,15 @@ def typical_length(arrays: Arrays, similarity: Floats) -> float:
     return float(np.exp(np.log(sizes).mean())) if count else 1.0
 
 
+def structure_share(arrays: Arrays, text: Floats, *, is_judged: bool) -> float:
+    """1 if a language model judged what was found, else `1 / n²`: how far structure may rank a method's chunks.
+
+    A path or a tier points to documents. Where these are passages that is the answer; of a long one it is a place
+    to read on, which needs a model, and text tells its chunks apart. n: docs/algorithm.md §search.11.
+    """
+    return 1.0 if is_judged else typical_length(arrays, text) ** -2
+
+
 def _in_context(
     arrays: Arrays, reading: ParsedQuery, similarity: Floats, length: float, options: SearchOptions
 ) -> Floats:
@@ -221,7 +230,8 @@ def _bridged(arrays: Arrays, reading: ParsedQuery, scores: ChunkScores, options:
         return scores
     root = np.sqrt(scores.final)
     allowed = reading.query.allowed.chunks if reading.query.allowed else None
-    bridges = build_bridges(arrays, root, reading.terms, scores.route.chunks_per_document, options, allowed)
+    length = scores.route.chunks_per_document
+    bridges = build_bridges(arrays, root, reading.terms, length, options, allowed)
     added = np.zeros(len(root))
     added[bridges.ends] = strength * bridges.gains
     return replace(scores, final=root + added, bridge=added, bridges=bridges)

@@ -17,8 +17,7 @@ from sag_retrieval.search.calibration import LEAST_FIT, likelihoods
 from sag_retrieval.search.method import Query, Ranking
 
 KeyValue = str | float | bool | None
-_SHOWN = 40
-"""Characters of a title that `repr` shows."""
+_SHOWN = 40  # characters of a title that `repr` shows
 
 
 @public
@@ -60,8 +59,7 @@ class ResultKey:
 class Hit(Convertible):
     """A found chunk: `text == document.text[start:end]`.
 
-    `score` is how likely it answers the query, from 0 to 1, comparable between queries and methods. `raw_score` is
-    what the method ranked by, comparable within one result only, and `parts` are its terms.
+    `score`: how likely it answers, from 0 to 1. `raw_score`: what the method ranked by; `parts` are its terms.
     """
 
     rank: int
@@ -200,7 +198,7 @@ def build_result(index: Index, query: Query, ranking: Ranking, *, release: str, 
     Args:
         index: The index it was made from.
         query: What was asked.
-        ranking: Row numbers and raw scores.
+        ranking: Rows and raw scores.
         release: Id of the release.
         method: Name of the method.
 

@@ -77,8 +77,8 @@ def explain_hit(way: Mapping[str, Any], question: str, title: str, words: Sequen
 
     Example:
         >>> way = {"bridge": {"over": {"value": "Marlow Seals"}}}
-        >>> explain_hit(way, "Who made the part?", "Kestrel-7 recall", ["made", "part"])
-        'found because it names Marlow Seals, which “Kestrel-7 recall” also names, and has “made”, “part” of the question'
+        >>> explain_hit(way, "Who made the part?", "Recall", ["made", "part"])
+        'found because it names Marlow Seals, which “Recall” also names, and has “made”, “part” of the question'
 
     """
     wording = _CHINESE if is_cjk(question) else _ENGLISH

@@ -83,4 +83,6 @@ def test_a_bound_keeps_the_hits_that_reach_it(corpus):
     ranking = method_named("sag")(corpus, query)
     scores = likelihoods(corpus, query, ranking.chunks)
 
-    assert count_likely(corpus, query, ranking.chunks, float(scores[1])) == int((scores >= scores[1]).sum()) < len(scores)
+    assert (
+        count_likely(corpus, query, ranking.chunks, float(scores[1])) == int((scores >= scores[1]).sum()) < len(scores)
+    )

@@ -14,6 +14,7 @@ from sag_retrieval.search.rank import (
     bridge_strength,
     read_texts,
     restart,
+    structure_share,
     text_weight,
     typical_length,
 )
@@ -64,6 +65,14 @@ def test_a_neighbour_is_a_neighbour_within_one_document_alone(similarity, cut):
 def test_typical_length_is_the_mean_size_of_the_best_chunks_documents(long_corpus, corpus):
     assert typical_length(long_corpus.arrays, np.linspace(0, 1, 12)) == pytest.approx(4)
     assert typical_length(corpus.arrays, np.ones(8)) == 1
+
+
+def test_structure_ranks_passages_and_leaves_long_documents_to_text_unless_a_model_judged(long_corpus, corpus):
+    long, short = (np.ones(index.arrays.chunk_count) for index in (long_corpus, corpus))
+
+    assert structure_share(corpus.arrays, short, is_judged=False) == 1
+    assert structure_share(long_corpus.arrays, long, is_judged=False) == pytest.approx(1 / 16)
+    assert structure_share(long_corpus.arrays, long, is_judged=True) == 1
 
 
 def test_breadth_is_the_geometric_mean_of_chunks_per_key(long_corpus):

@@ -42,7 +42,10 @@ def test_a_key_beside_a_seed_key_names_both():
     assert explain_hit(way, "x", "", []) == "found because it names Marlow, which stands in one statement with Kestrel"
 
 
-@pytest.mark.parametrize(("question", "text"), [("who", "found because it reads like the question"), ("谁", "找到它，因为它与问题的文字相近。")])
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [("who", "found because it reads like the question"), ("谁", "找到它，因为它与问题的文字相近。")],
+)
 def test_a_passage_without_a_shared_key_or_word_reads_like_the_question(question, text):
     assert explain_hit({}, question, "", []) == text
 
@@ -50,7 +53,9 @@ def test_a_passage_without_a_shared_key_or_word_reads_like_the_question(question
 def test_a_passage_of_a_document_that_was_found_says_so():
     way = {"bridge": {"over": {"value": "Recall"}, "is_beside": True}}
 
-    assert explain_hit(way, "x", "Recall", []) == "found because it stands in “Recall” like another passage that was found"
+    assert (
+        explain_hit(way, "x", "Recall", []) == "found because it stands in “Recall” like another passage that was found"
+    )
 
 
 def test_chinese_words_are_the_longest_shared_pieces(corpus):

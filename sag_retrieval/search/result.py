@@ -173,7 +173,7 @@ class SearchResult(Convertible):
             >>> with open_release() as release:
             ...     result = release.search("Who made the O-ring?", method="bm25", top_k=2)
             >>> result.to_arrow().column_names[:5]
-            ['rank', 'score', 'document_id', 'chunk_id', 'title']
+            ['rank', 'score', 'raw_score', 'document_id', 'chunk_id']
 
         """
         return hit_table(self.hits)

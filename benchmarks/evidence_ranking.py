@@ -66,7 +66,7 @@ def by_release(home: str, method: str) -> Ranking:
 
         def rank(question: str) -> Hits:
             hits = release.search(question, top_k=CANDIDATES, method=method).hits
-            return [(*places[hit.chunk_id], hit.score) for hit in hits]
+            return [(*places[hit.chunk_id], hit.raw_score) for hit in hits]
 
         return rank
 

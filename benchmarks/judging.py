@@ -15,10 +15,11 @@ from sets import Question, QuestionSet, write_source
 from sag_retrieval import Release, open_release
 from sag_retrieval.evaluation.runner import Interval, paired_difference
 from sag_retrieval.release.arrays import Index
+from sag_retrieval.search.hits import build_result
 from sag_retrieval.search.method import Query, Ranking, parse_query, rank_by
 from sag_retrieval.search.options import SAG
 from sag_retrieval.search.rank import read_texts
-from sag_retrieval.search.result import Hit, build_result
+from sag_retrieval.search.result import Hit
 
 CUTS = (2, 5, 10)
 DEPTH = 60

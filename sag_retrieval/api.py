@@ -19,6 +19,8 @@ from sag_retrieval.release.manifest import Manifest, Verify
 from sag_retrieval.release.reader import Reader, open_reader
 from sag_retrieval.release.sandbox_results import SqlResult
 from sag_retrieval.release.schema import ORDER, TABLES
+from sag_retrieval.search.calibration import count_likely
+from sag_retrieval.search.hits import build_result
 from sag_retrieval.search.lookup import (
     CANDIDATES,
     ChunkResult,
@@ -30,7 +32,7 @@ from sag_retrieval.search.lookup import (
 )
 from sag_retrieval.search.method import Method, Query
 from sag_retrieval.search.registry import MethodName, resolve_method
-from sag_retrieval.search.result import SearchResult, build_result
+from sag_retrieval.search.result import SearchResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,6 +131,7 @@ class Release:
         options: "MethodOptions | None" = None,
         where: Mapping[str, Any] | None = None,
         segments: SegmentSpec | None = None,
+        min_score: float = 0.0,
         explain: bool = False,
         gold_documents: Sequence[str] = (),
     ) -> SearchResult:
@@ -151,6 +154,7 @@ class Release:
             where: Conditions such as `{"language": "zh", "key.person": "…", "key.amount__gte": 3}`.
             segments: A preset (`balanced`, `precision`, `find_all`) or options: also join neighbouring hits into
                 `result.segments`.
+            min_score: Leave out hits with a lower score, from 0 to 1: how likely a hit answers the query.
             explain: Fill `result.trace`: the candidates of each stage, and the path from the query to each hit.
             gold_documents: With `explain`, documents known to be relevant: the trace counts how many each stage kept.
 
@@ -174,6 +178,8 @@ class Release:
         asked = replace(asked, top_k=wanted, allowed=allowed)
         name, rank = resolve_method(method, options, chat=self.chat, home=reader.folder)
         ranking = rank(reader.index, asked)
+        if min_score != 0:
+            ranking = ranking.first(count_likely(reader.index, asked, ranking.chunks, min_score))
         joined = join_segments(reader.index, ranking, segments) if segments is not None else ()
         best = ranking.first(top_k)
         found = build_result(reader.index, asked, best, release=self.release_id, method=name)

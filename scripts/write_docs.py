@@ -206,8 +206,8 @@ def options() -> str:
     ]
     lines += ["a group have a dot (`--set graph.beam_width=8`). A list is divided by commas, and `none` stands for no"]
     lines += ["value. `sag settings --options NAME` prints one of these tables.", ""]
-    lines += ["## Methods", "", "| `--method` | finds passages by |", "|---|---|"]
-    lines += [f"| `{entry.name}` | {entry.summary} |" for entry in METHODS.own.values()]
+    lines += ["## Methods", "", "| `--method` | finds passages by | not for |", "|---|---|---|"]
+    lines += [f"| `{entry.name}` | {entry.summary} | {entry.weak} |" for entry in METHODS.own.values()]
     lines += [""]
     for name in option_names():
         usual = default_options(name)

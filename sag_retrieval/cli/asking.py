@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 @with_method
 @with_set("METHOD")
 @of_release
+@click.option(
+    "--min-score", type=click.FloatRange(0, 1), default=0, help="Leave out hits that are less likely to answer."
+)
 @click.option("--explain", is_flag=True, help="Also show how each hit was found.")
 @click.option("--segments", metavar="PRESET", help="Join neighbouring hits: balanced, precision or find_all.")
 @as_json
@@ -61,6 +64,7 @@ def search(  # noqa: PLR0913  one argument per option
     method: str,
     pairs: tuple[str, ...],
     release_id: str | None,
+    min_score: float,
     explain: bool,
     segments: str | None,
     is_json: bool,
@@ -88,6 +92,7 @@ def search(  # noqa: PLR0913  one argument per option
             options=options,
             where=where,
             segments=joined,
+            min_score=min_score,
             explain=explain,
         )
     if is_json:

@@ -134,6 +134,12 @@ def default_options(name: str) -> Any:  # noqa: ANN401  each has its own class
     return OPERATIONS[name]() if name in OPERATIONS else _methods()[name].defaults
 
 
+def weakness(name: str) -> str:
+    """When not to use a method; empty for an operation, or if nothing is said."""
+    methods = _methods()
+    return methods[name].weak if name in methods else ""
+
+
 def method_options(method: str, given: Mapping[str, Any]) -> Any:  # noqa: ANN401  each method has its own class
     """The options of a method with some values changed; None if no value is given.
 

@@ -11,6 +11,7 @@ from sag_retrieval.cli.choices import (
     default_options,
     of_release,
     option_names,
+    weakness,
     where_of,
     with_set,
     with_sql,
@@ -66,7 +67,7 @@ def _options(name: str, *, is_json: bool) -> None:
         raise click.BadParameter(f"{shown(name)} has no options; {meant}known are {', '.join(option_names())}")
     usual = default_options(name)
     rows = describe_options(usual) if usual is not None else []
-    print_json(rows) if is_json else show_options(Terminal(), name, rows)
+    print_json(rows) if is_json else show_options(Terminal(), name, rows, weakness(name))
 
 
 @click.command()

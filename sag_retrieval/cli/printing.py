@@ -74,8 +74,10 @@ def show_settings(console: Console, found: Sequence[Mapping[str, str]], options:
     console.print(f"[dim]options: sag settings --options {escape(' | '.join(options))}[/dim]", highlight=False)
 
 
-def show_options(console: Console, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """One row per option."""
+def show_options(console: Console, name: str, rows: Sequence[Mapping[str, Any]], weak: str = "") -> None:
+    """When not to use a method, then one row per option."""
+    if weak:
+        console.print(f"not for {escape(weak)}", highlight=False, soft_wrap=True)
     if not rows:
         console.print(f"{escape(name)} has no options")
         return
@@ -85,11 +87,14 @@ def show_options(console: Console, name: str, rows: Sequence[Mapping[str, Any]])
     console.print(table)
 
 
+_NOTHING_FITS = "[yellow]nothing fits this query[/yellow]: its words stand in no passage, or only common ones do"
+
+
 def show_result(console: Console, found: Any, *, explain: bool) -> None:  # noqa: ANN401  a SearchResult
     """Hits with place, score and text; with `explain` the keys, the parts of each score and the path."""
     ways = {way["chunk_id"]: way for way in found.trace.get("hits", [])}
     for hit in found.hits:
-        console.print(f"[bold]{hit.rank}[/bold] [dim]{hit.score:.3f}[/dim] [bold]{escape(hit.title)}[/bold]", end=" ")
+        console.print(f"[bold]{hit.rank}[/bold] [dim]{hit.score:.2f}[/dim] [bold]{escape(hit.title)}[/bold]", end=" ")
         console.print(
             f"[dim]{escape(hit.document_id)} {escape(hit.place or f'{hit.start}–{hit.end}')}[/dim]", highlight=False
         )
@@ -106,6 +111,8 @@ def show_result(console: Console, found: Any, *, explain: bool) -> None:  # noqa
         _print_below(console, snippet(segment.text, segment.title))
     if explain:
         _keys(console, found)
+    if not found.fits:
+        console.print(_NOTHING_FITS, highlight=False)
     seconds = sum(found.seconds.values())
     console.print(
         f"[dim]{len(found.hits)} hits from {escape(found.release)} by {found.method} in {seconds * 1000:.0f} ms[/dim]"
@@ -120,7 +127,9 @@ def _print_below(console: Console, text: str, *, indent: int = 2, style: str = "
 
 
 def _explain(console: Console, hit: Any, way: Mapping[str, Any]) -> None:  # noqa: ANN401  a Hit
-    """The terms of a hit's score, and the path from the query over key and event, or over the bridge."""
+    """Why the hit was found, the terms of its raw score, and the path over key and event, or over the bridge."""
+    if way.get("why"):
+        console.print(f"  [italic]{escape(way['why'])}[/italic]", highlight=False)
     parts = ", ".join(f"{name} {value:.3f}" for name, value in hit.parts.items())
     console.print(f"  [dim]score: {escape(parts)}[/dim]", highlight=False)
     events = {event.event_id: event.content for event in hit.events}

@@ -1,7 +1,7 @@
 """The text of a release as arrays: BM25 postings by term, and the names of keys that a text mentions."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -62,15 +62,15 @@ class Postings:
     idf: Floats32
     row_count: int
 
-    def scores(self, terms: dict[int, int]) -> npt.NDArray[np.float64]:
-        """Shape (rows,): the sum of the terms' scores, each as often as it occurs in the query."""
+    def scores(self, terms: Mapping[int, float]) -> npt.NDArray[np.float64]:
+        """Shape (rows,): the sum of the terms' scores, each times its weight in the query."""
         total = np.zeros(self.row_count)
         for term, count in terms.items():
             inside = slice(self.rows_of.starts[term], self.rows_of.starts[term + 1])
             total[self.rows_of.items[inside]] += count * self.weights[inside]
         return total
 
-    def matrix(self, terms: dict[int, int], rows: Rows) -> npt.NDArray[np.float64]:
+    def matrix(self, terms: Mapping[int, float], rows: Rows) -> npt.NDArray[np.float64]:
         """Shape (terms, rows): what each term adds to each of a few rows."""
         found = np.zeros((len(terms), len(rows)))
         for line, (term, count) in enumerate(terms.items()):

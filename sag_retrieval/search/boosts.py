@@ -1,5 +1,6 @@
 """Adjust the scores of ranked chunks: mentioned titles, bridges over shared keys, joint coverage of the query."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,14 +37,21 @@ def boost_mentioned_titles(
     if options.named_floor <= 0:
         return scores
     floor = 1 - (1 - options.named_floor) / length
-    allowed = reading.query.allowed.chunks if reading.query.allowed else None
     lifted = scores.copy()
-    for _, keys in reading.mentions:
-        chunks = chunks_about(arrays, keys, allowed)
+    for chunks in named_subjects(arrays, reading, options):
         best = scores[chunks].max(initial=0.0)
-        if 0 < best < floor and len(np.unique(arrays.chunk_document[chunks])) <= options.named_documents:
+        if 0 < best < floor:
             lifted[chunks] = np.maximum(lifted[chunks], scores[chunks] / best * floor)
     return lifted
+
+
+def named_subjects(arrays: Arrays, reading: ParsedQuery, options: SearchOptions) -> Iterator[Rows]:
+    """The allowed chunks about each subject that the query names and that few documents are about."""
+    allowed = reading.query.allowed.chunks if reading.query.allowed else None
+    for _, keys in reading.mentions:
+        chunks = chunks_about(arrays, keys, allowed)
+        if 0 < len(np.unique(arrays.chunk_document[chunks])) <= options.named_documents:
+            yield chunks
 
 
 def chunks_about(arrays: Arrays, keys: Rows, allowed: Flags | None = None) -> Rows:
@@ -58,7 +66,7 @@ def chunks_about(arrays: Arrays, keys: Rows, allowed: Flags | None = None) -> Ro
 def cover(
     scores: Floats,
     text: Postings,
-    terms: dict[int, int],
+    terms: Mapping[int, float],
     weight: float,
     pool: int,
     allowed: Flags | None = None,
@@ -120,14 +128,23 @@ class Bridges:
 
 
 def build_bridges(
-    arrays: Arrays, scores: Floats, terms: dict[int, int], options: SearchOptions, allowed: Flags | None
+    arrays: Arrays,
+    scores: Floats,
+    terms: Mapping[int, float],
+    length: float,
+    options: SearchOptions,
+    allowed: Flags | None,
 ) -> Bridges:
     """`S(start) · link · (floor + (1 − floor) · residual)`, the best per reached chunk, without the factor strength.
+
+    In long documents a name in passing leads anywhere, and a chunk without a new query term answers nothing: both
+    count less there.
 
     Args:
         arrays: The graph and the full text.
         scores: Shape (chunks,), in [0, 1].
-        terms: Terms of the query.
+        terms: Terms of the query and their weights.
+        length: n, the typical number of chunks of a document, at least 1.
         options: Limits and floor.
         allowed: Chunks that may be found.
 
@@ -136,9 +153,9 @@ def build_bridges(
 
     """
     starts = choose_starts(scores, arrays.chunk_document, options)
-    pair = _pairs(arrays, starts, options, allowed)
+    pair = _pairs(arrays, starts, length, options, allowed)
     gain = scores[starts[pair.start]] * pair.link
-    floor = options.bridge_floor
+    floor = options.bridge_floor / length
     gain = gain * (floor + (1 - floor) * _residual(arrays, starts, pair, terms))
     order = np.lexsort((pair.start, -gain, pair.end))
     first = order[np.flatnonzero(np.diff(pair.end[order], prepend=-1))]
@@ -173,7 +190,11 @@ class _Pairs:
     link: Floats
 
 
-def _pairs(arrays: Arrays, starts: Rows, options: SearchOptions, allowed: Flags | None) -> _Pairs:
+_IN_PASSING = 0.5
+"""Weight of a link to a chunk that is about something else than the shared key."""
+
+
+def _pairs(arrays: Arrays, starts: Rows, length: float, options: SearchOptions, allowed: Flags | None) -> _Pairs:
     """Start and end chunks that share a key found in few documents, each pair once with its best link."""
     start, place = arrays.chunk_keys.gather(starts)
     key = arrays.chunk_keys.items[place]
@@ -182,7 +203,7 @@ def _pairs(arrays: Arrays, starts: Rows, options: SearchOptions, allowed: Flags 
     owner, place = arrays.key_chunks.gather(key)
     start, key, end = start[owner], key[owner], arrays.key_chunks.items[place]
     link = document_rarity(arrays.key_document_count[key], arrays.document_count)
-    link = link * np.where(arrays.chunk_main_key[end] == key, 1.0, 0.5)
+    link = link * np.where(arrays.chunk_main_key[end] == key, 1.0, _IN_PASSING / length)
     fits = end != starts[start]
     if allowed is not None:
         fits &= allowed[end]
@@ -203,7 +224,7 @@ def document_rarity(frequency: npt.NDArray[Any], document_count: int) -> Floats:
     return np.asarray(1 - np.log(np.maximum(frequency, 1)) / np.log(document_count), np.float64)
 
 
-def _residual(arrays: Arrays, starts: Rows, pair: _Pairs, terms: dict[int, int]) -> Floats:
+def _residual(arrays: Arrays, starts: Rows, pair: _Pairs, terms: Mapping[int, float]) -> Floats:
     """BM25 of the end for the query terms missing in the start, relative to the idf of all query terms."""
     text = arrays.chunk_text
     total = sum(count * float(text.idf[term]) for term, count in terms.items())

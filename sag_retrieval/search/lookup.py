@@ -13,8 +13,9 @@ from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.notebook import render_html
 from sag_retrieval.release.arrays import Index
+from sag_retrieval.search.hits import hits_of
 from sag_retrieval.search.method import Ranking, check_text
-from sag_retrieval.search.result import Hit, HitEvent, HitKey, ResultSegment, hits_of
+from sag_retrieval.search.result import Hit, HitEvent, HitKey, ResultSegment
 from sag_retrieval.segments import SegmentOptions, extract_segments, segment_documents
 from sag_retrieval.segments.options import SegmentPreset
 from sag_retrieval.text.places import Locations
@@ -50,9 +51,9 @@ class ChunkResult(Convertible):
         return asdict(self)
 
     def to_arrow(self) -> pa.Table:
-        """The chunk as a table of one row, with the columns of `SearchResult.to_arrow` except rank and score."""
+        """The chunk as a table of one row, with the columns of `SearchResult.to_arrow` except rank and scores."""
         hit = Hit(rank=1, score=0.0, **{name: getattr(self, name) for name in self.__slots__})
-        return hit.to_arrow().drop_columns(["rank", "score"])
+        return hit.to_arrow().drop_columns(["rank", "score", "raw_score"])
 
 
 @public
@@ -93,7 +94,7 @@ def chunk_by_id(index: Index, chunk_id: str) -> ChunkResult:
 
     """
     row = _row(index, "chunks", "chunk_id", chunk_id)
-    hit = hits_of(index, Ranking(np.array([row], np.int32), np.zeros(1)))[0]
+    hit = hits_of(index, Ranking(np.array([row], np.int32), np.zeros(1)), np.zeros(1))[0]
     return ChunkResult(**{name: getattr(hit, name) for name in ChunkResult.__slots__})
 
 

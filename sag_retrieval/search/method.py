@@ -14,6 +14,7 @@ from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Allowed, Index
 from sag_retrieval.release.topk import kth_largest
 from sag_retrieval.release.vectors import VectorSet
+from sag_retrieval.search.question_words import without_question_words
 
 __all__ = ["Allowed", "Method", "Query", "RankedKey", "Ranking"]
 
@@ -136,11 +137,14 @@ class QuerySimilarity:
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuery:
-    """A query parsed for an index; `terms` are term numbers with counts, `mentions` names with their keys."""
+    """A query parsed for an index.
+
+    `terms` are term numbers with weights (how often each occurs), `mentions` names with their keys.
+    """
 
     query: Query
     vector: Vectors
-    terms: dict[int, int]
+    terms: Mapping[int, float]
     mentions: list[tuple[str, Rows]]
     given: list[tuple[str, Rows, Vectors]]
     """Keys given by the caller: text, keys with exactly this name, vector."""
@@ -162,10 +166,22 @@ def parse_query(index: Index, query: Query) -> ParsedQuery:
     return ParsedQuery(
         query=query,
         vector=vectors[[0]],
-        terms=index.arrays.terms.numbers(text),
+        terms=_terms(index, text),
         mentions=mentions.find(text),
         given=[(key, mentions.exact(key), vectors[[place]]) for place, key in enumerate(given, start=1)],
     )
+
+
+def _terms(index: Index, text: str) -> Mapping[int, float]:
+    """Terms of a text without the words that only ask; all of them if it has no others."""
+    return {**index.arrays.terms.numbers(without_question_words(text))} or {**index.arrays.terms.numbers(text)}
+
+
+def weigh_names(index: Index, reading: ParsedQuery, weight: float) -> ParsedQuery:
+    """The same with the terms of mentioned names weighing more: what is asked about tells more than what is asked."""
+    named = {number for name, _ in reading.mentions for number in index.arrays.terms.numbers(name)}
+    terms = {number: count * (weight if number in named else 1.0) for number, count in reading.terms.items()}
+    return replace(reading, terms=terms)
 
 
 @dataclass(slots=True)

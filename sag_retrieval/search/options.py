@@ -71,7 +71,9 @@ class SearchOptions:
     neighbour_context: Weight = 0.2
     """Weight of the better of the two neighbouring chunks in the text route."""
 
-    # documents that the query names
+    # what the query names
+    named_weight: Annotated[float, Bounds(1, 100)] = 1.5
+    """Weight in BM25 of the terms of names that the query mentions; other terms weigh 1."""
     named_floor: Share = 0.5
     """Lowest score, as a share of the best, of the best chunk about a subject that the query names; nearer to 1 for
     long documents; 0: none."""
@@ -88,9 +90,7 @@ class SearchOptions:
     bridge_documents: Annotated[int, Bounds(0, 1_000_000)] = 30
     """Keys found in more documents form no bridge."""
     bridge_floor: Share = 0.15
-    """Gain of a bridge without any new query term at its end."""
-    bridge_doubt: Share = 0.3
-    """Share of the strength for long documents if the query names no main key of a chunk."""
+    """Gain of a bridge without any new query term at its end; less for long documents."""
 
     # joint coverage of the query
     coverage: Weight = 0.5
@@ -123,6 +123,7 @@ SAG_LITERAL: Final = SearchOptions(
     text_share=0.0,
     document_context=0.0,
     neighbour_context=0.0,
+    named_weight=1.0,
     named_floor=0.0,
     bridge_strength=0.0,
     coverage=0.0,

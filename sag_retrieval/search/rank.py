@@ -10,7 +10,7 @@ from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.release.arrays import Arrays, Index
 from sag_retrieval.release.csr import group
 from sag_retrieval.release.topk import top_k
-from sag_retrieval.search.boosts import Bridges, boost_mentioned_titles, build_bridges, cover
+from sag_retrieval.search.boosts import Bridges, boost_mentioned_titles, build_bridges, cover, named_subjects
 from sag_retrieval.search.expand import WeightedKeys
 from sag_retrieval.search.method import ParsedQuery
 from sag_retrieval.search.options import SearchOptions
@@ -64,14 +64,26 @@ def relative(values: Floats, allowed: Flags | None) -> Floats:
 
 
 def typical_length(arrays: Arrays, similarity: Floats) -> float:
-    """Geometric mean of the sizes of the documents of the best chunks (docs/algorithm.md §search.11)."""
+    """Geometric mean of the sizes of the documents of the best chunks, each once (docs/algorithm.md §search.11).
+
+    Were they counted by chunk, a single manual with many alike chunks would pass for the typical document.
+    """
     if arrays.document_count == arrays.chunk_count:
         return 1.0
     count = min(_TYPICAL, len(similarity))
     best = np.argpartition(-similarity, count - 1)[:count] if count else np.zeros(0, np.intp)
-    documents = arrays.chunk_document[best]
+    documents = np.unique(arrays.chunk_document[best])
     sizes = arrays.document_chunks[documents + 1] - arrays.document_chunks[documents]
     return float(np.exp(np.log(sizes).mean())) if count else 1.0
+
+
+def structure_share(arrays: Arrays, text: Floats, *, is_judged: bool) -> float:
+    """1 if a language model judged what was found, else `1 / n²`: how far structure may rank a method's chunks.
+
+    A path or a tier points to documents. Where these are passages that is the answer; of a long one it is a place
+    to read on, which needs a model, and text tells its chunks apart. n: docs/algorithm.md §search.11.
+    """
+    return 1.0 if is_judged else typical_length(arrays, text) ** -2
 
 
 def _in_context(
@@ -218,7 +230,8 @@ def _bridged(arrays: Arrays, reading: ParsedQuery, scores: ChunkScores, options:
         return scores
     root = np.sqrt(scores.final)
     allowed = reading.query.allowed.chunks if reading.query.allowed else None
-    bridges = build_bridges(arrays, root, reading.terms, options, allowed)
+    length = scores.route.chunks_per_document
+    bridges = build_bridges(arrays, root, reading.terms, length, options, allowed)
     added = np.zeros(len(root))
     added[bridges.ends] = strength * bridges.gains
     return replace(scores, final=root + added, bridge=added, bridges=bridges)
@@ -234,9 +247,11 @@ def _covered(arrays: Arrays, reading: ParsedQuery, scores: ChunkScores, options:
 
 
 def bridge_strength(arrays: Arrays, reading: ParsedQuery, length: float, options: SearchOptions) -> float:
-    """`strength / n + (1 − 1 / n) · g`: g = 1 if the query names some chunk's main key, else the doubt."""
+    """`strength / n`, plus `1 − 1 / n` if the query names a subject that few documents are about.
+
+    Else a bridge between long documents starts from a chunk that answers already, or from one that answers nothing.
+    """
     if options.bridge_strength <= 0:
         return 0.0
-    named = [arrays.is_main_key[rows].any() for _, rows in reading.mentions]
-    trust = 1.0 if any(named) else options.bridge_doubt
-    return options.bridge_strength / length + (1 - 1 / length) * trust
+    is_named = any(True for _ in named_subjects(arrays, reading, options))
+    return options.bridge_strength / length + (1 - 1 / length) * is_named

@@ -28,6 +28,8 @@ class MethodEntry:
     name: str
     summary: str
     """One line of description."""
+    weak: str = ""
+    """When not to use it, in one line; empty if its author does not say."""
     target: str | Callable[..., Any]
     """The method or, with options or needs, the function that makes it; or its location `module:name`."""
     options: str | object = None
@@ -79,7 +81,8 @@ def _adapted(name: str, found: object) -> MethodEntry:
         return found
     if not callable(found):
         raise TypeError(f"a {type(found).__name__} ranks nothing; name a function of (index, query)")
-    return MethodEntry(name=name, summary=(found.__doc__ or "").strip().partition("\n")[0], target=found)
+    summary = (found.__doc__ or "").strip().partition("\n")[0]
+    return MethodEntry(name=name, summary=summary, target=found)
 
 
 METHODS: Final = Registry(
@@ -88,24 +91,33 @@ METHODS: Final = Registry(
         MethodEntry(
             name="sag",
             summary="from keys of the query over events that share keys to chunks, with text and bridges",
+            weak="questions in other words than the documents use: only a semantic embedder finds these",
             target="sag_retrieval.search.sag:search_method",
             options="sag_retrieval.search.options:SAG",
         ),
         MethodEntry(
             name="sag-literal",
             summary="the same walk by the original formulas",
+            weak="long documents and exact words: it ranks by the graph alone, to compare with the original formulas",
             target="sag_retrieval.search.sag:search_method",
             options="sag_retrieval.search.options:SAG_LITERAL",
         ),
         MethodEntry(
             name="dense",
             summary="cosine of the query's vector and the chunk's",
+            weak="names, numbers and codes, which vectors blur; questions over several documents",
             target="sag_retrieval.search.sag:dense",
         ),
-        MethodEntry(name="bm25", summary="BM25 over the chunk's full text", target="sag_retrieval.search.sag:bm25"),
+        MethodEntry(
+            name="bm25",
+            summary="BM25 over the chunk's full text",
+            weak="questions in other words than the documents use, and questions over several documents",
+            target="sag_retrieval.search.sag:bm25",
+        ),
         MethodEntry(
             name="hybrid",
             summary="BM25, cosine and keywords, with a boost by the graph of triples",
+            weak="questions over several documents: it reaches no second passage by a name in the first",
             target="sag_retrieval.hybrid:hybrid_method",
             options="sag_retrieval.hybrid:SEARCH",
             needs=("chat", "home"),
@@ -113,11 +125,13 @@ METHODS: Final = Registry(
         MethodEntry(
             name="bridge",
             summary="BM25 and cosine in context, then bridges between chunks; no walk from keys",
+            weak="questions that name a key but share few words with the passage: it does not walk from keys",
             target="sag_retrieval.search.sag:bridge",
         ),
         MethodEntry(
             name="think-on-graph",
             summary="paths over triples from linked entities, judged by a language model where there is one",
+            weak="long documents without a language model: there it falls back to BM25 and cosine",
             target="sag_retrieval.think_on_graph.method:think_on_graph_method",
             options="sag_retrieval.think_on_graph.method:SEARCH",
             needs=("chat", "home"),
@@ -125,6 +139,7 @@ METHODS: Final = Registry(
         MethodEntry(
             name="tiers",
             summary="categories, events and documents in turn, until they suffice",
+            weak="questions over several documents; long ones without a model: there it falls back to BM25 and cosine",
             target="sag_retrieval.tiers.method:tiers_method",
             options="sag_retrieval.tiers.method:SEARCH",
             needs=("chat", "home"),

@@ -2,24 +2,17 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from itertools import islice
 from typing import Any, SupportsIndex, overload
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from sag_retrieval.core.public import Convertible, public
-from sag_retrieval.core.types import Rows
 from sag_retrieval.notebook import readable, render_html
-from sag_retrieval.release.arrays import Index
-from sag_retrieval.release.csr import join
-from sag_retrieval.search.method import Query, Ranking
-from sag_retrieval.text.places import Locations, place_name, places_within
+from sag_retrieval.search.calibration import LEAST_FIT
+from sag_retrieval.text.places import Locations
 
 KeyValue = str | float | bool | None
-_SHOWN = 40
-"""Characters of a title that `repr` shows."""
+_SHOWN = 40  # characters of a title that `repr` shows
 
 
 @public
@@ -59,7 +52,10 @@ class ResultKey:
 @public
 @dataclass(frozen=True, slots=True)
 class Hit(Convertible):
-    """A found chunk: `text == document.text[start:end]`. `parts` are the terms of its score."""
+    """A found chunk: `text == document.text[start:end]`.
+
+    `score`: how likely it answers, from 0 to 1. `raw_score`: what the method ranked by; `parts` are its terms.
+    """
 
     rank: int
     score: float
@@ -72,6 +68,7 @@ class Hit(Convertible):
     chunk_index: int
     start: int
     end: int
+    raw_score: float = 0.0
     parts: Mapping[str, float] = field(default_factory=dict)
     places: Locations = ()
     """First character and name of each page, slide or sheet that the text touches."""
@@ -119,6 +116,11 @@ class SearchResult(Convertible):
     seconds: Mapping[str, float]
     trace: Mapping[str, Any] = field(default_factory=dict)
     segments: tuple[ResultSegment, ...] = ()
+
+    @property
+    def fits(self) -> bool:
+        """Whether the best hit is likely enough for an answer; False for words that no document holds."""
+        return bool(self.hits) and self.hits[0].score >= LEAST_FIT
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -170,7 +172,7 @@ class SearchResult(Convertible):
             >>> with open_release() as release:
             ...     result = release.search("Who made the O-ring?", method="bm25", top_k=2)
             >>> result.to_arrow().column_names[:5]
-            ['rank', 'score', 'document_id', 'chunk_id', 'title']
+            ['rank', 'score', 'raw_score', 'document_id', 'chunk_id']
 
         """
         return hit_table(self.hits)
@@ -189,89 +191,6 @@ def hit_table(hits: "tuple[Hit, ...] | list[Hit]") -> pa.Table:
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def build_result(index: Index, query: Query, ranking: Ranking, *, release: str, method: str) -> SearchResult:
-    """A ranking with its texts, events and keys, read from memory maps without a database.
-
-    Args:
-        index: The index it was made from.
-        query: What was asked.
-        ranking: Row numbers and scores.
-        release: Id of the release.
-        method: Name of the method.
-
-    """
-    named = keys_of(index, np.array([key.row for key in ranking.keys], np.int32))
-    keys = tuple(
-        ResultKey(**name, weight=key.weight, hop=key.hop, reason=key.reason)
-        for name, key in zip(named, ranking.keys, strict=True)
-    )
-    return SearchResult(
-        query.text, release, method, hits_of(index, ranking), keys, dict(ranking.seconds), dict(ranking.trace)
-    )
-
-
-def hits_of(index: Index, ranking: Ranking) -> tuple[Hit, ...]:
-    """The chunks of a ranking with their texts, events and keys."""
-    return tuple(_hits(index, ranking))
-
-
-def keys_of(index: Index, rows: Rows) -> list[dict[str, Any]]:
-    """Id, type, value and unit of some keys."""
-    return [
-        {
-            "key_id": row["key_id"],
-            "type": row["key_type"],
-            "value": next((row[name] for name in _VALUES if row[name] is not None), None),
-            "unit": row["unit"],
-        }
-        for row in _taken(index, "keys", ("key_id", "key_type", "unit", *_VALUES), rows)
-    ]
-
-
-def key_of(index: Index, row: int) -> dict[str, Any]:
-    """Id, type, value and unit of a key."""
-    return keys_of(index, np.array([row], np.int32))[0]
-
-
-def _hits(index: Index, ranking: Ranking) -> Iterator[Hit]:
-    """The hits; each table is read once for all of them, since reading one row costs as much as many."""
-    arrays, chunks = index.arrays, ranking.chunks
-    documents = _taken(index, "documents", ("title", "metadata"), arrays.chunk_document[chunks])
-    sizes, events = _events(index, chunks)
-    owner, place = arrays.chunk_keys.gather(chunks)
-    keys = (HitKey(**key) for key in keys_of(index, arrays.chunk_keys.items[place]))
-    key_counts = np.bincount(owner, minlength=len(chunks)).tolist()
-    for rank, chunk in enumerate(_taken(index, "chunks", _OF_CHUNK, chunks)):
-        places = places_within(documents[rank]["metadata"], chunk["start"], chunk["end"])
-        yield Hit(
-            rank=rank + 1,
-            score=float(ranking.scores[rank]),
-            title=documents[rank]["title"],
-            places=places,
-            place=place_name(places, chunk["start"], chunk["end"]),
-            events=tuple(islice(events, sizes[rank])),
-            keys=tuple(islice(keys, key_counts[rank])),
-            parts={name: float(part[rank]) for name, part in ranking.parts.items()},
-            **chunk,
-        )
-
-
-def _events(index: Index, chunks: Rows) -> tuple[list[int], Iterator[HitEvent]]:
-    """How many events each chunk has, and the events of all chunks in sequence."""
-    starts = index.arrays.chunk_events
-    runs = [np.arange(first, last) for first, last in zip(starts[chunks], starts[chunks + 1], strict=True)]
-    found = _taken(index, "events", ("event_id", "content"), join(runs, np.int64))
-    return [len(run) for run in runs], (HitEvent(**event) for event in found)
-
-
-def _taken(index: Index, table: str, columns: tuple[str, ...], rows: npt.NDArray[Any]) -> list[dict[str, Any]]:
-    """Some columns of some rows as plain values."""
-    numbers = np.ascontiguousarray(rows, np.int32)  # an array made of NumPy's own would load pandas, for half a second
-    places = pa.Array.from_buffers(pa.int32(), len(numbers), [None, pa.py_buffer(numbers)])
-    found: list[dict[str, Any]] = index.rows[table].select(columns).take(places).to_pylist()
-    return found
-
-
 def _key_text(key: HitKey) -> str:
     return f"{key.type}: {readable(key.value)}{f' {key.unit}' if key.unit else ''}"
 
@@ -284,6 +203,7 @@ _COLUMNS = pa.schema(
     [
         ("rank", pa.int32()),
         ("score", pa.float64()),
+        ("raw_score", pa.float64()),
         ("document_id", pa.string()),
         ("chunk_id", pa.string()),
         ("title", pa.string()),
@@ -296,5 +216,3 @@ _COLUMNS = pa.schema(
         ("keys", pa.list_(pa.string())),
     ]
 )
-_OF_CHUNK = ("chunk_id", "document_id", "text", "chunk_index", "start", "end")
-_VALUES = ("value_string", "value_number", "value_bool")

@@ -10,6 +10,7 @@ from sag_retrieval.core.types import Flags, Rows
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.boosts import build_bridges
 from sag_retrieval.search.expand import Expansion, WeightedKeys, expand, propagate
+from sag_retrieval.search.hits import key_of
 from sag_retrieval.search.method import (
     Method,
     ParsedQuery,
@@ -20,11 +21,12 @@ from sag_retrieval.search.method import (
     Stopwatch,
     parse_query,
     rank_by,
+    weigh_names,
 )
 from sag_retrieval.search.options import SAG, SearchOptions
 from sag_retrieval.search.rank import ChunkScores, bridge_strength, key_trust, rank, read_texts
-from sag_retrieval.search.result import key_of
 from sag_retrieval.search.weights import links_from, look_up
+from sag_retrieval.search.why import explain_hit, held_words
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,8 +127,8 @@ def _stages(search: SearchState, hits: Rows) -> list[dict[str, Any]]:
 
 
 def way_to(search: SearchState, chunk: int) -> dict[str, Any]:
-    """Query → seed key → event → key → chunk, or a bridge from another hit; empty steps are omitted."""
-    rows = search.index.rows
+    """Query → seed key → event → key → chunk, or a bridge from another hit, and why; empty steps are omitted."""
+    rows, title = search.index.rows, ""
     way: dict[str, Any] = {"chunk_id": rows["chunks"]["chunk_id"][chunk].as_py()}
     bridges = search.scores.bridges
     if bridges is not None and chunk in bridges.ends:
@@ -135,6 +137,9 @@ def way_to(search: SearchState, chunk: int) -> dict[str, Any]:
             "from_chunk_id": rows["chunks"]["chunk_id"][int(bridges.starts[place])].as_py(),
             "over": key_of(search.index, int(bridges.keys[place])),
         }
+        start, end = search.index.arrays.chunk_document[[int(bridges.starts[place]), chunk]].tolist()
+        way["bridge"]["is_beside"] = start == end
+        title = rows["documents"]["title"][start].as_py()
     final = search.hops[-1]
     own = search.index.arrays.chunk_keys.row(chunk)
     weights = look_up(final.rows, final.weights, own)
@@ -142,7 +147,9 @@ def way_to(search: SearchState, chunk: int) -> dict[str, Any]:
         key = int(own[int(np.argmax(weights))])
         way["key"] = key_of(search.index, key)
         way |= _event_towards(search, key)
-    return way
+    question = search.reading.query.text
+    words = held_words(search.index.arrays, question, chunk)
+    return way | {"why": explain_hit(way, question, title, words)}
 
 
 def _event_towards(search: SearchState, key: int) -> dict[str, Any]:
@@ -183,7 +190,7 @@ def search(index: Index, query: Query, options: SearchOptions) -> Ranking:
     """
     stopwatch = Stopwatch()
     with stopwatch("read"):
-        reading = parse_query(index, query)
+        reading = weigh_names(index, parse_query(index, query), options.named_weight)
     with stopwatch("expand"):
         expansion = expand(index, reading, options)
     with stopwatch("hop"):
@@ -218,13 +225,13 @@ def bridge(index: Index, query: Query) -> Ranking:
     """Chunks by BM25 + cosine in context, then by bridges between them; without a walk from keys."""
     stopwatch = Stopwatch()
     with stopwatch("read"):
-        reading = parse_query(index, query)
+        reading = weigh_names(index, parse_query(index, query), SAG.named_weight)
     with stopwatch("text"):
         route = read_texts(index, reading, SAG)
     root = np.sqrt(route.in_context)
     strength = bridge_strength(index.arrays, reading, route.chunks_per_document, SAG)
     with stopwatch("bridge"):
-        bridges = build_bridges(index.arrays, root, reading.terms, SAG, _allowed(query))
+        bridges = build_bridges(index.arrays, root, reading.terms, route.chunks_per_document, SAG, _allowed(query))
     added = np.zeros(len(root))
     added[bridges.ends] = strength * bridges.gains
     parts = {"text": root, "bridge": added, "cosine": route.cosine, "bm25": route.bm25}

@@ -25,6 +25,7 @@ from sag_retrieval.search.method import (
     parse_query,
     rank_by,
 )
+from sag_retrieval.search.rank import structure_share
 from sag_retrieval.search.weights import min_max
 from sag_retrieval.text.words import normal_name
 from sag_retrieval.think_on_graph.beams import Beam, Seed, name_score
@@ -164,8 +165,9 @@ def think_on_graph_method(
 ) -> Method:
     """Ranks chunks by the graph score of their document; within it, by evidence, then by text.
 
-    `score(chunk) = g · (1 if it contains a triple of the evidence, else t/2) + t/10`, where g is 0.01 + 0.99 ·
-    the graph score of its document, 0 if no path reaches it, and t the mean of its scaled BM25 and cosine.
+    `score(chunk) = share · g · (1 if it contains a triple of the evidence, else t/2) + (1 − 0.9 · share) · t`, where g
+    is 0.01 + 0.99 · the graph score of its document, 0 if no path reaches it, t the mean of its scaled BM25 and
+    cosine, and the share 1 if a model judged the paths, else less the longer documents are.
 
     Source:
         docs/algorithm.md §think-on-graph.10
@@ -182,7 +184,9 @@ def think_on_graph_method(
             found = walk_release(index, reading, options, text, chat=chat, home=home)
         known = graph_of(index, home)
         graph, is_evidence = _chunk_scores(index, known, found)
-        scores = graph * np.where(is_evidence, 1.0, _NO_EVIDENCE * text) + _TEXT * text
+        share = structure_share(index.arrays, text, is_judged=found.mode == "llm")
+        pointed = graph * np.where(is_evidence, 1.0, _NO_EVIDENCE * text)
+        scores = share * pointed + (1 - share * (1 - _TEXT)) * text
         allowed = query.allowed.chunks if query.allowed else None
         parts = {"graph": graph, "evidence": is_evidence.astype(np.float64), "text": text}
         ranking = rank_by(scores, query.top_k, allowed, parts, stopwatch.seconds)

@@ -12,6 +12,7 @@ from sag_retrieval.core.types import Floats
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.method import Method, ParsedQuery, Query, Ranking, Stopwatch, parse_query, rank_by
+from sag_retrieval.search.rank import structure_share
 from sag_retrieval.search.weights import min_max
 from sag_retrieval.tiers.categories import COMMUNITIES, Categories, load_categories, made_at
 from sag_retrieval.tiers.options import TierOptions, TiersOptions
@@ -41,7 +42,8 @@ def tiers_method(
 
     `score(chunk) = i + d/2 + c + t/2`: i is the score of its best event among the hits, d that of its document, t its
     scaled BM25 and cosine; c is 0.3 of the best hit event that shares a category with one of its events, or, if events
-    were not searched, a tenth of the best such category's score. The ranking is empty if no retrieval is needed.
+    were not searched, a tenth of the best such category's score. Without a model i, d and c count less the longer
+    documents are. The ranking is empty if no retrieval is needed.
 
     Source:
         docs/algorithm.md §tiers.3
@@ -59,6 +61,7 @@ def tiers_method(
             response = search_tiers([asked], source, options, chat)
         with stopwatch("rank"):
             parts = _parts(source, reading, response)
+            parts = _shared_out(index, parts, is_judged=any(step.calls and not step.note for step in response.trace))
         scores = sum(parts.values(), np.zeros(index.arrays.chunk_count))
         allowed = query.allowed.chunks if query.allowed and response.needs_retrieval else None
         ranking = rank_by(scores, query.top_k, allowed, parts, stopwatch.seconds)
@@ -99,6 +102,12 @@ def _parts(source: ReleaseTiers, reading: ParsedQuery, response: TiersFound) -> 
     parts["category"] = _by_shared_category(source, events, parts["item"]) if items else _by_category(source, response)
     parts["text"] = _TEXT * _text(source, reading)
     return parts
+
+
+def _shared_out(index: Index, parts: dict[str, Floats], *, is_judged: bool) -> dict[str, Floats]:
+    """The parts with those of the tiers reduced to their share."""
+    share = structure_share(index.arrays, parts["text"], is_judged=is_judged)
+    return {name: part if name == "text" else share * part for name, part in parts.items()}
 
 
 def _by_shared_category(source: ReleaseTiers, events: npt.NDArray[np.int64], by_item: Floats) -> Floats:

@@ -35,6 +35,22 @@ def test_a_result_is_a_sequence_of_its_hits(release):
         result[5]
 
 
+def test_hits_below_a_score_are_left_out(release):
+    every = release.search(QUESTION)
+    least = every[1].score
+
+    kept = release.search(QUESTION, min_score=least)
+
+    assert [hit.chunk_id for hit in kept] == [hit.chunk_id for hit in every if hit.score >= least]
+    assert len(kept) < len(every)
+
+
+def test_nothing_fits_nonsense(release):
+    assert release.search(QUESTION).fits
+    assert not release.search("asdfgh qwerty").fits
+    assert not release.search("asdfgh qwerty", min_score=0.15)
+
+
 def test_hits_become_rows(release):
     result = release.search(QUESTION, top_k=3)
     frame = result.to_pandas()

@@ -13,11 +13,11 @@ def row_of(index, title):
     return index.rows["documents"]["title"].to_pylist().index(title)
 
 
-def bridges_from(index, title, question, **changes):
+def bridges_from(index, title, question, length=1.0, **changes):
     scores = np.zeros(index.arrays.chunk_count)
     scores[row_of(index, title)] = 1.0
     terms = index.arrays.terms.numbers(question)
-    return build_bridges(index.arrays, scores, terms, replace(SAG, **changes), None)
+    return build_bridges(index.arrays, scores, terms, length, replace(SAG, **changes), None)
 
 
 def test_a_bridge_leads_over_a_shared_name_to_the_chunk_about_it(corpus):
@@ -54,6 +54,21 @@ def test_a_chunk_about_the_shared_name_gains_twice_what_a_passing_mention_does(c
     assert towards_subject == pytest.approx(2 * passing)
 
 
+def test_in_long_documents_a_passing_mention_gains_less(corpus):
+    short = bridges_from(corpus, "Hank Snow", "x", bridge_floor=1.0)
+    long = bridges_from(corpus, "Hank Snow", "x", length=4.0, bridge_floor=1.0)
+
+    place = short.ends.tolist().index(row_of(corpus, "Hello Love"))
+    assert long.gains[place] == pytest.approx(short.gains[place] / 4 / 4)
+
+
+def test_in_long_documents_an_end_without_new_words_gains_less(corpus):
+    short = bridges_from(corpus, "Hello Love", "Hello Love")
+    long = bridges_from(corpus, "Hello Love", "Hello Love", length=4.0)
+
+    assert long.gains == pytest.approx(short.gains / 4)
+
+
 def test_a_name_of_too_many_documents_builds_no_bridge(corpus):
     assert bridges_from(corpus, "Hello Love", "die", bridge_documents=1).ends.tolist() == []
 
@@ -64,19 +79,19 @@ def test_bridges_end_only_where_it_is_allowed(corpus):
     allowed = np.ones(corpus.arrays.chunk_count, bool)
     allowed[row_of(corpus, "Hank Snow")] = False
 
-    assert build_bridges(corpus.arrays, scores, {}, SAG, allowed).ends.tolist() == []
+    assert build_bridges(corpus.arrays, scores, {}, 1.0, SAG, allowed).ends.tolist() == []
 
 
 def test_no_scores_no_bridges(corpus):
     nothing = np.zeros(corpus.arrays.chunk_count)
 
-    assert build_bridges(corpus.arrays, nothing, {}, SAG, None).ends.tolist() == []
+    assert build_bridges(corpus.arrays, nothing, {}, 1.0, SAG, None).ends.tolist() == []
 
 
 def test_a_bridge_ends_in_every_chunk_at_most_once(long_corpus):
     scores = np.linspace(1, 0.1, long_corpus.arrays.chunk_count)
 
-    found = build_bridges(long_corpus.arrays, scores, {}, SAG, None)
+    found = build_bridges(long_corpus.arrays, scores, {}, 1.0, SAG, None)
 
     assert len(set(found.ends.tolist())) == len(found.ends) > 0
     assert np.all(np.diff(found.ends) > 0)

@@ -14,6 +14,7 @@ from sag_retrieval.search.rank import (
     bridge_strength,
     read_texts,
     restart,
+    structure_share,
     text_weight,
     typical_length,
 )
@@ -66,6 +67,14 @@ def test_typical_length_is_the_mean_size_of_the_best_chunks_documents(long_corpu
     assert typical_length(corpus.arrays, np.ones(8)) == 1
 
 
+def test_structure_ranks_passages_and_leaves_long_documents_to_text_unless_a_model_judged(long_corpus, corpus):
+    long, short = (np.ones(index.arrays.chunk_count) for index in (long_corpus, corpus))
+
+    assert structure_share(corpus.arrays, short, is_judged=False) == 1
+    assert structure_share(long_corpus.arrays, long, is_judged=False) == pytest.approx(1 / 16)
+    assert structure_share(long_corpus.arrays, long, is_judged=True) == 1
+
+
 def test_breadth_is_the_geometric_mean_of_chunks_per_key(long_corpus):
     wide = keys_of(long_corpus, "birch bank")
     both = keys_of(long_corpus, "birch bank", "a vault")
@@ -92,12 +101,32 @@ def test_text_counts_more_where_documents_are_long_and_keys_are_wide(long_corpus
     assert wide == pytest.approx(0.25 * 4 * 4 / 2)
 
 
-@pytest.mark.parametrize(("question", "trust"), [("What did Birch Bank buy?", 1.0), ("Who was hired?", 0.3)])
-def test_bridges_are_weaker_on_long_documents_and_more_so_when_no_title_is_named(long_corpus, question, trust):
+@pytest.mark.parametrize(("question", "named"), [("What did Birch Bank buy?", 1), ("Who was hired?", 0)])
+def test_bridges_join_long_documents_only_where_the_question_names_a_subject(long_corpus, question, named):
     reading = parse_query(long_corpus, Query(question))
 
-    assert bridge_strength(long_corpus.arrays, reading, 4.0, SAG) == pytest.approx(2 / 4 + 0.75 * trust)
+    assert bridge_strength(long_corpus.arrays, reading, 4.0, SAG) == pytest.approx(2 / 4 + 0.75 * named)
     assert bridge_strength(long_corpus.arrays, reading, 1.0, SAG) == pytest.approx(2)
+
+
+def test_a_subject_of_many_documents_names_none(long_corpus):
+    reading = parse_query(long_corpus, Query("What did Birch Bank buy?"))
+    twice = replace(SAG, named_documents=1)
+    documents = np.arange(long_corpus.arrays.chunk_count, dtype=np.int32)
+    arrays = replace(long_corpus.arrays, chunk_document=documents)
+
+    assert bridge_strength(arrays, reading, 4.0, twice) == pytest.approx(2 / 4)
+
+
+def test_one_long_document_among_short_ones_is_not_the_typical_one(long_corpus):
+    long, short = 10, 2
+    arrays = replace(
+        long_corpus.arrays,
+        chunk_document=np.repeat(np.arange(3, dtype=np.int32), [long, 1, 1]),
+        document_chunks=np.array([0, long, long + 1, long + short]),
+    )
+
+    assert typical_length(arrays, np.ones(long + short)) == pytest.approx(long ** (1 / 3))
 
 
 positive = st.lists(st.floats(0.01, 1), min_size=1, max_size=5).map(np.array)

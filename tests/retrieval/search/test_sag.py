@@ -10,10 +10,10 @@ import pytest
 
 from sag_retrieval.core.errors import QueryError, SettingsError
 from sag_retrieval.search.expand import expand, propagate, prune, seed_keys
+from sag_retrieval.search.hits import build_result
 from sag_retrieval.search.method import Allowed, Query, parse_query
 from sag_retrieval.search.options import SAG, SAG_LITERAL, SearchOptions
 from sag_retrieval.search.registry import METHODS, method_named
-from sag_retrieval.search.result import build_result
 from sag_retrieval.search.sag import search
 
 OURS = ["sag", "sag-literal", "dense", "bm25", "bridge"]

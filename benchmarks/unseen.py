@@ -1,0 +1,109 @@
+"""Recall on the half of the questions that ranking was developed on, and on the half that it was not.
+
+    python benchmarks/unseen.py [--cache DIR] [--sets business,locomo] [--halves dev] [--most 100]
+                                [--out FILE] [--against FILE]
+
+R@5: share of gold documents among the first five distinct documents, or of evidence chunks among the first five
+chunks. Differences are paired, with 95 % bootstrap intervals. `--out` keeps what each question reached, `--against`
+compares with such a file of another state of the code.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
+import numpy as np  # noqa: E402
+import pyarrow as pa  # noqa: E402
+
+sys.path.insert(0, str(Path(__file__).parent))
+from halves import BUSINESS, HALVES, USED, Asked, questions_of, release_of  # noqa: E402
+from judging import BOTH, DEPTH, cached, spoken  # noqa: E402
+from judging import both_texts as both  # noqa: E402
+
+from sag_retrieval import Release  # noqa: E402
+from sag_retrieval.evaluation.runner import paired_difference  # noqa: E402
+from sag_retrieval.search.method import Method, Query  # noqa: E402
+from sag_retrieval.search.registry import method_named  # noqa: E402
+
+METHODS = ("sag", "bm25", BOTH)
+CUT = 5
+Reached = dict[str, dict[str, float]]
+"""Recall by method and question."""
+
+
+def reached(release: Release, asked: list[Asked], methods: list[str]) -> Reached:
+    """Recall of every method for every question that has an answer."""
+    found: Reached = {}
+    for name in methods:
+        method: Method = both if name == BOTH else method_named(name, home=release.path)
+        found[name] = {each.question_id: recall(release, each, method) for each in asked if each.gold}
+    return found
+
+
+def recall(release: Release, asked: Asked, method: Method) -> float:
+    """Share of the gold among the first five."""
+    index = release.index
+    chunks = method(index, Query(asked.text, top_k=DEPTH)).chunks
+    if asked.is_by_chunk:
+        first = index.rows["chunks"]["chunk_id"].take(chunks[:CUT])
+    else:
+        documents = list(dict.fromkeys(index.arrays.chunk_document[chunks].tolist()))
+        first = index.rows["documents"]["document_id"].take(pa.array(documents[:CUT], pa.int64()))
+    return len(asked.gold.intersection(first.to_pylist())) / len(asked.gold)
+
+
+def lines(found: Reached, earlier: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    """The means, then what `sag` gains over the others and over its earlier state."""
+    yield "  " + "   ".join(f"{name} {100 * np.mean(list(each.values())):.1f}" for name, each in found.items())
+    ours = found.get("sag", {})
+    for name, theirs in [*found.items(), *((f"earlier {name}", earlier[name]) for name in ("sag",) if earlier)]:
+        common = ours.keys() & theirs.keys()
+        if name != "sag" and common:
+            pair = ({question: each[question] for question in sorted(common)} for each in (ours, theirs))
+            yield f"  sag − {name:12} {spoken(paired_difference(*pair))}"
+
+
+def kinds(found: Reached, asked: list[Asked]) -> Iterator[str]:
+    """A line a kind of question."""
+    for kind in dict.fromkeys(each.kind for each in asked if each.gold):
+        ids = [each.question_id for each in asked if each.kind == kind and each.gold]
+        means = (f"{name} {100 * np.mean([each[one] for one in ids]):.1f}" for name, each in found.items())
+        yield f"    {kind[:24]:24} ({len(ids)})  {'   '.join(means)}"
+
+
+def main() -> int:
+    """Measure, print, compare."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cache", type=Path, help="where releases are kept between runs")
+    parser.add_argument("--sets", default=",".join(USED))
+    parser.add_argument("--halves", default=",".join(HALVES))
+    parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument("--most", type=int, default=100, help="questions of a set and half")
+    parser.add_argument("--out", type=Path, help="write what each question reached, as JSON")
+    parser.add_argument("--against", type=Path, help="compare with what another state of the code wrote")
+    chosen = parser.parse_args()
+    earlier = json.loads(chosen.against.read_text()) if chosen.against else {}
+    everything: dict[str, Reached] = {}
+    with cached(chosen.cache) as cache:
+        for name in chosen.sets.split(","):
+            release = release_of(name, cache)
+            for half in (half for half in HALVES if half in chosen.halves.split(",")):
+                asked = questions_of(name, half, release, chosen.most)
+                place = f"{name}, {half}"
+                everything[place] = found = reached(release, asked, chosen.methods.split(","))
+                print(f"{place} ({len(next(iter(found.values())))} questions)")
+                print("\n".join(lines(found, earlier.get(place, {}))))
+                print("\n".join(kinds(found, asked)) if name in {BUSINESS, "locomo"} else "", flush=True)
+    if chosen.out:
+        chosen.out.write_text(json.dumps(everything) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

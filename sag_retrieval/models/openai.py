@@ -258,7 +258,6 @@ def make_client(base_url: str | None, api_key: str | None, options: ChatOptions)
         client = openai.AsyncOpenAI(
             base_url=server.address,
             api_key=server.key,
-            admin_api_key="",  # otherwise these three are read from the environment, whatever the origin of the address
             organization="",
             project="",
             **_without_admin_key(openai.AsyncOpenAI),

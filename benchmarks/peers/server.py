@@ -80,8 +80,8 @@ class RecordedModel:
         if "<|COMPLETE|>" in prompt:
             return self._lightrag(prompt_of(request))
         if '"high_level_keywords"' in prompt:
-            names = self._names_in(prompt_of(request).rsplit("User Query:", 1)[-1].split("---Output---")[0])
-            return {"high_level_keywords": [], "low_level_keywords": names}
+            question = prompt_of(request).rsplit("User Query:", 1)[-1].split("---Output---")[0].strip()
+            return {"high_level_keywords": [question], "low_level_keywords": self._names_in(question)}
         if schema_of(request) == "ExtractedKeys":
             return self._keys(prompt_of(request))
         return read_well(request)

@@ -1,16 +1,15 @@
 """LightRAG (lightrag-hku): its defaults with its local files; passages by its structured query in mode `mix`.
 
-Its tokenizer would be downloaded, so tokens are counted by words and marks; passages are shorter than its chunks.
+Its module for OpenAI installs packages when it is imported, so OpenAI's client is called here. Its tokenizer would be
+downloaded, so tokens are counted by words and marks; passages are shorter than its chunks.
 """
 
 import asyncio
 import re
-from functools import partial
 from typing import Any
 
 import numpy as np
 from lightrag import LightRAG, QueryParam
-from lightrag.llm.openai import openai_complete_if_cache
 from lightrag.utils import EmbeddingFunc, Tokenizer
 from openai import AsyncOpenAI
 from task import Ask, Task, main
@@ -45,10 +44,10 @@ async def _made(task: Task) -> LightRAG:
         return np.array([each.embedding for each in reply.data], np.float32)
 
     async def complete(prompt: str, system_prompt: str | None = None, **given: Any) -> str:  # noqa: ANN401
-        given = {name: given[name] for name in ("history_messages", "response_format") if name in given}
-        return await openai_complete_if_cache(
-            task.model, prompt, system_prompt=system_prompt, base_url=task.base_url, api_key="none", **given
-        )
+        system = [{"role": "system", "content": system_prompt}] if system_prompt else []
+        said = [*system, *given.get("history_messages", ()), {"role": "user", "content": prompt}]
+        reply = await client.chat.completions.create(model=task.model, messages=said)
+        return reply.choices[0].message.content or ""
 
     rag = LightRAG(
         working_dir=task.folder,
@@ -80,9 +79,9 @@ def opened(task: Task) -> Ask:
     async def ranked(question: str) -> list[str]:
         wanted = QueryParam(mode="mix", chunk_top_k=task.top_k, enable_rerank=False)
         found = await rag.aquery_data(question, wanted)
-        return list(dict.fromkeys(each["file_path"].removesuffix(".txt") for each in found["data"]["chunks"]))
+        return list(dict.fromkeys(each["file_path"].removesuffix(".txt") for each in found["data"].get("chunks", ())))
 
-    return partial(lambda question: loop.run_until_complete(ranked(question)))
+    return lambda question: loop.run_until_complete(ranked(question))
 
 
 if __name__ == "__main__":

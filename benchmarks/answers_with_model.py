@@ -4,12 +4,12 @@
     python benchmarks/answers_with_model.py --scripted [--sets musique] [--questions 5]
 
 The key and the address come from OPENAI_API_KEY and OPENAI_BASE_URL (or `--base-url`), as `sag` reads them. Releases
-are made without the model, so that only asking is paid. Every outcome is a line of `--out` as soon as it is known: a run
-that was stopped, or whose budget was spent, goes on where it ended, and nothing is asked twice. A question that the
-model could not be asked is not kept; three in a row end the run. A line counts for one model, mode, judge and release.
-With `--judge`, that model also says whether an answer means the same as the right one. `--scripted` serves a model on
-127.0.0.1 that plans MuSiQue's recorded sub-questions and knows only what its prompts hold: it tries the command, its
-figures say nothing of a real model.
+are made without the model, so that only asking is paid. Every outcome is a line of `--out` as soon as it is known: a
+run that was stopped, or whose budget was spent, goes on where it ended, and nothing is asked twice. A question that
+the model could not be asked is not kept; three in a row end the run. A line counts for one model, mode, judge and
+release. With `--judge`, that model also says whether an answer means the same as the right one. `--scripted` serves a
+model on 127.0.0.1 that plans MuSiQue's recorded sub-questions and knows only what its prompts hold: it tries the
+command, its figures say nothing of a real model.
 """
 
 import argparse

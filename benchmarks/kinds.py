@@ -167,7 +167,7 @@ _FAMILY: Final = {
 }
 
 
-def tables(*, years: tuple[int, ...] = (2019, 2020, 2021)) -> QuestionSet:
+def tables(*, years: tuple[int, ...] = (2019, 2020, 2021), subjects: int = 10) -> QuestionSet:
     """Generated Markdown tables in both languages; a question asks for one cell, gold is the row's chunk.
 
     The same places stand in the tables of every subject and year, so that only subject, year and row together decide;
@@ -175,8 +175,8 @@ def tables(*, years: tuple[int, ...] = (2019, 2020, 2021)) -> QuestionSet:
     """
     draw = random.Random(SEED)
     lines, questions = [], []
-    for language, subjects in _SUBJECTS.items():
-        for subject in subjects:
+    for language, every in _SUBJECTS.items():
+        for subject in every[:subjects]:
             for year in years:
                 document = f"{language}-{subject}-{year}"
                 text, rows = _table(language, subject, year, draw)
@@ -227,6 +227,6 @@ KINDS: Final[dict[str, Callable[[Path], QuestionSet]]] = {
 """Sets by name; each is made in a folder that keeps what was downloaded."""
 SMALL_KINDS: Final[dict[str, Callable[[Path], QuestionSet]]] = {
     "small-business": partial(business, is_small=True),
-    "small-tables": lambda _: tables(years=(2020,)),
-    "small-code": lambda _: code(documents=200, questions=80),
+    "small-tables": lambda _: tables(years=(2019, 2020), subjects=3),
+    "small-code": lambda _: code(documents=150, questions=60),
 }

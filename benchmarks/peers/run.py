@@ -48,6 +48,7 @@ PEERS = {
     "bm25s": Peer("with_bm25s.py", ("bm25s==0.3.16", "PyStemmer")),
     "lancedb": Peer("with_lancedb.py", ("lancedb==0.40.0", "openai")),
     "lightrag": Peer("with_lightrag.py", ("lightrag-hku==1.5.7", "openai")),
+    "zleap-sag": Peer("with_zleap.py", ("zleap-sag==0.15.0",)),
     "sag-rules": Peer("with_sag.py", model="rules"),
     OURS: Peer("with_sag.py"),
 }

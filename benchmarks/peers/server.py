@@ -82,6 +82,11 @@ class RecordedModel:
         if '"high_level_keywords"' in prompt:
             question = prompt_of(request).rsplit("User Query:", 1)[-1].split("---Output---")[0].strip()
             return {"high_level_keywords": [question], "low_level_keywords": self._names_in(question)}
+        shape = json.dumps(request.get("response_format", {}))
+        if '"named_entities"' in shape:
+            return {"named_entities": self._names_in(prompt_of(request))[:15]}
+        if '"FullExtractionResponse"' in shape:
+            return self._zleap(prompt_of(request))
         if schema_of(request) == "ExtractedKeys":
             return self._keys(prompt_of(request))
         return read_well(request)
@@ -91,6 +96,19 @@ class RecordedModel:
         lines = [f"entity<|#|>{name}<|#|>Other<|#|>{name}" for each in found for name in each.names]
         lines += [f"relation<|#|>{h}<|#|>{t}<|#|>{r}<|#|>{h} {r} {t}" for each in found for h, r, t in each.triples]
         return "\n".join([*lines, "<|COMPLETE|>"])
+
+    def _zleap(self, prompt: str) -> dict[str, Any]:
+        """One event of the whole chunk, with the entities recorded of its passage that stand in it."""
+        items = json.loads(prompt)["data"]["items"]
+        content = "".join(item["content"] for item in items)
+        padded = _folded(content)
+        names = [name for each in self._shown(content) for name in each.names if _folded(name) in padded]
+        event = {
+            "reason": "recorded", "title": content.split("\n")[0][:200], "summary": content[:200], "content": content,
+            "references": [item["id"] for item in items], "is_valid": True, "children": [],
+            "entities": [{"type": "concept", "name": name, "description": name} for name in dict.fromkeys(names)],
+        }  # fmt: skip
+        return {"type": "response", "data": {"items": [event]}}
 
     def _keys(self, prompt: str) -> dict[str, Any]:
         numbered = _NUMBERED.findall(after(prompt, "Events:\n", "事项：\n"))
@@ -102,10 +120,15 @@ class RecordedModel:
 
     def _names_in(self, text: str) -> list[str]:
         """Recorded names that stand in a text, the longest where one lies in another."""
-        padded = f" {' '.join(_WORD.findall(text.lower()))} "
-        every = {" ".join(_WORD.findall(n.lower())): n for each in self.passages.values() for n in each.names}
-        found = [folded for folded in every if len(folded) > 2 and f" {folded} " in padded]
+        padded = _folded(text)
+        every = {_folded(name): name for each in self.passages.values() for name in each.names}
+        found = [folded for folded in every if len(folded) > 4 and folded in padded]
         return [every[name] for name in found if not any(name != other and name in other for other in found)]
+
+
+def _folded(text: str) -> str:
+    """Its words in lower case, with a space on either side."""
+    return f" {' '.join(_WORD.findall(text.lower()))} "
 
 
 def recorded(rows: Any) -> dict[str, Recorded]:  # noqa: ANN401  rows of pandas

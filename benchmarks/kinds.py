@@ -191,6 +191,11 @@ def tables(*, years: tuple[int, ...] = (2019, 2020, 2021), subjects: int = 10) -
     return QuestionSet(lines, questions)
 
 
+def joined(*sets: QuestionSet) -> QuestionSet:
+    """Several sets as one, so that they are ingested together."""
+    return QuestionSet([line for each in sets for line in each.lines], [q for each in sets for q in each.questions])
+
+
 def _table(language: str, subject: str, year: int, draw: random.Random) -> tuple[str, dict[str, tuple[int, int]]]:
     """The text of a table and where each row stands in it."""
     first = {"en": "Site", "zh": "站点"}[language]
@@ -227,6 +232,5 @@ KINDS: Final[dict[str, Callable[[Path], QuestionSet]]] = {
 """Sets by name; each is made in a folder that keeps what was downloaded."""
 SMALL_KINDS: Final[dict[str, Callable[[Path], QuestionSet]]] = {
     "small-business": partial(business, is_small=True),
-    "small-tables": lambda _: tables(years=(2019, 2020), subjects=3),
-    "small-code": lambda _: code(documents=150, questions=60),
+    "small-generated": lambda _: joined(tables(years=(2019, 2020), subjects=3), code(documents=100, questions=40)),
 }

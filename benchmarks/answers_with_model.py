@@ -80,7 +80,7 @@ class Run:
 
 
 def main() -> int:
-    """Ask what has not been asked yet, then print the table of all that is known."""
+    """Ask what has not been asked yet, then print the table of all that this command covers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", help="as SAG_CHAT_MODEL, such as openai:NAME")
     parser.add_argument("--judge", help="a model that judges answers, in the same form")
@@ -106,35 +106,37 @@ def main() -> int:
     with scripted() if given.scripted else _as_named(given.model, given.judge) as (model, judge):
         run = Run(_opened(model), _opened(judge) if judge else None, given.prices, given.max_cost, given.out)
         with cached(given.cache) as cache:
-            stopped = asked_all(run, names, given.modes.split(","), given.questions, cache)
-    print("\n".join(table(_rows(given.out), run.prices)))
+            keys, stopped = asked_all(run, names, given.modes.split(","), given.questions, cache)
+    print("\n".join(table([row for row in _rows(given.out) if row["key"] in keys], run.prices)))
     if stopped:
         print(f"stopped: {stopped}; the same command goes on")
     return 1 if stopped else 0
 
 
-def asked_all(run: Run, names: Sequence[str], modes: Sequence[str], count: int, cache: Path) -> str:
-    """Ask every question that is not known; why it stopped early, or empty."""
+def asked_all(run: Run, names: Sequence[str], modes: Sequence[str], count: int, cache: Path) -> tuple[set[str], str]:
+    """Ask every question that is not known; keys of all that were reached, and why it stopped early, or empty."""
     known, spent, failures = {row["key"] for row in _rows(run.out)}, 0.0, 0
+    reached: set[str] = set()
     for name in names:
         source, questions = CORPORA[name]()
         release = ingested(f"asked-{name}", source, cache)
         chosen = sorted(questions, key=lambda question: hashlib.sha256(question.id.encode()).hexdigest())[:count]
         for mode, question in ((mode, question) for mode in modes for question in chosen):
             key = run.key(release, mode, question)
+            reached.add(key)
             if key in known:
                 continue
             if run.max_cost is not None and spent >= run.max_cost:
-                return f"{spent:.4f} of {run.max_cost:g} is spent"
+                return reached, f"{spent:.4f} of {run.max_cost:g} is spent"
             row = outcome(run, release, mode, question)
             if row is None:
                 failures += 1
                 if failures == MOST_FAILURES:
-                    return f"the model {run.chat.model_id} could not be asked {failures} times in a row"
+                    return reached, f"the model {run.chat.model_id} could not be asked {failures} times in a row"
                 continue
             failures, spent = 0, spent + row["cost"]
             _keep(run.out, {"key": key, "set": name, "mode": mode, "model": run.chat.model_id, **row})
-    return ""
+    return reached, ""
 
 
 def outcome(run: Run, release: Release, mode: str, question: Question) -> dict[str, Any] | None:

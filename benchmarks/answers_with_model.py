@@ -145,7 +145,7 @@ def outcome(run: Run, release: Release, mode: str, question: Question) -> dict[s
         lambda text: ask(release.searcher(), text, mode=mode, chat=run.chat), [question], mode=mode
     ).outcomes[0]
     usage = scored.answer.usage
-    if mode != "fast" and not usage.calls:
+    if mode != "fast" and not usage.input_tokens + usage.output_tokens:  # calls that failed count as calls
         print(f"{question.id}: {'; '.join(scored.answer.notes)}", file=sys.stderr)
         return None
     row, scores = scored.to_dict(), dict(scored.scores)

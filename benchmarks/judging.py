@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from kinds_lancedb import LANCE, asking_lance
 from sets import Question, QuestionSet, write_source
 
 from sag_retrieval import Release, open_release
@@ -85,20 +87,24 @@ def ingested(name: str, questions: QuestionSet, cache: Path) -> Release:
     """The release of a set, made once per cache."""
     home = cache / name
     if not (home / "releases").is_dir():
-        source = cache / "sources" / f"{name}.jsonl"
-        write_source(questions.lines, source)
+        source = questions.folder or cache / "sources" / f"{name}.jsonl"
+        if questions.folder is None:
+            write_source(questions.lines, source)
         command = [sys.executable, "-m", "sag_retrieval.cli.main", "ingest", str(source)]
         environment = os.environ | {
             "SAG_HOME": str(home),
             "SAG_CHAT_MODEL": "offline",
             "SAG_EMBEDDING_MODEL": "hashing",
         }
-        subprocess.run(command, env=environment, cwd=cache, check=True, stdout=subprocess.DEVNULL)
+        # among the files of a folder some cannot be read, which makes the exit code 1
+        subprocess.run(command, env=environment, cwd=cache, check=questions.folder is None, stdout=subprocess.DEVNULL)
     return open_release(home)
 
 
 def asking(release: Release, method: str) -> Ask:
-    """How to ask a release by its own method, or by the baseline of both texts."""
+    """How to ask a release by its own method, by the baseline of both texts, or by LanceDB's own search."""
+    if method == LANCE:
+        return asking_lance(release, DEPTH)
     if method != BOTH:
         return lambda text: release.search(text, top_k=DEPTH, method=method).hits
 
@@ -116,21 +122,48 @@ def both_texts(index: Index, query: Query) -> Ranking:
 
 def gold_chunks(release: Release, question: Question) -> set[str]:
     """Chunks that hold evidence of a question."""
-    chunks, arrays = release.index.rows["chunks"], release.index.arrays
-    documents = release.index.rows["documents"]["document_id"].to_pylist()
+    rows = {document: row for row, document in enumerate(release.index.rows["documents"]["document_id"].to_pylist())}
     found = set()
     for document, start, end in question.spans:
-        row = documents.index(document)
-        first, last = (int(place) for place in arrays.document_chunks[row : row + 2])
-        for chunk in chunks.slice(first, last - first).select(["chunk_id", "start", "end"]).to_pylist():
+        for chunk in _chunks_of(release, rows[document]):
             if chunk["start"] < end and chunk["end"] > start:
                 found.add(chunk["chunk_id"])
+    for document, quote in question.quotes:
+        chunks = _chunks_of(release, rows[document]) if document in rows else []
+        found |= {chunk["chunk_id"] for chunk in chunks if bare(quote) in bare(chunk["text"])}
     return found
 
 
+def _chunks_of(release: Release, document: int) -> list[dict[str, Any]]:
+    first, last = (int(place) for place in release.index.arrays.document_chunks[document : document + 2])
+    table = release.index.rows["chunks"].slice(first, last - first)
+    return table.select(["chunk_id", "start", "end", "text"]).to_pylist()
+
+
+def gold_of(release: Release, questions: Sequence[Question]) -> dict[str, set[str]]:
+    """What answers each question: chunks where passages are known, else documents.
+
+    Questions without any in the release are left out: every method would get the same zero for them.
+    """
+    read = set(release.index.rows["documents"]["document_id"].to_pylist())
+    found = {}
+    for question in questions:
+        by_chunk = question.spans or question.quotes
+        gold = gold_chunks(release, question) if by_chunk else read.intersection(question.documents)
+        if gold and (by_chunk or len(gold) == len(set(question.documents))):
+            found[question.question_id] = gold
+    return found
+
+
+def bare(text: str) -> str:
+    """Its letters and digits, for comparing passages."""
+    return "".join(filter(str.isalnum, text)).casefold()
+
+
 def measure(release: Release, questions: Sequence[Question], methods: Sequence[str]) -> dict[str, Outcome]:
-    """Every method on one set."""
-    gold = {q.question_id: gold_chunks(release, q) if q.spans else set(q.documents) for q in questions}
+    """Every method on one set, over the questions whose evidence is in the release."""
+    gold = gold_of(release, questions)
+    questions = [question for question in questions if question.question_id in gold]
     outcomes = {}
     for method in methods:
         ask, outcomes[method] = asking(release, method), Outcome()
@@ -140,10 +173,11 @@ def measure(release: Release, questions: Sequence[Question], methods: Sequence[s
 
 
 def _judge(hits: Sequence[Hit], question: Question, gold: set[str], outcome: Outcome) -> None:
-    if question.spans:
+    if question.spans or question.quotes:
         ranked = [hit.chunk_id for hit in hits]
+    if question.spans:
         outcome.in_budget[question.question_id] = _within_budget(question, hits)
-    else:
+    elif not question.quotes:
         ranked = list(dict.fromkeys(hit.document_id for hit in hits))
     outcome.note(question.question_id, gold, ranked)
 

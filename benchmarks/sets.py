@@ -1,5 +1,6 @@
 """Question sets over real documents: JSONL lines for `sag ingest`, questions, and where their evidence stands."""
 
+import hashlib
 import json
 import re
 from collections.abc import Callable
@@ -20,21 +21,31 @@ Spans = list[tuple[str, int, int]]
 
 @dataclass(frozen=True)
 class Question:
-    """A question, its kind, and what answers it: whole documents or spans in them."""
+    """A question, its kind, and what answers it: whole documents, spans in them, or passages quoted from them.
+
+    `quotes` holds pairs of document and text, for files whose text is known only after they were converted.
+    """
 
     question_id: str
     text: str
     kind: str
     documents: tuple[str, ...] = ()
     spans: tuple[tuple[str, int, int], ...] = ()
+    quotes: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_held_out(self) -> bool:
+        """Whether it belongs to the half that the gates judge; decided by the hash of its id alone."""
+        return hashlib.sha256(f"half {self.question_id}".encode()).digest()[0] >= 128
 
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """Lines of a JSONL source and the questions over it."""
+    """Lines of a JSONL source, or a folder of files, and the questions over it."""
 
     lines: list[dict[str, Any]]
     questions: list[Question]
+    folder: Path | None = None
 
 
 def read(name: str) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
 from sag_retrieval.text.layout import Line, LineKind, bare_heading, logical_lines, marker_length
+from sag_retrieval.text.sentences import one_line
 from sag_retrieval.text.words import CJK
 
 LONGEST: Final = 600
@@ -85,7 +86,7 @@ def _plain(text: str, line: Line, title: str) -> tuple[LineKind, str]:
         return line.kind, ""
     if line.kind is LineKind.ROW:
         words = " · ".join(cell for cell in map(str.strip, words.split("|")) if cell)
-    words = " ".join(_QUOTE.sub("", words).split())
+    words = one_line(_QUOTE.sub("", words))
     for mark in _MARKS:
         words = mark.sub(r"\1", words)
     if line.kind is LineKind.HEADING:

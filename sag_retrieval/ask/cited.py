@@ -9,9 +9,9 @@ from sag_retrieval.ask.answer import Citation
 from sag_retrieval.ask.evidence import best_sentences, sentence_for
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.quotable import points
+from sag_retrieval.notebook import snippet
 from sag_retrieval.prompts import shown_numbers
 from sag_retrieval.text.places import place_name
-from sag_retrieval.text.sentences import one_line
 from sag_retrieval.text.words import is_cjk, words
 
 _MARKER = r"[\[【［]\d++(?:\s*+[,，、]\s*+\d++)*+[\]】］]"
@@ -118,7 +118,7 @@ def quoted(question: str, spans: Sequence[tuple[FoundPassage, int, int]]) -> Cit
         for citation in citations
     ]
     text = joint.join(
-        f"{name}{one_line(citation.quote)}{joint}[{citation.marker}]"
+        f"{name}{snippet(citation.quote)}{joint}[{citation.marker}]"
         for name, citation in zip(told, citations, strict=True)
     )
     return Cited(text, citations, ())

@@ -7,12 +7,20 @@ from pathlib import Path
 import pytest
 from sybil import Sybil
 from sybil.document import PythonDocStringDocument
+from sybil.integration.pytest import SybilItem
 from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 from sybil.parsers.rest import DocTestParser
 from sybil.sybil import SybilCollection
 
 ROOT = Path(__file__).parent
 _FLAGS = ELLIPSIS | NORMALIZE_WHITESPACE
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The examples of a page build on one another, so one worker runs them all (`--dist loadgroup`)."""
+    for item in items:
+        if isinstance(item, SybilItem):
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))
 
 
 @pytest.fixture(scope="session")

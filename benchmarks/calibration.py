@@ -4,7 +4,7 @@
 
 A hit is right if it is, or lies in, what answers the question. Every set is also asked some questions of the other
 sets, which nothing in it answers. Printed are the constants of `sag_retrieval/search/calibration.py`, how often hits
-of each range of scores are right, and how many questions with and without an answer are told that nothing fits.
+of each range of scores are right, and how many questions with and without an answer get “nothing fits”.
 """
 
 import argparse
@@ -114,7 +114,7 @@ def reliability(found: Sequence[Judged]) -> Iterator[str]:
 
 
 def unfit(found: Sequence[Judged]) -> str:
-    """How many questions are told that nothing fits."""
+    """How many questions get “nothing fits”."""
     told = {
         has_answer: np.mean(
             [each.score.max(initial=0) < calibration.LEAST_FIT for each in found if each.has_answer == has_answer]

@@ -51,7 +51,7 @@ def release_of(name: str, cache: Path) -> Release:
 
 
 def questions_of(name: str, half: Half, release: Release, most: int) -> list[Asked]:
-    """At most so many questions of one half, drawn by a hash so that no kind comes first."""
+    """At most this number of questions of one half, drawn by a hash so that no kind comes first."""
     found: list[Any] = list(_business() if name == BUSINESS else SETS[name]().questions)
     chosen = sorted((each for each in found if half_of(each.question_id) == half), key=_shuffled)[:most]
     return [each if isinstance(each, Asked) else _asked(each, release) for each in chosen]

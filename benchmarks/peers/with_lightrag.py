@@ -39,7 +39,7 @@ class Words:
 async def _made(task: Task) -> LightRAG:
     client = AsyncOpenAI(base_url=task.base_url, api_key="none")
 
-    async def embed(texts: list[str], **_: Any) -> np.ndarray:  # noqa: ANN401  whatever else it is told
+    async def embed(texts: list[str], **_: Any) -> np.ndarray:  # noqa: ANN401  whatever else it receives
         reply = await client.embeddings.create(model="hashed", input=texts, encoding_format="float")
         return np.array([each.embedding for each in reply.data], np.float32)
 

@@ -18,6 +18,7 @@ LEGAL_FORM: Final = "|".join(
 _LONGEST_PERSON = 4
 _PARTICLES = frozenset("de del della der den di da dos van von la le al el bin ibn ter zu y e".split())
 _MODEL = re.compile(r"(?=.*[A-Z])[A-Za-z]+[-.]?\d[\w.-]*")
+_WITHIN_NAMES = re.compile(r"['’-]")
 _PINYIN = re.compile(
     r"(?:(?:zh|ch|sh|[bpmfdtnlgkhjqxrzcsyw])?(?:i?ang|iong|uang|ing|eng|ong|i?an|iao|uai|uan|ai|ao|ei|en|er|ia|ie|in|iu|ou|"
     r"ua|ue|ui|un|uo|a|e|i|o|u)['’-]?){1,2}",
@@ -137,7 +138,7 @@ def _has_form_of_person(words: list[str]) -> bool:
         return False
     if not all(word[:1].isupper() or word in _PARTICLES for word in words) or not words[-1][:1].isupper():
         return False
-    if any(not re.sub(r"['’-]", "", word).rstrip(",").isalpha() for word in words):
+    if any(not _WITHIN_NAMES.sub("", word).rstrip(",").isalpha() for word in words):
         return False
     last = words[-1].lower()
     return last not in _WORDS["NOT_SURNAMES"] and last not in _WORDS["ORGANISATIONS"] and last not in _WORDS["PLACES"]

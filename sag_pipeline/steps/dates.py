@@ -50,6 +50,7 @@ _COUNTED = re.compile(r"\s(?!was\b|is\b|has\b|as\b|this\b|its\b|his\b|us\b|acros
 _PLAIN_YEAR_ONLY = re.compile(r"[\u3400-\u9fff]")
 
 
+_KOREAN = re.compile(r"(?<!\d)(?P<year>(?:19|20)\d\d)년(?:\s?(?P<month>1[0-2]|0?[1-9])월(?:\s?(?P<day>[0-3]?\d)일)?)?")
 _SLASHED = re.compile(r"(?<![\d/])(?P<one>[0-3]?\d)/(?P<two>[0-3]?\d)/(?:19|20)\d\d(?!\d)")
 _MOST_MONTH = 12
 _YOUNG = 70
@@ -161,9 +162,7 @@ def _months(language: str) -> dict[str, int]:
 def _months_pattern(language: str) -> re.Pattern[str] | None:
     """Dates with a month's name: `3. Mai 2024`, `1er mars 2024`, `5 de mayo de 2024`, `2024년 3월 5일`."""
     if language == "ko":
-        return re.compile(
-            r"(?<!\d)(?P<year>(?:19|20)\d\d)년(?:\s?(?P<month>1[0-2]|0?[1-9])월(?:\s?(?P<day>[0-3]?\d)일)?)?"
-        )
+        return _KOREAN
     months = _months(language)
     if not months:
         return None

@@ -66,7 +66,10 @@ class SourceOptions:
         """
         check_options(self)
         if not _LANGUAGES.fullmatch(self.ocr):
-            raise SettingsError(f"ocr {self.ocr!r} names no languages; give them as Tesseract does: `eng+chi_sim`")
+            raise SettingsError(
+                f"ocr must be languages by Tesseract's names, such as eng+chi_sim, got {self.ocr!r}; "
+                "`sag settings --options ingest` lists all options"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ _KINDS = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _PATTE
 _BARE_KINDS: frozenset[AnswerKind] = frozenset({"date", "duration", "name", "place"})
 """Kinds whose asking words (`which year`, `哪家公司`) an answer need not repeat."""
 _JOINT = re.compile(
-    r"[\s,，;；]*(?:\b(?:and|as well as)|[,，;；](?:以及|并且|而且|和|又|还有|同时)|以及|并且|[,，;；])$", re.IGNORECASE
+    r"(?:(?<![\s,，;；])[\s,，;；]++(?:and|as well as|以及|并且|而且|和|又|还有|同时)?|以及|并且)$", re.IGNORECASE
 )
 _OF_CONTEXT, _OF_COUNTED = 0.5, 3.0
 _CLAUSE_MARK = re.compile(r"[，；：]|[,;:.](?=\s)")
@@ -134,11 +134,13 @@ def question_parts(question: str) -> list[QuestionPart]:
 
     """
     starts: list[int] = []
-    spans = list(_clause_spans(question))
-    for start, end in spans:
-        is_open = bool(starts) and not _ASKS.search(question, starts[-1], start)
-        if not starts or not (is_open or not _ASKS.search(question, start, end)):
+    has_asked = False
+    for start, end in _clause_spans(question):
+        asks = _ASKS.search(question, start, end) is not None
+        if not starts or (has_asked and asks):
             starts.append(start)
+            has_asked = asks
+        has_asked |= asks
     texts = [_JOINT.sub("", question[a:b].strip()).strip() for a, b in pairwise([*starts, len(question)])]
     if not all(question_terms(text) for text in texts):
         texts = [question]

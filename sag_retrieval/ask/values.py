@@ -17,7 +17,7 @@ _MONTH = (
 )
 _DATE = re.compile(
     rf"\b\d{{4}}\s?[-./]\s?\d{{1,2}}(?:\s?[-./]\s?\d{{1,2}})?\b|\b\d{{1,2}}[-./]\d{{1,2}}[-./]\d{{2,4}}\b"
-    rf"|\b\d{{1,2}}(?:st|nd|rd|th|\.)?[\s-]{_MONTH}\b\.?(?:[\s,-]+\d{{2,4}})?"
+    rf"|\b\d{{1,2}}(?:st|nd|rd|th|\.)?[\s-]{_MONTH}\b\.?(?:[\s,-]++\d{{2,4}})?"
     rf"|\b{_MONTH}\b\.?\s\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s\d{{4}})?|\b{_MONTH}\b\.?,?\s\d{{4}}"
     r"|(?:\d{4}|[一二三四五六七八九〇零]{4})\s?年(?:\s?\d{1,2}\s?月(?:\s?\d{1,2}\s?日)?)?"
     r"|\d{1,2}\s?月(?:\s?\d{1,2}\s?[日号])?|(?<![\w.,])(?:1[5-9]|20)\d\d(?![\w%]|[.,]\d)",
@@ -27,7 +27,7 @@ _FIGURES = re.compile(r"\d+")
 _CHINESE_DATE = re.compile(r"\d{4}\s?年(?:\s?\d{1,2}\s?月(?:\s?\d{1,2}\s?日)?)?")
 _MONTH_NAME = re.compile(_MONTH, re.IGNORECASE)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_IDENTIFIER = re.compile(r"(?<![\w-])[A-Za-z]+[\w]*-?\d[\w-]*|\[\d{4}-\d\d-\d\d[^\]]*\]")
+_IDENTIFIER = re.compile(r"(?<![\w-])[A-Za-z](?=[\w]{0,40}-?\d)[\w-]*+|\[\d{4}-\d\d-\d\d[^\]]*\]")
 """`FA-2021-108`, `KA24082` and the time stamp of a chat line: figures that count nothing."""
 _WORDED = (
     r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|ninety"
@@ -40,8 +40,10 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _DURATION = re.compile(
-    rf"(?:\d[\d,.]*|\b{_WORDED}\b)[\s-]*(?:working |calendar )?(?:second|minute|hour|day|week|month|year|decade)s?\b"
-    r"|(?:\d[\d,.]*|[一二三四五六七八九十百两半]+)\s?(?:个)?(?:多)?(?:秒|分钟|小时|天|日|周|星期|月|年)(?![\d一二三四五六七八九十]{0,3}[月日])",
+    rf"(?:(?<![\d,.])\d[\d,.]*+|\b{_WORDED}\b)[\s-]*+"
+    r"(?:working |calendar )?(?:second|minute|hour|day|week|month|year|decade)s?\b"
+    r"|(?:(?<![\d,.])\d[\d,.]*+|(?<![一二三四五六七八九十百两半])[一二三四五六七八九十百两半]++)"
+    r"\s?(?:个)?(?:多)?(?:秒|分钟|小时|天|日|周|星期|月|年)(?![\d一二三四五六七八九十]{0,3}[月日])",
     re.IGNORECASE,
 )
 _REASON = re.compile(

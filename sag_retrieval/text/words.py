@@ -7,8 +7,6 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, cast
 
-import Stemmer
-
 CONTROLS = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
 """Control characters but tab and the two line breaks: a terminal takes them for commands."""
 ORDER_MARKS = "\u202a-\u202e\u2066-\u2069"
@@ -240,5 +238,7 @@ def stem(word: str) -> str:
         return word
     stemmers = _local.__dict__
     if algorithm not in stemmers:  # a stemmer may not be shared between threads
+        import Stemmer  # noqa: PLC0415  printing and `--help` stem nothing
+
         stemmers[algorithm] = Stemmer.Stemmer(algorithm)
     return cast("str", stemmers[algorithm].stemWord(word.removesuffix("'s")))

@@ -37,7 +37,7 @@ def found():
 
 
 def test_every_expression_stands_where_it_is_found():
-    assert written_in_functions() == []
+    assert {each.partition(":")[0] for each in written_in_functions()} == BUILT_FROM_NAMES
     assert lines_in_functions(ast.parse("def f(name):\n    return re.compile(name + '+')\n")) == [2]
 
 

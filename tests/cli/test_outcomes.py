@@ -76,7 +76,7 @@ def test_what_a_parser_warned_of_is_shown_with_its_file(ingested):
         (["search", "Heron", "--where", "nosuch=1"], "unknown filter field 'nosuch'"),
         (["search", "Heron", "--where", "key.foo=1"], "no key of this release has the type 'foo'"),
         (["search", "Heron", "--sql", "nosuch = 1"], "there is no column 'nosuch'"),
-        (["search", "Heron", "--set", "foo=1"], "sag has no option 'foo'"),
+        (["search", "Heron", "--set", "foo=1"], "method 'sag' has no option 'foo'"),
         (["search", "Heron", "--method", "foo"], "'foo' is not one of 'sag', "),
         (["ask", "Heron", "--set", "foo=1"], "ask has no option 'foo'"),
         (["ask", "Heron", "--mode", "foo"], "'foo' is not one of 'fast', 'normal', 'deep'"),

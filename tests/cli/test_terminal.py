@@ -33,7 +33,7 @@ def test_nothing_that_the_demo_prints_is_drawn_over(home, tmp_path, columns, row
         assert all(words_of(part) in answer for part in ANSWERS[name])
     heads = ("1. Read documents", "2. Search", "3. Answer with citations", "4. Write a report", "Where the results are")
     assert [head for head in heads if words_of(head) not in said] == []
-    assert said.count("1.0") >= 2  # scores of first hits
+    assert len(re.findall(r"1[01]\.\d\d", said)) >= 2  # rank and score of the first hit of each search
     assert "310people" in said
     assert [line for line in run.lines if "##" in line or "**" in line or line.strip().startswith("#")] == []
     assert BAR not in run.text

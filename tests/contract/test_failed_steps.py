@@ -30,5 +30,5 @@ def test_lost_keys_of_a_document_fail_the_command_and_stand_in_the_status(home, 
     status = json.loads(CliRunner().invoke(main, ["status", "--json"]).output)
 
     assert done.exit_code == 1
-    assert "rows are missing: keys of 1 document(s); `sag status` names each with the reason" in done.output
+    assert "keys of 1 document are missing or incomplete in the release; `sag status` shows why" in done.output
     assert [(one["step"], one["file"]) for one in status["put_aside"]] == [("keys", "heron.md")]

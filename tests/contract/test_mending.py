@@ -376,6 +376,8 @@ FAULTS = DAMAGED_RELEASES | NO_RELEASE | DAMAGED_STORES | AS_VERIFIED | SOURCES 
 FILLED_IN = {"search 'who …'": "search 'who built the Heron?'", "sources forget": "sources forget other.md"}
 """Commands that leave something to the reader, as a reader would call them."""
 TOLD_ELSEWHERE = (
+    "`sag settings --options ingest` lists all options",
+    "; a scan needs OCR: `sag ingest --set ocr=eng`",
     "Next: `sag search",
     "An option, see `sag settings",
     "or raise the bound: `sag ingest --set conversion_seconds=",

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from sag_pipeline.embed import open_embedding
 from sag_pipeline.publish.publish import publish
-from sag_pipeline.runs import run_ingest
+from sag_pipeline.runs import run_ingest, run_report
 from sag_pipeline.store.store import Store
 from sag_pipeline.upkeep import PROCESS, Keep, end_lost_runs, keep_in_size, prune_runs, vacuum
 from sag_retrieval import ReleaseError, SettingsError, SourceError, open_release
@@ -37,8 +37,20 @@ LATER = datetime(2100, 1, 1, tzinfo=UTC)
 
 @pytest.fixture
 def kept(home, tmp_path) -> dict:
-    """A home of version 0.1: two releases, two reports of one series."""
-    return unpack(tmp_path)
+    """A home that began with version 0.1: two releases of today's form, two reports of one series."""
+    kept = unpack(tmp_path)
+    for folder in ("releases", "reports"):
+        shutil.rmtree(home / folder)
+    (home / "CURRENT").unlink()
+    more = tmp_path / "inbox" / "more.md"
+    more.write_text("# More\n\nThe Heron was repaired in 2023.\n", encoding="utf-8")
+    run_ingest(["inbox"])
+    run_report()
+    more.unlink()
+    release = run_ingest(["inbox"])["release"]
+    run_report()
+    with open_release(home) as opened:
+        return kept | {"release": release, "counts": dict(opened.manifest.counts)}
 
 
 def again(home: Path):
@@ -332,7 +344,8 @@ def test_an_ingest_prunes_by_default_and_as_it_is_told(home, source):
     assert [each.folder.name for each in Releases(home).found()] == [Releases(home).current()]
 
 
-def test_vectors_of_an_earlier_fit_go_with_the_last_release_that_has_them(home, kept):
+def test_vectors_of_an_earlier_fit_go_with_the_last_release_that_has_them(home, tmp_path):
+    unpack(tmp_path)
     fits = len(names(home / "vectors"))
     prune_releases(home, keep=1, now=LATER)
     (home / "tables" / "events" / ".x.parquet.123").write_bytes(b"cut")

@@ -50,7 +50,7 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
     (tmp_path / "inbox").mkdir()
-    (tmp_path / "inbox" / "heron.eml").write_text(MAIL, encoding="utf-8")
+    (tmp_path / "inbox" / "heron.mime").write_text(MAIL, encoding="utf-8")
     (tmp_path / "inbox" / "tide.md").write_text("# Tides\n\nThe tide turns at noon in Bergen.\n", encoding="utf-8")
     return tmp_path
 
@@ -101,16 +101,16 @@ def test_an_installed_package_adds_a_method_an_embedder_and_a_reader(plugin, wor
 
     assert made.returncode == 0, made.stderr
     assert found.returncode == 0, found.stderr
-    assert hits[0]["document_id"] == "heron.eml"
+    assert hits[0]["document_id"] == "heron.mime"
     code = (
         "from sag_retrieval import open_release\n"
         "release = open_release()\n"
         "found = release.search('Who built the sensors?', method='bm25-short')\n"
-        "title = release.table('documents').set_index('document_id').title['heron.eml']\n"
+        "title = release.table('documents').set_index('document_id').title['heron.mime']\n"
         "print(found.method, found.hits[0].document_id, release.manifest.embedding_model, title, sep='|')"
     )
     told = run(["-c", code], work, plugin)
-    assert told.stdout.strip() == "bm25-short|heron.eml|letters:64|Heron buoy", told.stderr
+    assert told.stdout.strip() == "bm25-short|heron.mime|letters:64|Heron buoy", told.stderr
 
 
 def test_without_the_package_its_names_are_refused_in_one_line(plugin, work):
@@ -121,7 +121,7 @@ def test_without_the_package_its_names_are_refused_in_one_line(plugin, work):
     unembedded = run(sag("settings"), work, SAG_EMBEDDING_MODEL="letters:64")
 
     assert "'bm25-short' is not one of 'sag'" in unknown.stderr
-    assert "files of kind '.eml' are not read" in unread.stdout + run(sag("status", "--json"), work).stdout
+    assert "1 file of kind .mime is not read" in unread.stdout + run(sag("status", "--json"), work).stdout
     assert "'letters:64' is none of 'hashing'" in unembedded.stderr
     assert "Traceback" not in unknown.stderr + unread.stderr + unembedded.stderr
 

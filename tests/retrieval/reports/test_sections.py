@@ -31,7 +31,6 @@ from collections import Counter
 from dataclasses import dataclass
 
 from sag_retrieval.reports.citations import Statement
-from sag_retrieval.reports.content import Statement
 from sag_retrieval.reports.wording import cited
 from sag_retrieval.reports.section import ReportSection
 

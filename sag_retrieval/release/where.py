@@ -31,13 +31,11 @@ COLUMNS: Final[dict[str, tuple[str, ColumnKind]]] = {
     "date_source": ("e.date_source", "text"),
     "event_index": ("e.event_index", "number"),
 }
-
 _KEY_VALUES: Final[dict[ColumnKind, str]] = {
     "text": "k.value_string",
     "number": "k.value_number",
     "flag": "k.value_bool",
 }
-
 MOST_FIELDS: Final = 100
 EVERYTHING: Final = "TRUE"
 """The condition of an empty `where`."""

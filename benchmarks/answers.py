@@ -5,8 +5,8 @@
 100 questions have an answer, 50 have none. Each set gives the questions with the lowest hashes of their ids, a fixed
 number for each language; another hash divides them into questions for development and held-out ones, which are asked
 only with `--held-out`. An answer is right if the quoted sentences hold nine tenths of its terms and all its numbers,
-or the evidence itself; a comparison needs the evidence of both sides. Questions without an answer: those marked so in the
-business set and DragonBall, and MuSiQue questions whose passages are left out of the corpus.
+or the evidence itself; a comparison needs the evidence of both sides. Questions without an answer: those marked so in
+the business set and DragonBall, and MuSiQue questions whose passages are left out of the corpus.
 """
 
 import argparse

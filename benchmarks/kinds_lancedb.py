@@ -19,8 +19,9 @@ from lancedb.rerankers import RRFReranker
 from scipy.sparse import issparse
 
 from sag_retrieval import Release
+from sag_retrieval.search.hits import build_result
 from sag_retrieval.search.method import Query, Ranking
-from sag_retrieval.search.result import Hit, build_result
+from sag_retrieval.search.result import Hit
 
 LANCE = "lancedb"
 

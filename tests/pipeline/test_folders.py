@@ -223,5 +223,5 @@ def test_patterns_choose_files_and_folders(inbox, patterns, expected):
 
 
 def test_languages_of_ocr_are_never_taken_for_options_of_the_program():
-    with pytest.raises(SettingsError, match="names no languages"):
+    with pytest.raises(SettingsError, match="ocr must be languages"):
         SourceOptions(ocr="--help")

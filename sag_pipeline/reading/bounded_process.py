@@ -16,7 +16,7 @@ from pathlib import Path
 from sag_pipeline.steps.conversion import load_converters
 from sag_pipeline.steps.documents import parse_document
 from sag_pipeline.steps.folders import SourceOptions
-from sag_retrieval.text.words import one_line
+from sag_retrieval.text.words import without_breaks
 
 _MOST_NOTES = 5
 """Different warnings that are kept of one file."""
@@ -66,7 +66,7 @@ class _Notes(logging.Handler):
         self._add(record.getMessage())
 
     def _add(self, message: str) -> None:
-        text = _ADDRESS.sub("", one_line(message))[:_NOTE_LENGTH]
+        text = _ADDRESS.sub("", without_breaks(message))[:_NOTE_LENGTH]
         if text in self._said or len(self._said) < _MOST_NOTES:
             self._said[text] += 1
 

@@ -14,7 +14,7 @@ from typing import Annotated, BinaryIO
 from sag_retrieval.core.errors import SettingsError, SourceError
 from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.settings import Settings
-from sag_retrieval.text.words import one_line
+from sag_retrieval.text.words import without_breaks
 
 LEAST_MEMORY = 512 << 20
 """Bytes: the converters take a third of them before they read anything."""
@@ -126,7 +126,7 @@ def open_regular(file: Path) -> BinaryIO:
 
 def printable(path: str) -> str:
     """The path as one line of valid text, as ids must be."""
-    return one_line(path.encode("utf-8", "replace").decode("utf-8"))
+    return without_breaks(path.encode("utf-8", "replace").decode("utf-8"))
 
 
 def _listed(folder: Path) -> list[tuple[str, Path]]:

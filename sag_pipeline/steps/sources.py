@@ -11,7 +11,7 @@ from sag_pipeline.steps.conversion import is_read
 from sag_pipeline.steps.decoding import decode_exactly, parse_json, split_list
 from sag_pipeline.steps.folders import Place, SourceOptions, open_regular, walk
 from sag_retrieval.core.records import Quarantined
-from sag_retrieval.text.words import is_text, one_line
+from sag_retrieval.text.words import is_text, without_breaks
 
 STEP = "documents"
 _BLOCK = 1 << 20
@@ -227,7 +227,7 @@ def given_id(fields: Mapping[str, Any]) -> str | None:
     text = str(own).strip()
     if not is_text(text):
         raise ValueError(f"the id {text!r} holds half a character (a lone surrogate)")
-    return one_line(text) or None
+    return without_breaks(text) or None
 
 
 def _hash(stream: BinaryIO) -> str:

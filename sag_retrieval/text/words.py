@@ -94,7 +94,7 @@ def json_without_controls(text: str) -> str:
     return without_controls(_ESCAPED.sub(lambda found: found[1] or "", text))
 
 
-def one_line(text: str) -> str:
+def without_breaks(text: str) -> str:
     """A name on one line: no control character, no line break."""
     return _BREAKS.sub(" ", without_controls(text))
 

@@ -14,7 +14,13 @@ from rich.table import Table
 from sag_pipeline.steps.decoding import clean
 from sag_retrieval.cli.printing import Terminal
 from sag_retrieval.models.structured import read_answer
-from sag_retrieval.text.words import ascii_where_hidden, json_without_controls, one_line, printable, without_controls
+from sag_retrieval.text.words import (
+    ascii_where_hidden,
+    json_without_controls,
+    printable,
+    without_breaks,
+    without_controls,
+)
 
 HOSTILE = "".join(map(chr, [*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]))
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
@@ -59,7 +65,7 @@ def test_json_on_a_terminal_has_the_same_value_and_no_such_character(text):
 
 @given(st.text())
 def test_a_name_on_one_line_has_one_line(text):
-    assert len(one_line(text).splitlines()) <= 1
+    assert len(without_breaks(text).splitlines()) <= 1
     assert not OBEYED.search(printable(text))
 
 

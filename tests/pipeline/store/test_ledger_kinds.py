@@ -17,7 +17,7 @@ from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
 from sag_pipeline.upkeep import compact
 from sag_retrieval import open_release
 from sag_retrieval.core.records import Document
-from sag_retrieval.text.words import one_line
+from sag_retrieval.text.words import without_breaks
 
 DOCUMENTS = StepSpec("documents")
 FREELY = SyncOptions(allow_removals=True)
@@ -97,7 +97,7 @@ def test_files_of_any_name_give_the_rows_of_the_current_files(tmp_path_factory, 
 
         sync_source(store, DOCUMENTS, str(inbox), FREELY)
 
-        assert texts(store) == {one_line(name): text for name, text in state.items()}
+        assert texts(store) == {without_breaks(name): text for name, text in state.items()}
 
 
 @pytest.mark.slow

@@ -7,20 +7,29 @@ from pathlib import Path
 import pytest
 from sybil import Sybil
 from sybil.document import PythonDocStringDocument
-from sybil.integration.pytest import SybilItem
 from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 from sybil.parsers.rest import DocTestParser
 from sybil.sybil import SybilCollection
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).parent
 _FLAGS = ELLIPSIS | NORMALIZE_WHITESPACE
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The examples of a page build on one another, so one worker runs them all (`--dist loadgroup`)."""
-    for item in items:
-        if isinstance(item, SybilItem):
-            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+class _ByPage(LoadScopeScheduling):
+    """Give a page of examples to one worker, since they build on one another, and tests out one by one.
+
+    `--dist=loadgroup` would say the same with marks, but pytest-xdist 3.8 loses them under pytest 9.2.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid if nodeid.startswith("tests/") else nodeid.split("::", maxsplit=1)[0]
+
+
+@pytest.hookimpl(optionalhook=True)  # unknown under `-p no:xdist`
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    return _ByPage(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -33,7 +33,7 @@ test-fast:
 
 # All tests with branch coverage of both packages
 coverage:
-    pytest -n 2 --dist loadgroup --cov --cov-report=term
+    pytest -n 2 --cov --cov-report=term
 
 # The fast tests with the lowest versions that pyproject.toml allows
 lowest python="3.11":

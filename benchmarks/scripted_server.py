@@ -22,9 +22,12 @@ class Served:
 
 
 @contextmanager
-def served(*, delay: float = 0.0, faulty: float = 0.0) -> Iterator[Served]:
+def served(
+    *, delay: float = 0.0, faulty: float = 0.0, dimension: int = 64, ignores_base64: bool = False
+) -> Iterator[Served]:
     """A server that reads well (`tests/support/scripted_answers.py`): `delay` seconds per reply, some faulty."""
-    command = [sys.executable, str(Path(__file__)), str(delay), str(faulty)]
+    given = {"delay": delay, "faulty": faulty, "dimension": dimension, "ignores_base64": ignores_base64}
+    command = [sys.executable, str(Path(__file__)), json.dumps(given)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -40,7 +43,8 @@ def _main() -> None:
     from tests.support import chat_server as fake  # noqa: PLC0415  after the path is set
     from tests.support.scripted_answers import read_well  # noqa: PLC0415
 
-    delay, faulty = float(sys.argv[1]), float(sys.argv[2])
+    given = json.loads(sys.argv[1])
+    faulty = given.pop("faulty")
     faults = [
         fake.fenced,
         fake.with_trailing_commas,
@@ -58,7 +62,7 @@ def _main() -> None:
         is_faulty = (number * 0.618034) % 1 < faulty
         return faults[number % len(faults)](answer) if is_faulty else answer
 
-    with fake.ChatServer(script, delay=delay) as server:
+    with fake.ChatServer(script, **given) as server:
         print(server.base_url, flush=True)
         sys.stdin.read()
         calls = server.calls

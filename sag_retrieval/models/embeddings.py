@@ -1,8 +1,10 @@
 """Dense embedding models: an OpenAI-compatible server, or sentence-transformers in this process."""
 
+import base64
+import binascii
 import weakref
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +22,18 @@ if TYPE_CHECKING:
 
 BATCH = 128
 """Texts per request: what small servers accept."""
+BATCH_TOKENS = 32_000
+"""Estimated tokens per request: a tenth of the limit of hosted models, and a few seconds of a small server."""
+
+_Encoding = Literal["base64", "float"]
 
 
 class OpenAIEmbedder:
-    """Embeds texts in concurrent batches; all threads share its rate limits and circuit breaker."""
+    """Embeds texts in concurrent batches; all threads share its rate limits and circuit breaker.
+
+    Vectors are asked for as base64, because reading decimal numbers costs more processor time than all the rest. A
+    server that ignores this is read as it answers; one that refuses it is asked for decimal numbers from then on.
+    """
 
     def __init__(
         self,
@@ -39,6 +49,7 @@ class OpenAIEmbedder:
         self._address = {"base_url": base_url, "api_key": api_key}
         self._options = options or ChatOptions()
         self._dimension = dimension
+        self._encoding: _Encoding = "base64"
         self._caller = Caller(self._options)
         self._clients: list[AsyncOpenAI] = []
         weakref.finalize(self, close_all, self._clients)
@@ -58,8 +69,7 @@ class OpenAIEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Floats32:
         """One row per text, in order (see `Embedder`)."""
-        places = [i for i, text in enumerate(texts) if text.strip()]
-        batches = [places[i : i + BATCH] for i in range(0, len(places), BATCH)]
+        batches = list(_batches(texts))
         found = in_order(
             batches,
             lambda batch: submit(self._embed([texts[i] for i in batch])),
@@ -72,27 +82,65 @@ class OpenAIEmbedder:
         return rows
 
     async def _embed(self, texts: list[str]) -> Floats32:
+        encoding = self._encoding
+        try:
+            return await self._embed_as(encoding, texts)
+        except Refused as error:
+            if encoding == "float":
+                raise ModelError(f"the server refuses to embed {len(texts)} texts: {error}") from None
+        try:
+            rows = await self._embed_as("float", texts)
+        except Refused as error:
+            raise ModelError(f"the server refuses to embed {len(texts)} texts: {error}") from None
+        self._encoding = "float"
+        return rows
+
+    async def _embed_as(self, encoding: _Encoding, texts: list[str]) -> Floats32:
         if not self._clients:
             self._clients.append(make_client(**self._address, options=self._options))
         create = self._clients[0].embeddings.create
-        try:
-            response, _ = await self._caller.run(
-                lambda: create(model=self._model, input=texts, encoding_format="float"),
-                sum(map(estimate_tokens, texts)),
-            )
-        except Refused as error:
-            raise ModelError(f"the server refuses to embed {len(texts)} texts: {error}") from None
+        response, _ = await self._caller.run(
+            lambda: create(model=self._model, input=texts, encoding_format=encoding),
+            sum(map(estimate_tokens, texts)),
+        )
         if len(response.data) != len(texts):
             raise AnswerError(f"asked for {len(texts)} vectors, got {len(response.data)}")
         ordered = sorted(response.data, key=lambda item: item.index)
-        return self._checked([item.embedding for item in ordered])
+        return self._checked([_decoded(item.embedding) for item in ordered])
 
-    def _checked(self, vectors: Sequence[Sequence[float]]) -> Floats32:
+    def _checked(self, vectors: Sequence[Floats32]) -> Floats32:
         widths = {len(vector) for vector in vectors}
         self._dimension = self._dimension or max(widths)
         if widths != {self._dimension}:
             raise AnswerError(f"vectors have {sorted(widths)} columns, expected {self._dimension}")
-        return unit_rows(np.asarray(vectors, np.float32))
+        return unit_rows(np.stack(vectors))
+
+
+def _batches(texts: Sequence[str]) -> Iterator[list[int]]:
+    """Places of the texts that are not empty, by request; a text above the limit of tokens is sent alone."""
+    batch: list[int] = []
+    tokens = 0
+    for place, text in enumerate(texts):
+        if not text.strip():
+            continue
+        size = estimate_tokens(text)
+        if batch and (len(batch) == BATCH or tokens + size > BATCH_TOKENS):
+            yield batch
+            batch, tokens = [], 0
+        batch.append(place)
+        tokens += size
+    if batch:
+        yield batch
+
+
+def _decoded(vector: str | Sequence[float]) -> Floats32:
+    """A vector as the server sent it: base64 of little-endian float32, or numbers."""
+    if not isinstance(vector, str):
+        return np.asarray(vector, np.float32)
+    try:
+        return np.frombuffer(base64.b64decode(vector, validate=True), "<f4")
+    except (binascii.Error, ValueError) as error:
+        raise AnswerError(f"a vector in base64 cannot be read: {error}; check the embedding server") from None
 
 
 def unit_rows(rows: Floats32) -> Floats32:

@@ -8,8 +8,10 @@ The script gets the JSON body of each chat request and says what comes back; it 
 """
 
 import asyncio
+import base64
 import json
 import re
+import struct
 import threading
 import time
 import zlib
@@ -181,12 +183,14 @@ class ChatServer:
         refuses: frozenset[str] | set[str] = frozenset(),
         dimension: int = 64,
         port: int = 0,
+        ignores_base64: bool = False,
     ) -> None:
-        """`refuses` holds modes (`json_schema`, …) or parameters (`temperature`, …) answered with a 400."""
+        """`refuses` holds modes (`json_schema`, `base64`, …) or parameters (`temperature`, …) answered with a 400."""
         self.script = script
         self.delay = delay
         self.refuses = frozenset(refuses)
         self.dimension = dimension
+        self.ignores_base64 = ignores_base64
         self.port = port
         self.calls: list[Call] = []
         self.embedded: list[list[str]] = []
@@ -299,10 +303,15 @@ class ChatServer:
 
     async def _embed(self, http: web.Request) -> web.Response:
         request = await http.json()
+        encoding = request.get("encoding_format", "float")
+        if encoding in self.refuses:
+            error = {"message": f"unsupported: {encoding}", "type": "scripted", "code": None, "param": None}
+            return web.json_response({"error": error}, status=400)
         texts = [request["input"]] if isinstance(request["input"], str) else request["input"]
         self.embedded.append(texts)
+        encode = _in_base64 if encoding == "base64" and not self.ignores_base64 else list
         data = [
-            {"object": "embedding", "index": i, "embedding": vector_of(text, self.dimension)}
+            {"object": "embedding", "index": i, "embedding": encode(vector_of(text, self.dimension))}
             for i, text in enumerate(texts)
         ]
         used = sum(map(count_tokens, texts))
@@ -314,6 +323,10 @@ class ChatServer:
                 "usage": {"prompt_tokens": used, "total_tokens": used},
             }
         )
+
+
+def _in_base64(vector: list[float]) -> str:
+    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
 
 
 def _as_answer(given: Answer | str | dict[str, Any] | list[Any]) -> Answer:

@@ -5,7 +5,7 @@ import pytest
 
 from sag_retrieval.core.errors import AnswerError, SettingsError
 from sag_retrieval.core.settings import load_settings
-from sag_retrieval.models.embeddings import BATCH, OpenAIEmbedder, unit_rows
+from sag_retrieval.models.embeddings import BATCH, BATCH_TOKENS, OpenAIEmbedder, _decoded, unit_rows
 from sag_retrieval.models.open import open_chat, open_dense, open_embedder
 from tests.support.chat_server import ChatServer, vector_of
 
@@ -19,6 +19,36 @@ def test_texts_are_embedded_in_batches_and_in_order():
     assert sorted(map(len, server.embedded)) == [5, BATCH, BATCH]
     assert rows.shape == (len(texts), 64)
     assert np.allclose(rows, [vector_of(text) for text in texts], atol=1e-6)
+
+
+@pytest.mark.parametrize("server", [{"ignores_base64": True}, {"refuses": {"base64"}}])
+def test_a_server_without_base64_gives_the_same_vectors(server):
+    texts = [f"text {n}" for n in range(BATCH + 1)]
+
+    with ChatServer(**server) as running:
+        embedder = OpenAIEmbedder("m", base_url=running.base_url, api_key="none")
+        rows = embedder.embed(texts)
+        again = embedder.embed(texts[:1])
+
+    assert np.allclose(rows, [vector_of(text) for text in texts], atol=1e-6)
+    assert (again == rows[:1]).all()
+
+
+def test_a_request_holds_a_bounded_number_of_tokens():
+    texts = ["word " * (BATCH_TOKENS // 2), "short", "词" * BATCH_TOKENS * 2, "short", "word " * (BATCH_TOKENS // 2)]
+
+    with ChatServer() as server:
+        rows = OpenAIEmbedder("m", base_url=server.base_url, api_key="none").embed(texts)
+
+    assert sorted(map(len, server.embedded)) == [1, 2, 2]
+    assert (rows[1] == rows[3]).all()
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1)
+
+
+@pytest.mark.parametrize("damaged", ["AAAA*", "AAAA"])
+def test_a_damaged_vector_is_an_error(damaged):
+    with pytest.raises(AnswerError, match="cannot be read"):
+        _decoded(damaged)
 
 
 def test_empty_texts_are_rows_of_zeros_and_are_not_sent():

@@ -1,5 +1,6 @@
 """Run a Dagster job from the command line or from code, in this process."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,16 +26,24 @@ _CONFIG: Final = "dagster.yaml"
 
 @contextmanager
 def _instance() -> Iterator[dg.DagsterInstance]:
-    """The instance that `dagster dev` shows in this folder; one in memory where the folder has no `dagster.yaml`."""
-    if not Path(_CONFIG).is_file():
+    """The instance that the Dagster page shows: that of `DAGSTER_HOME`, or that of the `dagster.yaml` of this folder.
+
+    Where neither exists, one in memory.
+    """
+    home = os.environ.get("DAGSTER_HOME")
+    if not home and not Path(_CONFIG).is_file():
         with dg.DagsterInstance.ephemeral() as instance:
             yield instance
         return
+    if home and not Path(home).is_dir():
+        raise SettingsError(f"DAGSTER_HOME is {home!r}, which is not a folder; create it or correct the variable")
     try:
-        opened = dg.DagsterInstance.from_config(".")
+        opened = dg.DagsterInstance.from_config(home or ".")
     except Exception as error:  # any class that the file names may raise anything
+        place = f"in DAGSTER_HOME ({home})" if home else "in this folder"
+        way_out = "change DAGSTER_HOME" if home else "run `sag` in another folder"
         raise SettingsError(
-            f"{_CONFIG} in this folder cannot be used: {_in_words(error)}; correct it, or run `sag` in another folder"
+            f"{_CONFIG} {place} cannot be used: {_in_words(error)}; correct it, or {way_out}"
         ) from error
     with opened as instance:
         yield instance

@@ -28,6 +28,9 @@ _QUERIES: Final = 32
 _NEAREST: Final = 50
 _BITS: Final = 64
 _BLOCK: Final = 65_536
+_SAMPLED: Final = 16_384
+_SAMPLE_MARGIN, _SAMPLE_MORE = 1.1, 32
+"""The sampled bound is taken this share, and this number of sampled values, above the expected place."""
 
 
 def top_k(scores: Floats32, k: int, rows: Rows | None = None) -> tuple[Rows, Floats32]:
@@ -75,8 +78,7 @@ class BinaryIndex:
         distance = self._distances(pack(query[None, :])[:, 0])
         rows = None if allowed is None else np.flatnonzero(allowed)
         distance = distance if rows is None else distance[rows]
-        furthest = np.partition(distance, reach)[reach] if reach < len(distance) else _BITS * len(self.words)
-        near = np.flatnonzero(distance <= furthest)
+        near = nearest(distance, reach)
         return (near if rows is None else rows[near]).astype(np.int32)
 
     def _distances(self, query: Words64) -> npt.NDArray[np.uint16]:
@@ -87,6 +89,23 @@ class BinaryIndex:
             for stored, asked in zip(self.words, query, strict=True):
                 block += np.bitwise_count(stored[start : start + _BLOCK] ^ asked)
         return found
+
+
+def nearest(distance: npt.NDArray[np.uint16], count: int) -> npt.NDArray[np.int64]:
+    """Places of the values up to the `count`-th lowest (counted from 0) and its ties, ascending.
+
+    A sample gives a bound that almost always lies above it, so that only the values up to the bound are partitioned;
+    where it lies below, all are.
+    """
+    if count >= len(distance):
+        return np.arange(len(distance))
+    sample = distance[:: max(1, len(distance) // _SAMPLED)]
+    place = min(len(sample) - 1, int(len(sample) * count / len(distance) * _SAMPLE_MARGIN) + _SAMPLE_MORE)
+    below = np.flatnonzero(distance <= np.partition(sample, place)[place])
+    if len(below) <= count:
+        below = np.arange(len(distance))
+    found = distance[below]
+    return below[found <= np.partition(found, count)[count]]
 
 
 def pack(vectors: Floats32) -> Words64:

@@ -7,7 +7,9 @@ import dagster as dg
 import pytest
 
 from sag_pipeline.definitions import defs
+from sag_pipeline.runs import run_ingest as ingest
 from sag_pipeline.steps.folders import launched_here
+from sag_retrieval.core.errors import SettingsError
 
 pytestmark = pytest.mark.slow
 
@@ -51,3 +53,25 @@ def test_with_the_second_configuration_runs_lie_in_postgresql(home, tmp_path, mo
     assert run.status is dg.DagsterRunStatus.SUCCESS
     assert "SUCCESS" in rows
     assert not (tmp_path / ".dagster").exists()
+
+
+def test_runs_of_the_command_line_are_on_the_page_of_dagster_home(home, tmp_path, monkeypatch):
+    (tmp_path / "dagster_home").mkdir()
+    shutil.copy(ROOT / "dagster.yaml", tmp_path)
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster_home"))
+    Path("inbox").mkdir()
+    Path("inbox/a.md").write_text("# Heron\n\nLumen Optics sold 120 buoys in 2021.", encoding="utf-8")
+
+    ingest(["inbox"])
+
+    with dg.DagsterInstance.get() as instance:
+        (run,) = instance.get_runs()
+    assert run.status is dg.DagsterRunStatus.SUCCESS
+    assert not (tmp_path / ".dagster").exists()
+
+
+def test_a_dagster_home_that_is_no_folder_is_named(home, monkeypatch):
+    monkeypatch.setenv("DAGSTER_HOME", "/nowhere/dagster")
+
+    with pytest.raises(SettingsError, match="DAGSTER_HOME is '/nowhere/dagster', which is not a folder"):
+        ingest(["inbox"])

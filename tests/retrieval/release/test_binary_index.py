@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from sag_retrieval.release import topk
-from sag_retrieval.release.topk import BinaryIndex, describe_binary_index, exact_nearest, pack
+from sag_retrieval.release.topk import BinaryIndex, describe_binary_index, exact_nearest, nearest, pack
 from sag_retrieval.release.vectors import DenseVectors, open_vectors, write_vectors
 
 ROWS, DIMENSION = 3000, 70
@@ -138,3 +138,15 @@ def test_the_exact_neighbours_of_many_blocks_are_those_of_one(monkeypatch):
 
     assert [rows.tolist() for rows in exact_nearest(matrix, questions, 7)] == [rows.tolist() for rows in whole]
     assert whole[0].tolist() == np.argsort(-(matrix @ questions[0]), kind="stable")[:7].tolist()
+
+
+@given(
+    arrays.arrays(np.uint16, st.integers(1, 400), elements=st.integers(0, 40)), st.integers(0, 420), st.integers(1, 50)
+)
+def test_the_nearest_rows_and_their_ties_are_found_with_any_sample(distance, count, sampled):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(topk, "_SAMPLED", sampled)
+        found = nearest(distance, count)
+
+    furthest = np.sort(distance)[min(count, len(distance) - 1)]
+    assert found.tolist() == np.flatnonzero(distance <= furthest).tolist()

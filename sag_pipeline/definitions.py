@@ -13,6 +13,7 @@ import dagster as dg
 
 from sag_pipeline import assets
 from sag_pipeline.resources import DEPRECATED_KEY, KEY, DeprecatedPipelineResource, PipelineResource
+from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.settings import load_settings
 
 ingest = dg.define_asset_job(
@@ -25,12 +26,29 @@ report_job = dg.define_asset_job(
     selection=dg.AssetSelection.assets("communities", "report"),
     description="Communities of the current release, and the report page about them.",
 )
-nightly_ingest = dg.ScheduleDefinition(
-    name="nightly_ingest",
-    job=ingest,
-    cron_schedule="0 2 * * *",
-    description="Ingests SAG_SOURCE every night at 02:00.",
-)
+
+
+def _nightly() -> dg.ScheduleDefinition:
+    """The schedule at the time that the settings give.
+
+    Raises:
+        SettingsError: If `SAG_SCHEDULE` is no cron expression.
+
+    """
+    settings = load_settings()
+    try:
+        return dg.ScheduleDefinition(
+            name="nightly_ingest",
+            job=ingest,
+            cron_schedule=settings.schedule,
+            execution_timezone=settings.time_zone,
+            description="Ingests SAG_SOURCE, by default every night at 02:00 UTC (SAG_SCHEDULE, SAG_TIME_ZONE).",
+        )
+    except dg.DagsterInvalidDefinitionError as error:
+        raise SettingsError(f"SAG_SCHEDULE is {settings.schedule!r}, write it as cron, like 0 2 * * *") from error
+
+
+nightly_ingest = _nightly()
 
 
 def state_of(source: Path) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import dagster as dg
-from pydantic import create_model
+from pydantic import Field, create_model
 
 from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.llm.cached_chat import CachedChat, Call
@@ -18,9 +18,10 @@ from sag_pipeline.llm.extract import model_of, open_cached_chat
 from sag_pipeline.options import IngestOptions, RunOptions
 from sag_pipeline.progress import listener
 from sag_pipeline.runner import ProgressCallback, RunStats, Work, run_step, step_of
+from sag_pipeline.steps.folders import is_launched_here
 from sag_pipeline.store.store import StepSpec, Store
 from sag_pipeline.tables import to_table
-from sag_retrieval.core.errors import SagError
+from sag_retrieval.core.errors import ModelUnavailable, SagError
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.settings import Settings, load_settings
 from sag_retrieval.models.open import open_embedder
@@ -35,6 +36,8 @@ _ROW, _BAR, _LABEL = 22, 320, 170
 _log = logging.getLogger(__name__)
 KEY: Final = "sag"
 """Of this resource, in definitions and in run configuration."""
+POOL: Final = "sag"
+"""Concurrency pool of the assets that write to the home: with a limit of 1 (`dagster.yaml`), a second run is queued."""
 DEPRECATED_KEY: Final = "workshop"
 """Of the same resource in run configuration stored with 0.1; accepted until 0.3."""
 _FIELDS: Final = config_fields(RunOptions)
@@ -50,6 +53,10 @@ class PipelineResource(_Configured):
     home: str = ""
     chat_model: str = ""
     embedding_model: str = ""
+    outage_retries: int = Field(
+        default=2, ge=0, description="How often a step is repeated while the model cannot be reached; 0: it fails."
+    )
+    outage_minutes: float = Field(default=10.0, ge=0, description="Minutes before it is repeated.")
 
     def create_resource(self, context: dg.InitResourceContext) -> Any:  # noqa: ANN401  Dagster leaves the type open
         """The resource of a run. Run configuration below the deprecated key is used, with a warning in the run's log.
@@ -108,6 +115,10 @@ class PipelineResource(_Configured):
             with self.store() as store:
                 try:
                     tally = run_step(store, step, asked(chat, store), progress_of(context))
+                except ModelUnavailable as error:
+                    if is_launched_here() or not self.outage_retries:
+                        raise  # whoever typed a command sees the reason at once
+                    raise dg.RetryRequested(self.outage_retries, self.outage_minutes * 60) from error
                 finally:  # paid calls are recorded whatever ends the step
                     calls = chat.take_calls()
                     store.append("calls", to_table("calls", calls))

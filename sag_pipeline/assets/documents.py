@@ -7,11 +7,12 @@ from typing import Any
 import dagster as dg
 from pydantic import create_model
 
+from sag_pipeline.catalogue import catalogued
 from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.llm.extract import events_work, known_keys_work, sections_work, summaries_work, triples_work
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.reading.sync import SyncOptions, TooManyRemoved, note_ingest, sync_source, tell_fault
-from sag_pipeline.resources import PipelineResource, current_index, now, progress_of, result_of, table
+from sag_pipeline.resources import POOL, PipelineResource, current_index, now, progress_of, result_of, table
 from sag_pipeline.rules.events import offline_events
 from sag_pipeline.rules.keys import offline_keys
 from sag_pipeline.rules.sections import offline_sections
@@ -49,10 +50,17 @@ class SourcesConfig(_Configured):
 
 def _by_document(name: str, group: str) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
     """Decorator of the asset of a table kept by document; what it depends on follows from the table's entry."""
-    return dg.asset(group_name=group, deps=INPUTS[name], kinds={"parquet", "python"}, owners=["team:sag"])
+    return dg.asset(
+        group_name=group,
+        deps=INPUTS[name],
+        kinds={"parquet", "python"},
+        owners=["team:sag"],
+        pool=POOL,
+        **catalogued(name),
+    )
 
 
-@dg.asset(group_name="read", kinds={"parquet"}, owners=["team:sag"])
+@_by_document("documents", "read")
 def documents(context: dg.AssetExecutionContext, config: SourcesConfig, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per document: new and changed ones are read, missing ones removed, unreadable ones skipped."""
     settings, ingest = sag.settings(), sag.options()

@@ -2,22 +2,34 @@
 
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 
 import dagster as dg
 import numpy as np
 
+from sag_pipeline.catalogue import catalogued
 from sag_pipeline.embed import embed_pending, open_embedding
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.publish.checks import NAMES
 from sag_pipeline.publish.links import LINK_TABLES, make_links, weigh_keys
 from sag_pipeline.publish.publish import publish
-from sag_pipeline.resources import PipelineResource, bars, now, progress_of, result_of
+from sag_pipeline.resources import POOL, PipelineResource, bars, now, progress_of, result_of
 from sag_pipeline.runner import step_of
 from sag_pipeline.tables import STORED
 from sag_pipeline.upkeep import keep_in_size, vacuum
 
+_FRESHNESS = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=50), warn_window=timedelta(hours=26))
+"""A release of a nightly schedule: a warning after one missed night, a failure after two."""
 
-@dg.asset(group_name="extract", deps=["keys"], kinds={"parquet", "duckdb"}, owners=["team:sag"])
+
+@dg.asset(
+    group_name="extract",
+    deps=["keys"],
+    kinds={"parquet", "duckdb"},
+    owners=["team:sag"],
+    pool=POOL,
+    **catalogued("event_keys", ("events", "keys")),
+)
 def event_keys(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per link of an event and a key; names with the same meaning are one key, kept with the evidence."""
     started = time.perf_counter()
@@ -42,7 +54,14 @@ def event_keys(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[t
     )
 
 
-@dg.asset(group_name="extract", deps=["events", "event_keys"], kinds={"parquet", "duckdb"}, owners=["team:sag"])
+@dg.asset(
+    group_name="extract",
+    deps=["events", "event_keys"],
+    kinds={"parquet", "duckdb"},
+    owners=["team:sag"],
+    pool=POOL,
+    **catalogued("idf", ("keys",)),
+)
 def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per key: the number of events that carry it, and ln(all events / those events)."""
     started = time.perf_counter()
@@ -64,7 +83,7 @@ def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg
     )
 
 
-@dg.asset(group_name="publish", deps=["chunks", "events", "keys"], kinds={"parquet"}, owners=["team:sag"])
+@dg.asset(group_name="publish", deps=["chunks", "events", "keys"], kinds={"parquet"}, owners=["team:sag"], pool=POOL)
 def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per distinct text of chunks, events and text keys; each is embedded once."""
     with sag.store() as store:
@@ -79,6 +98,8 @@ def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mate
     deps=[*(name for name, table in STORED.items() if table.is_published), "event_keys", "idf", "vectors"],
     kinds={"duckdb", "lancedb"},
     owners=["team:sag"],
+    pool=POOL,
+    freshness_policy=_FRESHNESS,
     check_specs=[dg.AssetCheckSpec(name, asset="release", blocking=True) for name in NAMES],
 )
 def release(

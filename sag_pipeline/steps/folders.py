@@ -229,6 +229,11 @@ def launched_here() -> Iterator[None]:
         _is_here.reset(token)
 
 
+def is_launched_here() -> bool:
+    """Whether the run of this context was started by this process."""
+    return _is_here.get()
+
+
 def refuse_source(given: str, settings: Settings) -> None:
     """Refuse a source that this run may not read.
 
@@ -242,7 +247,7 @@ def refuse_source(given: str, settings: Settings) -> None:
     """
     place = Path(os.path.realpath(given))
     roots = [Path(os.path.realpath(root)) for root in settings.source_roots.split(os.pathsep) if root]
-    is_free = not roots and _is_here.get()
+    is_free = not roots and is_launched_here()
     if is_free or place == Path(os.path.realpath(settings.source)) or any(map(place.is_relative_to, roots)):
         return
     bounds = settings.source_roots or "none"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Annotated, Any, Final, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dotenv import dotenv_values
 from pydantic import AfterValidator, Field, ValidationError
@@ -155,8 +156,16 @@ def _embedding_model(name: str) -> str:
     return checked(EMBEDDERS, name)
 
 
+def _time_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, ZoneInfoNotFoundError) as error:
+        raise SettingsError(f"{shown(name)} is no time zone, write it like Europe/Berlin") from error
+    return name
+
+
 class Settings(BaseSettings):
-    """Paths, models and language; everything else is an option of the operation that uses it."""
+    """Paths, models, language and the schedule; everything else is an option of the operation that uses it."""
 
     model_config = SettingsConfigDict(env_prefix="SAG_", env_file=ENV_FILE, extra="ignore", frozen=True)
 
@@ -172,6 +181,10 @@ class Settings(BaseSettings):
         default=HASHING, description=described(EMBEDDERS)
     )
     language: Literal["auto", "zh", "en"] = Field(default="auto", description="language of the prompts")
+    schedule: str = Field(default="0 2 * * *", description="when the schedule `nightly_ingest` runs, as cron")
+    time_zone: Annotated[str, AfterValidator(_time_zone)] = Field(
+        default="UTC", description="time zone of the schedule, such as `Asia/Shanghai`"
+    )
 
 
 def load_settings(**given: object) -> Settings:

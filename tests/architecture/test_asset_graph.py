@@ -6,7 +6,7 @@ import dagster as dg
 
 from sag_pipeline.definitions import defs
 from sag_pipeline.publish.checks import NAMES
-from sag_pipeline.tables import INPUTS, RECORDS, STORED, VERSIONS
+from sag_pipeline.tables import INPUTS, RECORDS, STORED, VERSIONS, schema_of
 from sag_retrieval.release.schema import TABLES
 
 ROOT = Path(__file__).parents[2]
@@ -77,3 +77,22 @@ def test_what_a_step_reads_stands_before_it_in_the_graph():
     for table, inputs in INPUTS.items():
         before = {key.to_user_string() for key in graph.get(dg.AssetKey(table)).parent_keys}
         assert set(inputs) <= before, table
+
+
+def test_every_table_shows_its_columns_with_their_meaning_and_the_ids_they_come_from():
+    by_name = {spec.key.to_user_string(): spec for spec in defs.resolve_all_asset_specs()}
+    for name in (*STORED, "event_keys", "idf"):
+        shown = by_name[name].metadata["dagster/column_schema"]
+        assert [column.name for column in shown.columns if not column.description] == [], name
+    assert [column.name for column in by_name["events"].metadata["dagster/column_schema"].columns] == list(
+        schema_of("events").names
+    )
+
+    came = by_name["keys"].metadata["dagster/column_lineage"].deps_by_column
+    assert [(dep.asset_key.to_user_string(), dep.column_name) for dep in came["event_id"]] == [("events", "event_id")]
+
+
+def test_the_version_of_a_tables_code_is_that_of_its_step():
+    versions = {spec.key.to_user_string(): spec.code_version for spec in defs.resolve_all_asset_specs()}
+
+    assert {name: versions[name] for name in STORED} == {name: str(version) for name, version in VERSIONS.items()}

@@ -1,6 +1,6 @@
 """What the catalogue of Dagster shows of each table: columns and their meaning, lineage, version of the code."""
 
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import dagster as dg
 import pyarrow as pa
@@ -25,8 +25,15 @@ _ADDED: Final = {
 """Meanings of columns that only the pipeline's own tables have."""
 
 
-def catalogued(name: str, reads: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Arguments of `dg.asset` that describe a table: its columns, their lineage, and the version of its code.
+class Entry(TypedDict):
+    """Arguments of `dg.asset` that describe a table."""
+
+    code_version: str | None
+    metadata: dict[str, Any]
+
+
+def catalogued(name: str, reads: tuple[str, ...] = ()) -> Entry:
+    """The entry of a table in the catalogue: its columns, their lineage, and the version of its code.
 
     Args:
         name: The asset, named like its table.

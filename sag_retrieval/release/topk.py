@@ -105,7 +105,7 @@ def nearest(distance: npt.NDArray[np.uint16], count: int) -> npt.NDArray[np.int6
     if len(below) <= count:
         below = np.arange(len(distance))
     found = distance[below]
-    return below[found <= np.partition(found, count)[count]]
+    return np.asarray(below[found <= np.partition(found, count)[count]])
 
 
 def pack(vectors: Floats32) -> Words64:

@@ -17,9 +17,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.near_names import near_pairs
 from sag_pipeline.llm.extract import keys_work
 from sag_pipeline.llm.known_keys import BatchSource
-from sag_pipeline.runner import StepInput
 from sag_pipeline.steps.entity_resolution import Aligned, Alignment, KeyColumns, align_keys
 from sag_pipeline.steps.keys import make_key
+from sag_pipeline.table import StepInput
 from sag_retrieval.core.records import Chunk, Document, Event, make_id
 from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.openai import OpenAIChat

@@ -29,8 +29,8 @@ from sag_pipeline.llm.extract import events_work, keys_work, summaries_work
 from sag_pipeline.llm.known_keys import BatchSource
 from sag_pipeline.rules.keys import read_mentions
 from sag_pipeline.rules.sections import offline_sections
-from sag_pipeline.runner import StepInput
 from sag_pipeline.steps.chunks import split_chunks
+from sag_pipeline.table import StepInput
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.records import Document
 from sag_retrieval.models.hashing import HashingEmbedder

@@ -5,6 +5,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +18,7 @@ from sag_pipeline.llm.cached_chat import CachedChat, Call
 from sag_pipeline.llm.extract import model_of, open_cached_chat
 from sag_pipeline.options import IngestOptions, RunOptions
 from sag_pipeline.progress import listener
-from sag_pipeline.runner import ProgressCallback, RunStats, Work, run_step, step_of
+from sag_pipeline.runner import ProgressCallback, RunStats, Work, by_model, by_rules, run_step, step_of
 from sag_pipeline.steps.folders import is_launched_here
 from sag_pipeline.store.store import StepSpec, Store
 from sag_pipeline.tables import to_table
@@ -53,6 +54,7 @@ class PipelineResource(_Configured):
     home: str = ""
     chat_model: str = ""
     embedding_model: str = ""
+    engine: str = ""
     outage_retries: int = Field(
         default=2, ge=0, description="How often a step is repeated while the model cannot be reached; 0: it fails."
     )
@@ -85,6 +87,7 @@ class PipelineResource(_Configured):
     def settings(self) -> Settings:
         """The current settings, checked."""
         given = {"home": self.home, "chat_model": self.chat_model, "embedding_model": self.embedding_model}
+        given["engine"] = self.engine
         return load_settings(**{name: value or None for name, value in given.items()})
 
     @contextmanager
@@ -103,18 +106,18 @@ class PipelineResource(_Configured):
         self,
         context: dg.AssetExecutionContext,
         table: str,
-        offline: Work,
         asked: Callable[[CachedChat, Store], Work],
     ) -> dg.MaterializeResult:  # type: ignore[type-arg]
         """Bring a table up to date by the language model, or by rules where the settings name none."""
         settings, run = self.settings(), self.run_options()
         with open_cached_chat(settings, run.chat, run.batch) as chat:
             if chat is None:
-                return self.make(context, table, offline)
+                return self.make(context, table)
             step = step_of(table, run.steps, model_of(table, chat, settings.language, run.key))
             with self.store() as store:
                 try:
-                    tally = run_step(store, step, asked(chat, store), progress_of(context))
+                    work = by_model(asked(chat, store))
+                    tally = run_step(store, step, run.steps, lambda _: work, progress_of(context))
                 except ModelUnavailable as error:
                     if is_launched_here() or not self.outage_retries:
                         raise  # whoever typed a command sees the reason at once
@@ -124,11 +127,12 @@ class PipelineResource(_Configured):
                     store.append("calls", to_table("calls", calls))
                 return result_of(store, step, tally, **cost_of(calls))
 
-    def make(self, context: dg.AssetExecutionContext, table: str, work: Work, model: str = "") -> dg.MaterializeResult:  # type: ignore[type-arg]
-        """Bring a table kept by document up to date and report what was done."""
-        step = step_of(table, self.options(), model)
+    def make(self, context: dg.AssetExecutionContext, table: str) -> dg.MaterializeResult:  # type: ignore[type-arg]
+        """Bring a table kept by document up to date by its rule and report what was done."""
+        options, engine = self.options(), self.settings().engine
+        step = step_of(table, options)
         with self.store() as store:
-            tally = run_step(store, step, work, progress_of(context))
+            tally = run_step(store, step, options, partial(by_rules, engine), progress_of(context))
             return result_of(store, step, tally)
 
 

@@ -1,20 +1,26 @@
-"""Run a step over its pending documents in batches; each batch is one commit; a failed document stops no other."""
+"""Run a step over its pending documents, in batches and commits; a failed document stops no other."""
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Protocol
 
+from sag_pipeline.engines.engine import engine_for
 from sag_pipeline.options import IngestOptions
-from sag_pipeline.progress import reported
-from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
+from sag_pipeline.progress import listener, reported
+from sag_pipeline.store.store import Pending, StepSpec, Store
+from sag_pipeline.table import StepInput
 from sag_pipeline.tables import INPUTS, VERSIONS
+from sag_pipeline.work import Batch, Made, StepResult, joined, made_of
 from sag_retrieval.core.errors import BudgetExceeded, ModelUnavailable
-from sag_retrieval.core.records import batched
 
-_DOCUMENTS_A_BATCH = 128
+_DOCUMENTS_A_BATCH = 16
+"""Documents of a batch of rule-based work."""
+_DOCUMENTS_A_COMMIT = 128
+"""Documents of a commit, and of a batch that a model is asked about; a multiple of the other, so that a part has the
+same documents whatever the engine."""
 
 
 def step_of(table: str, options: IngestOptions, model: str = "") -> StepSpec:
@@ -24,28 +30,10 @@ def step_of(table: str, options: IngestOptions, model: str = "") -> StepSpec:
     return StepSpec(table, INPUTS[table], digest, retries=bool(model) and model != "offline" and table != "vectors")
 
 
-@dataclass(frozen=True, slots=True)
-class StepInput:
-    """What a step reads of one document: the records of each table it names."""
-
-    document_id: str
-    tables: Mapping[str, Sequence[Any]]
-
-    def one(self, table: str) -> Any:  # noqa: ANN401  the record of whichever table is named
-        """The only record of a table with one record per document."""
-        return self.tables[table][0]
-
-
-@dataclass(frozen=True, slots=True)
-class StepResult:
-    """Records made of one document; with a reason, some are missing, or, if there are none, the document failed."""
-
-    records: Sequence[Any] = ()
-    reason: str = ""
-
-
 Work = Callable[[Sequence[StepInput]], Iterable[StepResult]]
-"""Makes the records of a batch: one `StepResult` per document, in order."""
+"""Makes the records of a batch by asking a model: one `StepResult` per document, in order."""
+Maker = Callable[[Iterable[Batch]], Iterator[Made]]
+"""Makes the rows of batches; it may split what it makes of a batch, but keeps the order of documents."""
 
 
 class ProgressCallback(Protocol):
@@ -73,21 +61,46 @@ class RunStats:
         return {name: self.counts[name] for name in names} | {"seconds": round(self.seconds, 3)}
 
 
-def per_document(make: Callable[[StepInput], Sequence[Any]]) -> Work:
-    """Work that processes one document at a time; an exception fails only that document."""
+def by_rules(setting: str, pending: int) -> tuple[Maker, int]:
+    """The engine that a setting names, and how many documents a batch has: a few, so that all workers are busy."""
+    return engine_for(setting, pending).map, _DOCUMENTS_A_BATCH
 
-    def work(batch: Sequence[StepInput]) -> Iterable[StepResult]:
-        for inputs in batch:
+
+def by_model(work: Work) -> tuple[Maker, int]:
+    """Work by a model, which stays in this process, and how many documents a batch has: many share a request.
+
+    What was made of a batch before the model could no longer be reached is not lost.
+    """
+
+    def make(batches: Iterable[Batch]) -> Iterator[Made]:
+        for batch in batches:
+            results: list[StepResult] = []
+            under_way = reported(work(batch.inputs()), batch.step, lambda _: "", batch.first, batch.total)
             try:
-                yield StepResult(tuple(make(inputs)))
-            except Exception as error:  # noqa: BLE001  an error in one document fails that document alone
-                yield StepResult(reason=f"{type(error).__name__}: {error}")
+                results.extend(under_way)
+            except (ModelUnavailable, BudgetExceeded):
+                yield made_of(batch.step, results)
+                raise
+            yield made_of(batch.step, results)
 
-    return work
+    return make, _DOCUMENTS_A_COMMIT
 
 
-def run_step(store: Store, step: StepSpec, work: Work, progress: ProgressCallback = ignore_progress) -> RunStats:
+def run_step(
+    store: Store,
+    step: StepSpec,
+    options: IngestOptions,
+    choose: Callable[[int], tuple[Maker, int]],
+    progress: ProgressCallback = ignore_progress,
+) -> RunStats:
     """Bring a table up to date with its inputs; unchanged documents are not read.
+
+    Args:
+        store: The store, locked.
+        step: The step of the table.
+        options: What its rows depend on.
+        choose: From the number of pending documents, who makes the rows, and how many documents a batch has.
+        progress: Called after each commit.
 
     Raises:
         ModelUnavailable, BudgetExceeded: After everything done so far was committed; the next run continues from there.
@@ -96,31 +109,44 @@ def run_step(store: Store, step: StepSpec, work: Work, progress: ProgressCallbac
     tally, started = RunStats(), time.perf_counter()
     tally.counts["removed"] = store.drop_stale(step)
     pending = store.pending(step)
-    done = 0
-    for batch in batched(pending, _DOCUMENTS_A_BATCH):
-        done += _run_batch(store, step, work, batch, tally, (done, len(pending)))
+    make, size = choose(len(pending))
+    done, waiting = 0, list[Made]()
+    report = listener()
+
+    def commit() -> None:
+        nonlocal done, waiting
+        made, waiting = joined(waiting), []
+        store.commit_rows(step, pending[done : done + len(made.outputs)], made)
+        done += len(made.outputs)
         progress(step.name, done, len(pending))
+
+    try:
+        for made in make(_batches(store, step, options, pending, size)):
+            waiting.append(made)
+            ready = sum(len(each.outputs) for each in waiting)
+            _count(tally, pending[done + ready - len(made.outputs) : done + ready], made)
+            report(step.name, done + ready, len(pending))
+            if ready >= _DOCUMENTS_A_COMMIT:
+                commit()
+    finally:  # paid answers are kept whatever ends the step
+        if waiting:
+            commit()
     tally.counts["skipped"] = max(0, store.ledger.document_count(step.name) - len(pending))
     tally.seconds = time.perf_counter() - started
     return tally
 
 
-def _run_batch(
-    store: Store, step: StepSpec, work: Work, batch: Sequence[Pending], tally: RunStats, place: tuple[int, int]
-) -> int:
-    ids = [p.document_id for p in batch]
-    tables = {name: store.read(name, ids) for name in step.inputs}
-    inputs = [StepInput(i, {name: rows[i] for name, rows in tables.items()}) for i in ids]
-    outcomes: list[DocumentOutcome] = []
-    try:
-        under_way = reported(batch, step.name, lambda pending: pending.document_id, *place)
-        for pending, made in zip(under_way, work(inputs), strict=True):
-            outcomes.append(DocumentOutcome(pending, made.records, made.reason))
-            tally.counts["new" if pending.is_new else "changed"] += 1
-            tally.counts["failed"] += bool(made.reason)
-            tally.counts["rows"] += len(made.records)
-    except (ModelUnavailable, BudgetExceeded):
-        store.commit(step, outcomes)
-        raise
-    store.commit(step, outcomes)
-    return len(batch)
+def _batches(
+    store: Store, step: StepSpec, options: IngestOptions, pending: Sequence[Pending], size: int
+) -> Iterator[Batch]:
+    for first in range(0, len(pending), size):
+        ids = [each.document_id for each in pending[first : first + size]]
+        tables = {name: store.rows(name, ids) for name in step.inputs}
+        yield Batch(step.name, ids, tables, options, first, len(pending))
+
+
+def _count(tally: RunStats, pending: Sequence[Pending], made: Made) -> None:
+    for each, output in zip(pending, made.outputs, strict=True):
+        tally.counts["new" if each.is_new else "changed"] += 1
+        tally.counts["failed"] += bool(output.reason)
+        tally.counts["rows"] += output.row_count

@@ -1,5 +1,6 @@
-"""The description of a table that the pipeline keeps by document."""
+"""The description of a table that the pipeline keeps by document, and what its step reads of one document."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,5 +22,20 @@ class StoredTable:
     """Increased when a change of the step's code changes its rows."""
     options: tuple[str, ...] = ()
     """Parts of `IngestOptions` that its rows depend on, such as `header.section_summary`."""
+    rule: str = ""
+    """Its rule as `module:function`, called with the `StepInput` of a document and the `IngestOptions`; a name, so that
+    any process can find it. Returns the records. Empty: it is not made by a rule."""
     is_published: bool = True
     """Whether the release depends on it directly, and not only on tables made from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepInput:
+    """What a step reads of one document: the records of each table it names."""
+
+    document_id: str
+    tables: Mapping[str, Sequence[Any]]
+
+    def one(self, table: str) -> Any:  # noqa: ANN401  the record of whichever table is named
+        """The only record of a table with one record per document."""
+        return self.tables[table][0]

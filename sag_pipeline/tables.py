@@ -16,26 +16,52 @@ from sag_retrieval.release.schema import ADDED, TABLES
 
 _OURS: Final = (
     StoredTable(name="documents", record=Document, version=3),
-    StoredTable(name="summaries", record=Summary, reads=("documents",), version=2, options=("summary",)),
     StoredTable(
-        name="sections", record=Section, reads=("documents",), version=2, options=("section", "header.section_summary")
+        name="summaries",
+        rule="sag_pipeline.rules.by_table:summaries",
+        record=Summary,
+        reads=("documents",),
+        version=2,
+        options=("summary",),
+    ),
+    StoredTable(
+        name="sections",
+        rule="sag_pipeline.rules.by_table:sections",
+        record=Section,
+        reads=("documents",),
+        version=2,
+        options=("section", "header.section_summary"),
     ),
     StoredTable(
         name="chunks",
+        rule="sag_pipeline.rules.by_table:chunks",
         record=Chunk,
         reads=("documents", "summaries", "sections"),
         version=2,
         options=("chunk", "header"),
     ),
-    StoredTable(name="events", record=Event, reads=("documents", "summaries", "chunks"), version=3),
+    StoredTable(
+        name="events",
+        rule="sag_pipeline.rules.by_table:events",
+        record=Event,
+        reads=("documents", "summaries", "chunks"),
+        version=3,
+    ),
     StoredTable(
         name="keys",
+        rule="sag_pipeline.rules.by_table:keys",
         record=EventKey,
         reads=("documents", "summaries", "chunks", "events"),
         version=4,
         is_published=False,
     ),
-    StoredTable(name="triples", record=Triple, reads=("documents", "chunks", "events", "keys"), version=2),
+    StoredTable(
+        name="triples",
+        rule="sag_pipeline.rules.by_table:triples",
+        record=Triple,
+        reads=("documents", "chunks", "events", "keys"),
+        version=2,
+    ),
 )
 
 STORED: Final[dict[str, StoredTable]] = {

@@ -10,26 +10,14 @@ from pydantic import create_model
 from sag_pipeline.catalogue import catalogued
 from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.llm.extract import events_work, known_keys_work, sections_work, summaries_work, triples_work
-from sag_pipeline.options import IngestOptions
 from sag_pipeline.reading.sync import SyncOptions, TooManyRemoved, note_ingest, sync_source, tell_fault
 from sag_pipeline.resources import POOL, PipelineResource, current_index, now, progress_of, result_of, table
-from sag_pipeline.rules.events import offline_events
-from sag_pipeline.rules.keys import offline_keys
-from sag_pipeline.rules.sections import offline_sections
-from sag_pipeline.runner import RunStats, StepInput, per_document, step_of
-from sag_pipeline.steps.chunks import chunks_of
-from sag_pipeline.steps.document_dates import with_context_dates
-from sag_pipeline.steps.events import given_events
+from sag_pipeline.runner import RunStats, step_of
 from sag_pipeline.steps.folders import SourceOptions, refuse_source
-from sag_pipeline.steps.headers import offline_section_summaries
-from sag_pipeline.steps.keys import main_keys
-from sag_pipeline.steps.summaries import summarise
-from sag_pipeline.steps.triples import derive_triples
 from sag_pipeline.store.store import PURGE
 from sag_pipeline.tables import INPUTS
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.options import build_options
-from sag_retrieval.core.records import Chunk, Event, EventKey, Section, Triple
 
 _FIELDS = config_fields(SyncOptions, without=frozenset({"source"}))
 _Configured = create_model("_Configured", __base__=dg.Config, **_FIELDS)
@@ -72,7 +60,7 @@ def documents(context: dg.AssetExecutionContext, config: SourcesConfig, sag: Pip
     with sag.store() as store:
         for source in sources:
             try:
-                found = sync_source(store, step, source, options, progress_of(context))
+                found = sync_source(store, step, source, options, progress_of(context), engine=settings.engine)
             except SourceError as error:
                 context.log.warning("%s", error)
                 tell_fault(store, source, str(error))
@@ -101,53 +89,28 @@ def documents(context: dg.AssetExecutionContext, config: SourcesConfig, sag: Pip
 def summaries(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per document: its most representative sentences, or a summary by a language model."""
     options, language = sag.options().summary, sag.settings().language
-    rules = per_document(lambda inputs: [summarise(inputs.one("documents"), options)])
-    return sag.extract(context, "summaries", rules, lambda chat, _: summaries_work(chat, options, language))
+    return sag.extract(context, "summaries", lambda chat, _: summaries_work(chat, options, language))
 
 
 @_by_document("sections", "read")
 def sections(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per section; the sections of a document partition its text."""
     run = sag.run_options()
-    options = run.steps
-    rules = per_document(lambda inputs: _sections_of(inputs, options))
     if not run.sections_by_model:
-        return sag.make(context, "sections", rules)
-    return sag.extract(context, "sections", rules, lambda chat, _: sections_work(chat, options))
-
-
-def _sections_of(inputs: StepInput, options: IngestOptions) -> list[Section]:
-    found = offline_sections(inputs.one("documents"), options.section)
-    return offline_section_summaries(inputs.one("documents"), found) if options.header.section_summary else found
+        return sag.make(context, "sections")
+    return sag.extract(context, "sections", lambda chat, _: sections_work(chat, run.steps))
 
 
 @_by_document("chunks", "read")
 def chunks(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per chunk: whole sentences of one section, with the header that is embedded before them."""
-    options = sag.options()
-    return sag.make(context, "chunks", per_document(lambda inputs: _chunks_of(inputs, options)))
-
-
-def _chunks_of(inputs: StepInput, options: IngestOptions) -> list[Chunk]:
-    summary = inputs.tables["summaries"][0].summary if inputs.tables["summaries"] else ""
-    return chunks_of(inputs.one("documents"), inputs.tables["sections"], summary, options.chunk, options.header)
+    return sag.make(context, "chunks")
 
 
 @_by_document("events", "extract")
 def events(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per event, extracted from its chunk, or supplied with the document."""
-    return sag.extract(
-        context, "events", per_document(_events_of), lambda chat, _: events_work(chat, sag.settings().language)
-    )
-
-
-def _events_of(inputs: StepInput) -> list[Event]:
-    document, chunks = inputs.one("documents"), inputs.tables["chunks"]
-    if document.extraction is not None:
-        found = [event for one in given_events(document, chunks) for event in one.events]
-    else:
-        found = [event for events in offline_events(document, chunks) for event in events]
-    return with_context_dates(document, found)
+    return sag.extract(context, "events", lambda chat, _: events_work(chat, sag.settings().language))
 
 
 @_by_document("keys", "extract")
@@ -158,34 +121,13 @@ def keys(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Materia
     return sag.extract(
         context,
         "keys",
-        per_document(_keys_of),
         lambda chat, store: known_keys_work(chat, settings, store, index, options),
     )
-
-
-def _keys_of(inputs: StepInput) -> list[EventKey]:
-    document, chunks = inputs.one("documents"), inputs.tables["chunks"]
-    if document.extraction is not None:
-        found = [key for extraction in given_events(document, chunks) for key in extraction.keys]
-    else:
-        found = offline_keys(document, chunks, inputs.tables["events"])
-    return [*found, *main_keys(document, chunks)]
 
 
 @_by_document("triples", "extract")
 def triples(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per triple, supplied with the document or derived from the keys of an event."""
     if not sag.run_options().triples_by_model:
-        return sag.make(context, "triples", per_document(_triples_of))
-    return sag.extract(
-        context, "triples", per_document(_triples_of), lambda chat, _: triples_work(chat, sag.settings().language)
-    )
-
-
-def _triples_of(inputs: StepInput) -> list[Triple]:
-    document, chunks = inputs.one("documents"), inputs.tables["chunks"]
-    if document.extraction is not None:
-        given = [triple for found in given_events(document, chunks) for triple in found.triples]
-        if given:
-            return given
-    return derive_triples(document.document_id, inputs.tables["events"], inputs.tables["keys"])
+        return sag.make(context, "triples")
+    return sag.extract(context, "triples", lambda chat, _: triples_work(chat, sag.settings().language))

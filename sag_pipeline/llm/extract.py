@@ -19,7 +19,7 @@ from sag_pipeline.llm.known_keys import (
     pending_keys,
 )
 from sag_pipeline.options import IngestOptions
-from sag_pipeline.runner import StepInput, StepResult, Work
+from sag_pipeline.runner import Work
 from sag_pipeline.steps.document_dates import with_context_dates
 from sag_pipeline.steps.events import event_requests, events_from_reply, given_events, readable
 from sag_pipeline.steps.extract_keys import (
@@ -36,6 +36,8 @@ from sag_pipeline.steps.sections import section_requests, sections_from_replies
 from sag_pipeline.steps.summaries import SummaryOptions, summarise, summary_from_reply, summary_request
 from sag_pipeline.steps.triples import TripleQuestion, derive_triples, triple_questions, triples_from_reply
 from sag_pipeline.store.store import Store
+from sag_pipeline.table import StepInput
+from sag_pipeline.work import StepResult
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section, Triple
 from sag_retrieval.core.settings import HASHING, Settings

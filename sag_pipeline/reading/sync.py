@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
+from sag_pipeline.engines.engine import workers_for
 from sag_pipeline.progress import reported
-from sag_pipeline.reading.bounded import BoundedReader, refusal_of
+from sag_pipeline.reading.bounded import refusal_of
+from sag_pipeline.reading.readers import ReadDocument, Readers
 from sag_pipeline.runner import ProgressCallback, RunStats, ignore_progress
 from sag_pipeline.steps.folders import SourceOptions
 from sag_pipeline.steps.sources import RawDocument, list_source
@@ -116,6 +118,8 @@ def sync_source(
     given: str,
     options: SyncOptions | None = None,
     progress: ProgressCallback = ignore_progress,
+    *,
+    engine: str = "local",
 ) -> RunStats:
     """Bring the documents of one source up to date; documents of other sources do not change.
 
@@ -136,10 +140,11 @@ def sync_source(
     _refuse_many_removed(found, options)
     tally.counts["skipped"] = len(found.seen) - len(found.fresh)
     done = 0
-    with BoundedReader(options.source) as reader:
+    with Readers(options.source, workers_for(engine, len(found.fresh))) as readers:
+        under_way = reported((raw for raw, _ in found.fresh), step.name, lambda raw: raw.path, 0, len(found.fresh))
+        read = readers.read(under_way)
         for batch in batched(found.fresh, _DOCUMENTS_A_COMMIT):
-            under_way = reported(batch, step.name, lambda pair: pair[0].path, done, len(found.fresh))
-            _commit(store, step, under_way, found, tally, reader)
+            _commit(store, step, list(zip(batch, read, strict=False)), found, tally, options.source)
             done += len(batch)
             progress("documents", done, len(found.fresh))
     gone = found.gone()
@@ -227,21 +232,20 @@ def _refuse_many_removed(found: _Found, options: SyncOptions) -> None:
 def _commit(
     store: Store,
     step: StepSpec,
-    batch: Iterable[tuple[RawDocument, Pending]],
+    batch: Iterable[tuple[tuple[RawDocument, Pending], ReadDocument]],
     found: _Found,
     tally: RunStats,
-    reader: BoundedReader,
+    options: SourceOptions,
 ) -> None:
     outcomes, places = [], {}
-    for raw, pending in batch:
-        document = reader.read(raw)
+    for (raw, pending), (document, warning) in batch:
         if isinstance(document, Quarantined):
             if pending.is_new:
                 found.seen.discard(raw.document_id)
-            refusal = "" if document.is_passing else refusal_of(pending.input_hash, reader.options)
+            refusal = "" if document.is_passing else refusal_of(pending.input_hash, options)
             found.skip(document, refusal)
             continue
-        outcomes.append(DocumentOutcome(pending, (document,), warning=reader.notes))
+        outcomes.append(DocumentOutcome(pending, (document,), warning=warning))
         places[raw.document_id] = Entry("", "", "", found.source.name, path=raw.path, line=_line(raw))
         tally.counts["new" if pending.is_new else "changed"] += 1
         tally.counts["rows"] += 1

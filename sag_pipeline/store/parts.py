@@ -124,7 +124,7 @@ class Parts:
     def __init__(self, folder: Path) -> None:
         """Keep the folder; it is created with the first part."""
         self._folder = folder
-        self._last: tuple[Path, pa.Table] | None = None
+        self._last: dict[str, tuple[str, pa.Table]] = {}
 
     def path(self, table: str, part: str) -> Path:
         """The file of a part."""
@@ -145,9 +145,9 @@ class Parts:
         path = self.path(table, part)
         if columns is not None:
             return read_rows(path, columns)
-        if self._last is None or self._last[0] != path:  # batches read documents in part order
-            self._last = (path, read_rows(path))
-        return self._last[1]
+        if table not in self._last or self._last[table][0] != part:  # batches read documents in part order
+            self._last[table] = (part, read_rows(path))
+        return self._last[table][1]
 
     def row_count(self, table: str, part: str) -> int:
         """Rows of a part, dead ones too, without reading them."""
@@ -160,7 +160,7 @@ class Parts:
     def delete(self, table: str, part: str) -> None:
         """Delete a part that no entry names any more."""
         self.path(table, part).unlink(missing_ok=True)
-        self._last = None
+        self._last.pop(table, None)
 
     def bytes_used(self) -> int:
         """Bytes of all parts on disk."""

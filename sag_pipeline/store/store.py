@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from sag_pipeline.store.ledger import Entry, Ledger
 from sag_pipeline.store.parts import Parts, by_document, of_documents, reading
-from sag_pipeline.tables import content_hash, from_table, schema_of, to_table, with_columns
+from sag_pipeline.tables import from_table, schema_of, with_columns
+from sag_pipeline.work import Made, Output, StepResult, made_of
 from sag_retrieval.release.folders import write_lock
 
 PURGE = "purge"
@@ -130,13 +131,17 @@ class Store:
     def read(self, table: str, documents: Sequence[str]) -> dict[str, list[Any]]:
         """Current records of some documents; a document without rows has an empty list."""
         found: dict[str, list[Any]] = {document: [] for document in documents}
+        rows = self.rows(table, documents)
+        return found | {document: from_table(table, own) for document, own in by_document(rows)}
+
+    def rows(self, table: str, documents: Sequence[str]) -> pa.Table:
+        """Current rows of some documents; the rows of one document are adjacent."""
+        found = [schema_of(table).empty_table()]
         for part, members in self.places(table, documents).items():
             rows = self.parts.read(table, part)
             with reading(self.parts.path(table, part)):  # a file of another table has other columns
-                found |= {
-                    document: from_table(table, own) for document, own in by_document(of_documents(rows, members))
-                }
-        return found
+                found.append(with_columns(of_documents(rows, members), schema_of(table)))
+        return pa.concat_tables(found).combine_chunks()
 
     def places(self, table: str, documents: Sequence[str] | None = None) -> dict[str, list[str]]:
         """Parts with current rows of some documents, or of all; for each part the documents that have rows in it."""
@@ -176,29 +181,34 @@ class Store:
     def commit(
         self, step: StepSpec, outcomes: Sequence[DocumentOutcome], sources: Mapping[str, Entry] | None = None
     ) -> None:
-        """Write one part with the rows of all outcomes, then make them current, all or none.
+        """Write one part with the records of all outcomes, then make them current, all or none."""
+        results = [StepResult(outcome.records, outcome.reason, outcome.warning) for outcome in outcomes]
+        self.commit_rows(step, [outcome.pending for outcome in outcomes], made_of(step.name, results), sources)
+
+    def commit_rows(
+        self, step: StepSpec, pending: Sequence[Pending], made: Made, sources: Mapping[str, Entry] | None = None
+    ) -> None:
+        """Write one part with the rows of some documents, then make them current, all or none.
 
         `sources` gives the entries of the step `documents` their source, path and line.
         """
-        records = [record for outcome in outcomes for record in outcome.records]
-        hashes = [content_hash(outcome.records) for outcome in outcomes]
-        names = [f"{o.pending.document_id}|{h}" for o, h in zip(outcomes, hashes, strict=True)]
-        part = self.parts.write(step.name, to_table(step.name, records), names) if records else ""
+        names = [f"{one.document_id}|{output.content}" for one, output in zip(pending, made.outputs, strict=True)]
+        part = self.parts.write(step.name, made.rows, names) if made.rows.num_rows else ""
         self.ledger.commit(
             [
                 replace(
-                    (sources or {}).get(outcome.pending.document_id, Entry("", "", "")),
-                    unit=outcome.pending.document_id,
+                    (sources or {}).get(one.document_id, Entry("", "", "")),
+                    unit=one.document_id,
                     step=step.name,
-                    status=_status(outcome),
-                    input_hash=outcome.pending.input_hash,
-                    output_hash=digest,
-                    part=part if outcome.records else "",
-                    row_count=len(outcome.records),
-                    reason=outcome.reason or outcome.warning,
-                    attempts=outcome.pending.attempts + 1,
+                    status=_status(output),
+                    input_hash=one.input_hash,
+                    output_hash=output.content,
+                    part=part if output.row_count else "",
+                    row_count=output.row_count,
+                    reason=output.reason or output.warning,
+                    attempts=one.attempts + 1,
                 )
-                for outcome, digest in zip(outcomes, hashes, strict=True)
+                for one, output in zip(pending, made.outputs, strict=True)
             ]
         )
 
@@ -236,7 +246,7 @@ class Store:
         return self.parts.bytes_used()
 
 
-def _status(outcome: DocumentOutcome) -> str:
-    if not outcome.reason:
+def _status(output: Output) -> str:
+    if not output.reason:
         return "done"
-    return "partial" if outcome.records else "failed"
+    return "partial" if output.row_count else "failed"

@@ -181,6 +181,12 @@ class Settings(BaseSettings):
         default=HASHING, description=described(EMBEDDERS)
     )
     language: Literal["auto", "zh", "en"] = Field(default="auto", description="language of the prompts")
+    engine: str = Field(
+        default="auto",
+        pattern=r"^(auto|local|processes(:[1-9]\d*)?|ray(:.+)?)$",
+        description="where rule-based work is done: `local`, `processes[:n]` or `ray[:address]` (extra `ray`); `auto`: "
+        "in processes where there are several cores and enough work",
+    )
     schedule: str = Field(default="0 2 * * *", description="when the schedule `nightly_ingest` runs, as cron")
     time_zone: Annotated[str, AfterValidator(_time_zone)] = Field(
         default="UTC", description="time zone of the schedule, such as `Asia/Shanghai`"

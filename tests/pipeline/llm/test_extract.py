@@ -10,7 +10,6 @@ from sag_pipeline.llm.cached_chat import CachedChat
 from sag_pipeline.llm.cost_model import EstimateOptions, estimate
 from sag_pipeline.llm.extract import events_work, keys_work, prompt_versions, summaries_work, triples_work
 from sag_pipeline.llm.known_keys import BatchSource, KnownOptions, known_about
-from sag_pipeline.runner import StepInput
 from sag_pipeline.steps.chunks import ChunkOptions, split_chunks
 from sag_pipeline.steps.events import EventsOfPassage, ExtractedEvents, event_requests, events_from_reply, readable
 from sag_pipeline.steps.extract_keys import (
@@ -23,6 +22,7 @@ from sag_pipeline.steps.extract_keys import (
 )
 from sag_pipeline.steps.summaries import summary_request
 from sag_pipeline.steps.typed_values import DEFAULT_TYPES, key_type_of, typed_keys
+from sag_pipeline.table import StepInput
 from sag_retrieval.core.errors import ModelUnavailable, SettingsError
 from sag_retrieval.core.records import Document, Section, Summary
 from sag_retrieval.models.hashing import HashingEmbedder

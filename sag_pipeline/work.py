@@ -1,0 +1,135 @@
+"""What a step makes of a batch of documents: Arrow rows in, Arrow rows and a hash per document out.
+
+Nothing here opens the store, the ledger or the network, so that any process of any machine can do it: a worker finds
+the rule of a table by the name in the table's entry.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pkgutil import resolve_name
+from typing import Any, Final
+
+import pyarrow as pa
+
+from sag_pipeline.options import IngestOptions
+from sag_pipeline.progress import reported
+from sag_pipeline.store.parts import by_document, of_documents
+from sag_pipeline.table import StepInput
+from sag_pipeline.tables import STORED, VERSIONS, content_hash, from_table, to_table
+from sag_retrieval.core.public import __version__
+
+VERSION: Final = f"{__version__} {sorted(VERSIONS.items())}"
+"""Of the package and of the rules of each table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Documents of a step, with the rows of each table that it reads."""
+
+    step: str
+    documents: Sequence[str]
+    tables: Mapping[str, pa.Table]
+    options: IngestOptions
+    first: int = 0
+    """Documents of the step before these."""
+    total: int = 0
+    """Documents of the step in all."""
+    code: str = VERSION
+    """Of the code that asks; a worker with other code refuses."""
+
+    def inputs(self) -> list[StepInput]:
+        """The records of each document."""
+        found = {
+            name: {document: from_table(name, own) for document, own in by_document(rows)}
+            for name, rows in self.tables.items()
+        }
+        return [
+            StepInput(document, {name: records.get(document, []) for name, records in found.items()})
+            for document in self.documents
+        ]
+
+    def split(self) -> "Iterator[Batch]":
+        """One batch per document."""
+        for place, document in enumerate(self.documents):
+            tables = {name: of_documents(rows, [document]) for name, rows in self.tables.items()}
+            yield Batch(self.step, [document], tables, self.options, self.first + place, self.total)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a step made of one document, next to its rows. A reason with rows: some are missing; without: it failed."""
+
+    content: str
+    """Hash of its records."""
+    row_count: int
+    reason: str = ""
+    warning: str = ""
+    """What its parser warned of; the rows are whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Outputs of documents, in order, and the rows of all of them, in the same order."""
+
+    rows: pa.Table
+    outputs: Sequence[Output] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """Records made of one document; with a reason, some are missing, or, if there are none, the document failed."""
+
+    records: Sequence[Any] = ()
+    reason: str = ""
+    warning: str = ""
+
+
+_NOTHING: Final = pa.table({})
+"""No rows, of any table."""
+
+Rule = Callable[[StepInput, IngestOptions], Sequence[Any]]
+"""Makes the records of a table of one document."""
+
+
+@cache
+def rule_of(table: str) -> Rule:
+    """The rule that the entry of a table names."""
+    rule: Rule = resolve_name(STORED[table].rule)
+    return rule
+
+
+def do_batch(batch: Batch) -> Made:
+    """The rows that a table's rule makes of a batch; an exception fails only its document."""
+    if batch.code != VERSION:
+        raise RuntimeError(f"this worker has sag {VERSION}, the run has {batch.code}; install the same version")
+    rule = rule_of(batch.step)
+    inputs = reported(batch.inputs(), batch.step, lambda one: one.document_id, batch.first, batch.total)
+    return made_of(batch.step, [_result(rule, one, batch.options) for one in inputs])
+
+
+def _result(rule: Rule, inputs: StepInput, options: IngestOptions) -> StepResult:
+    try:
+        return StepResult(tuple(rule(inputs, options)))
+    except Exception as error:  # noqa: BLE001  an error in one document fails that document alone
+        return StepResult(reason=f"{type(error).__name__}: {error}")
+
+
+def made_of(table: str, results: Iterable[StepResult]) -> Made:
+    """Results as rows."""
+    found = list(results)
+    outputs = [Output(content_hash(one.records), len(one.records), one.reason, one.warning) for one in found]
+    records = [record for one in found for record in one.records]
+    return Made(to_table(table, records) if records else _NOTHING, outputs)
+
+
+def failed(batch: Batch, reason: str) -> Made:
+    """Every document of a batch failed, for one reason."""
+    return Made(_NOTHING, [Output(content_hash(()), 0, reason) for _ in batch.documents])
+
+
+def joined(parts: Sequence[Made]) -> Made:
+    """Several as one, in their order."""
+    tables = [part.rows for part in parts if part.rows.num_rows]
+    rows = pa.concat_tables(tables).combine_chunks() if tables else _NOTHING
+    return Made(rows, [output for part in parts for output in part.outputs])

@@ -2,10 +2,12 @@
 
 import multiprocessing
 import signal
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.context import BaseContext
 
 from sag_pipeline.engines.ordered import ExecutorEngine
+from sag_pipeline.work import Batch, Made, do_batch
 
 _WINDOW_PER_WORKER = 2
 """Batches under way per worker: one that is done, and one that waits for it."""
@@ -14,9 +16,9 @@ _WINDOW_PER_WORKER = 2
 class ProcessEngine(ExecutorEngine):
     """Does batches in worker processes."""
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, do: Callable[[Batch], Made] = do_batch) -> None:
         """Start no process yet."""
-        super().__init__(lambda: _pool(workers), window=_WINDOW_PER_WORKER * workers)
+        super().__init__(lambda: _pool(workers), _WINDOW_PER_WORKER * workers, do=do)
 
 
 def _pool(workers: int) -> ProcessPoolExecutor:

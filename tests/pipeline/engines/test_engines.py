@@ -1,0 +1,189 @@
+"""Every engine makes the same rows in the same order, and survives workers that die."""
+
+import os
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from sag_pipeline.engines.engine import LocalEngine, engine_for, workers_for
+from sag_pipeline.engines.ordered import ENDED
+from sag_pipeline.engines.processes import ProcessEngine
+from sag_pipeline.options import IngestOptions
+from sag_pipeline.runs import run_ingest
+from sag_pipeline.store.store import Store
+from sag_pipeline.tables import STORED, to_table
+from sag_pipeline.work import Batch, Made, do_batch
+from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.records import Document
+from sag_retrieval.core.settings import load_settings
+from tests.support.poisoned import POISON, do_poisoned, do_with_one_death
+
+OPTIONS = IngestOptions()
+
+
+def document(name: str, text: str) -> Document:
+    return Document(name, "source", name, text, "en")
+
+
+def batches(texts: list[str], size: int = 3) -> list[Batch]:
+    """Batches of sections' work over documents with these texts."""
+    documents = [document(f"d{n:03}", text) for n, text in enumerate(texts)]
+    return [
+        Batch(
+            "sections",
+            [each.document_id for each in documents[first : first + size]],
+            {"documents": to_table("documents", documents[first : first + size])},
+            OPTIONS,
+            first,
+            len(documents),
+        )
+        for first in range(0, len(documents), size)
+    ]
+
+
+def contents(made: Iterator[Made]) -> list[tuple[str, str]]:
+    return [(output.content, output.reason) for each in made for output in each.outputs]
+
+
+@pytest.fixture
+def processes():
+    """Engines that are closed after the test."""
+    opened: list[ProcessEngine] = []
+
+    def start(**given) -> ProcessEngine:
+        opened.append(ProcessEngine(2, **given))
+        return opened[-1]
+
+    yield start
+    for engine in opened:
+        engine.close()
+
+
+TEXTS = [
+    f"# Heading {n}\n\nThe mill of Lumen {n} sold {n} buoys.\n\n## Further\n\n第{n}节写了水坝。" for n in range(10)
+]
+
+
+@pytest.mark.slow
+def test_processes_make_the_same_rows_in_the_same_order(processes):
+    there, here = list(processes().map(batches(TEXTS))), list(LocalEngine().map(batches(TEXTS)))
+
+    assert [each.outputs for each in there] == [each.outputs for each in here]
+    assert [each.rows for each in there] == [each.rows for each in here]
+    assert sum(len(each.outputs) for each in here) == len(TEXTS)
+
+
+@pytest.mark.slow
+def test_a_document_that_ends_its_worker_fails_alone(processes):
+    texts = [*TEXTS[:4], POISON, *TEXTS[5:]]
+
+    made = contents(processes(do=do_poisoned).map(batches(texts)))
+
+    assert [place for place, (_, reason) in enumerate(made) if reason] == [4]
+    assert made[4][1] == ENDED
+    well = contents(LocalEngine().map(batches(TEXTS)))
+    assert [each for place, each in enumerate(made) if place != 4] == [
+        each for place, each in enumerate(well) if place != 4
+    ]
+
+
+@pytest.mark.slow
+def test_work_of_a_worker_that_was_killed_is_done_again(processes, tmp_path):
+    mark = tmp_path / "mark"
+    mark.touch()
+
+    made = contents(processes(do=partial(do_with_one_death, mark)).map(batches(TEXTS)))
+
+    assert not mark.exists()
+    assert made == contents(LocalEngine().map(batches(TEXTS)))
+
+
+@pytest.mark.slow
+def test_no_more_batches_are_taken_than_the_window_allows(processes):
+    taken = 0
+
+    def counted() -> Iterator[Batch]:
+        nonlocal taken
+        for batch in batches(TEXTS, size=1):
+            taken += 1
+            yield batch
+
+    for done, _ in enumerate(processes().map(counted()), 1):
+        assert taken <= done + 4
+
+    assert taken == len(TEXTS)
+
+
+def test_a_worker_with_other_code_refuses():
+    (batch,) = batches(TEXTS[:1])
+
+    with pytest.raises(RuntimeError, match="this worker has sag"):
+        do_batch(Batch(batch.step, batch.documents, batch.tables, OPTIONS, code="0.0.1"))
+
+
+def test_a_failed_document_does_not_fail_its_batch():
+    (batch,) = batches(["# A\n\nText.", "# B\n\nText."], size=2)
+    broken = Batch("summaries", [*batch.documents, "unknown"], batch.tables, OPTIONS)
+
+    made = do_batch(broken)
+
+    assert [bool(output.reason) for output in made.outputs] == [False, False, True]
+    assert [output.row_count for output in made.outputs] == [1, 1, 0]
+
+
+def test_every_table_that_is_made_by_a_rule_names_one_that_exists():
+    from sag_pipeline.work import rule_of
+
+    assert {name for name, table in STORED.items() if not table.rule} == {"documents"}
+    assert all(callable(rule_of(name)) for name, table in STORED.items() if table.rule)
+
+
+@pytest.mark.parametrize(("setting", "pending", "workers"), [
+    ("local", 10_000, 1),
+    ("processes:3", 1, 3),
+    ("auto", 3, 1),
+])  # fmt: skip
+def test_the_setting_says_how_many_workers_there_are(setting, pending, workers):
+    assert workers_for(setting, pending) == workers
+
+
+def test_auto_stays_in_this_process_for_little_work():
+    assert isinstance(engine_for("auto", 3), LocalEngine)
+
+
+@pytest.mark.parametrize("wrong", ["processes:0", "processes:two", "threads", "local:2"])
+def test_a_wrong_engine_is_refused_by_name(monkeypatch, wrong):
+    monkeypatch.setenv("SAG_ENGINE", wrong)
+
+    with pytest.raises(SettingsError, match="SAG_ENGINE"):
+        load_settings()
+
+
+def test_an_address_where_no_cluster_answers_is_said_soon():
+    pytest.importorskip("ray", reason="Ray is an extra")
+    started = time.monotonic()
+
+    with pytest.raises(SettingsError, match="no Ray cluster answers there"):
+        engine_for("ray:127.0.0.1:9", 1)
+
+    assert time.monotonic() - started < 20
+
+
+@pytest.mark.slow
+def test_an_ingest_on_processes_gives_the_same_parts_and_release(home, monkeypatch):
+    Path("inbox").mkdir()
+    for number in range(150):
+        text = f"# Report {number}\n\nLumen Optics sold {number} buoys to Kestrel in 2021.\n\n2022年，海澜公司买了{number}台。"
+        Path(f"inbox/{number:03}.md").write_text(text, encoding="utf-8")
+
+    def parts(engine: str) -> tuple[str, dict[str, list[str]]]:
+        monkeypatch.setenv("SAG_ENGINE", engine)
+        monkeypatch.setenv("SAG_HOME", f"home-{engine.partition(':')[0]}")
+        release = run_ingest(["inbox"])["release"]
+        store = Store(Path(os.environ["SAG_HOME"]))
+        return release, {table: sorted(store.parts.names(table)) for table in STORED}
+
+    assert parts("processes:2") == parts("local")

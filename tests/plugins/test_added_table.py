@@ -37,11 +37,9 @@ TABLE = Table(
 """Questions that documents ask."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sag_pipeline.table import StoredTable
-from sag_retrieval.core.records import Chunk
+from sag_pipeline.table import StepInput, StoredTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +52,16 @@ class Question:
     text: str
 
 
-TABLE = StoredTable(name="questions", record=Question, reads=("chunks",))
+TABLE = StoredTable(
+    name="questions", record=Question, reads=("chunks",), rule="sag_pipeline.steps.questions:questions_of"
+)
 
 
-def questions_of(chunks: Sequence[Chunk]) -> list[Question]:
-    """The questions of chunks, in their order."""
+def questions_of(inputs: StepInput, _: object) -> list[Question]:
+    """The questions of a document's chunks, in their order."""
     return [
         Question(chunk.document_id, chunk.chunk_id, place, found.strip())
-        for chunk in chunks
+        for chunk in inputs.tables["chunks"]
         for place, found in enumerate(re.findall(r"[^.?!。？！\\n]+[?？]", chunk.text))
     ]
 ''',
@@ -71,15 +71,13 @@ def questions_of(chunks: Sequence[Chunk]) -> list[Question]:
 import dagster as dg
 
 from sag_pipeline.resources import PipelineResource
-from sag_pipeline.runner import per_document
-from sag_pipeline.steps.questions import questions_of
 from sag_pipeline.tables import INPUTS
 
 
 @dg.asset(group_name="extract", deps=INPUTS["questions"], kinds={"parquet", "python"}, owners=["team:sag"])
 def questions(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:
     """One row a question."""
-    return sag.make(context, "questions", per_document(lambda inputs: questions_of(inputs.tables["chunks"])))
+    return sag.make(context, "questions")
 ''',
 }
 READ = """

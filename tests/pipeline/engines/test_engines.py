@@ -187,3 +187,23 @@ def test_an_ingest_on_processes_gives_the_same_parts_and_release(home, monkeypat
         return release, {table: sorted(store.parts.names(table)) for table in STORED}
 
     assert parts("processes:2") == parts("local")
+
+
+@pytest.mark.slow
+def test_a_ray_cluster_makes_the_same_rows_and_survives_a_document_that_ends_its_worker():
+    ray = pytest.importorskip("ray", reason="Ray is an extra")
+    from sag_pipeline.engines.ray_engine import RayEngine
+
+    try:
+        engine = RayEngine(do=do_poisoned)
+    except Exception as error:  # noqa: BLE001  its agents need more than 15 s on a loaded machine
+        pytest.skip(f"Ray does not start here: {error}")
+    try:
+        made = contents(engine.map(batches([*TEXTS[:4], POISON, *TEXTS[5:]])))
+    finally:
+        engine.close()
+        ray.shutdown()
+
+    well = contents(LocalEngine().map(batches(TEXTS)))
+    assert [place for place, (_, reason) in enumerate(made) if reason] == [4]
+    assert [*made[:4], *made[5:]] == [*well[:4], *well[5:]]

@@ -178,6 +178,8 @@ def takes(hint: Any, value: object) -> bool:  # noqa: ANN401  one case per kind 
         return isinstance(value, tuple) and all(takes(get_args(kind)[0], part) for part in value)
     if _is_callable(kind):
         return callable(value)
+    if getattr(kind, "_is_protocol", False):
+        return True  # a protocol is what type checkers read; at run time nothing says what fulfils it
     if origin is not None and issubclass(origin, Mapping):
         inner = get_args(kind)[1]
         return isinstance(value, Mapping) and all(takes(inner, part) for part in value.values())

@@ -18,13 +18,14 @@ from sag_retrieval.rag.stages import (
     Stage,
     check_record,
     docs_of,
+    items_of,
     migrate,
     references_of,
 )
 
 __all__ = [  # noqa: RUF022  in the order of the stages
     # the record
-    "RAGData", "check_record", "docs_of", "migrate", "references_of",
+    "RAGData", "check_record", "docs_of", "items_of", "migrate", "references_of",
     # stages in general
     "DocumentStage", "Pipeline", "Stage",
     # retrieval

@@ -35,7 +35,7 @@ def write_fields(record: MutableMapping[str, Any], fields: Mapping[str, Any]) ->
     time = f"{stage}_time"
     if isinstance(replaced.get(time), int | float) and time in fields:
         record[time] = fields[time] + replaced[time]
-    if replaced or STEPS in record:
+    if fields and (replaced or STEPS in record):
         record[STEPS] = [*steps, {"stage": stage} | ({"replaced": replaced} if replaced else {})]
 
 

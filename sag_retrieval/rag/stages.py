@@ -83,7 +83,7 @@ def docs_of(data: Mapping[str, Any], order: tuple[StageName, ...] = BEST) -> lis
     return docs
 
 
-def items_of(data: Mapping[str, Any], order: tuple[StageName, ...], reader: str = "") -> list[Item]:
+def items_of(data: Mapping[str, Any], order: tuple[StageName, ...] = BEST, reader: str = "") -> list[Item]:
     """Items of the first stage in the order that has documents; texts without items become items of score 0.
 
     Args:

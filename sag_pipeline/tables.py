@@ -16,7 +16,9 @@ from sag_retrieval.release.schema import ADDED, TABLES
 
 _OURS: Final = (
     StoredTable(name="documents", record=Document, version=3),
-    StoredTable(name="summaries", record=Summary, reads=("documents",), version=2, options=("summary",)),
+    StoredTable(
+        name="summaries", record=Summary, reads=("documents",), version=2, options=("summary", "header.title_by_model")
+    ),
     StoredTable(
         name="sections", record=Section, reads=("documents",), version=2, options=("section", "header.section_summary")
     ),

@@ -28,7 +28,7 @@ from sag_pipeline.store.store import PURGE
 from sag_pipeline.tables import INPUTS
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.options import build_options
-from sag_retrieval.core.records import Chunk, Event, EventKey, Section, Triple
+from sag_retrieval.core.records import Chunk, Event, EventKey, Section, Summary, Triple
 
 _FIELDS = config_fields(SyncOptions, without=frozenset({"source"}))
 _Configured = create_model("_Configured", __base__=dg.Config, **_FIELDS)
@@ -92,9 +92,12 @@ def documents(context: dg.AssetExecutionContext, config: SourcesConfig, sag: Pip
 @_by_document("summaries", "read")
 def summaries(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per document: its most representative sentences, or a summary by a language model."""
-    options, language = sag.options().summary, sag.settings().language
+    chosen, language = sag.options(), sag.settings().language
+    options, titles = chosen.summary, chosen.header.title_by_model
     rules = per_document(lambda inputs: [summarise(inputs.one("documents"), options)])
-    return sag.extract(context, "summaries", rules, lambda chat, _: summaries_work(chat, options, language))
+    return sag.extract(
+        context, "summaries", rules, lambda chat, _: summaries_work(chat, options, language, titles=titles)
+    )
 
 
 @_by_document("sections", "read")
@@ -121,7 +124,7 @@ def chunks(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mater
 
 
 def _chunks_of(inputs: StepInput, options: IngestOptions) -> list[Chunk]:
-    summary = inputs.tables["summaries"][0].summary if inputs.tables["summaries"] else ""
+    summary = next(iter(inputs.tables["summaries"]), Summary(inputs.document_id, ""))
     return chunks_of(inputs.one("documents"), inputs.tables["sections"], summary, options.chunk, options.header)
 
 

@@ -105,20 +105,18 @@ def _read(path: str) -> str:
     return text
 
 
-class _Loader(yaml.SafeLoader):
-    """PyYAML's safe loader without aliases, which let a short file hold a huge value."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()
-            raise yaml.MarkedYAMLError(problem="aliases (*name) cannot be used here", problem_mark=event.start_mark)
-        found: yaml.Node | None = super().compose_node(parent, index)
-        return found
+def _composed(text: str) -> yaml.Node | None:
+    """The nodes of a text by the safe loader, without aliases, which let a short file hold a huge value."""
+    alias = next((event for event in yaml.parse(text, yaml.SafeLoader) if isinstance(event, yaml.AliasEvent)), None)
+    if alias is not None:
+        raise yaml.MarkedYAMLError(problem="aliases (*name) cannot be used here", problem_mark=alias.start_mark)
+    found: yaml.Node | None = yaml.compose(text, yaml.SafeLoader)
+    return found
 
 
 def _stage_nodes(path: str, text: str) -> list[yaml.Node]:
     try:
-        root = yaml.compose(text, Loader=_Loader)
+        root = _composed(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         problem = getattr(error, "problem", None) or " ".join(str(error).split())
@@ -168,7 +166,7 @@ def _value(path: str, node: yaml.Node) -> Any:  # noqa: ANN401  any JSON
     if node.tag == _DATES:
         return node.value
     try:
-        return _Loader("").construct_object(node)  # type: ignore[no-untyped-call]
+        return yaml.SafeLoader("").construct_object(node)
     except (yaml.YAMLError, ValueError) as error:
         problem = getattr(error, "problem", None) or str(error)
         raise SettingsError(f"{_place(path, _line(node))}: {shown(node.value)} cannot be read: {problem}") from None

@@ -108,7 +108,7 @@ def _listed(data: Mapping[str, Any], name: str) -> list[Any]:
     return list(value or ())
 
 
-def _checked(item: object, stage: StageName) -> Item:
+def _checked(item: object, stage: str) -> Item:
     if not isinstance(item, dict) or not isinstance(item.get("text"), str):
         raise RecordError(f"a document of {stage} must be an object with a text `text`, got {shown(item)}")
     if not isinstance(item.get("metadata") or {}, Mapping):

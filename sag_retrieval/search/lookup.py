@@ -116,10 +116,8 @@ def document_by_id(index: Index, document_id: str) -> DocumentResult:
     columns = ["document_id", "source", "title", "language", "text", "summary", "metadata"]
     values = index.rows["documents"].select(columns).slice(row, 1).to_pylist()[0]
     values["metadata"] = json.loads(values["metadata"])
-    chunks = {"chunk_ids": _of_document(index, row, "chunk_id"), "sections": _of_document(index, row, "section_id")}
-    return DocumentResult(
-        **values, **{name: tuple(ids) for name, ids in chunks.items()}, spans=tuple(_spans(index, row))
-    )
+    chunks, sections = (tuple(map(str, _of_document(index, row, name))) for name in ("chunk_id", "section_id"))
+    return DocumentResult(**values, chunk_ids=chunks, spans=tuple(_spans(index, row)), sections=sections)
 
 
 def _row(index: Index, table: str, column: str, wanted: str) -> int:

@@ -22,7 +22,7 @@ _OURS: Final = (
         record=Summary,
         reads=("documents",),
         version=2,
-        options=("summary",),
+        options=("summary", "header.title_by_model"),
     ),
     StoredTable(
         name="sections",

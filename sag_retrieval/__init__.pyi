@@ -39,6 +39,10 @@ from .ask.options import (
 from .ask.session import Progress as Progress
 from .models.protocols import Usage as Usage
 
+# pipelines of stages
+from .pipelines.file import PipelineFile as PipelineFile, StageEntry as StageEntry, load_pipeline as load_pipeline
+from .rag.stages import RAGData as RAGData
+
 # reporting
 from .reports.report import Report as Report
 from .reports.options import Language as Language, ReportOptions as ReportOptions

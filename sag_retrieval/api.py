@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
     from sag_retrieval.ask import Answer, AskOptions, Mode, Progress
     from sag_retrieval.hybrid import HybridOptions
+    from sag_retrieval.pipelines.file import PipelineFile
+    from sag_retrieval.rag.stages import RAGData
     from sag_retrieval.reports.options import ReportOptions
     from sag_retrieval.reports.report import Report
     from sag_retrieval.search.options import SearchOptions
@@ -266,6 +268,43 @@ class Release:
         search = self.searcher(method, where=where, options=search_options)
         weigh = release_weights(self.index)
         return ask(search, query, mode=mode, chat=chat, options=chosen, on_event=on_event, weigh=weigh)
+
+    def run(self, pipeline: "PipelineFile | Path | str", question: "str | Mapping[str, Any]") -> "RAGData":
+        """Run a pipeline of RAGData stages, and keep what every stage made.
+
+        Examples:
+            >>> release = open_release()
+            >>> record = release.run("examples/pipeline.yaml", "Which company made the O-ring?")
+            >>> record["retrieval_results"][0]["metadata"]["document_id"]
+            'kestrel-7-recall-2022.md'
+            >>> record["generated"]
+            'The leak came from an O-ring made by Marlow Seals. ...'
+
+        Args:
+            pipeline: A file, or what `load_pipeline` read from one.
+            question: The question, or a record with its `query`; a record is not changed, and old names of fields are
+                read too.
+
+        Raises:
+            SettingsError: If the file is no pipeline, or an option is unknown or out of bounds.
+            QueryError: If the question is blank, or a stage misses what it needs.
+            ModelError: If the language model gave no answer that `generate` could use.
+            ReleaseError: If the release is closed or damaged.
+
+        """
+        from sag_retrieval.pipelines import (  # noqa: PLC0415  searching alone needs none of it
+            PipelineFile,
+            Resources,
+            bind_pipeline,
+            load_pipeline,
+        )
+        from sag_retrieval.rag.stages import migrate  # noqa: PLC0415
+
+        self._check_open()
+        chosen = pipeline if isinstance(pipeline, PipelineFile) else load_pipeline(pipeline)
+        chat = self.chat if chosen.uses_model else None
+        bound = bind_pipeline(chosen, Resources(searcher=self.searcher, document=self.document, chat=chat))
+        return bound.run(migrate({"query": question} if isinstance(question, str) else question))
 
     def report(
         self,

@@ -190,6 +190,8 @@ USES = {
     "report": "`sag report --set`, `release.report(options=…)`, the asset `report` in Dagster",
     "cluster": "the asset `communities` in Dagster; in a report as `cluster.NAME`",
     "segments": "`sag search --set segments.NAME`, `release.search(segments=…)`; `--segments` names a preset",
+    "pipeline": "stages of a pipeline file and their options, named `STAGE.OPTION`: "
+    "[pipelines](how-to/pipelines.md), `release.run(pipeline, question)`, `sag ask --pipeline`",
     "chat": "how a language model is called: a part of the options of an ingest",
     "ingest": "`sag ingest --set`, the resource `sag` in Dagster, where a group is a mapping and parts of the header "
     "are in `header_parts`",

@@ -88,8 +88,9 @@ def documents(context: dg.AssetExecutionContext, config: SourcesConfig, sag: Pip
 @_by_document("summaries", "read")
 def summaries(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per document: its most representative sentences, or a summary by a language model."""
-    options, language = sag.options().summary, sag.settings().language
-    return sag.extract(context, "summaries", lambda chat, _: summaries_work(chat, options, language))
+    chosen, language = sag.options(), sag.settings().language
+    options, titles = chosen.summary, chosen.header.title_by_model
+    return sag.extract(context, "summaries", lambda chat, _: summaries_work(chat, options, language, titles=titles))
 
 
 @_by_document("sections", "read")

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Protocol
 
@@ -17,8 +17,9 @@ from sag_pipeline.steps.extract_keys import key_questions, keys_from_reply
 from sag_pipeline.steps.headers import section_summary_requests
 from sag_pipeline.steps.sections import section_requests, sections_from_replies
 from sag_pipeline.steps.summaries import summarise, summary_from_reply, summary_request
+from sag_pipeline.steps.titles import title_from_reply, title_request
 from sag_pipeline.steps.triples import triple_questions
-from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section
+from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section, Summary
 from sag_retrieval.models.openai import request_tokens
 from sag_retrieval.models.protocols import AnswerT, Reply, Request, Usage, estimate_tokens
 
@@ -31,6 +32,7 @@ class Guess:
     """Quantities that are unknown before a run, as measured (docs/algorithm.md §extraction.30)."""
 
     summary_tokens: int = 70
+    title_tokens: int = 25
     known_tokens: int = 160
     """Tokens of the known keys in one question."""
     event_overhead: float = 1.15
@@ -57,7 +59,8 @@ class EstimateOptions:
         sections = ("sections",) if self.run.sections_by_model else ()
         summaries = ("section_summaries",) if sections and self.run.header.section_summary else ()
         triples = ("triples",) if self.run.triples_by_model else ()
-        return ("summaries", *sections, *summaries, "events", "keys", *triples)
+        titles = ("titles",) if self.run.header.title_by_model else ()
+        return ("summaries", *titles, *sections, *summaries, "events", "keys", *triples)
 
 
 class Lookup(Protocol):
@@ -128,7 +131,7 @@ class _Planner:
         chunks = chunks_of(
             document, sections or offline_sections(document, run.section), summary, run.chunk, run.header
         )
-        shown = summary if len(chunks) > 1 else ""
+        shown = summary.summary if len(chunks) > 1 else ""
         events = self._plan_events(document, readable(chunks), shown)
         keys = self._plan_keys(document, events, shown)
         if self.options.run.triples_by_model:
@@ -167,12 +170,19 @@ class _Planner:
             self.cached_counts[request.step] += 1
         return answer
 
-    def _plan_summary(self, document: Document) -> str:
-        """The summary, cached or expected."""
+    def _plan_summary(self, document: Document) -> Summary:
+        """The summary, cached or expected, with the title, if it is asked for and cached."""
         options = self.options.run.summary
         asked = summary_request(document, options, language=self.options.language)
         answer = self._take(asked, self.options.guess.summary_tokens) if asked is not None else None
-        return (summary_from_reply(document, answer, options) if answer else summarise(document, options)).summary
+        found = summary_from_reply(document, answer, options) if answer else summarise(document, options)
+        return replace(found, made_title=self._plan_title(document))
+
+    def _plan_title(self, document: Document) -> str | None:
+        is_wanted = self.options.run.header.title_by_model
+        asked = title_request(document, language=self.options.language) if is_wanted else None
+        answer = self._take(asked, self.options.guess.title_tokens) if asked is not None else None
+        return title_from_reply(answer) if answer else None
 
     def _plan_sections(self, document: Document) -> list[Section]:
         """The sections, cached or by rules."""

@@ -18,6 +18,7 @@ from sag_pipeline.llm.known_keys import (
     known_about,
     pending_keys,
 )
+from sag_pipeline.llm.prompts import FURTHER
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.runner import Work
 from sag_pipeline.steps.document_dates import with_context_dates
@@ -34,12 +35,13 @@ from sag_pipeline.steps.headers import section_summary_requests, with_summaries
 from sag_pipeline.steps.keys import main_keys
 from sag_pipeline.steps.sections import section_requests, sections_from_replies
 from sag_pipeline.steps.summaries import SummaryOptions, summarise, summary_from_reply, summary_request
+from sag_pipeline.steps.titles import title_request, with_title
 from sag_pipeline.steps.triples import TripleQuestion, derive_triples, triple_questions, triples_from_reply
 from sag_pipeline.store.store import Store
 from sag_pipeline.table import StepInput
 from sag_pipeline.work import StepResult
 from sag_retrieval.core.errors import ModelError
-from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section, Triple
+from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section, Summary, Triple
 from sag_retrieval.core.settings import HASHING, Settings
 from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.open import open_chat, open_dense
@@ -66,10 +68,9 @@ def open_cached_chat(
 
 
 def model_of(table: str, chat: CachedChat, language: str, options: KeyOptions | None = None) -> str:
-    """What the rows that a model makes for a table depend on: model, language, prompts and options of keys.
+    """What the rows that a model makes for a table depend on, as a part of the fingerprint of its step.
 
-    Part of the fingerprint of the table's step. Options with default values are left out, as is `most_known`: known
-    keys are not part of a request's identity.
+    Options with default values are left out, as is `most_known`: known keys are not part of a request's identity.
     """
     found = f"{chat.fingerprint} {language} {prompt_versions(table)}"
     decisive = replace(options or KeyOptions(), most_known=KeyOptions().most_known)
@@ -78,7 +79,8 @@ def model_of(table: str, chat: CachedChat, language: str, options: KeyOptions | 
 
 def prompt_versions(step: str) -> str:
     """The versions of a step's prompts: a changed prompt repeats that step alone."""
-    return " ".join(load_prompt(step, language, "sag_pipeline.llm.prompts").version for language in ("zh", "en"))
+    asked = [(each, language) for each in (step, *FURTHER.get(step, ())) for language in ("zh", "en")]
+    return " ".join(load_prompt(*each, "sag_pipeline.llm.prompts").version for each in asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,17 +117,23 @@ def model_work(chat: ChatModel, table: str, ask: Callable[[Sequence[StepInput]],
     return work
 
 
-def summaries_work(chat: ChatModel, options: SummaryOptions | None = None, language: str = "auto") -> Work:
-    """Summaries of documents; a short document is summarised by its own sentences."""
+def summaries_work(
+    chat: ChatModel, options: SummaryOptions | None = None, language: str = "auto", *, titles: bool = False
+) -> Work:
+    """Summaries of documents, and with `titles` their titles; a short document is summarised by its own sentences."""
 
     def ask(inputs: StepInput) -> Questions:
         document: Document = inputs.one("documents")
-        request = summary_request(document, options, language=language)
-        if request is None:
-            return _no_questions([summarise(document, options)])
-        return Questions(
-            [request], lambda got: [summary_from_reply(document, r.value, options) for r in got if isinstance(r, Reply)]
-        )
+        asked = summary_request(document, options, language=language)
+        both: list[Request[Any] | None] = [asked, title_request(document, language=language) if titles else None]
+        return Questions([request for request in both if request], partial(made, document, asked is not None))
+
+    def made(document: Document, is_asked: bool, got: Replies) -> list[Summary]:  # noqa: FBT001  bound by `partial`
+        reply = got[0] if is_asked else None
+        if isinstance(reply, ModelError):
+            return []
+        row = summary_from_reply(document, reply.value, options) if reply else summarise(document, options)
+        return [with_title(row, got[is_asked:])]
 
     return model_work(chat, "summaries", lambda batch: map(ask, batch))
 

@@ -33,7 +33,7 @@ def sections(inputs: StepInput, options: "IngestOptions") -> Sequence[Section]:
 
 def chunks(inputs: StepInput, options: "IngestOptions") -> Sequence[Chunk]:
     """Whole sentences of one section, with the header that is embedded before them."""
-    summary = inputs.tables["summaries"][0].summary if inputs.tables["summaries"] else ""
+    summary = next(iter(inputs.tables["summaries"]), Summary(inputs.document_id, ""))
     return chunks_of(inputs.one("documents"), inputs.tables["sections"], summary, options.chunk, options.header)
 
 

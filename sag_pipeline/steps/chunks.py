@@ -8,7 +8,7 @@ from typing import Annotated
 
 from sag_pipeline.steps.headers import HeaderOptions, chunk_header
 from sag_retrieval.core.options import Bounds, check_options
-from sag_retrieval.core.records import Chunk, Document, Section, make_id
+from sag_retrieval.core.records import Chunk, Document, Section, Summary, make_id
 from sag_retrieval.text.layout import Line, LineKind, bare_heading, logical_lines, physical_lines, trimmed
 from sag_retrieval.text.sentences import spans_within
 
@@ -125,14 +125,18 @@ def split_chunks(
 def chunks_of(
     document: Document,
     sections: Sequence[Section],
-    summary: str,
+    summary: Summary,
     options: ChunkOptions,
     header: HeaderOptions,
 ) -> list[Chunk]:
-    """Cut a document into chunks under the headers of their sections (`chunk_header`)."""
+    """Cut a document into chunks under the headers of their sections (`chunk_header`).
+
+    A title that a model wrote stands in the header in place of the document's own.
+    """
 
     def header_of(section: Section) -> str:
-        return chunk_header(document.title, summary, section.title, section.summary, document.language, header)
+        title = summary.made_title or document.title
+        return chunk_header(title, summary.summary, section.title, section.summary, document.language, header)
 
     return split_chunks(document, sections, options, header_of=header_of)
 

@@ -26,6 +26,8 @@ class HeaderOptions:
 
     document_title: bool = True
     """The title of the document."""
+    title_by_model: bool = False
+    """Let the language model write the document's title from its start; offline the own title stays."""
     document_summary: bool = False
     """The summary of the document."""
     section_title: bool = True

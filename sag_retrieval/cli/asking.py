@@ -19,6 +19,7 @@ from sag_retrieval.cli.choices import (
     with_sql,
     with_where,
 )
+from sag_retrieval.cli.pipelines import ask_by_pipeline, evaluate_by_pipeline, with_pipeline
 from sag_retrieval.cli.printing import (
     Terminal,
     as_json,
@@ -120,6 +121,7 @@ class _AskCommand(click.Command):
 _ASK_EXAMPLES = """\b
 sag ask "Who founded the firm that makes the Heron buoy?" --mode deep
 sag ask "海鹭浮标是哪家公司制造的？"
+sag ask "Who made the O-ring?" --pipeline examples/pipeline.yaml
 """
 
 
@@ -130,6 +132,7 @@ sag ask "海鹭浮标是哪家公司制造的？"
 @with_set("ask")
 @with_sql
 @with_where
+@with_pipeline
 @of_release
 @as_json
 def ask(  # noqa: PLR0913  one argument per option
@@ -140,12 +143,16 @@ def ask(  # noqa: PLR0913  one argument per option
     pairs: tuple[str, ...],
     sql: str | None,
     conditions: tuple[str, ...],
+    pipeline: str | None,
     release_id: str | None,
     is_json: bool,
 ) -> None:
     """Answer QUERY with citations."""
     from sag_retrieval import open_release  # noqa: PLC0415
 
+    if pipeline is not None:
+        ask_by_pipeline(pipeline, query, release_id=release_id, is_json=is_json)
+        return
     where = where_of(conditions)
     options, searching = ask_settings(pairs, method)
     console = Terminal(stderr=is_json)
@@ -173,6 +180,7 @@ def ask(  # noqa: PLR0913  one argument per option
 @click.option("--against", type=METHOD_NAMES, help="Also show the paired difference to this method.")
 @click.option("--answers", "mode", type=MODE_NAMES, help="Score answers of this mode.")
 @click.option("--explain", is_flag=True, help="Also show which stage loses gold documents.")
+@with_pipeline
 @of_release
 @as_json
 def evaluate(  # noqa: PLR0913  one argument per option
@@ -186,6 +194,7 @@ def evaluate(  # noqa: PLR0913  one argument per option
     against: str | None,
     mode: "Mode | None",
     explain: bool,
+    pipeline: str | None,
     release_id: str | None,
     is_json: bool,
 ) -> None:
@@ -196,6 +205,7 @@ def evaluate(  # noqa: PLR0913  one argument per option
     sag evaluate data/questions.jsonl --method bm25 --k 1,5
     sag evaluate data/questions.jsonl --against bm25
     sag evaluate data/questions.jsonl --set hops=2 --against sag
+    sag evaluate data/questions.jsonl --pipeline examples/pipeline.yaml
 
     With `--answers`, `--set` takes the options of `sag ask`; options of its searches are named `search.NAME`.
     """
@@ -205,6 +215,9 @@ def evaluate(  # noqa: PLR0913  one argument per option
     from sag_retrieval.evaluation.runner import compare  # noqa: PLC0415
     from sag_retrieval.evaluation.runner import evaluate as run  # noqa: PLC0415
 
+    if pipeline is not None:
+        evaluate_by_pipeline(pipeline, questions, ks=_cuts(ks), release_id=release_id, is_json=is_json)
+        return
     cuts, where = _cuts(ks), where_of(conditions)
     asked = read_questions(questions, on_fault=lambda fault: complain(fault, kind="left out"))
     if mode is not None:

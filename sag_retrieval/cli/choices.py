@@ -101,6 +101,12 @@ def _segments() -> object:
     return SegmentOptions()
 
 
+def _pipeline() -> object:
+    from sag_retrieval.pipelines.catalogue import PipelineStages  # noqa: PLC0415
+
+    return PipelineStages.bound()
+
+
 def _chat() -> object:
     from sag_retrieval.models.rate_limits import ChatOptions  # noqa: PLC0415
 
@@ -112,6 +118,7 @@ OPERATIONS: Final[dict[str, Callable[[], object]]] = {
     "report": _report,
     "cluster": _cluster,
     "segments": _segments,
+    "pipeline": _pipeline,
     "chat": _chat,
 }
 """Default options of operations other than search methods, by name; the pipeline adds those of `ingest`."""

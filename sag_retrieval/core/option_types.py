@@ -185,6 +185,8 @@ def takes(hint: Any, value: object) -> bool:  # noqa: ANN401  one case per kind 
 
 
 def _is_scalar(kind: Any, value: object) -> bool:  # noqa: ANN401  a type
+    if getattr(kind, "_is_protocol", False):
+        return True  # for type checkers; at run time nothing says what fulfils it
     if kind is float or kind is int:
         is_number = isinstance(value, int | float if kind is float else int) and not isinstance(value, bool)
         return is_number and (not isinstance(value, float) or math.isfinite(value))

@@ -48,6 +48,8 @@ class Summary:
 
     document_id: str
     summary: str
+    made_title: str | None = None
+    """A title that a language model wrote for headers; None: the document's own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,29 +8,31 @@ from sag_retrieval.rag.rerank import (
     PassageSource,
     Reranker,
     SegmentReranker,
+    SourceDocument,
 )
+from sag_retrieval.rag.retrieve import AskRetriever, MethodRetriever, Retriever, SagRetriever
 from sag_retrieval.rag.stages import (
     DocumentStage,
     Pipeline,
     RAGData,
-    Retriever,
-    SagRetriever,
     Stage,
     check_record,
     docs_of,
+    items_of,
     migrate,
     references_of,
 )
 
 __all__ = [  # noqa: RUF022  in the order of the stages
     # the record
-    "RAGData", "check_record", "docs_of", "migrate", "references_of",
+    "RAGData", "check_record", "docs_of", "items_of", "migrate", "references_of",
     # stages in general
     "DocumentStage", "Pipeline", "Stage",
     # retrieval
-    "Retriever", "SagRetriever",
+    "AskRetriever", "MethodRetriever", "Retriever", "SagRetriever",
     # reranking
-    "CrossEncoderReranker", "ModelReranker", "PageRankReranker", "Reranker", "SegmentReranker", "PassageSource",
+    "CrossEncoderReranker", "ModelReranker", "PageRankReranker", "Reranker", "SegmentReranker",
+    "PassageSource", "SourceDocument",
     # refining
     "ExtractiveRefiner", "ModelRefiner", "Refiner", "SummaryRefiner",
     # prompt and generation

@@ -2,17 +2,19 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from sag_retrieval.ask.answer import not_found
 from sag_retrieval.ask.evidence import best_sentences
 from sag_retrieval.core.errors import ModelError, QueryError, SettingsError
+from sag_retrieval.core.options import Bounds, Internal, check_options
 from sag_retrieval.models.protocols import ChatModel, Request
 from sag_retrieval.prompts import load_prompt, numbered
+from sag_retrieval.rag.rounds import has_current_prompt
 from sag_retrieval.rag.stages import TO_REFINE, Clock, DocumentStage, Item, RAGData, Stage, docs_of, items_of, query_of
 from sag_retrieval.text.sentences import SumyTokenizer, sentences
 from sag_retrieval.text.words import language_of
@@ -48,11 +50,15 @@ class Refiner(DocumentStage):
 
     stage = "refining"
 
-    budget: int = 2000
+    budget: Annotated[int, Bounds(1)] = 2000
     """Characters of all refined documents together."""
 
+    def __post_init__(self) -> None:
+        """Refuse values out of bounds, with the value and the bound."""
+        check_options(self)
+
     def _items(self, data: RAGData) -> Iterable[Item]:
-        items = items_of(data, TO_REFINE)
+        items = items_of(data, TO_REFINE, self.stage)
         if not items:
             return []
         texts = [item["text"] for item in items]
@@ -102,14 +108,16 @@ class SummaryRefiner(Refiner):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRefiner(Refiner):
-    """A language model shortens the documents in one call; on failure `ExtractiveRefiner` does."""
+    """A language model shortens the documents in one call; without one, or on failure, `ExtractiveRefiner` does."""
 
-    chat: ChatModel
-    shown: int = 20
+    chat: Annotated[ChatModel | None, Internal()] = field(default=None, repr=False)
+    shown: Annotated[int, Bounds(1)] = 20
     """Documents given to the model."""
 
     def shorten(self, query: str, items: Sequence[Item]) -> tuple[Mapping[int, str], str]:
         """Each item as shortened by the model."""
+        if self.chat is None:
+            return ExtractiveRefiner(budget=self.budget).shorten(query, items)
         shown = items[: self.shown]
         prompt = load_prompt("compress", language_of(query))
         passages = numbered([item["text"] for item in shown], _titles(shown))
@@ -192,14 +200,21 @@ class GeneratedAnswer(BaseModel):
 class QAPromptor(Stage):
     """Fills `prompt` from the best available documents; without documents the context is empty."""
 
-    language: str = "auto"
+    language: Literal["auto", "zh", "en"] = "auto"
     """`zh`, `en`, or `auto`: that of the query."""
 
+    def __post_init__(self) -> None:
+        """Refuse a language that has no prompt."""
+        check_options(self)
+
     def _fields(self, data: RAGData, seconds: Clock) -> Mapping[str, Any]:  # noqa: ARG002  no time field in the format
+        return {"prompt": self.write(data)}
+
+    def write(self, data: RAGData) -> str:
+        """The prompt for a record."""
         query = data.get("query", "")
         language = language_of(query) if self.language == "auto" else self.language
-        prompt = load_prompt("qa", language)
-        return {"prompt": prompt.fill(context=numbered(docs_of(data)), question=query)}
+        return load_prompt("qa", language).fill(context=numbered(docs_of(data)), question=query)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,23 +224,37 @@ class Generator(Stage):
     Without a model the answer is the best sentences of the best documents (docs/algorithm.md §rag.1).
     """
 
-    chat: ChatModel | None
-    max_tokens: int | None = None
+    chat: Annotated[ChatModel | None, Internal()] = field(default=None, repr=False)
+    promptor: Annotated[QAPromptor | None, Internal()] = field(default=None, repr=False)
+    """Writes the prompt where there is none for the documents as they are now; None: that is an error."""
+    max_tokens: Annotated[int, Bounds(1)] | None = None
+    """Longest answer; None: the model's own limit."""
+
+    def __post_init__(self) -> None:
+        """Refuse values out of bounds, with the value and the bound."""
+        check_options(self)
 
     def _fields(self, data: RAGData, seconds: Clock) -> Mapping[str, Any]:
-        """The answer.
+        """The answer, and the prompt where this stage wrote it.
 
         Raises:
             QueryError: If there is no prompt.
             ModelError: If the model gave no usable answer.
 
         """
-        prompt = data.get("prompt")
+        prompt, written = data.get("prompt"), {}
+        if self.promptor is not None and not has_current_prompt(data):
+            prompt = self.promptor.write(data)
+            written = {"prompt": prompt}
         if not prompt:
             raise QueryError(f"Generator needs a non-empty `prompt`, got {prompt!r}; run QAPromptor before it")
+        answer = self._answer(data, prompt)
+        return {"generated": answer, "generation_time": float(seconds())} | written
+
+    def _answer(self, data: RAGData, prompt: str) -> str:
         if self.chat is None:
             query = data.get("query", "")
             found = " ".join(sentence.text for sentence in best_sentences(query, docs_of(data)))
-            return {"generated": found or not_found(language_of(query)), "generation_time": float(seconds())}
+            return found or not_found(language_of(query))
         reply = self.chat.ask(Request(prompt, GeneratedAnswer, "generate", max_tokens=self.max_tokens))
-        return {"generated": reply.value.answer, "generation_time": float(seconds())}
+        return reply.value.answer

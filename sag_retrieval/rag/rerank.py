@@ -3,26 +3,29 @@
 from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import sqrt
-from typing import Any
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from sag_retrieval.core.errors import ModelError, SettingsError
+from sag_retrieval.core.options import Bounds, Inline, Internal, Presets, check_options
 from sag_retrieval.models.protocols import ChatModel, Request
 from sag_retrieval.prompts import load_prompt, numbered, shown_numbers
 from sag_retrieval.rag.stages import TO_RERANK, DocumentStage, Item, RAGData, items_of, query_of
 from sag_retrieval.release.csr import CsrLists, group
 from sag_retrieval.search.weights import power
 from sag_retrieval.segments import (
+    PRESETS,
     RankedChunk,
     Segment,
     SegmentOptions,
     extract_segments,
     segment_documents,
+    segment_options,
     segment_text,
 )
 from sag_retrieval.text.words import language_of
@@ -50,10 +53,15 @@ class Reranker(DocumentStage):
 
     stage = "reranking"
 
-    top_k: int | None = None
+    top_k: Annotated[int, Bounds(1)] | None = None
+    """Documents to keep of the new order; None: all."""
+
+    def __post_init__(self) -> None:
+        """Refuse values out of bounds, with the value and the bound."""
+        check_options(self)
 
     def _items(self, data: RAGData) -> Iterable[Item]:
-        items = items_of(data, TO_RERANK)
+        items = items_of(data, TO_RERANK, self.stage)
         return self.rerank(query_of(data, self), items)[: self.top_k] if items else []
 
     @abstractmethod
@@ -74,14 +82,16 @@ class PageRankReranker(Reranker):
 class ModelReranker(Reranker):
     """A language model chooses up to `keep` of the first `shown` items in one call; the rest follow.
 
-    The field `mode` of each item is `model`, or `heuristic` if the model gave no usable answer.
+    The field `mode` of each item is `model`, or `heuristic` if there is no model or it gave no usable answer.
     """
 
-    chat: ChatModel
-    keep: int = 5
-    shown: int = 100
-    longest: int = 600
-    """Characters shown of an item."""
+    chat: Annotated[ChatModel | None, Internal()] = field(default=None, repr=False)
+    keep: Annotated[int, Bounds(1)] = 5
+    """Documents that the model chooses."""
+    shown: Annotated[int, Bounds(1)] = 100
+    """Documents shown to the model."""
+    longest: Annotated[int, Bounds(1)] = 600
+    """Characters shown of a document."""
 
     def rerank(self, query: str, items: Sequence[Item]) -> list[Item]:
         """Items with the chosen ones first."""
@@ -90,6 +100,8 @@ class ModelReranker(Reranker):
         return [item | {"mode": mode} for item in reordered(items, with_choice(items, chosen))]
 
     def _chosen(self, query: str, items: Sequence[Item]) -> list[int]:
+        if self.chat is None:
+            return []
         texts = [item["text"] for item in items]
         titles = [str((item.get("metadata") or {}).get("title", "")) for item in items]
         prompt = load_prompt("rerank", language_of(query))
@@ -106,15 +118,20 @@ class ModelReranker(Reranker):
 class CrossEncoderReranker(Reranker):
     """Orders items by a cross-encoder: a model of the extra `local` by name or folder, or a function."""
 
-    model: str | Reranked
+    model: str | Reranked = ""
+    """Name or folder of a cross-encoder; it needs the extra `local`."""
 
     def rerank(self, query: str, items: Sequence[Item]) -> list[Item]:
         """Items by relevance; ties keep their order.
 
         Raises:
-            SettingsError: If a model is named and the extra `local` is not installed.
+            SettingsError: If no model is given, or one is named and the extra `local` is not installed.
 
         """
+        if not self.model:
+            raise SettingsError(
+                "a cross-encoder needs `model`: a name, a folder or a function of (question, text) pairs"
+            )
         score = _cross_encoder(self.model) if isinstance(self.model, str) else self.model
         scores = [float(value) for value in score([(query, item["text"]) for item in items])]
         return reordered(items, sorted(enumerate(scores), key=lambda pair: (-pair[1], pair[0])))
@@ -180,10 +197,23 @@ def _keys(item: Item) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class PassageSource:
-    """A document's text and the spans of its chunks, in order."""
+    """A document's text and the spans of its chunks, in order, for documents of no release."""
 
     text: str
     spans: Sequence[tuple[int, int]]
+    sections: Sequence[str] = ()
+    """Of each chunk the section, such as its id; empty: segments do not complete sections."""
+
+
+class SourceDocument(Protocol):
+    """What segments are cut from: `release.document(document_id)`, or a `PassageSource`."""
+
+    @property
+    def text(self) -> str: ...  # noqa: D102  the whole text
+    @property
+    def spans(self) -> Sequence[tuple[int, int]]: ...  # noqa: D102  start and end of each chunk
+    @property
+    def sections(self) -> Sequence[str]: ...  # noqa: D102  the section of each chunk
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,8 +223,14 @@ class SegmentReranker(Reranker):
     An item needs `document_id` and `start` in its metadata, as the retriever writes them; others are dropped.
     """
 
-    source: Callable[[str], PassageSource]
-    options: SegmentOptions | Mapping[str, object] | str = "balanced"
+    source: Annotated[Callable[[str], SourceDocument], Internal()] = field(repr=False)
+    options: Annotated[SegmentOptions, Presets(PRESETS), Inline()] = field(default_factory=SegmentOptions)
+    """A preset; options of its own may be given besides."""
+
+    def __post_init__(self) -> None:
+        """Read a preset or a mapping as options."""
+        object.__setattr__(self, "options", segment_options(self.options))
+        super().__post_init__()
 
     def rerank(self, query: str, items: Sequence[Item]) -> list[Item]:  # noqa: ARG002  scores hold the query
         """Segments in the order they were chosen."""
@@ -203,7 +239,8 @@ class SegmentReranker(Reranker):
         sources = {document: self.source(document) for document in segment_documents([named], self.options)}
         hits = [_hit(item, sources) for item in placed if item["metadata"]["document_id"] in sources]
         spans = {document: source.spans for document, source in sources.items()}
-        segments = extract_segments([hits], spans, self.options)
+        sections = {document: source.sections for document, source in sources.items()}
+        segments = extract_segments([hits], spans, self.options, sections if all(sections.values()) else None)
         return [_item(segment, sources[segment.document_id], placed) for segment in segments]
 
 
@@ -214,13 +251,13 @@ def _place(item: Item) -> tuple[str, int] | None:
     return str(metadata["document_id"]), int(metadata["start"])
 
 
-def _hit(item: Item, sources: Mapping[str, PassageSource]) -> RankedChunk:
+def _hit(item: Item, sources: Mapping[str, SourceDocument]) -> RankedChunk:
     document, start = str(item["metadata"]["document_id"]), int(item["metadata"]["start"])
     starts = [span[0] for span in sources[document].spans]
     return document, max(bisect_right(starts, start) - 1, 0), float(item["score"])
 
 
-def _item(segment: Segment, source: PassageSource, items: Sequence[Item]) -> Item:
+def _item(segment: Segment, source: SourceDocument, items: Sequence[Item]) -> Item:
     inside = [
         at
         for at, item in enumerate(items, start=1)

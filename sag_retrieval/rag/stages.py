@@ -1,15 +1,14 @@
-"""The record `RAGData`, the base classes of stages that fill it, and retrieval by any search."""
+"""The record `RAGData`, the base classes of stages that fill it, and pipelines of them."""
 
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
-from typing import Any, ClassVar, Literal, TypedDict, cast
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal, TypedDict, cast
 
-from sag_retrieval.ask.modes import ask
-from sag_retrieval.ask.options import AskOptions, FoundPassage, Mode, SearchFunction
 from sag_retrieval.core.errors import QueryError, RecordError, shown
-from sag_retrieval.models.protocols import ChatModel
+from sag_retrieval.core.options import Internal
+from sag_retrieval.rag.rounds import check_step, reading_order, write_fields
 
 StageName = Literal["retrieval", "reranking", "refining"]
 Item = dict[str, Any]
@@ -19,7 +18,7 @@ Item = dict[str, Any]
 class RAGData(TypedDict, total=False):
     """Fields `{stage}_{results, docs, time}`, times in seconds; unknown fields are kept.
 
-    After a stage `docs == [item["text"] for item in results]`.
+    After every stage the invariants of `rag/rounds.py` hold.
     """
 
     query: str
@@ -74,16 +73,26 @@ def check_record(data: object) -> RAGData:
 
 
 def docs_of(data: Mapping[str, Any], order: tuple[StageName, ...] = BEST) -> list[str]:
-    """Texts of the first stage in the order that has any; empty if no stage has any."""
-    docs = next((docs for stage in order if (docs := _listed(data, f"{stage}_docs"))), [])
+    """Texts of the first stage in the order that has any; empty if no stage has any.
+
+    Where a stage ran again, the stages that ran last come first.
+    """
+    docs = next((docs for stage in reading_order(data, order) if (docs := _listed(data, f"{stage}_docs"))), [])
     if not all(isinstance(text, str) for text in docs):
         raise RecordError("documents of a record must be texts")
     return docs
 
 
-def items_of(data: Mapping[str, Any], order: tuple[StageName, ...]) -> list[Item]:
-    """Items of the first stage in the order that has documents; texts without items become items of score 0."""
-    for stage in order:
+def items_of(data: Mapping[str, Any], order: tuple[StageName, ...] = BEST, reader: str = "") -> list[Item]:
+    """Items of the first stage in the order that has documents; texts without items become items of score 0.
+
+    Args:
+        data: The record.
+        order: Stages to read from.
+        reader: The stage that reads; if it ran before, or another did twice, the stages that ran last come first.
+
+    """
+    for stage in reading_order(data, order, reader):
         docs, results = (_listed(data, f"{stage}_{kind}") for kind in ("docs", "results"))
         if results and (not docs or len(docs) == len(results)):
             return [_checked(item, stage) for item in results]
@@ -99,7 +108,7 @@ def _listed(data: Mapping[str, Any], name: str) -> list[Any]:
     return list(value or ())
 
 
-def _checked(item: object, stage: StageName) -> Item:
+def _checked(item: object, stage: str) -> Item:
     if not isinstance(item, dict) or not isinstance(item.get("text"), str):
         raise RecordError(f"a document of {stage} must be an object with a text `text`, got {shown(item)}")
     if not isinstance(item.get("metadata") or {}, Mapping):
@@ -150,26 +159,20 @@ Clock = Callable[[], float]
 class Stage(ABC):
     """A callable that adds its fields to a record and returns the same record."""
 
-    clock: Clock = field(default=time.perf_counter, repr=False)
+    clock: Annotated[Clock, Internal()] = field(default=time.perf_counter, repr=False)
 
     def execute(self, data: RAGData) -> RAGData:
-        """The same dict with this stage's fields appended.
+        """The same dict with this stage's fields appended; what they held before goes to `sag_steps`.
 
         Raises:
-            RecordError: If the record is not a dict.
-            QueryError: If a field this stage needs is missing, or one it writes is already filled.
+            RecordError: If the record is not a dict, or the stage broke an invariant.
+            QueryError: If a field this stage needs is missing.
 
         """
         record = check_record(data)
-        started = self.clock()
-        fields = self._fields(record, lambda: self.clock() - started)
-        filled = [name for name in fields if record.get(name)]
-        if filled:
-            raise QueryError(
-                f"{type(self).__name__} would overwrite {filled}; stages append only, "
-                "so run it on a record without them"
-            )
-        record.update(cast("RAGData", fields))
+        before, started = dict(record), self.clock()
+        write_fields(cast("dict[str, Any]", record), self._fields(record, lambda: self.clock() - started))
+        check_step(before, record, type(self).__name__)
         return record
 
     __call__ = execute
@@ -218,61 +221,17 @@ class Pipeline:
     stages: Sequence[Callable[[RAGData], RAGData]]
 
     def run(self, data: RAGData) -> RAGData:
-        """The same record after all stages."""
+        """The same record after all stages.
+
+        Raises:
+            RecordError: If a stage broke an invariant of the record.
+
+        """
+        record = check_record(data)
         for stage in self.stages:
-            data = stage(data)
-        return data
+            before = dict(record)
+            record = check_record(stage(record))
+            check_step(before, record, getattr(stage, "__name__", type(stage).__name__))
+        return record
 
     __call__ = execute = run
-
-
-_KNOWN = ("chunk_id", "document_id", "title", "start", "end", "events", "keys")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Retriever(DocumentStage):
-    """Fills `retrieval_*` from a search, such as `partial(release.search, method="bm25")`."""
-
-    stage = "retrieval"
-
-    search: SearchFunction
-    top_k: int = 10
-    keys: Sequence[str] = ()
-    sql: str | None = None
-
-    def _items(self, data: RAGData) -> Iterable[Item]:
-        result = self.search(query_of(data, self), self.keys, self.sql, self.top_k)
-        return [item_of(hit) for hit in result.hits]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SagRetriever(DocumentStage):
-    """Fills `retrieval_*` with the passages that a mode of asking found, those it cites first."""
-
-    stage = "retrieval"
-
-    search: SearchFunction
-    mode: Mode = "fast"
-    chat: ChatModel | None = None
-    options: AskOptions = field(default_factory=AskOptions)
-
-    def _items(self, data: RAGData) -> Iterable[Item]:
-        query = query_of(data, self)
-        answer = ask(self.search, query, mode=self.mode, chat=self.chat, options=self.options)
-        return [item_of(hit) for hit in answer.hits]
-
-
-def item_of(hit: FoundPassage) -> Item:
-    """A hit as an item: `text`, `score` and `metadata` in plain JSON values."""
-    metadata = {name: _plain(getattr(hit, name)) for name in _KNOWN if hasattr(hit, name)}
-    return {"text": hit.text, "score": float(hit.score), "metadata": metadata}
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401  any field of a hit
-    if is_dataclass(value) and not isinstance(value, type):
-        return _plain(asdict(value))
-    if isinstance(value, Mapping):
-        return {str(name): _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return value

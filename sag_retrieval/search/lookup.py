@@ -59,7 +59,10 @@ class ChunkResult(Convertible):
 @public
 @dataclass(frozen=True, slots=True)
 class DocumentResult(Convertible):
-    """A document: its whole text, its metadata, and the ids of its chunks in order."""
+    """A document: its whole text, its metadata, and its chunks in order.
+
+    It is what the stage `SegmentReranker` cuts segments from: `SegmentReranker(source=release.document)`.
+    """
 
     document_id: str
     source: str
@@ -69,6 +72,10 @@ class DocumentResult(Convertible):
     summary: str
     metadata: dict[str, Any]
     chunk_ids: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...]
+    """Start and end of each chunk in `text`."""
+    sections: tuple[str, ...]
+    """Of each chunk the id of its section."""
 
     def __str__(self) -> str:
         return self.text
@@ -108,9 +115,9 @@ def document_by_id(index: Index, document_id: str) -> DocumentResult:
     row = _row(index, "documents", "document_id", document_id)
     columns = ["document_id", "source", "title", "language", "text", "summary", "metadata"]
     values = index.rows["documents"].select(columns).slice(row, 1).to_pylist()[0]
-    first, last = index.arrays.document_chunks[row : row + 2].tolist()
-    chunks = index.rows["chunks"]["chunk_id"].slice(first, last - first).to_pylist()
-    return DocumentResult(**(values | {"metadata": json.loads(values["metadata"])}), chunk_ids=tuple(chunks))
+    values["metadata"] = json.loads(values["metadata"])
+    chunks, sections = (tuple(map(str, _of_document(index, row, name))) for name in ("chunk_id", "section_id"))
+    return DocumentResult(**values, chunk_ids=chunks, spans=tuple(_spans(index, row)), sections=sections)
 
 
 def _row(index: Index, table: str, column: str, wanted: str) -> int:
@@ -124,7 +131,8 @@ def _row(index: Index, table: str, column: str, wanted: str) -> int:
 _LONGEST = 10_000
 _DOCUMENT = pa.schema(
     [(name, pa.string()) for name in ("document_id", "source", "title", "language", "text", "summary", "metadata")]
-    + [("chunk_ids", pa.list_(pa.string()))]
+    + [("chunk_ids", pa.list_(pa.string())), ("spans", pa.list_(pa.list_(pa.int64(), 2)))]
+    + [("sections", pa.list_(pa.string()))]
 )
 
 

@@ -150,6 +150,21 @@ METHODS: Final = Registry(
 """Methods by name."""
 
 
+def method_entry(name: str) -> MethodEntry:
+    """The entry of the method of this name.
+
+    Raises:
+        QueryError: If there is no such method, with the nearest name and all names.
+        PluginError: If the package that adds it cannot be used.
+
+    """
+    if not isinstance(name, str) or name not in METHODS:
+        raise QueryError(
+            f"method {shown(name)} is none of {', '.join(METHODS)}{nearest(name, METHODS)}; see `sag search --help`"
+        )
+    return METHODS[name]
+
+
 def method_named(
     name: str, options: object = None, *, chat: ChatModel | None = None, home: Path | None = None
 ) -> Method:
@@ -167,11 +182,7 @@ def method_named(
         PluginError: If the package that adds it cannot be used.
 
     """
-    if not isinstance(name, str) or name not in METHODS:
-        raise QueryError(
-            f"method {shown(name)} is none of {', '.join(METHODS)}{nearest(name, METHODS)}; see `sag search --help`"
-        )
-    return METHODS[name].make(options, chat=chat, home=home)
+    return method_entry(name).make(options, chat=chat, home=home)
 
 
 def resolve_method(

@@ -20,6 +20,7 @@ def read_well(request: Request) -> dict[str, Any]:
         "ExtractedKeys": _keys,
         "ExtractedTriples": _triples,
         "ExtractedSummary": _summary,
+        "DocumentTitle": _title,
         "SectionMarks": _sections,
         "SectionSummary": _section_summary,
     }[schema_of(request) or _by_prompt(prompt)](prompt)
@@ -44,6 +45,12 @@ def _events(prompt: str) -> dict[str, Any]:
         events = [sentence.strip() for sentence in _SENTENCE.split(passage) if sentence.strip()]
         found.append({"passage": int(number), "events": events})
     return {"passages": found}
+
+
+def _title(prompt: str) -> dict[str, Any]:
+    """The document's first sentence."""
+    start = after(prompt, "Start of the document:\n", "文档开头：\n")
+    return {"title": f"《{_SENTENCE.split(start)[0]}》"}
 
 
 def _keys(prompt: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from sag_pipeline.steps.extract_keys import ExtractedKeys
 from sag_pipeline.steps.headers import SectionSummary
 from sag_pipeline.steps.sections import SectionMarks
 from sag_pipeline.steps.summaries import ExtractedSummary
+from sag_pipeline.steps.titles import DocumentTitle
 from sag_pipeline.steps.triples import ExtractedTriples
 from sag_retrieval.core.errors import ModelError, ModelUnavailable, SourceError
 from sag_retrieval.models.openai import OpenAIChat
@@ -245,6 +246,7 @@ def test_the_database_is_as_safe_as_sqlite_can_make_it(cache: AnswerCache, tmp_p
 
 
 SCHEMAS = {
+    DocumentTitle: "a5c8c8ce018b058f",
     ExtractedEvents: "260c82e17e115ee6",
     ExtractedKeys: "05d227d5ae3bd387",
     ExtractedSummary: "c846e2006fafceaa",

@@ -112,11 +112,14 @@ def test_a_tuple_is_refused_by_every_stage():
         QAPromptor()(("q", ["d"]))
 
 
-def test_no_stage_overwrites_what_is_there():
+def test_a_stage_that_runs_again_keeps_what_it_replaces():
     record = Retriever(search=OverlapSearch(CHUNKS))({"query": ENGLISH})
+    first = record["retrieval_results"]
 
-    with pytest.raises(ValueError, match="stages append only"):
-        Retriever(search=OverlapSearch(CHUNKS))(record)
+    Retriever(search=OverlapSearch(CHUNKS))(record)
+
+    assert record["sag_steps"][-1]["replaced"]["retrieval_results"] is first
+    assert record["retrieval_docs"] == [item["text"] for item in first]
 
 
 def test_no_documents_make_a_prompt_with_an_empty_context():

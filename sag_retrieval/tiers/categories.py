@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from scipy.sparse import csr_array
 
 from sag_retrieval.communities.category_vectors import categories_in, category_texts, read_category_vectors
-from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.errors import QueryError, SettingsError, nearest, shown
 from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Index
@@ -63,13 +63,14 @@ def load_categories(index: Index, home: Path | None, source: str = COMMUNITIES) 
 
     Raises:
         SettingsError: If the source has another form.
+        QueryError: If the release has no key of the type.
         ReleaseError: If the files of the communities were changed.
 
     """
     if source.startswith("key:") and source != "key:":
         return _key_groups(index, source.removeprefix("key:"))
     if source != COMMUNITIES:
-        raise SettingsError(f"category source {source!r} is neither 'communities' nor 'key:<type>'")
+        raise SettingsError(f"categories={shown(source)} is neither 'communities' nor 'key:TYPE', such as 'key:person'")
     if home is not None and (home / COMMUNITIES / MADE).exists():
         check_made(home / COMMUNITIES)
     folder = _folder(home)
@@ -110,6 +111,11 @@ def _communities(index: Index, folder: Path) -> Categories:
 
 def _key_groups(index: Index, key_type: str) -> Categories:
     keys = index.rows["keys"]
+    types = keys["key_type"].unique().to_pylist()
+    if key_type not in types:
+        raise QueryError(
+            f"no key has the type {shown(key_type)}, types are {', '.join(sorted(types))}{nearest(key_type, types)}"
+        )
     is_group = pc.and_(
         pc.and_(pc.equal(keys["key_type"], key_type), pc.is_valid(keys["value_string"])),
         pc.greater_equal(keys["event_count"], _LEAST_EVENTS),

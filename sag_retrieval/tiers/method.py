@@ -36,7 +36,6 @@ def tiers_method(
     *,
     chat: ChatModel | None = None,
     home: Path | None = None,
-    categories: str = COMMUNITIES,
 ) -> Method:
     """Ranks chunks by the rows of the tiers that they belong to.
 
@@ -54,7 +53,7 @@ def tiers_method(
         stopwatch = Stopwatch()
         with stopwatch("read"):
             reading = parse_query(index, query)
-        source = ReleaseTiers(index, categories_of(index, home, categories), query.allowed)
+        source = ReleaseTiers(index, categories_of(index, home, options.categories), query.allowed)
         source.vectors[query.text] = reading.vector
         asked = " ".join([query.text, *query.keys]).strip()
         with stopwatch("tiers"):

@@ -98,17 +98,17 @@ def show_result(console: Console, found: Any, *, explain: bool) -> None:  # noqa
         console.print(
             f"[dim]{escape(hit.document_id)} {escape(hit.place or f'{hit.start}–{hit.end}')}[/dim]", highlight=False
         )
-        _print_below(console, snippet(hit.text, hit.title))
+        print_below(console, snippet(hit.text, hit.title))
         keys = shown_keys(hit.keys, hit.title)[:_SHOWN_KEYS]
         if keys:
             names = " · ".join(key_text(key.value, key.unit, key.type) for key in keys)
-            _print_below(console, names, style="cyan")
+            print_below(console, names, style="cyan")
         if explain:
             _explain(console, hit, ways.get(hit.chunk_id, {}))
     for segment in found.segments:
         place = f"{segment.document_id} {segment.start}–{segment.end}"
         console.print(f"[bold]segment[/bold] {escape(place)}", highlight=False)
-        _print_below(console, snippet(segment.text, segment.title))
+        print_below(console, snippet(segment.text, segment.title))
     if explain:
         _keys(console, found)
     if not found.fits:
@@ -119,7 +119,7 @@ def show_result(console: Console, found: Any, *, explain: bool) -> None:  # noqa
     )
 
 
-def _print_below(console: Console, text: str, *, indent: int = 2, style: str = "") -> None:
+def print_below(console: Console, text: str, *, indent: int = 2, style: str = "") -> None:
     """Print a paragraph that stays indented where it is wrapped."""
     for line in Text(text, style=style).wrap(console, max(_NARROWEST, console.width - indent)):
         line.rstrip()
@@ -170,7 +170,7 @@ def show_answer(console: Console, found: Any) -> None:  # noqa: ANN401  an Answe
     for citation in found.citations:
         place = f"{citation.document_id} {citation.place or f'{citation.start}–{citation.end}'}"
         console.print(f"  [bold]\\[{citation.marker}][/bold] [dim]{escape(place)}[/dim]", highlight=False)
-        _print_below(console, snippet(citation.quote), indent=6)
+        print_below(console, snippet(citation.quote), indent=6)
 
 
 def show_evaluation(

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from sag_retrieval.evaluation.runner import Evaluation, Interval
 
 _SHOWN_KEYS = 8
+_SHOWN_ROWS = 3
+_SHOWN_TITLE = 40
 _NARROWEST = 20
 """Columns that a paragraph has at least."""
 
@@ -140,6 +142,8 @@ def _explain(console: Console, hit: Any, way: Mapping[str, Any]) -> None:  # noq
         ("key", _name(way.get("key")) if way.get("key") != way.get("seed_key") else ""),
         ("bridge over", _name((way.get("bridge") or {}).get("over"))),
     ]
+    if "path" in way:
+        steps = [("query", ""), *way["path"]]
     path = " → ".join(f"{kind} “{value}”" if value else kind for kind, value in steps if value or kind == "query")
     console.print(f"  [dim]{escape(path)} → this[/dim]", highlight=False)
 
@@ -153,10 +157,35 @@ def _keys(console: Console, found: Any) -> None:  # noqa: ANN401  a SearchResult
     for key in found.keys:
         name = escape(key_text(key.value, key.unit, key.type))
         table.add_row(str(key.hop), name, escape(key.type), f"{key.weight:.3f}", escape(key.reason))
-    console.print(table)
+    if found.keys:
+        console.print(table)
+    if "tiers" in found.trace:
+        show_steps(console, found.trace["tiers"], found.trace["titles"], found.trace["stopped_at"])
     for stage in found.trace.get("stages", []):
         values = ", ".join(f"{name} {value}" for name, value in stage.items() if name != "stage")
         console.print(f"[dim]{escape(str(stage['stage']))}: {escape(values)}[/dim]", highlight=False)
+
+
+def show_steps(
+    console: Console, steps: Sequence[Mapping[str, Any]], titles: Mapping[str, str], stopped_at: str
+) -> None:
+    """One row per step of tiered retrieval: its query, and what it decided or the first rows it found."""
+    table = Table("step", "query", "by", "found or decided", "ms", box=None)
+    for step in steps:
+        first = [_found_row(titles.get(row, row), score) for row, score in step["hits"][:_SHOWN_ROWS]]
+        done = step["decision"] or f"{len(step['hits'])}: {'; '.join(first)}"
+        done += f" ({step['note']})" if step["note"] else ""
+        table.add_row(
+            step["step"], escape(step["query"]), step["mode"], escape(done), f"{step['milliseconds']:.1f}"
+        )
+    console.print(table)
+    ended = f"stopped at {stopped_at}" if stopped_at else "all tiers were searched"
+    console.print(f"[dim]{ended}[/dim]", highlight=False)
+
+
+def _found_row(title: str, score: float | None) -> str:
+    short = title if len(title) <= _SHOWN_TITLE else title[:_SHOWN_TITLE] + "…"
+    return f"“{short}”" if score is None else f"“{short}” {score:.2f}"
 
 
 def show_progress(console: Console, event: Any) -> None:  # noqa: ANN401  an event of asking

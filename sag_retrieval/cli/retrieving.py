@@ -1,14 +1,14 @@
 """The command `sag retrieve`: categories, events and documents for a question or a conversation."""
 
 import json
+from dataclasses import asdict
 from typing import IO, Any, Literal
 
 import click
 from rich.markup import escape
-from rich.table import Table
 
 from sag_retrieval.cli.choices import checked_call, of_release, where_of, with_set, with_sql, with_where
-from sag_retrieval.cli.printing import Terminal, as_json, complain, print_below, print_json
+from sag_retrieval.cli.printing import Terminal, as_json, complain, print_below, print_json, show_steps
 from sag_retrieval.core.errors import QueryError, RecordError
 from sag_retrieval.core.options import build_options, parse_settings
 from sag_retrieval.notebook import snippet
@@ -109,16 +109,6 @@ def _show(console: Terminal, found: Any, *, explain: bool) -> None:  # noqa: ANN
             )
             print_below(console, snippet(row.text, row.title), indent=4)
     if explain:
-        show_steps(console, found.steps)
-    ended = f"stopped at {found.stopped_at}" if found.stopped_at else "all tiers were searched"
-    console.print(f"[dim]{ended}, by {found.method}, from {escape(found.release)}[/dim]", highlight=False)
-
-
-def show_steps(console: Terminal, steps: Any) -> None:  # noqa: ANN401  of a TiersResult
-    """One row per step."""
-    table = Table("step", "query", "by", "found or decided", "ms", box=None)
-    for step in steps:
-        done = step.decision or f"{len(step.hits)} rows"
-        note = f"{done} ({step.note})" if step.note else done
-        table.add_row(step.step, escape(step.query), step.mode, escape(note), f"{step.milliseconds:.1f}")
-    console.print(table)
+        titles = {row.row_id: row.text if row.tier == "item" else row.title for row in found.rows}
+        show_steps(console, [asdict(step) for step in found.steps], titles, found.stopped_at)
+    console.print(f"[dim]{len(found.rows)} rows by {found.method} from {escape(found.release)}[/dim]", highlight=False)

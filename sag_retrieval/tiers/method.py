@@ -15,6 +15,7 @@ from sag_retrieval.search.method import Method, ParsedQuery, Query, Ranking, Sto
 from sag_retrieval.search.rank import structure_share
 from sag_retrieval.search.weights import min_max
 from sag_retrieval.tiers.categories import COMMUNITIES, Categories, load_categories, made_at
+from sag_retrieval.tiers.explain import explain
 from sag_retrieval.tiers.options import TierOptions, TiersOptions
 from sag_retrieval.tiers.source import ReleaseTiers
 from sag_retrieval.tiers.workflow import TiersFound, TierStep, search_tiers
@@ -65,7 +66,8 @@ def tiers_method(
         allowed = query.allowed.chunks if query.allowed and response.needs_retrieval else None
         ranking = rank_by(scores, query.top_k, allowed, parts, stopwatch.seconds)
         trace = {"tiers": [_plain(step) for step in response.trace], "stopped_at": response.stopped_at}
-        return replace(ranking, trace=trace)
+        more = explain(source, query, response, ranking.chunks) if query.explain else {}
+        return replace(ranking, trace={**trace, **more})
 
     return rank
 

@@ -44,7 +44,9 @@ def outcome(release: Release, method: Method, questions: list[Question], gold: d
     for question in questions:
         column = "chunk_id" if question.spans else "document_id"
         rows = method(release.index, Query(question.text, top_k=DEPTH)).chunks
-        found.note(question.question_id, gold[question.question_id], [*dict.fromkeys(chunks[column].take(rows).to_pylist())])
+        found.note(
+            question.question_id, gold[question.question_id], [*dict.fromkeys(chunks[column].take(rows).to_pylist())]
+        )
     return found
 
 

@@ -34,9 +34,7 @@ class Clustering(_ClusterConfig):
 
 
 @dg.asset(group_name="publish", deps=["release"], kinds={"parquet"}, owners=["team:sag"])
-def communities(
-    context: dg.AssetExecutionContext, config: Clustering, sag: PipelineResource
-) -> dg.MaterializeResult:  # type: ignore[type-arg]
+def communities(context: dg.AssetExecutionContext, config: Clustering, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """Communities of events of the current release: one row per community, with title, summary and events."""
     started, settings = time.perf_counter(), sag.settings()
     if not sag.run_options().communities:

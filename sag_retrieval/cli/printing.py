@@ -175,9 +175,7 @@ def show_steps(
         first = [_found_row(titles.get(row, row), score) for row, score in step["hits"][:_SHOWN_ROWS]]
         done = step["decision"] or f"{len(step['hits'])}: {'; '.join(first)}"
         done += f" ({step['note']})" if step["note"] else ""
-        table.add_row(
-            step["step"], escape(step["query"]), step["mode"], escape(done), f"{step['milliseconds']:.1f}"
-        )
+        table.add_row(step["step"], escape(step["query"]), step["mode"], escape(done), f"{step['milliseconds']:.1f}")
     console.print(table)
     ended = f"stopped at {stopped_at}" if stopped_at else "all tiers were searched"
     console.print(f"[dim]{ended}[/dim]", highlight=False)

@@ -1,6 +1,6 @@
 """The vectors of communities as categories: one of title and summary for each of the finest with two events."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,8 +50,7 @@ def write_category_vectors(folder: Path, embedder: Embedder, earlier: Path | Non
     if not parts:
         np.savez(folder / VECTORS, fingerprint=np.array(embedder.fingerprint))
         return
-    joined = vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)
-    rows = joined[np.array([number[text] for text in texts], np.int64)]
+    rows = _joined(parts)[np.array([number[text] for text in texts], np.int64)]
     np.savez(folder / VECTORS, fingerprint=np.array(embedder.fingerprint), **_as_arrays(rows))
 
 
@@ -78,7 +77,15 @@ def _earlier(folder: Path | None, embedder: Embedder) -> tuple[dict[str, int], V
     return {text: row for row, text in enumerate(texts)}, vectors
 
 
-def _as_arrays(vectors: Vectors) -> Stored:
+def _joined(parts: Sequence[Vectors]) -> Vectors:
+    sparse = [part for part in parts if isinstance(part, csr_array)]
+    if not sparse:
+        return np.concatenate([np.asarray(part, np.float32) for part in parts])
+    stacked: csr_array = vstack(sparse, format="csr")
+    return stacked
+
+
+def _as_arrays(vectors: Vectors) -> dict[str, Any]:
     if not issparse(vectors):
         return {"dense": np.asarray(vectors, np.float32)}
     rows = csr_array(vectors)

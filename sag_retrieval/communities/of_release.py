@@ -72,6 +72,9 @@ def release_communities(
             gave stay.
         earlier: Folder of an earlier release, whose names are kept.
 
+    Source:
+        docs/algorithm.md §reports.11.
+
     """
     folder = reader.folder / COMMUNITIES
     kept = kept_communities(reader, options)

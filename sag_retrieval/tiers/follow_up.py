@@ -1,4 +1,4 @@
-"""A question that refers to earlier turns, put by rule so that it can be searched alone: with the names it refers to."""
+"""A question that refers to earlier turns, put by rule so that it can be searched alone."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -52,8 +52,8 @@ class TierRow(Convertible):
 class TiersResult(Convertible):
     """Rows of each tier, best first, and how they were reached.
 
-    `stopped_at` names the step that ended the search early, and is empty if all tiers were searched. `method` is the one
-    that ran: `rag` where no language model is configured.
+    `stopped_at` names the step that ended the search early, and is empty if all tiers were searched. `method` is the
+    one that ran: `rag` where no language model is configured.
     """
 
     query: str

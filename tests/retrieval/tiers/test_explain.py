@@ -72,7 +72,9 @@ def test_a_hit_by_a_shared_category_names_the_event_that_led_to_it(index, home):
 
 
 def test_a_hit_by_its_document_and_one_by_its_text_say_so(index, home):
-    ways = ways_of(trace_of(index, home, options=TiersOptions(item=TierOptions(top_k=1), resource=TierOptions(top_k=2))))
+    ways = ways_of(
+        trace_of(index, home, options=TiersOptions(item=TierOptions(top_k=1), resource=TierOptions(top_k=2)))
+    )
 
     assert ways["d0.1"]["path"] == [("document", "Acme")]
     assert ways["d1.0"]["document"]["document_id"] == "d1"

@@ -3,8 +3,9 @@
     python benchmarks/communities_cost.py --events 10000,100000       a store of made rows with dense vectors
     python benchmarks/communities_cost.py --documents 10000           passages through `sag ingest`, with its steps
 
-Made rows are those of benchmarks/publishing.py; publishing is what the assets event_keys, idf and release do, communities
-what the asset of that name does. Processor seconds of all threads are counted, so that a busy machine does not matter.
+Made rows are those of benchmarks/publishing.py; publishing is what the assets event_keys, idf and release do, and
+communities what the asset of that name does. Processor seconds of all threads are counted, so that a busy machine does
+not matter.
 
 Passages are those of 2WikiMultihopQA; beyond their number they are repeated with other rare names, so that common names
 grow frequent and rare ones stay rare. They are ingested, then a tenth of them is changed, then nothing is. Here seconds

@@ -67,6 +67,7 @@ _FACE = [
     "sag_retrieval/core/public.py",
     "sag_retrieval/release/releases.py",
     "sag_retrieval/search/result.py",
+    "sag_retrieval/tiers/result.py",
     "sag_retrieval/ask/answer.py",
     "sag_retrieval/reports/report.py",
 ]

@@ -32,8 +32,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.damages import Copy, draw
 from sag_retrieval import open_release
 from sag_retrieval.api import Release
+from sag_retrieval.communities.of_release import release_communities
 from sag_retrieval.communities.options import ClusterOptions
-from sag_retrieval.communities.storage import release_communities
 from sag_retrieval.core.errors import SagError
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.release.reader import open_reader

@@ -36,8 +36,8 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 from judging import CUTS, DEPTH, Outcome, cached, gain, ingested, spoken  # noqa: E402
 from sets import SETS, Question, QuestionSet, read  # noqa: E402
 
+from sag_retrieval.communities.of_release import release_communities  # noqa: E402
 from sag_retrieval.communities.options import ClusterOptions  # noqa: E402
-from sag_retrieval.communities.storage import release_communities  # noqa: E402
 from sag_retrieval.hybrid import SEARCH as HYBRID  # noqa: E402
 from sag_retrieval.hybrid import hybrid_method  # noqa: E402
 from sag_retrieval.models.open import open_embedder  # noqa: E402

@@ -90,6 +90,7 @@ def write_communities(folder: Path, events: int) -> None:
     count = max(1, events // EVENTS_PER_COMMUNITY)
     summaries = [f"word{n % 5_000} and word{n * 7 % 5_000}" for n in range(count)]
     rows = {"community_id": ids("g", count), "title": ids("group ", count), "summary": summaries, "level": [0] * count}
+    rows["size"] = [EVENTS_PER_COMMUNITY] * count
     member = np.minimum(np.arange(events) // EVENTS_PER_COMMUNITY, count - 1)
     folder.mkdir()
     pq.write_table(pa.table(rows), folder / "communities.parquet")

@@ -12,14 +12,15 @@ from pathlib import Path
 import dagster as dg
 
 from sag_pipeline import assets
+from sag_pipeline.assets.report import INGEST
 from sag_pipeline.resources import DEPRECATED_KEY, KEY, DeprecatedPipelineResource, PipelineResource
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.settings import load_settings
 
 ingest = dg.define_asset_job(
-    "ingest",
-    selection=dg.AssetSelection.assets("release").upstream(),
-    description="Documents to a release; only what changed is processed.",
+    INGEST,
+    selection=dg.AssetSelection.assets("communities").upstream(),
+    description="Documents to a release and its communities; only what changed is processed.",
 )
 report_job = dg.define_asset_job(
     "report",

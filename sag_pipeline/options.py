@@ -79,6 +79,8 @@ class RunOptions:
     """`add-one` divides by one event more than carry a key."""
     source: Annotated[SourceOptions, Inline()] = field(default_factory=SourceOptions)
     """Limits on what is read of a source."""
+    communities: bool = True
+    """Group the events of the release into communities, which the method `tiers` and reports start from."""
     key: KeyOptions = field(default_factory=KeyOptions)
     """How a language model is asked for keys."""
     batch: BatchLimits = field(default_factory=BatchLimits)

@@ -24,6 +24,8 @@ from .search.options import SearchOptions as SearchOptions
 from .hybrid import HybridOptions as HybridOptions
 from .think_on_graph.retriever import GraphOptions as GraphOptions
 from .tiers.options import TierOptions as TierOptions, TiersOptions as TiersOptions
+from .tiers.result import TierRow as TierRow, TiersResult as TiersResult
+from .tiers.workflow import TierStep as TierStep
 from .segments.options import SegmentOptions as SegmentOptions, SegmentPreset as SegmentPreset
 
 # asking

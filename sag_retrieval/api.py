@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from sag_retrieval.ask.options import SearchFunction
 from sag_retrieval.core.errors import QueryError, ReleaseError, nearest, shown
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from sag_retrieval.search.options import SearchOptions
     from sag_retrieval.think_on_graph.retriever import GraphOptions
     from sag_retrieval.tiers.options import TiersOptions
+    from sag_retrieval.tiers.result import TiersResult
+    from sag_retrieval.tiers.retrieval import Messages
 
     MethodOptions = SearchOptions | HybridOptions | GraphOptions | TiersOptions | Mapping[str, Any]
 
@@ -305,6 +307,55 @@ class Release:
         chat = self.chat if chosen.uses_model else None
         bound = bind_pipeline(chosen, Resources(searcher=self.searcher, document=self.document, chat=chat))
         return bound.run(migrate({"query": question} if isinstance(question, str) else question))
+
+    def retrieve(
+        self,
+        messages: "Messages",
+        *,
+        sql: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        method: Literal["rag", "llm"] | None = None,
+        options: "TiersOptions | Mapping[str, Any] | None" = None,
+    ) -> "TiersResult":
+        """Find categories, events and documents for the last turn of a conversation, until they suffice.
+
+        The question is rewritten with what it refers to: by the language model, or by rule where there is none.
+
+        Examples:
+            >>> release = open_release()
+            >>> talk = [
+            ...     {"role": "user", "content": "Who made the O-ring of the Kestrel 7?"},
+            ...     {"role": "assistant", "content": "Marlow Seals."},
+            ...     {"role": "user", "content": "Where is its factory?"},
+            ... ]
+            >>> found = release.retrieve(talk, where={"language": "en"})
+            >>> found.rewritten_query
+            'Where is its factory? (Marlow Seals, ...)'
+            >>> len(found.items), found.items[0].document_id
+            (5, ...)
+
+        Args:
+            messages: A question, or the turns of a conversation; the last one is the user's question.
+            sql: Restriction: a SELECT of ids, or a condition.
+            where: Restriction, as conditions.
+            method: `rag` chooses rows by vectors, `llm` by the language model, or by vectors where there is none;
+                None: that of the options, which is `rag`.
+            options: Which tiers are searched, how many rows, and what the categories are: an object, or names and
+                values.
+
+        Raises:
+            QueryError: If there is no question, or the last turn is not of the user.
+            RecordError: If a message has an unknown form.
+            SettingsError: If an option is unknown or out of bounds.
+            FilterError: If the restriction was refused.
+            ReleaseError: If the release is closed or damaged.
+
+        """
+        from sag_retrieval.tiers.retrieval import retrieve_tiers  # noqa: PLC0415  not needed for searching
+
+        reader = self._reader
+        allowed = None if sql is None and not where else reader.sandbox.allowed(sql, where)
+        return retrieve_tiers(reader, messages, allowed, options, method=method, chat=self.chat)
 
     def report(
         self,

@@ -36,7 +36,9 @@ LAYOUT: dict[str, str] = {
     "arrays/vectors/*.npy": "vectors of chunks, events and keys: `dense`, or by column `starts`, `rows`, `values`",
     "lance/*.lance/**": "texts of chunks, events and keys with a full-text index; dense vectors, where there are many",
     "embedder/*": "what queries need to be embedded as the rows were",
-    "communities/*.parquet": "communities of the whole release, if the job `report` ran; no part of the content hash",
+    "communities/*.parquet": "communities of the whole release, made after publishing; no part of the content hash",
+    "communities/categories.npz": "vectors of title and summary of the finest communities of two events and more",
+    "communities/named_by.json": "communities that a language model named, by id, and the model",
     "communities/made": "what the communities were made with, and length and hash of their files",
 }
 """Files of a release folder, as patterns below it, and what they hold."""

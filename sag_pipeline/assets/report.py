@@ -1,6 +1,7 @@
 """Assets made from the current release: communities of events, and the report page."""
 
 import time
+from contextlib import closing
 from typing import Any
 
 import dagster as dg
@@ -9,8 +10,8 @@ from pydantic import Field, create_model
 from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.resources import PipelineResource, table
 from sag_retrieval.api import open_release
+from sag_retrieval.communities.of_release import release_communities
 from sag_retrieval.communities.options import ClusterOptions
-from sag_retrieval.communities.storage import release_communities
 from sag_retrieval.core.options import build_options
 from sag_retrieval.models.open import open_chat, open_embedder
 from sag_retrieval.release.reader import open_reader
@@ -18,6 +19,8 @@ from sag_retrieval.release.releases import Releases
 from sag_retrieval.reports.options import ReportOptions
 
 _SHOWN = 10
+INGEST = "ingest"
+"""The job that names communities by rules alone."""
 _CLUSTER_FIELDS = config_fields(ClusterOptions)
 _ClusterConfig = create_model("_ClusterConfig", __base__=dg.Config, **_CLUSTER_FIELDS)
 
@@ -30,20 +33,25 @@ class Clustering(_ClusterConfig):
         return build_options(ClusterOptions, given_options(self, _CLUSTER_FIELDS), what="cluster")
 
 
-@dg.asset(group_name="report", deps=["release"], kinds={"parquet"}, owners=["team:sag"])
-def communities(config: Clustering, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+@dg.asset(group_name="publish", deps=["release"], kinds={"parquet"}, owners=["team:sag"])
+def communities(context: dg.AssetExecutionContext, config: Clustering, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """Communities of events of the current release: one row per community, with title, summary and events."""
     started, settings = time.perf_counter(), sag.settings()
-    reader = open_reader(settings.home, None, open_embedder)
-    releases = [each.folder for each in Releases(settings.home).found() if each.folder != reader.folder]
-    earlier = releases[-1] if releases else None
-    found = release_communities(reader, config.cluster(), open_chat(settings), earlier)
+    if not sag.run_options().communities:
+        return dg.MaterializeResult(metadata={"is_made": False, "seconds": 0.0})
+    with closing(open_reader(settings.home, None, open_embedder)) as reader:
+        releases = [each.folder for each in Releases(settings.home).found() if each.folder != reader.folder]
+        chat = None if context.run.job_name == INGEST else open_chat(settings)  # an ingest has no budget for titles
+        found = release_communities(reader, config.cluster(), chat, releases[-1] if releases else None)
+        release_id = reader.manifest.release_id
     finest = found.at(0)
     largest = [{"title": each.title, "events": len(each.members)} for each in finest[:_SHOWN]]
     return dg.MaterializeResult(
         metadata={
+            "is_made": True,
             "dagster/row_count": len(finest),
-            "release": reader.manifest.release_id,
+            "rows": len(finest),
+            "release": release_id,
             "levels": found.levels,
             **{name: round(float(value), 4) for name, value in _quality(found).items()},
             "largest": table(largest),

@@ -260,7 +260,7 @@ def _repair_releases(home: Path) -> Iterator[Done]:
             yield Done(f"releases/{folder.name}", "removed; the next ingest publishes it again")
         elif wrong_made(folder / "communities"):
             discard(folder / "communities")
-            yield Done(f"releases/{folder.name}/communities", "removed; the job `report` makes them again")
+            yield Done(f"releases/{folder.name}/communities", "removed; `sag ingest` makes them again")
     good = [manifest.release_id for manifest in Releases(home).manifests()]
     pointer = home / "CURRENT"
     if not wrong_pointer(pointer, good):

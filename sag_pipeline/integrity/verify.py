@@ -253,7 +253,7 @@ def _releases(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
         for fault in wrong_release(folder, deep=deep)
     ]
     faults += [
-        HomeFault(_name(store, folder / _COMMUNITIES), what, "removed by `sag repair`; made again by the job `report`")
+        HomeFault(_name(store, folder / _COMMUNITIES), what, "removed by `sag repair`; made again by `sag ingest`")
         for folder in folders
         if (what := wrong_made(folder / _COMMUNITIES))
     ]

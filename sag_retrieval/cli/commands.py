@@ -27,13 +27,14 @@ from sag_retrieval.cli.printing import (
     show_releases,
     show_settings,
 )
+from sag_retrieval.cli.retrieving import retrieve
 from sag_retrieval.core.errors import ReleaseError, shown
 from sag_retrieval.core.options import build_options, describe_options, parse_settings
 
 
 def register(main: click.Group) -> None:
     """Add the commands to `sag`."""
-    for command in (settings, search, ask, report, open_report, evaluate, releases):
+    for command in (settings, search, ask, retrieve, report, open_report, evaluate, releases):
         main.add_command(command)
 
 

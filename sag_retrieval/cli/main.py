@@ -28,6 +28,7 @@ class _Group(click.Group):
         "settings",
         "search",
         "ask",
+        "retrieve",
         "report",
         "open",
         "evaluate",

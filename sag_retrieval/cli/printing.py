@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from sag_retrieval.evaluation.runner import Evaluation, Interval
 
 _SHOWN_KEYS = 8
+_SHOWN_ROWS = 3
+_SHOWN_TITLE = 40
 _NARROWEST = 20
 """Columns that a paragraph has at least."""
 
@@ -98,17 +100,17 @@ def show_result(console: Console, found: Any, *, explain: bool) -> None:  # noqa
         console.print(
             f"[dim]{escape(hit.document_id)} {escape(hit.place or f'{hit.start}–{hit.end}')}[/dim]", highlight=False
         )
-        _print_below(console, snippet(hit.text, hit.title))
+        print_below(console, snippet(hit.text, hit.title))
         keys = shown_keys(hit.keys, hit.title)[:_SHOWN_KEYS]
         if keys:
             names = " · ".join(key_text(key.value, key.unit, key.type) for key in keys)
-            _print_below(console, names, style="cyan")
+            print_below(console, names, style="cyan")
         if explain:
             _explain(console, hit, ways.get(hit.chunk_id, {}))
     for segment in found.segments:
         place = f"{segment.document_id} {segment.start}–{segment.end}"
         console.print(f"[bold]segment[/bold] {escape(place)}", highlight=False)
-        _print_below(console, snippet(segment.text, segment.title))
+        print_below(console, snippet(segment.text, segment.title))
     if explain:
         _keys(console, found)
     if not found.fits:
@@ -119,7 +121,7 @@ def show_result(console: Console, found: Any, *, explain: bool) -> None:  # noqa
     )
 
 
-def _print_below(console: Console, text: str, *, indent: int = 2, style: str = "") -> None:
+def print_below(console: Console, text: str, *, indent: int = 2, style: str = "") -> None:
     """Print a paragraph that stays indented where it is wrapped."""
     for line in Text(text, style=style).wrap(console, max(_NARROWEST, console.width - indent)):
         line.rstrip()
@@ -140,6 +142,8 @@ def _explain(console: Console, hit: Any, way: Mapping[str, Any]) -> None:  # noq
         ("key", _name(way.get("key")) if way.get("key") != way.get("seed_key") else ""),
         ("bridge over", _name((way.get("bridge") or {}).get("over"))),
     ]
+    if "path" in way:
+        steps = [("query", ""), *way["path"]]
     path = " → ".join(f"{kind} “{value}”" if value else kind for kind, value in steps if value or kind == "query")
     console.print(f"  [dim]{escape(path)} → this[/dim]", highlight=False)
 
@@ -153,10 +157,33 @@ def _keys(console: Console, found: Any) -> None:  # noqa: ANN401  a SearchResult
     for key in found.keys:
         name = escape(key_text(key.value, key.unit, key.type))
         table.add_row(str(key.hop), name, escape(key.type), f"{key.weight:.3f}", escape(key.reason))
-    console.print(table)
+    if found.keys:
+        console.print(table)
+    if "tiers" in found.trace:
+        show_steps(console, found.trace["tiers"], found.trace["titles"], found.trace["stopped_at"])
     for stage in found.trace.get("stages", []):
         values = ", ".join(f"{name} {value}" for name, value in stage.items() if name != "stage")
         console.print(f"[dim]{escape(str(stage['stage']))}: {escape(values)}[/dim]", highlight=False)
+
+
+def show_steps(
+    console: Console, steps: Sequence[Mapping[str, Any]], titles: Mapping[str, str], stopped_at: str
+) -> None:
+    """One row per step of tiered retrieval: its query, and what it decided or the first rows it found."""
+    table = Table("step", "query", "by", "found or decided", "ms", box=None)
+    for step in steps:
+        first = [_found_row(titles.get(row, row), score) for row, score in step["hits"][:_SHOWN_ROWS]]
+        done = step["decision"] or f"{len(step['hits'])}: {'; '.join(first)}"
+        done += f" ({step['note']})" if step["note"] else ""
+        table.add_row(step["step"], escape(step["query"]), step["mode"], escape(done), f"{step['milliseconds']:.1f}")
+    console.print(table)
+    ended = f"stopped at {stopped_at}" if stopped_at else "all tiers were searched"
+    console.print(f"[dim]{ended}[/dim]", highlight=False)
+
+
+def _found_row(title: str, score: float | None) -> str:
+    short = title if len(title) <= _SHOWN_TITLE else title[:_SHOWN_TITLE] + "…"
+    return f"“{short}”" if score is None else f"“{short}” {score:.2f}"
 
 
 def show_progress(console: Console, event: Any) -> None:  # noqa: ANN401  an event of asking
@@ -170,7 +197,7 @@ def show_answer(console: Console, found: Any) -> None:  # noqa: ANN401  an Answe
     for citation in found.citations:
         place = f"{citation.document_id} {citation.place or f'{citation.start}–{citation.end}'}"
         console.print(f"  [bold]\\[{citation.marker}][/bold] [dim]{escape(place)}[/dim]", highlight=False)
-        _print_below(console, snippet(citation.quote), indent=6)
+        print_below(console, snippet(citation.quote), indent=6)
 
 
 def show_evaluation(

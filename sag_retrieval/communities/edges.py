@@ -48,6 +48,10 @@ class _Pairs:
     def __getitem__(self, chosen: Flags | npt.NDArray[np.intp]) -> "_Pairs":
         return _Pairs(self.left[chosen], self.right[chosen], self.weight[chosen])
 
+    def turned(self) -> "_Pairs":
+        """The same pairs in the other direction, ordered by their new left."""
+        return _Pairs(self.right, self.left, self.weight)[np.argsort(self.right, kind="stable")]
+
 
 def weigh_edges(events: EventTable, options: ClusterOptions) -> Edges:
     """The weighed pairs of the events; each event keeps its strongest, unless every pair is asked for.
@@ -92,10 +96,11 @@ def _candidate_pairs(fusion: Fusion, options: ClusterOptions) -> Edges:
     common = fusion.incidence.sum(axis=0) > options.common_key_limit
     found: list[_Pairs] = []
     candidates = 0
-    for left, right, shared in _proposals(fusion, common, options):
-        candidates += len(left)
+    for left, right, shared, is_mutual in _proposals(fusion, common, options):
+        candidates += len(left) * (1 + is_mutual)
         pairs = _Pairs(left, right, fusion.fuse(shared, left, right))
-        found.append(_strongest(pairs[pairs.weight > options.threshold], options.strongest))
+        pairs = pairs[pairs.weight > options.threshold]
+        found += [_strongest(each, options.strongest) for each in ([pairs, pairs.turned()] if is_mutual else [pairs])]
     left, right, weight = _undirected(_join(found, size, options.strongest), size)
     return Edges(
         node_count=size,
@@ -108,26 +113,28 @@ def _candidate_pairs(fusion: Fusion, options: ClusterOptions) -> Edges:
     )
 
 
-def _proposals(fusion: Fusion, common: Flags, options: ClusterOptions) -> Iterator[tuple[Rows, Rows, Floats]]:
-    yield from _sharing(fusion, common)
+def _proposals(fusion: Fusion, common: Flags, options: ClusterOptions) -> Iterator[tuple[Rows, Rows, Floats, bool]]:
+    """Candidates with their shared weight, ordered by left; whether each stands for both directions."""
+    for left, right, shared in _sharing(fusion, common):
+        yield left, right, shared, True
     count = options.neighbours_by_meaning if options.alpha < 1 else 0
     left, right = nearest(fusion.vectors, count, options.seed)
-    yield left, right, Sharing.of(fusion.incidence, fusion.idf)(left, right)
+    yield left, right, Sharing.of(fusion.incidence, fusion.idf)(left, right), False
 
 
 def _sharing(fusion: Fusion, common: Flags) -> Iterator[tuple[Rows, Rows, Floats]]:
-    """Directed pairs that share a key which is not too common, with their whole shared weight."""
+    """Pairs (`left < right`) that share a key which is not too common, with their whole shared weight."""
     proposing = csr_array(fusion.incidence * (~common).astype(np.float64))
     proposing.eliminate_zeros()
     other = csr_array(proposing.T)
     weighted = csr_array(proposing * fusion.idf)
     common_part = Sharing.of(fusion.incidence, fusion.idf * common)
     for start, end in blocks(proposing @ proposing.sum(axis=0)):
-        rows = csr_array(weighted[start:end] @ other)
+        rows = csr_array(weighted[start:end] @ other[:, start:])
         rows.sort_indices()
         product = rows.tocoo()
-        left, right = product.row.astype(np.int32) + np.int32(start), product.col.astype(np.int32)
-        apart = left != right
+        left, right = (side.astype(np.int32) + np.int32(start) for side in (product.row, product.col))
+        apart = left < right
         left, right, shared = left[apart], right[apart], product.data[apart]
         yield left, right, shared + common_part(left, right)
 

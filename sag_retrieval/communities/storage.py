@@ -1,7 +1,7 @@
-"""Store communities as Arrow tables and Parquet files, also those of a whole release in its folder."""
+"""Store communities as Arrow tables and Parquet files."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
@@ -11,15 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sag_retrieval.communities.clustering import build_communities
-from sag_retrieval.communities.events import event_table
 from sag_retrieval.communities.groups import CitedSentence, Communities, Community, Quality, Tie
-from sag_retrieval.communities.naming import known_names, name_communities
-from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.core import durable
 from sag_retrieval.core.errors import SchemaMismatch
-from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.release.folders import DRAFT, delete, mark_of, sweep, write_lock, write_made
-from sag_retrieval.release.reader import Reader
+from sag_retrieval.release.folders import DRAFT
 
 COMMUNITIES = "communities"
 """Folder inside that of a release, and inside that of a report."""
@@ -171,14 +166,28 @@ def _community(row: Mapping[str, object], members: list[tuple[int, float]]) -> C
     )
 
 
-def write_communities(folder: Path, communities: Communities, event_ids: Sequence[str]) -> None:
-    """Write communities into a folder that appears whole or not at all."""
+def write_communities(
+    folder: Path,
+    communities: Communities,
+    event_ids: Sequence[str],
+    finish: Callable[[Path], object] = lambda _: None,
+) -> None:
+    """Write communities into a folder that appears whole or not at all.
+
+    Args:
+        folder: Where; it does not exist yet.
+        communities: What is stored.
+        event_ids: Of every event row.
+        finish: Called with the folder before it gets its name: adds further files.
+
+    """
     draft = folder.with_name(f"{DRAFT}{uuid4().hex}")
     draft.mkdir(parents=True)
     try:
         for name, rows in communities_tables(communities, event_ids).items():
             pq.write_table(rows, draft / f"{name}.parquet", compression="zstd")
-        draft.rename(folder)
+        finish(draft)
+        durable.rename(draft, folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
@@ -186,44 +195,6 @@ def write_communities(folder: Path, communities: Communities, event_ids: Sequenc
 def read_tables(folder: Path) -> dict[str, pa.Table]:
     """The tables of communities in a folder."""
     return {name: pq.read_table(folder / f"{name}.parquet") for name in COMMUNITY_SCHEMAS}
-
-
-def read_kept(folder: Path, event_ids: Sequence[str]) -> Communities | None:
-    """The communities in a folder; None where they are missing, incomplete or damaged."""
-    try:
-        return read_communities(read_tables(folder), event_ids)
-    except DAMAGE:
-        return None
-
-
-def release_communities(
-    reader: Reader, options: ClusterOptions, chat: ChatModel | None = None, earlier: Path | None = None
-) -> Communities:
-    """Build and store the communities of a whole release; communities with the same members keep their titles.
-
-    Args:
-        reader: The release.
-        options: How events become communities; communities stored for other options, or damaged, are replaced.
-        chat: Gives titles and summaries; None: rules do.
-        earlier: Folder of an earlier release, whose titles are kept.
-
-    """
-    folder = reader.folder / COMMUNITIES
-    events = event_table(reader.index)
-    mark = settings_hash(asdict(options), chat.model_id if chat else "offline")
-    kept = read_kept(folder, events.event_ids) if mark_of(folder) == mark else None
-    if kept is not None:
-        return kept
-    others = read_kept(earlier / COMMUNITIES, events.event_ids) if earlier else None
-    known = known_names(others) if others is not None else None
-    communities = name_communities(events, build_communities(events, options), chat, known).communities
-    with write_lock(reader.folder.parents[1] / REPORTS):
-        sweep(reader.folder, f".{COMMUNITIES}-")
-        if folder.exists():
-            delete(folder)
-        write_communities(folder, communities, events.event_ids)
-        write_made(folder, mark)
-    return communities
 
 
 def settings_hash(*parts: object) -> str:

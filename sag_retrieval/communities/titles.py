@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -21,6 +23,7 @@ _NOT_A_NAME = frozenset(
     ["date", "time", "day", "month", "year", "number", "quantity", "amount", "money", "percentage", "percent"]
 )
 
+_folded: Final = lru_cache(maxsize=65_536)(fold)  # values and types of frequent keys are compared again and again
 _OF_A_DOCUMENT = "title"
 """Type of the keys that are titles of documents: they name a community only where nothing else does."""
 _ADDED = re.compile(r"(?<!\s)\s*+[(（:：].*", re.DOTALL)
@@ -102,10 +105,10 @@ def make_title(events: EventTable, group: TitledGroup, taken: Collection[str]) -
     tried = ""
     for title in _proposals(events, group):
         tried = tried or title
-        if fold(title) not in taken:
+        if _folded(title) not in taken:
             return title
     number = 2
-    while fold(f"{tried} {number}") in taken:
+    while _folded(f"{tried} {number}") in taken:
         number += 1
     return f"{tried} {number}"
 
@@ -133,14 +136,14 @@ def _names(events: EventTable, keys: Sequence[DistinctiveKey]) -> list[tuple[str
 def naming_keys(events: EventTable, keys: Sequence[DistinctiveKey]) -> list[DistinctiveKey]:
     """The keys that name something; titles of documents only where nothing else is distinctive."""
     names = [key for key in keys if names_something(events.keys, key.row)]
-    own = [key for key in names if fold(events.keys.types[key.row]) != _OF_A_DOCUMENT]
+    own = [key for key in names if _folded(events.keys.types[key.row]) != _OF_A_DOCUMENT]
     return own if any(key.score > 0 for key in own) else names
 
 
 def names_something(keys: Keys, row: int) -> bool:
     """Whether a key is a name: a text, neither a date nor a quantity."""
     kind, value = keys.types[row], keys.values[row]
-    return keys.can_name(row) and fold(kind) not in _NOT_A_NAME and not _FIGURES_ONLY.match(value)
+    return keys.can_name(row) and _folded(kind) not in _NOT_A_NAME and not _FIGURES_ONLY.match(value)
 
 
 def _pairs(names: list[tuple[str, float, int]]) -> Iterator[tuple[str, str, float]]:
@@ -149,7 +152,7 @@ def _pairs(names: list[tuple[str, float, int]]) -> Iterator[tuple[str, str, floa
         return
     first, best, _ = names[0]
     for second, score, rivals in names[1:]:
-        apart = fold(second) not in fold(first) and fold(first) not in fold(second)
+        apart = _folded(second) not in _folded(first) and _folded(first) not in _folded(second)
         if apart and fits(f"{first} · {second}"):
             yield first, second, score / best / (1 + rivals) if best > 0 else 0.0
 

@@ -232,7 +232,7 @@ def check_made(folder: Path) -> str:
 def _damaged(folder: Path, name: str, what: str) -> ReleaseError:
     return ReleaseError(
         f"{folder.name}/{name} of release {folder.parent.name} is damaged: {what}; "
-        f"run the Dagster job `report`, which builds {folder.name} again"
+        f"run `sag ingest`, which makes {folder.name} again"
     )
 
 

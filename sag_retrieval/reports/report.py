@@ -13,8 +13,10 @@ import pyarrow.parquet as pq
 from sag_retrieval.communities.clustering import build_communities
 from sag_retrieval.communities.events import EventTable, event_table
 from sag_retrieval.communities.groups import Communities
-from sag_retrieval.communities.naming import known_names, name_communities
-from sag_retrieval.communities.storage import REPORTS, settings_hash
+from sag_retrieval.communities.naming import KnownNames, known_names, name_communities
+from sag_retrieval.communities.of_release import kept_communities, stored_names
+from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.communities.storage import COMMUNITIES, REPORTS, settings_hash
 from sag_retrieval.core.errors import QueryError, nearest, shown
 from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.models.protocols import ChatModel, Usage
@@ -195,6 +197,16 @@ def chosen_events(reader: Reader, scope: Scope) -> EventTable:
     return event_table(reader.index, flags)
 
 
+def _communities(
+    reader: Reader, events: EventTable, options: ClusterOptions, chat: ChatModel | None
+) -> tuple[Communities, KnownNames]:
+    """The communities of the events, and names to keep: those of the release where the report is about all of it."""
+    kept = kept_communities(reader, options) if len(events) == reader.index.arrays.event_count else None
+    if kept is None:
+        return build_communities(events, options), {}
+    return kept, stored_names(reader.folder / COMMUNITIES).by(chat).names
+
+
 def make_report(
     reader: Reader,
     home: Path,
@@ -230,7 +242,8 @@ def make_report(
     own = series / reader.manifest.release_id
     before = find_before(series, own, events.event_ids)
     known = known_names(before.communities) if before.communities is not None else None
-    named = name_communities(events, build_communities(events, options.cluster), chat, known)
+    built, names = _communities(reader, events, options.cluster, chat)
+    named = name_communities(events, built, chat, {**names, **(known or {})})
     options = replace(options, failures=named.failures)
     (own / SUMS).unlink(missing_ok=True)
     report = write_report(events, named.communities, options, out or own, before.previous, chat)

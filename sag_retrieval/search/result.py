@@ -183,7 +183,7 @@ def hit_table(hits: "tuple[Hit, ...] | list[Hit]") -> pa.Table:
     names = list(dict.fromkeys(name for hit in hits for name in hit.parts))
     rows = [
         {name: getattr(hit, name) for name in _COLUMNS.names if name not in {"events", "keys"}}
-        | {"events": [event.content for event in hit.events], "keys": list(map(_key_text, hit.keys))}
+        | {"events": [event.content for event in hit.events], "keys": list(map(key_text, hit.keys))}
         | {f"part.{name}": hit.parts.get(name) for name in names}
         for hit in hits
     ]
@@ -191,7 +191,8 @@ def hit_table(hits: "tuple[Hit, ...] | list[Hit]") -> pa.Table:
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def _key_text(key: HitKey) -> str:
+def key_text(key: HitKey) -> str:
+    """A key in one line: `type: value unit`."""
     return f"{key.type}: {readable(key.value)}{f' {key.unit}' if key.unit else ''}"
 
 

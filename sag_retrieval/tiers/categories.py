@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from scipy.sparse import csr_array
 
-from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.communities.category_vectors import categories_in, category_texts, read_category_vectors
+from sag_retrieval.core.errors import QueryError, SettingsError, nearest, shown
 from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Index
@@ -62,18 +62,19 @@ def load_categories(index: Index, home: Path | None, source: str = COMMUNITIES) 
 
     Raises:
         SettingsError: If the source has another form.
+        QueryError: If the release has no key of the type.
         ReleaseError: If the files of the communities were changed.
 
     """
     if source.startswith("key:") and source != "key:":
         return _key_groups(index, source.removeprefix("key:"))
     if source != COMMUNITIES:
-        raise SettingsError(f"category source {source!r} is neither 'communities' nor 'key:<type>'")
+        raise SettingsError(f"categories={shown(source)} is neither 'communities' nor 'key:TYPE', such as 'key:person'")
     if home is not None and (home / COMMUNITIES / MADE).exists():
         check_made(home / COMMUNITIES)
     folder = _folder(home)
     if folder is not None:
-        return _communities(index, *(pq.read_table(folder / f"{name}.parquet") for name in _TABLES))
+        return _communities(index, folder)
     return Categories((), (), (), CsrLists(np.zeros(1, np.int64), np.zeros(0, np.int32)), np.zeros((0, 1), np.float32))
 
 
@@ -88,10 +89,10 @@ def _folder(home: Path | None) -> Path | None:
     return next((f for f in folders if all((f / f"{name}.parquet").is_file() for name in _TABLES)), None)
 
 
-def _communities(index: Index, communities: pa.Table, members: pa.Table) -> Categories:
-    """The finest communities."""
-    if "level" in communities.column_names and communities.num_rows:
-        communities = communities.filter(pc.equal(communities["level"], pc.min(communities["level"])))
+def _communities(index: Index, folder: Path) -> Categories:
+    """The finest communities of two events and more."""
+    communities, members = (pq.read_table(folder / f"{name}.parquet") for name in _TABLES)
+    communities = categories_in(communities)
     ids = communities["community_id"].combine_chunks()
     number = pc.index_in(members["community_id"].combine_chunks(), value_set=ids)
     event = pc.index_in(
@@ -100,13 +101,20 @@ def _communities(index: Index, communities: pa.Table, members: pa.Table) -> Cate
     known = pc.and_(pc.is_valid(number), pc.is_valid(event))
     owners, events = (np.asarray(column.filter(known), np.int64) for column in (number, event))
     titles, summaries = (tuple(communities[name].to_pylist()) for name in ("title", "summary"))
-    texts = [f"{title}: {summary}" for title, summary in zip(titles, summaries, strict=True)]
-    vectors = index.embedder.embed(texts) if texts else np.zeros((0, 1), np.float32)
+    vectors = read_category_vectors(folder, index.embedder)
+    if vectors is None or vectors.shape[0] != len(ids):
+        texts = category_texts(communities)
+        vectors = index.embedder.embed(texts) if texts else np.zeros((0, 1), np.float32)
     return Categories(tuple(ids.to_pylist()), titles, summaries, group(owners, events, len(ids))[0], vectors)
 
 
 def _key_groups(index: Index, key_type: str) -> Categories:
     keys = index.rows["keys"]
+    types = keys["key_type"].unique().to_pylist()
+    if key_type not in types:
+        raise QueryError(
+            f"no key has the type {shown(key_type)}, types are {', '.join(sorted(types))}{nearest(key_type, types)}"
+        )
     is_group = pc.and_(
         pc.and_(pc.equal(keys["key_type"], key_type), pc.is_valid(keys["value_string"])),
         pc.greater_equal(keys["event_count"], _LEAST_EVENTS),

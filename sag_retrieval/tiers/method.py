@@ -15,6 +15,7 @@ from sag_retrieval.search.method import Method, ParsedQuery, Query, Ranking, Sto
 from sag_retrieval.search.rank import structure_share
 from sag_retrieval.search.weights import min_max
 from sag_retrieval.tiers.categories import COMMUNITIES, Categories, load_categories, made_at
+from sag_retrieval.tiers.explain import explain
 from sag_retrieval.tiers.options import TierOptions, TiersOptions
 from sag_retrieval.tiers.source import ReleaseTiers
 from sag_retrieval.tiers.workflow import TiersFound, TierStep, search_tiers
@@ -36,7 +37,6 @@ def tiers_method(
     *,
     chat: ChatModel | None = None,
     home: Path | None = None,
-    categories: str = COMMUNITIES,
 ) -> Method:
     """Ranks chunks by the rows of the tiers that they belong to.
 
@@ -54,7 +54,7 @@ def tiers_method(
         stopwatch = Stopwatch()
         with stopwatch("read"):
             reading = parse_query(index, query)
-        source = ReleaseTiers(index, categories_of(index, home, categories), query.allowed)
+        source = ReleaseTiers(index, categories_of(index, home, options.categories), query.allowed)
         source.vectors[query.text] = reading.vector
         asked = " ".join([query.text, *query.keys]).strip()
         with stopwatch("tiers"):
@@ -66,7 +66,8 @@ def tiers_method(
         allowed = query.allowed.chunks if query.allowed and response.needs_retrieval else None
         ranking = rank_by(scores, query.top_k, allowed, parts, stopwatch.seconds)
         trace = {"tiers": [_plain(step) for step in response.trace], "stopped_at": response.stopped_at}
-        return replace(ranking, trace=trace)
+        more = explain(source, query, response, ranking.chunks) if query.explain else {}
+        return replace(ranking, trace={**trace, **more})
 
     return rank
 

@@ -38,6 +38,8 @@ class TiersOptions:
     """The tier of documents."""
     candidates: Annotated[int, Bounds(1)] = 100
     """Highest number of rows shown to a language model; more are preselected by vectors."""
+    categories: str = "communities"
+    """What the categories are: `communities`, or `key:TYPE` for one per text key of a type, such as `key:person`."""
     widen: bool = True
     """Method `llm`: if the tier above found nothing, choose among all rows."""
     language: str | None = None

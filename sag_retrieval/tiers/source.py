@@ -152,7 +152,7 @@ class ReleaseTiers:
         found: list[list[dict[str, Any]]] = [[] for _ in events]
         for event, key in zip(owner.tolist(), keys.to_pylist(), strict=True):
             value = next((key[name] for name in names if key[name] is not None), None)
-            found[event].append({"key_id": key["key_id"], "type": key["key_type"], "value": value})
+            found[event].append({"key_id": key["key_id"], "type": key["key_type"], "value": value, "unit": key["unit"]})
         return found
 
     def rows_of(self, tier: Tier, ids: Sequence[str]) -> npt.NDArray[np.int64]:

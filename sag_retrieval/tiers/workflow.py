@@ -6,6 +6,7 @@ from time import perf_counter
 from typing import Any, Final
 
 from sag_retrieval.core.errors import QueryError, RecordError
+from sag_retrieval.core.public import public
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.text.words import language_of
 from sag_retrieval.tiers.judge import Decision, TierJudge
@@ -46,10 +47,13 @@ def question_and_context(queries: Sequence[object]) -> tuple[str, tuple[str, ...
     return texts[-1], tuple(texts[:-1])
 
 
+Rewrite = Callable[[str], str]
+"""A question with what it refers to in earlier turns."""
 TIERS: Final[tuple[Tier, ...]] = ("category", "item", "resource")
 _ABOVE: Final[dict[Tier, Tier]] = {"item": "category", "resource": "item"}
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class TierStep:
     """One executed step: the query it used, what it found or decided, and its cost."""
@@ -57,9 +61,13 @@ class TierStep:
     step: str
     query: str
     hits: tuple[RowHit, ...] = ()
+    """Id and score of each row; the score is None if a language model chose it."""
     decision: str = ""
+    """RETRIEVE to look further, NO_RETRIEVE if that is enough."""
     mode: str = ""
+    """Who chose or decided: `rag` vectors, `llm` the language model, `rule` a rule, `no answer` a model that failed."""
     note: str = ""
+    """Why a model gave no answer."""
     milliseconds: float = 0.0
     calls: int = 0
 
@@ -103,11 +111,13 @@ def retrieve(
     options: TiersOptions | None = None,
     *,
     chat: ChatModel | None = None,
+    rewrite: Rewrite | None = None,
 ) -> TiersResponse:
     """Rows of the tiers for the last query; the queries before it are its context.
 
     Without a language model all enabled tiers are searched by vectors. If the model fails at a step, the search
-    continues with the query unchanged, or vectors choose the rows; the trace records it.
+    continues with the query unchanged, or vectors choose the rows; the trace records it. `rewrite` puts a question with
+    earlier turns so that it can be searched alone, where no model does.
 
     Raises:
         RecordError: If a query has an unknown form.
@@ -117,19 +127,23 @@ def retrieve(
         docs/algorithm.md §tiers.1
 
     """
-    found = search_tiers(queries, source, options or TiersOptions(), chat)
+    found = search_tiers(queries, source, options or TiersOptions(), chat, rewrite)
     rows = {tier: _rows(source, tier, found.hits[tier]) for tier in TIERS}
     named = {field.name: getattr(found, field.name) for field in fields(found) if field.name != "hits"}
     return TiersResponse(**named, categories=rows["category"], items=rows["item"], resources=rows["resource"])
 
 
 def search_tiers(
-    queries: Sequence[object], source: TierSource, options: TiersOptions, chat: ChatModel | None = None
+    queries: Sequence[object],
+    source: TierSource,
+    options: TiersOptions,
+    chat: ChatModel | None = None,
+    rewrite: Rewrite | None = None,
 ) -> TiersFound:
     """The rows that `retrieve` returns, as ids and scores."""
     question, context = question_and_context(queries)
     judge = TierJudge(chat, options.language or language_of(question)) if chat is not None else None
-    run = _Run(source, options, judge, question, context)
+    run = _Run(source, options, judge, question, context, rewrite)
     stopped_at = run.go()
     return TiersFound(
         needs_retrieval=stopped_at != "route_intention",
@@ -156,6 +170,7 @@ class _Run:
     judge: TierJudge | None
     active: str
     context: tuple[str, ...]
+    rewrite: Rewrite | None = None
     rewritten: str = ""
     next_query: str | None = None
     hits: dict[Tier, list[RowHit]] = field(default_factory=lambda: {tier: [] for tier in TIERS})
@@ -178,13 +193,25 @@ class _Run:
     def _is_enough_without(self) -> bool:
         """Whether the question needs no retrieval; resolves its references."""
         self.rewritten = self.active
-        if self.judge is None or not self.options.route_intention:
+        if not self.options.route_intention:
             return False
         judge, asked = self.judge, self.active
+        if judge is None:
+            self._rewrite_by_rule()
+            return False
         decision = self._decide("route_intention", lambda: judge.intention(asked, self.context))
         if decision.rewritten_query and self.context:
             self.active = self.rewritten = decision.rewritten_query
+        elif judge.failure:
+            self._rewrite_by_rule()
         return decision.decision == "NO_RETRIEVE"
+
+    def _rewrite_by_rule(self) -> None:
+        start, asked = perf_counter(), self.active
+        if self.rewrite is not None and self.context:
+            self.active = self.rewritten = self.rewrite(asked)
+        if self.active != asked:
+            self._note(TierStep("route_intention", asked, decision="RETRIEVE", mode="rule"), start)
 
     def _suffices(self, tier: Tier) -> bool:
         if self.judge is None or not self.options.sufficiency_check:

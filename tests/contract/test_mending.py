@@ -308,7 +308,9 @@ AS_VERIFIED = {
     "no answers": Fault("`sag repair` saves what can be read; the rest", lambda h: (h / ANSWERS).unlink(), VERIFY),
     "a release": Fault("removed by `sag repair`; published", lambda h: flip(in_force(h) / "rows/keys.arrow"), VERIFY),
     "communities": Fault(
-        "removed by `sag repair`; made again by the job", lambda h: flip(one(h, "releases/*/communities/*")), VERIFY
+        "removed by `sag repair`; made again by `sag ingest`",
+        lambda h: flip(one(h, "releases/*/communities/*")),
+        VERIFY,
     ),
     "the pointer": Fault("`sag repair` names the newest good release", lambda h: (h / "CURRENT").unlink(), VERIFY),
     "the lock": Fault("moved away by `sag repair`", lock_is_a_folder, VERIFY),

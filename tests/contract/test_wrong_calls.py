@@ -30,6 +30,7 @@ VALID: dict[str, list[str]] = {
     "sag settings": [],
     "sag search": ["Heron"],
     "sag ask": ["Heron"],
+    "sag retrieve": ["Heron"],
     "sag report": [],
     "sag open": ["--json"],
     "sag evaluate": ["questions.jsonl"],

@@ -20,8 +20,8 @@ from sag_pipeline.store.store import Store
 from sag_pipeline.upkeep import PROCESS, Keep, end_lost_runs, keep_in_size, prune_runs, vacuum
 from sag_retrieval import ReleaseError, SettingsError, SourceError, open_release
 from sag_retrieval.cli.main import main
+from sag_retrieval.communities.of_release import release_communities
 from sag_retrieval.communities.options import ClusterOptions
-from sag_retrieval.communities.storage import release_communities
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.release.folders import write_lock
 from sag_retrieval.release.reader import open_reader

@@ -12,8 +12,8 @@ import pytest
 from benchmarks.damages import Damage, inflict
 from sag_pipeline.publish.publish import seal
 from sag_retrieval import open_release
+from sag_retrieval.communities.of_release import release_communities
 from sag_retrieval.communities.options import ClusterOptions
-from sag_retrieval.communities.storage import release_communities
 from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.release.folders import BLOCK, measure, sums_of
@@ -285,7 +285,7 @@ def test_damaged_communities_are_refused_by_tiers_and_made_anew(copied, kind):
     titles, before = make(), search()
     inflict(folder_of(copied), Damage(kind, "communities/community_events.parquet", 0.5))
 
-    with pytest.raises(ReleaseError, match=r"communities/community_events\.parquet .*`report`"):
+    with pytest.raises(ReleaseError, match=r"communities/community_events\.parquet .*`sag ingest`"):
         search()
     assert make() == titles
     assert search() == before

@@ -38,7 +38,10 @@ def index(tmp_path):
 
 def write_communities(home, members):
     home.mkdir(exist_ok=True)
-    rows = [{"community_id": name, "title": name, "summary": name, "level": 0} for name in members]
+    rows = [
+        {"community_id": name, "title": name, "summary": name, "level": 0, "size": len(events)}
+        for name, events in members.items()
+    ]
     pairs = [{"community_id": name, "event_id": event} for name, events in members.items() for event in events]
     pq.write_table(pa.Table.from_pylist(pairs), home / "community_events.parquet")
     pq.write_table(pa.Table.from_pylist(rows), home / "communities.parquet")
@@ -75,7 +78,7 @@ def test_communities_made_after_the_first_search_count_in_the_next(index, tmp_pa
 
 
 def test_where_the_categories_are_enough_they_and_the_text_rank_the_chunks(index, tmp_path):
-    write_communities(tmp_path / "home", {"Weather rain harbour": ["d5.0.e"]})
+    write_communities(tmp_path / "home", {"Weather rain harbour": ["d5.0.e", "d2.0.e"]})
     options = TiersOptions(route_intention=False)
 
     ranking = tiers_method(options, home=tmp_path / "home", chat=Chat("NO_RETRIEVE"))(

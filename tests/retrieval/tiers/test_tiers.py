@@ -20,7 +20,7 @@ STOP = {"decision": "NO_RETRIEVE", "rewritten_query": ""}
 COMMUNITIES = [
     ("c-firms", "Firms", "Acme owns Bolt Labs, founded by Mara Voss", ["d0.0.e", "d1.0.e"]),
     ("c-zh", "光澜公司", "光澜公司由陈雨创建", ["d3.0.e", "d4.0.e"]),
-    ("c-rain", "Weather", "rain on the harbour", ["d5.0.e"]),
+    ("c-rain", "Weather", "rain on the harbour", ["d5.0.e", "d4.0.e"]),
 ]
 
 
@@ -46,7 +46,7 @@ class Chat:
 def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("release")
     names = ("community_id", "title", "summary")
-    rows = [{**dict(zip(names, row[:3], strict=True)), "level": 0} for row in COMMUNITIES]
+    rows = [{**dict(zip(names, row[:3], strict=True)), "level": 0, "size": len(row[3])} for row in COMMUNITIES]
     members = [{"community_id": row[0], "event_id": e, "centrality": 1.0} for row in COMMUNITIES for e in row[3]]
     pq.write_table(pa.Table.from_pylist(rows), folder / "communities.parquet")
     pq.write_table(pa.Table.from_pylist(members), folder / "community_events.parquet")

@@ -97,6 +97,10 @@ class AskOptions:
     """Wall time after which no model answer is waited for."""
     evidence: Annotated[int, Bounds(1)] = 10
     """Passages shown for the final answer."""
+    context: bool = True
+    """A model sees each passage with heading, date, the sentence before, events and keys; off: title and text."""
+    segment_characters: Annotated[int, Bounds(1, 24_000)] = 3_000
+    """With segments: most characters of joined passages, a third of them in one; chunks follow."""
     sentences: Annotated[int, Bounds(1)] = 3
     """Sentences of an answer made without a model."""
 

@@ -10,14 +10,19 @@ from textwrap import shorten
 from typing import Any
 
 from sag_retrieval.ask.options import AskOptions, FoundPassage, FoundPassages, SearchFunction
+from sag_retrieval.ask.passages import merge_hits
 from sag_retrieval.ask.question import TermWeights
+from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.core.errors import BudgetExceeded, FilterError, ModelError
 from sag_retrieval.core.public import public
 from sag_retrieval.models.protocols import AnswerT, ChatModel, Reply, Request, Usage
 from sag_retrieval.prompts import load_prompt
+from sag_retrieval.segments import CANDIDATES, SegmentOptions
 from sag_retrieval.text.words import language_of
 
 _SHOWN_KEYS = 5
+EVIDENCE_CHARACTERS = 24_000
+"""Most characters of passages in one prompt."""
 
 
 @public
@@ -80,6 +85,16 @@ _SHOWN = 160
 """Characters of a restriction that a note repeats."""
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The passages of one search: `hits` as an answer uses them, `ranked` as the search returned them."""
+
+    hits: Sequence[FoundPassage]
+    keys: Sequence[Any] = ()
+    trace: Mapping[str, Any] = field(default_factory=dict)
+    ranked: Sequence[FoundPassage] = ()
+
+
 @dataclass
 class Session:
     """State shared by the steps of one question; safe to use from the threads that execute a plan."""
@@ -91,6 +106,8 @@ class Session:
     on_event: OnEvent = lambda _: None
     clock: Callable[[], float] = time.perf_counter
     weigh: TermWeights | None = None
+    context: ReleaseContext | None = None
+    segments: SegmentOptions | None = None
     notes: list[str] = field(default_factory=list)
     calls: list[dict[str, Any]] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
@@ -123,28 +140,40 @@ class Session:
             self.notes.append(text)
         self.tell("note", text=text)
 
-    def find(self, text: str, keys: Sequence[str] = (), sql: str = "", top_k: int | None = None) -> FoundPassages:
+    def find(self, text: str, keys: Sequence[str] = (), sql: str = "", top_k: int | None = None) -> Found:
         """Hits under the caller's restriction, or under the model's `sql` where the caller gave none.
 
-        A model's restriction that is refused, or matches nothing, is noted and dropped.
+        A model's restriction that is refused, or matches nothing, is noted and dropped. With segments, the hits are
+        joined passages.
 
         Raises:
             FilterError: If the caller's own restriction was refused.
 
         """
-        wanted, count = tuple(dict.fromkeys([*self.options.keys, *keys])), top_k or self.options.top_k
+        count = top_k or self.options.top_k
+        wanted = count if self.segments is None else max(count, CANDIDATES)
+        result = self._searched(text, tuple(dict.fromkeys([*self.options.keys, *keys])), sql, wanted)
+        return Found(self.joined([result.hits])[:count], result.keys, result.trace, result.hits)
+
+    def joined(self, rankings: Sequence[Sequence[FoundPassage]]) -> tuple[FoundPassage, ...]:
+        """The passages of several searches: with segments joined as those of one extraction, else in turn by rank."""
+        if self.segments is None or self.context is None:
+            return merge_hits((), *rankings)
+        return self.context.joined(rankings, self.segments, self.options.segment_characters)
+
+    def _searched(self, text: str, keys: tuple[str, ...], sql: str, count: int) -> FoundPassages:
         named = f"the model's restriction {_short(sql)}"
         if sql and self.options.sql:
             self.note(f"{named} was replaced by the caller's")
         elif sql:
             try:
-                result = self.search(text, wanted, sql, count)
+                result = self.search(text, keys, sql, count)
                 if result.hits:
                     return result
                 self.note(f"{named} matches nothing: searched without it")
             except FilterError as error:
                 self.note(f"{named} was refused: {_short(error)}; searched without it")
-        return self.search(text, wanted, self.options.sql, count)
+        return self.search(text, keys, self.options.sql, count)
 
     def ask(self, name: str, answer: type[AnswerT], values: Mapping[str, object], *, is_last: bool = False) -> AnswerT:
         """The model's answer to the prompt `name`.

@@ -147,7 +147,9 @@ def test_evaluating_answers_takes_the_same_options(server):
 
 def test_the_keys_of_a_question_reach_its_searches(server, tmp_path):
     path = tmp_path / "asked.jsonl"
-    path.write_text(json.dumps({"question": QUESTION, "keys": ["Simon Pike", "Lanwan University"], "answers": ["Marlow Seals"]}))
+    path.write_text(
+        json.dumps({"question": QUESTION, "keys": ["Simon Pike", "Lanwan University"], "answers": ["Marlow Seals"]})
+    )
 
     (found,) = told("evaluate", str(path), "--answers", "fast")["per_question"]
 

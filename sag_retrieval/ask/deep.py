@@ -121,7 +121,7 @@ def asked_question(question: str, known: Mapping[str, StepOutcome]) -> str:
 def _answered(
     session: Session, step: SubQuestion, asked: str, found: Found, needs: Sequence[StepOutcome]
 ) -> tuple[Cited | None, str, Found]:
-    """The answer from the first hits, else from the next ones of a wider search by the question alone."""
+    """The answer from the first hits, else from the next ones of a wider search by the question alone, unrestricted."""
     if session.chat is None:
         cited = extractive_answer(asked, found.hits, weigh=session.weigh, limit=1)
         return cited, _bare(cited.citations[0].quote) if cited else "", found
@@ -129,7 +129,9 @@ def _answered(
     cited, answer = _ask(session, asked, found.hits, known)
     if cited is not None:
         return cited, answer, found
-    wide = session.find(asked, (), step.sql, session.options.top_k * _WIDER)
+    if found.restriction:
+        session.note(f"step {step.node_id}: no answer under the model's restriction; searched without it")
+    wide = session.find(asked, (), "", session.options.top_k * _WIDER)
     seen = {chunk for hit in found.hits for chunk in chunks_of(hit)}
     fresh = tuple(hit for hit in wide.hits if not seen.issuperset(chunks_of(hit)))
     cited, answer = _ask(session, asked, fresh, known)
@@ -229,6 +231,7 @@ def _first_plan(session: Session, background: Background) -> Plan:
     values = {
         "passages": background.passages,
         "keys": background.keys,
+        "vocabulary": session.vocabulary,
         "question": session.question,
         "limit": session.options.nodes,
     }
@@ -241,7 +244,12 @@ def _first_plan(session: Session, background: Background) -> Plan:
 
 def _next_plan(session: Session, known: KnownAnswers, told: dict[str, Any]) -> Plan | None:
     """A plan for what is missing; None if it is enough, or nothing new would be asked."""
-    values = {"known": _known_lines(known), "question": session.question, "limit": session.options.nodes}
+    values = {
+        "known": _known_lines(known),
+        "vocabulary": session.vocabulary,
+        "question": session.question,
+        "limit": session.options.nodes,
+    }
     try:
         verdict = session.ask("enough", Verdict, values)
     except ModelError as error:

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pkgutil import resolve_name
 from typing import Any
 
@@ -44,7 +45,8 @@ def to_answer(session: Session, mode: str, outcome: ModeResult) -> Answer:
     by_chunk = {chunk: hit for hit in reversed(outcome.hits) for chunk in chunks_of(hit)}
     named = cited.citations if cited and cited.is_generated else ()
     first = [by_chunk[citation.chunk_id] for citation in named if citation.chunk_id in by_chunk]
-    trace = {"mode": mode, **outcome.trace, "calls": session.calls, "usage": asdict(session.usage)}
+    filters = {"filters": session.filters} if session.filters else {}
+    trace = {"mode": mode, **outcome.trace, **filters, "calls": session.calls, "usage": asdict(session.usage)}
     answer = Answer(
         session.question,
         cited.text if cited else not_found(session.language, shown_instead.text if shown_instead else ""),
@@ -113,15 +115,18 @@ def ask(  # noqa: PLR0913  the search, the question, and what may be chosen
     return to_answer(session, mode, work(session))
 
 
-def ask_events(
+def ask_events(  # noqa: PLR0913  as `ask`
     search: SearchFunction,
     question: str,
     *,
     mode: Mode = "fast",
     chat: ChatModel | None = None,
     options: AskOptions | None = None,
+    weigh: TermWeights | None = None,
+    context: ReleaseContext | None = None,
+    segments: SegmentOptions | None = None,
 ) -> Iterator[Progress | Answer]:
-    """The progress events of a question as they happen, and the answer last.
+    """The progress events of a question as they happen, and the answer last; arguments are those of `ask`.
 
     Raises:
         QueryError: If the question is blank or the mode unknown.
@@ -129,10 +134,11 @@ def ask_events(
 
     """
     events: queue.SimpleQueue[Progress | Answer | _Failed] = queue.SimpleQueue()
+    answering = partial(ask, search, question, mode=mode, chat=chat, options=options, on_event=events.put)
 
     def run() -> None:
         try:
-            events.put(ask(search, question, mode=mode, chat=chat, options=options, on_event=events.put))
+            events.put(answering(weigh=weigh, context=context, segments=segments))
         except BaseException as error:  # noqa: BLE001  raised again by the reading thread
             events.put(_Failed(error))
 
@@ -210,7 +216,12 @@ def _rewritten(session: Session, background: Background) -> Rewrite | None:
     if session.chat is None:
         session.note("there is no language model: the question was searched unchanged")
         return None
-    values = {"passages": background.passages, "keys": background.keys, "question": session.question}
+    values = {
+        "passages": background.passages,
+        "keys": background.keys,
+        "vocabulary": session.vocabulary,
+        "question": session.question,
+    }
     try:
         rewrite = session.ask("rewrite", Rewrite, values)
     except ModelError as error:

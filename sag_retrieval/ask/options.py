@@ -99,6 +99,8 @@ class AskOptions:
     """Passages shown for the final answer."""
     context: bool = True
     """A model sees each passage with heading, date, the sentence before, events and keys; off: title and text."""
+    vocabulary: Annotated[int, Bounds(0, 10_000)] = 600
+    """Tokens of tables, key types, units and example values shown to a model that may write filters; 0: none."""
     segment_characters: Annotated[int, Bounds(1, 24_000)] = 3_000
     """With segments: most characters of joined passages, a third of them in one; chunks follow."""
     sentences: Annotated[int, Bounds(1)] = 3

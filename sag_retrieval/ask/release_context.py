@@ -1,13 +1,15 @@
-"""What asking knows of a release besides its search: weights of terms, joined passages, lines of evidence."""
+"""What asking knows of a release besides its search: term weights, joined passages, evidence lines, vocabulary."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from sag_retrieval.ask.evidence_lines import evidence_lines
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.passages import join_passages
 from sag_retrieval.ask.question import TermWeights, release_weights
+from sag_retrieval.ask.vocabulary import vocabulary_lines, within_tokens
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.segments import SegmentOptions
 
@@ -32,3 +34,11 @@ class ReleaseContext:
     def lines(self, hits: Sequence[FoundPassage]) -> list[dict[str, object]]:
         """Passages as a model is shown them, numbered from 1."""
         return list(evidence_lines(self.index, hits))
+
+    def vocabulary(self, tokens: int) -> str:
+        """Tables, key types, units and example values, in at most this number of tokens (estimated)."""
+        return within_tokens(self._vocabulary, tokens)
+
+    @cached_property
+    def _vocabulary(self) -> tuple[dict[str, Any], ...]:
+        return vocabulary_lines(self.index)

@@ -93,6 +93,8 @@ class Found:
     keys: Sequence[Any] = ()
     trace: Mapping[str, Any] = field(default_factory=dict)
     ranked: Sequence[FoundPassage] = ()
+    restriction: str = ""
+    """The model's restriction that holds for them; empty if it wrote none or it was dropped."""
 
 
 @dataclass
@@ -110,6 +112,8 @@ class Session:
     segments: SegmentOptions | None = None
     notes: list[str] = field(default_factory=list)
     calls: list[dict[str, Any]] = field(default_factory=list)
+    filters: list[dict[str, Any]] = field(default_factory=list)
+    """What became of each restriction that the model wrote."""
     usage: Usage = field(default_factory=Usage)
     _begun: int = 0
     _lock: threading.RLock = field(default_factory=threading.RLock)
@@ -152,8 +156,11 @@ class Session:
         """
         count = top_k or self.options.top_k
         wanted = count if self.segments is None else max(count, CANDIDATES)
-        result = self._searched(text, tuple(dict.fromkeys([*self.options.keys, *keys])), sql, wanted)
-        return Found(self.joined([result.hits])[:count], result.keys, result.trace, result.hits)
+        named = tuple(dict.fromkeys([*self.options.keys, *keys]))
+        restricted = self._restricted(text, named, sql, wanted) if sql else None
+        result = restricted or self.search(text, named, self.options.sql, wanted)
+        hits = self.joined([result.hits])[:count]
+        return Found(hits, result.keys, result.trace, result.hits, sql if restricted else "")
 
     def joined(self, rankings: Sequence[Sequence[FoundPassage]]) -> tuple[FoundPassage, ...]:
         """The passages of several searches: with segments joined as those of one extraction, else in turn by rank."""
@@ -161,19 +168,30 @@ class Session:
             return merge_hits((), *rankings)
         return self.context.joined(rankings, self.segments, self.options.segment_characters)
 
-    def _searched(self, text: str, keys: tuple[str, ...], sql: str, count: int) -> FoundPassages:
+    @property
+    def vocabulary(self) -> str:
+        """What prompts tell of the release for writing filters; a dash where nothing is known."""
+        return (self.context.vocabulary(self.options.vocabulary) if self.context else "") or "-"
+
+    def _restricted(self, text: str, keys: tuple[str, ...], sql: str, count: int) -> FoundPassages | None:
+        """The result under a model's restriction; None, with a note, if it is dropped."""
         named = f"the model's restriction {_short(sql)}"
-        if sql and self.options.sql:
-            self.note(f"{named} was replaced by the caller's")
-        elif sql:
-            try:
-                result = self.search(text, keys, sql, count)
-                if result.hits:
-                    return result
-                self.note(f"{named} matches nothing: searched without it")
-            except FilterError as error:
-                self.note(f"{named} was refused: {_short(error)}; searched without it")
-        return self.search(text, keys, self.options.sql, count)
+        if self.options.sql:
+            return self._drop(sql, f"{named} was replaced by the caller's")
+        try:
+            result = self.search(text, keys, sql, count)
+        except FilterError as error:
+            return self._drop(sql, f"{named} was refused: {_short(error)}; searched without it")
+        if not result.hits:
+            return self._drop(sql, f"{named} matches nothing: searched without it")
+        with self._lock:
+            self.filters.append({"sql": sql, "is_kept": True, "documents": documents_of(result.hits)})
+        return result
+
+    def _drop(self, sql: str, reason: str) -> None:
+        with self._lock:
+            self.filters.append({"sql": sql, "is_kept": False, "reason": reason})
+        self.note(reason)
 
     def ask(self, name: str, answer: type[AnswerT], values: Mapping[str, object], *, is_last: bool = False) -> AnswerT:
         """The model's answer to the prompt `name`.

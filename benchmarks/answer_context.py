@@ -23,7 +23,7 @@ from sag_retrieval.models.protocols import estimate_tokens
 from sag_retrieval.prompts import as_lines, numbered
 
 CHARACTERS: Final = 3000
-KINDS: Final = ((None, 0), ("precision", 3_000), ("balanced", 3_000), ("balanced", 6_000), ("find_all", 6_000))
+KINDS: Final = ((None, 0), ("precision", 3_000), ("balanced", 3_000), ("balanced", 6_000))
 """Presets of segments, and most characters of joined passages."""
 
 

@@ -175,23 +175,24 @@ class Session:
 
     def _restricted(self, text: str, keys: tuple[str, ...], sql: str, count: int) -> FoundPassages | None:
         """The result under a model's restriction; None, with a note, if it is dropped."""
-        named = f"the model's restriction {_short(sql)}"
+        result, fault = self._tried(text, keys, sql, count)
+        if result is not None:
+            outcome: dict[str, Any] = {"documents": documents_of(result.hits)}
+        else:
+            outcome = {"reason": f"the model's restriction {_short(sql)} {fault}"}
+            self.note(outcome["reason"])
+        with self._lock:
+            self.filters.append({"sql": sql, "is_kept": result is not None} | outcome)
+        return result
+
+    def _tried(self, text: str, keys: tuple[str, ...], sql: str, count: int) -> tuple[FoundPassages | None, str]:
         if self.options.sql:
-            return self._drop(sql, f"{named} was replaced by the caller's")
+            return None, "was replaced by the caller's"
         try:
             result = self.search(text, keys, sql, count)
         except FilterError as error:
-            return self._drop(sql, f"{named} was refused: {_short(error)}; searched without it")
-        if not result.hits:
-            return self._drop(sql, f"{named} matches nothing: searched without it")
-        with self._lock:
-            self.filters.append({"sql": sql, "is_kept": True, "documents": documents_of(result.hits)})
-        return result
-
-    def _drop(self, sql: str, reason: str) -> None:
-        with self._lock:
-            self.filters.append({"sql": sql, "is_kept": False, "reason": reason})
-        self.note(reason)
+            return None, f"was refused: {_short(error)}; searched without it"
+        return (result, "") if result.hits else (None, "matches nothing: searched without it")
 
     def ask(self, name: str, answer: type[AnswerT], values: Mapping[str, object], *, is_last: bool = False) -> AnswerT:
         """The model's answer to the prompt `name`.

@@ -89,31 +89,30 @@ def _key_types(keys: pa.Table) -> Iterator[dict[str, Any]]:
     types = keys["key_type"].combine_chunks().dictionary_encode()
     codes, names = types.indices.to_numpy(), types.dictionary.to_pylist()
     events = keys["event_count"].to_numpy()
+    holds = {name: keys[name].is_valid().to_numpy() for name in _VALUES}
     weight = np.bincount(codes, weights=events, minlength=len(names))
     for code in sorted(range(len(names)), key=lambda code: (-weight[code], names[code])):
         rows = np.flatnonzero(codes == code)
-        own = keys.take(pa.array(rows[np.lexsort((rows, -events[rows]))]))
-        column = max(_VALUES, key=lambda name: len(own) - own[name].null_count)
+        column = max(_VALUES, key=lambda name: int(holds[name][rows].sum()))
         found: dict[str, Any] = {"key_type": _cut(names[code]), "column": column}
+        rows = rows[holds[column][rows]]
         if column == "value_number":
-            found["units"] = _ranges(own)
+            found["units"] = _ranges(keys.select(["unit", column]).take(pa.array(rows)))
         else:
-            found["examples"] = [_cut(value) for value in _first_values(own[column])]
+            first = rows[np.lexsort((rows, -events[rows]))][:_EXAMPLES]
+            found["examples"] = [_cut(value) for value in keys[column].take(pa.array(first)).to_pylist()]
         yield found
 
 
-def _first_values(column: pa.ChunkedArray) -> list[object]:
-    return [value for value in column.slice(0, 4 * _EXAMPLES).to_pylist() if value is not None][:_EXAMPLES]
-
-
-def _ranges(keys: pa.Table) -> dict[str, str]:
+def _ranges(numbers: pa.Table) -> dict[str, str]:
     """For each unit, the most frequent first: the lowest and the highest number."""
-    found: dict[str, list[float]] = {}
-    for unit, number in zip(keys["unit"].to_pylist(), keys["value_number"].to_pylist(), strict=True):
-        if number is not None:
-            found.setdefault(unit or "", []).append(number)
-    first = sorted(found.items(), key=lambda each: (-len(each[1]), each[0]))[:_LISTED]
-    return {_cut(unit): f"{_plain(min(values))} to {_plain(max(values))}" for unit, values in first}
+    bounds = [("value_number", "count"), ("value_number", "min"), ("value_number", "max")]
+    units = numbers.group_by("unit").aggregate(bounds).to_pylist()
+    units.sort(key=lambda each: (-each["value_number_count"], each["unit"] or ""))
+    return {
+        _cut(each["unit"] or ""): f"{_plain(each['value_number_min'])} to {_plain(each['value_number_max'])}"
+        for each in units[:_LISTED]
+    }
 
 
 def _plain(number: float) -> str:

@@ -236,9 +236,9 @@ def evaluate(  # noqa: PLR0913  one argument per option
             scored = evaluate_answers(answer, asked, ks=cuts, mode=mode)
         print_json(scored.to_dict()) if is_json else show_answers(Terminal(), scored)
         return
-    if budgets or keys or segments is not None:
+    chosen, joined = search_settings(pairs, method, segments)
+    if budgets or keys or joined is not None:
         raise WrongCall("keys, segments and budgets are options of answers; add --answers MODE, or leave them out")
-    chosen, _ = search_settings(pairs, method, None)
     with open_release(release=release_id) as release:
         search = release.searcher(method, sql=sql, where=where, options=chosen)
         rival = release.searcher(against, sql=sql, where=where) if against else None

@@ -166,6 +166,7 @@ def test_the_keys_of_a_question_reach_its_searches(server, tmp_path):
         (["ask", "x", "--set", "segments.longest=3"], "no option 'longest'"),
         (["ask", "x", "--rounds", "2", "--set", "rounds=3"], "given twice"),
         (["evaluate", "data/questions.jsonl", "--rounds", "2"], "add --answers"),
+        (["evaluate", "data/questions.jsonl", "--set", "segments.max_length=2"], "add --answers"),
     ],
 )
 def test_a_wrong_value_is_named_before_anything_is_asked(demo, arguments, says):

@@ -212,14 +212,14 @@ class Release(OpenedRelease):
 
         self._check_open()
         default = AskOptions(language=self._settings.language)
-        given: dict[str, Any] = {} if sql is None else {"sql": sql}
-        given |= {} if keys is None else {"keys": Query("", keys).keys}
+        chosen = build_options(AskOptions, options, what="ask", base=default)
+        bound = chosen.sql if sql is None else sql  # bound to the search, so that a model's restriction narrows it
         return ask(
-            self.searcher(method, where=where, options=search_options),
+            self.searcher(method, sql=bound, where=where, options=search_options),
             query,
             mode=mode,
             chat=None if mode == "fast" else self.chat,
-            options=replace(build_options(AskOptions, options, what="ask", base=default), **given),
+            options=replace(chosen, sql=None, keys=chosen.keys if keys is None else Query("", keys).keys),
             on_event=on_event,
             context=self._context,
             segments=None if segments is None else segment_options(segments),

@@ -80,7 +80,7 @@ class AskOptions:
     keys: tuple[str, ...] = ()
     """Keys every search starts from, in addition to those the model names."""
     sql: str | None = None
-    """Restriction of every search; a model's `sql` is used only without it."""
+    """Restriction of every search; a model's `sql` narrows it."""
     language: Literal["auto", "zh", "en"] = "auto"
     """Language of the prompts: `zh`, `en`, or `auto`, that of the question."""
     rounds: Annotated[int, Bounds(1)] = 3

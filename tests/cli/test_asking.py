@@ -68,6 +68,23 @@ def test_a_restriction_holds_for_every_search_of_every_mode(server, mode):
         assert [hit["chunk_id"] for hit in answer["hits"]] == [hit.chunk_id for hit in here.hits]
 
 
+@pytest.mark.parametrize("by_option", [True, False])
+def test_a_models_filter_narrows_the_callers_sql(demo, monkeypatch, by_option):
+    english, recall = "language = 'en'", "document_id = 'kestrel-7-recall-2022.md'"
+    filtered = {"Rewrite": {"question": QUESTION, "keys": [], "sql": recall}}
+    with ChatServer(lambda request: filtered.get(schema_of(request), FOUND)) as server:
+        monkeypatch.setenv("SAG_CHAT_MODEL", "openai:scripted")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        given = ["--set", f"sql={english}"] if by_option else ["--sql", english]
+        answer = told("ask", QUESTION, "--mode", "normal", *given)
+        other = told("ask", QUESTION, "--mode", "normal", "--sql", "language = 'zh'")
+
+    assert answer["trace"]["filters"] == [{"sql": recall, "is_kept": True, "documents": ["kestrel-7-recall-2022.md"]}]
+    assert not other["trace"]["filters"][0]["is_kept"]
+    assert "kestrel-7-recall-2022.md" not in {hit["document_id"] for hit in other["hits"]}
+
+
 @pytest.mark.parametrize("mode", ["fast", "normal", "deep"])
 def test_the_method_the_keys_and_the_options_of_the_search_are_those_given(server, mode):
     plain = told("ask", QUESTION, "--mode", mode)

@@ -34,7 +34,7 @@ from kinds import business  # noqa: E402
 from sets import DATA, SETS, QuestionSet, read  # noqa: E402
 
 from sag_retrieval import Release  # noqa: E402
-from sag_retrieval.ask.modes import ask  # noqa: E402
+from sag_retrieval.ask import ReleaseContext, ask  # noqa: E402
 from sag_retrieval.core.errors import ModelError  # noqa: E402
 from sag_retrieval.core.settings import load_settings  # noqa: E402
 from sag_retrieval.evaluation import Question, bootstrap, evaluate_answers  # noqa: E402
@@ -142,7 +142,9 @@ def asked_all(run: Run, names: Sequence[str], modes: Sequence[str], count: int, 
 def outcome(run: Run, release: Release, mode: str, question: Question) -> dict[str, Any] | None:
     """What a mode answered to a question and what it cost; None if the model could not be asked."""
     scored = evaluate_answers(
-        lambda text: ask(release.searcher(), text, mode=mode, chat=run.chat), [question], mode=mode
+        lambda text: ask(release.searcher(), text, mode=mode, chat=run.chat, context=ReleaseContext(release.index)),
+        [question],
+        mode=mode,
     ).outcomes[0]
     usage = scored.answer.usage
     if mode != "fast" and not usage.input_tokens + usage.output_tokens:  # calls that failed count as calls

@@ -28,7 +28,7 @@ from sets import SETS, SMALL, Question, QuestionSet  # noqa: E402
 from sag_retrieval.evaluation.runner import Interval  # noqa: E402
 
 FLOORS = Path(__file__).parent / "floors.json"
-METHODS = ("bm25", "dense", BOTH, LANCE, "hybrid", "bridge", "sag-literal", "sag")
+METHODS = ("bm25", "dense", BOTH, LANCE, "hybrid", "bridge", "sag-literal", "sag-events", "sag")
 OURS = "sag"
 NEVER_BELOW = ("bm25", BOTH, LANCE)
 COMPARED = (*NEVER_BELOW, "dense", "bridge")

@@ -4,40 +4,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 from sag_retrieval.ask.options import SearchFunction
-from sag_retrieval.core.errors import QueryError, ReleaseError, nearest, shown
+from sag_retrieval.core.errors import QueryError, ReleaseError, shown
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.public import public
-from sag_retrieval.core.settings import Settings, load_settings
-from sag_retrieval.models.open import open_chat, open_embedder
-from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.notebook import render_html
-from sag_retrieval.release.arrays import Index
-from sag_retrieval.release.manifest import Manifest, Verify
-from sag_retrieval.release.reader import Reader, open_reader
-from sag_retrieval.release.sandbox_results import SqlResult
-from sag_retrieval.release.schema import ORDER, TABLES
+from sag_retrieval.core.settings import load_settings
+from sag_retrieval.models.open import open_embedder
+from sag_retrieval.opened import OpenedRelease
+from sag_retrieval.release.manifest import Verify
+from sag_retrieval.release.reader import open_reader
 from sag_retrieval.search.calibration import count_likely
 from sag_retrieval.search.hits import build_result
-from sag_retrieval.search.lookup import (
-    CANDIDATES,
-    ChunkResult,
-    DocumentResult,
-    SegmentSpec,
-    chunk_by_id,
-    document_by_id,
-    join_segments,
-)
+from sag_retrieval.search.lookup import CANDIDATES, SegmentSpec, join_segments
 from sag_retrieval.search.method import Method, Query
 from sag_retrieval.search.registry import MethodName, resolve_method
 from sag_retrieval.search.result import SearchResult
+from sag_retrieval.segments import segment_options
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from sag_retrieval.ask import Answer, AskOptions, Mode, Progress
+    from sag_retrieval.ask import Answer, AskOptions, Mode, Progress, ReleaseContext
     from sag_retrieval.hybrid import HybridOptions
     from sag_retrieval.pipelines.file import PipelineFile
     from sag_retrieval.rag.stages import RAGData
@@ -81,48 +68,8 @@ def open_release(home: Path | str | None = None, *, release: str | None = None, 
 
 
 @public
-class Release:
+class Release(OpenedRelease):
     """An opened release. Threads can share it, and many processes can open the same one."""
-
-    def __init__(self, reader: Reader, settings: Settings) -> None:
-        """Keep an opened release and the settings that name the language model."""
-        self._held = reader
-        self._settings = settings
-        self._is_closed = False
-
-    def _check_open(self) -> None:
-        if self._is_closed:
-            raise ReleaseError("this release is closed; open it again with open_release()")
-
-    @property
-    def _reader(self) -> Reader:
-        self._check_open()
-        return self._held
-
-    @property
-    def release_id(self) -> str:
-        """Its id, a hash of its content."""
-        return self.manifest.release_id
-
-    @property
-    def manifest(self) -> Manifest:
-        """Its manifest: counts, embedder, hashes, checks."""
-        return self._held.manifest
-
-    @property
-    def path(self) -> Path:
-        """Its folder."""
-        return self._held.folder
-
-    @property
-    def index(self) -> Index:
-        """Rows, arrays and embedder, for your own ranking."""
-        return self._reader.index
-
-    @cached_property
-    def chat(self) -> ChatModel | None:
-        """The language model of the settings; None for `offline`."""
-        return open_chat(self._settings)
 
     def search(  # noqa: PLR0913  the search and its restrictions
         self,
@@ -226,8 +173,10 @@ class Release:
         *,
         mode: "Mode" = "fast",
         method: MethodName | str | Method = "sag",
+        keys: Sequence[str] | None = None,
         sql: str | None = None,
         where: Mapping[str, Any] | None = None,
+        segments: SegmentSpec | None = None,
         options: "AskOptions | Mapping[str, Any] | None" = None,
         search_options: "MethodOptions | None" = None,
         on_event: Callable[["Progress"], None] = lambda _: None,
@@ -244,9 +193,12 @@ class Release:
             query: The question.
             mode: `fast` (no model), `normal` (the model rewrites the question) or `deep` (a plan of sub-questions).
             method: How to search: one of `METHODS`, or your own function.
+            keys: Names related to the answer, if known: every search starts from them too.
             sql: Restriction of every search.
             where: Restriction of every search, as conditions.
-            options: Budgets and choices, an object or names and values; the argument `sql` replaces theirs.
+            segments: A preset (`balanced`, `precision`, `find_all`) or options: answer from neighbouring chunks joined
+                into longer passages; the searches of the deep mode are joined together.
+            options: Budgets and choices, an object or names and values; the arguments `keys` and `sql` replace theirs.
             search_options: Options of the method.
             on_event: Called with each step while it runs, by one thread at a time.
 
@@ -260,16 +212,29 @@ class Release:
             ReleaseError: If the release is closed or damaged.
 
         """
-        from sag_retrieval.ask import AskOptions, ask, release_weights  # noqa: PLC0415  searching alone needs none of it
+        from sag_retrieval.ask import AskOptions, ask  # noqa: PLC0415  searching alone needs none of it
 
         self._check_open()
         default = AskOptions(language=self._settings.language)
         chosen = build_options(AskOptions, options, what="ask", base=default)
-        chosen = replace(chosen, sql=sql) if sql is not None else chosen
-        chat = None if mode == "fast" else self.chat
-        search = self.searcher(method, where=where, options=search_options)
-        weigh = release_weights(self.index)
-        return ask(search, query, mode=mode, chat=chat, options=chosen, on_event=on_event, weigh=weigh)
+        bound = chosen.sql if sql is None else sql  # bound to the search, so that a model's restriction narrows it
+        return ask(
+            self.searcher(method, sql=bound, where=where, options=search_options),
+            query,
+            mode=mode,
+            chat=None if mode == "fast" else self.chat,
+            options=replace(chosen, sql=None, keys=chosen.keys if keys is None else Query("", keys).keys),
+            on_event=on_event,
+            context=self._context,
+            segments=None if segments is None else segment_options(segments),
+        )
+
+    @cached_property
+    def _context(self) -> "ReleaseContext":
+        """What asking knows of the release besides its search."""
+        from sag_retrieval.ask import ReleaseContext  # noqa: PLC0415
+
+        return ReleaseContext(self.index)
 
     def run(self, pipeline: "PipelineFile | Path | str", question: "str | Mapping[str, Any]") -> "RAGData":
         """Run a pipeline of RAGData stages, and keep what every stage made.
@@ -395,125 +360,3 @@ class Release:
         chosen = build_options(ReportOptions, options, what="report")
         scope = Scope(sql=sql, where=where, period=period)
         return make_report(reader, self._settings.home, scope=scope, options=chosen, out=folder, chat=self.chat)
-
-    @property
-    def tables(self) -> dict[str, int]:
-        """Number of rows of each table, by name.
-
-        Examples:
-            >>> release = open_release()
-            >>> sorted(release.tables)[:4]
-            ['calls', 'chunk_keys', 'chunks', 'documents']
-
-        """
-        return {name: self.manifest.counts[name] for name in TABLES if name in self.manifest.counts}
-
-    def table(self, name: str) -> "pd.DataFrame":
-        """Read a table of the release (docs/release-format.md) as a DataFrame, in the release's order.
-
-        Examples:
-            >>> release = open_release()
-            >>> len(release.table("events")) == release.tables["events"]
-            True
-
-        Args:
-            name: One of `release.tables`.
-
-        Raises:
-            QueryError: If the release has no table of this name.
-            ReleaseError: If the release is closed or damaged.
-
-        """
-        reader = self._reader
-        if not isinstance(name, str) or name not in self.tables:
-            raise QueryError(f"table {shown(name)} is none of {', '.join(self.tables)}{nearest(name, self.tables)}")
-        rows = reader.index.rows
-        found = rows[name] if name in rows else reader.sandbox.table(name, TABLES[name].names, ORDER[name])
-        frame: pd.DataFrame = found.to_pandas()
-        return frame
-
-    def sql(self, query: str) -> SqlResult:
-        """Run one SELECT over the release's tables, read-only and bounded like a filter.
-
-        Examples:
-            >>> release = open_release()
-            >>> release.sql("SELECT language, count(*) AS n FROM documents GROUP BY language ORDER BY language").columns
-            ('language', 'n')
-
-        Args:
-            query: A SELECT over the tables and functions that docs/algorithm/filters.md lists.
-
-        Returns:
-            The rows: at most a million, within five seconds and a gigabyte.
-
-        Raises:
-            FilterError: If it is refused, invalid, or exceeds these limits.
-            ReleaseError: If the release is closed or damaged.
-
-        """
-        return SqlResult(query, self._reader.sandbox.select(query))
-
-    def document(self, document_id: str) -> DocumentResult:
-        """Read a document: its text, metadata, and the ids of its chunks.
-
-        Examples:
-            >>> release = open_release()
-            >>> release.document("kestrel-7-recall-2022.md").language
-            'en'
-
-        Args:
-            document_id: Its id, as in hits and tables.
-
-        Raises:
-            QueryError: If the release has no such document.
-            ReleaseError: If the release is closed or damaged.
-
-        """
-        return document_by_id(self.index, document_id)
-
-    def chunk(self, chunk_id: str) -> ChunkResult:
-        """Read a chunk: its text and position, its events and keys.
-
-        Examples:
-            >>> release = open_release()
-            >>> hit = release.search("Who made the O-ring?")[0]
-            >>> release.chunk(hit.chunk_id).text == hit.text
-            True
-
-        Args:
-            chunk_id: Its id, as in hits and tables.
-
-        Raises:
-            QueryError: If the release has no such chunk.
-            ReleaseError: If the release is closed or damaged.
-
-        """
-        return chunk_by_id(self.index, chunk_id)
-
-    def close(self) -> None:
-        """Release the read lock, so that the release can be pruned; closing twice is no error.
-
-        Examples:
-            >>> release = open_release()
-            >>> release.close()
-            >>> release
-            Release('r...', 23 documents, 262 events, closed)
-
-        """
-        self._is_closed = True
-        self._held.close()
-
-    def __repr__(self) -> str:
-        counts = ", ".join(f"{self.tables.get(name, 0)} {name}" for name in ("documents", "events"))
-        return f"Release({self.release_id!r}, {counts}{', closed' if self._is_closed else ''})"
-
-    def _repr_html_(self) -> str:
-        return render_html(
-            "release", manifest=self.manifest, tables=self.tables, path=self.path, is_closed=self._is_closed
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -4,6 +4,7 @@ from sag_retrieval.ask.answer import Answer, Citation
 from sag_retrieval.ask.modes import ask, ask_events
 from sag_retrieval.ask.options import MODES, AskOptions, Mode, SearchFunction
 from sag_retrieval.ask.question import TermWeights, release_weights
+from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.ask.session import Progress
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Citation",
     "Mode",
     "Progress",
+    "ReleaseContext",
     "SearchFunction",
     "TermWeights",
     "ask",

@@ -8,6 +8,7 @@ from functools import partial
 from sag_retrieval.ask.answer import Citation
 from sag_retrieval.ask.evidence import best_sentences, sentence_for
 from sag_retrieval.ask.options import FoundPassage
+from sag_retrieval.ask.passages import chunk_at
 from sag_retrieval.ask.quotable import points
 from sag_retrieval.notebook import snippet
 from sag_retrieval.prompts import shown_numbers
@@ -99,7 +100,7 @@ def _quotation(marker: int, hit: FoundPassage, start: int, end: int) -> Citation
     """The citation of a stretch of a passage."""
     return Citation(
         marker,
-        hit.chunk_id,
+        chunk_at(hit, hit.start + start),
         hit.document_id,
         hit.title,
         hit.start + start,
@@ -125,7 +126,6 @@ def quoted(question: str, spans: Sequence[tuple[FoundPassage, int, int]]) -> Cit
 
 
 _ONE_MARKER = re.compile(r"\[(\d+)\]")
-_MARKER_AND_GAP = re.compile(r"(?<!\s)\s*+\[\d++\]")
 
 
 def merge_answers(question: str, parts: Sequence[Cited]) -> Cited | None:
@@ -147,8 +147,14 @@ def merge_answers(question: str, parts: Sequence[Cited]) -> Cited | None:
 
 
 def without_markers(text: str) -> str:
-    """The text without its citation markers."""
-    return _MARKER_AND_GAP.sub("", text)
+    """The text without its citation markers, in any form that models write them.
+
+    Example:
+        >>> without_markers("It opened in 1931 [2], says the log【1，3】.")
+        'It opened in 1931, says the log.'
+
+    """
+    return _MARKERS.sub("", text)
 
 
 def _renumbered(marker: Mapping[str, int], found: re.Match[str]) -> str:

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sag_retrieval.ask.cited import Cited, merge_answers
+from sag_retrieval.ask.cited import Cited, merge_answers, without_markers
 from sag_retrieval.ask.model_answer import (
     ModelAnswer,
     cited_answer,
@@ -16,12 +16,13 @@ from sag_retrieval.ask.model_answer import (
     shown_hits,
     write_answer,
 )
-from sag_retrieval.ask.modes import Background, ModeResult, find_background, merge_hits
+from sag_retrieval.ask.modes import Background, ModeResult, find_background
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.part_answer import extractive_answer
+from sag_retrieval.ask.passages import chunks_of, merge_hits
 from sag_retrieval.ask.plan import DraftPlan, Edge, Node, Plan, SubQuestion, check_plan, fill, marks, single_step
 from sag_retrieval.ask.question import split_question
-from sag_retrieval.ask.session import Session, documents_of
+from sag_retrieval.ask.session import Found, Session, documents_of
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.prompts import as_lines
 
@@ -40,7 +41,7 @@ class StepOutcome:
     keys: tuple[str, ...]
     answer: str
     cited: Cited | None
-    hits: tuple[FoundPassage, ...]
+    found: Found
     seconds: float
     fault: str = ""
 
@@ -50,10 +51,15 @@ class StepOutcome:
         return self.cited is not None
 
     @property
+    def hits(self) -> tuple[FoundPassage, ...]:
+        """The passages found for it."""
+        return tuple(self.found.hits)
+
+    @property
     def cited_hits(self) -> tuple[FoundPassage, ...]:
         """The hits that its answer cites."""
         wanted = {c.chunk_id for c in self.cited.citations} if self.cited else set()
-        return tuple(hit for hit in self.hits if hit.chunk_id in wanted)
+        return tuple(hit for hit in self.hits if not wanted.isdisjoint(chunks_of(hit)))
 
     def to_line(self) -> dict[str, str]:
         """The step as prompts show it."""
@@ -91,14 +97,14 @@ def answer_step(session: Session, step: SubQuestion, known: Mapping[str, StepOut
     keys = tuple(dict.fromkeys([*step.keys, *(a for a in answers if a and len(a) <= _LONGEST_KEY)]))
     text = asked if marks(step.question) else " ".join([asked, *answers])
     session.tell("started", id=step.node_id, question=asked, keys=list(keys))
-    hits = tuple(session.find(text, keys, step.sql).hits)
+    found = session.find(text, keys, step.sql)
     cited, answer, fault = None, "", ""
     try:
-        cited, answer, hits = _answered(session, step, asked, hits, needs)
+        cited, answer, found = _answered(session, step, asked, found, needs)
     except ModelError as error:
         fault = str(error)
         session.note(f"step {step.node_id} ({asked}) has no answer: {error}")
-    outcome = StepOutcome(step, asked, keys, answer, cited, hits, session.clock() - started, fault)
+    outcome = StepOutcome(step, asked, keys, answer, cited, found, session.clock() - started, fault)
     session.tell("answered", **outcome.to_trace())
     return outcome
 
@@ -113,30 +119,38 @@ def asked_question(question: str, known: Mapping[str, StepOutcome]) -> str:
 
 
 def _answered(
-    session: Session, step: SubQuestion, asked: str, hits: tuple[FoundPassage, ...], needs: Sequence[StepOutcome]
-) -> tuple[Cited | None, str, tuple[FoundPassage, ...]]:
-    """The answer from the first hits, else from the next ones of a wider search by the question alone."""
+    session: Session, step: SubQuestion, asked: str, found: Found, needs: Sequence[StepOutcome]
+) -> tuple[Cited | None, str, Found]:
+    """The answer from the first hits, else from the next ones of a wider search by the question alone, unrestricted."""
     if session.chat is None:
-        cited = extractive_answer(asked, hits, weigh=session.weigh, limit=1)
-        return cited, _one_line(cited.citations[0].quote) if cited else "", hits
+        cited = extractive_answer(asked, found.hits, weigh=session.weigh, limit=1)
+        return cited, _bare(cited.citations[0].quote) if cited else "", found
     known = as_lines(need.to_line() for need in needs)
-    cited, answer = _ask(session, asked, hits, known)
+    cited, answer = _ask(session, asked, found.hits, known)
     if cited is not None:
-        return cited, answer, hits
-    wide = session.find(asked, (), step.sql, session.options.top_k * _WIDER).hits
-    seen = {hit.chunk_id for hit in hits}
-    fresh = tuple(hit for hit in wide if hit.chunk_id not in seen)
+        return cited, answer, found
+    if found.restriction:
+        session.note(f"step {step.node_id}: no answer under the model's restriction; searched without it")
+    wide = session.find(asked, (), "", session.options.top_k * _WIDER)
+    seen = {chunk for hit in found.hits for chunk in chunks_of(hit)}
+    fresh = tuple(hit for hit in wide.hits if not seen.issuperset(chunks_of(hit)))
     cited, answer = _ask(session, asked, fresh, known)
-    return cited, answer, merge_hits(hits, fresh)
+    both = replace(found, hits=merge_hits(found.hits, fresh), ranked=merge_hits(found.ranked, wide.ranked))
+    return cited, answer, both
 
 
 def _ask(session: Session, asked: str, hits: Sequence[FoundPassage], known: str) -> tuple[Cited | None, str]:
     shown = shown_hits(hits[: session.options.evidence])
     if not shown:
         return None, ""
-    reply = session.ask("sub_answer", ModelAnswer, evidence_values(asked, shown, known))
+    reply = session.ask("sub_answer", ModelAnswer, evidence_values(session, asked, shown, known))
     cited = cited_answer(session, asked, reply, shown)
-    return cited, _one_line(reply.answer) if cited else ""
+    return cited, _bare(reply.answer) if cited else ""
+
+
+def _bare(text: str) -> str:
+    """A sub-answer as later questions, searches and prompts take it: one line, without the markers of its passages."""
+    return _one_line(without_markers(text))
 
 
 def _one_line(text: str) -> str:
@@ -197,16 +211,18 @@ def ask_deep(session: Session) -> ModeResult:
         rounds.append({"steps": [o.to_trace() for o in outcomes.values()], "notes": list(plan.notes)})
         is_last = len(rounds) == session.options.rounds or session.chat is None
         plan = None if is_last else _next_plan(session, known, rounds[-1])
-    hits = evidence(tuple(known.values()), background.hits)
+    hits = evidence(session, tuple(known.values()), background.ranked)
     cited = write_answer(session, hits, _known_lines(known), lambda: _without_model(session, known, hits))
     return ModeResult(cited, hits, {"background": background.trace, "rounds": rounds})
 
 
-def evidence(outcomes: Sequence[StepOutcome], background: Sequence[FoundPassage]) -> tuple[FoundPassage, ...]:
-    """Hits that a model cites for steps, in their order; then background and all steps in turn by rank."""
+def evidence(
+    session: Session, outcomes: Sequence[StepOutcome], background: Sequence[FoundPassage]
+) -> tuple[FoundPassage, ...]:
+    """Hits that a model cites for steps, in their order; then those of background and steps as one set of searches."""
     written = [outcome for outcome in outcomes if outcome.cited and outcome.cited.is_generated]
     cited = [hit for outcome in written for hit in outcome.cited_hits]
-    return merge_hits(cited, background, *(outcome.hits for outcome in outcomes))
+    return merge_hits(cited, session.joined([background, *(outcome.found.ranked for outcome in outcomes)]))
 
 
 def _first_plan(session: Session, background: Background) -> Plan:
@@ -215,6 +231,7 @@ def _first_plan(session: Session, background: Background) -> Plan:
     values = {
         "passages": background.passages,
         "keys": background.keys,
+        "vocabulary": session.vocabulary,
         "question": session.question,
         "limit": session.options.nodes,
     }
@@ -227,7 +244,12 @@ def _first_plan(session: Session, background: Background) -> Plan:
 
 def _next_plan(session: Session, known: KnownAnswers, told: dict[str, Any]) -> Plan | None:
     """A plan for what is missing; None if it is enough, or nothing new would be asked."""
-    values = {"known": _known_lines(known), "question": session.question, "limit": session.options.nodes}
+    values = {
+        "known": _known_lines(known),
+        "vocabulary": session.vocabulary,
+        "question": session.question,
+        "limit": session.options.nodes,
+    }
     try:
         verdict = session.ask("enough", Verdict, values)
     except ModelError as error:

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from sag_retrieval.ask.extract import keys_of
-from sag_retrieval.ask.modes import ModeResult, merge_hits
+from sag_retrieval.ask.modes import ModeResult
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.part_answer import PartAnswer, answer_over_bridge, answer_part, open_part, quotations
+from sag_retrieval.ask.passages import merge_hits
 from sag_retrieval.ask.question import QuestionPart, pool_weights, question_parts
 from sag_retrieval.ask.session import Session, documents_of
 from sag_retrieval.ask.values import NAME_TYPES, is_known, names_in

@@ -7,12 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from sag_retrieval.ask.cited import Cited, cite, support
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.part_answer import extractive_answer
-from sag_retrieval.ask.session import Session
+from sag_retrieval.ask.session import EVIDENCE_CHARACTERS, Session
 from sag_retrieval.core.errors import ModelError
-from sag_retrieval.prompts import numbered
-
-EVIDENCE_CHARACTERS = 24_000
-"""Most characters of passages in one prompt."""
+from sag_retrieval.prompts import as_lines, numbered
 
 
 class ModelAnswer(BaseModel):
@@ -42,7 +39,9 @@ def write_answer(
     if session.chat is None or not shown:
         return extract()
     try:
-        reply = session.ask("answer", ModelAnswer, evidence_values(session.question, shown, known), is_last=True)
+        reply = session.ask(
+            "answer", ModelAnswer, evidence_values(session, session.question, shown, known), is_last=True
+        )
     except ModelError as error:
         session.note(f"the answer was made without the model: {error}")
         return extract()
@@ -68,9 +67,12 @@ def cited_answer(session: Session, question: str, reply: ModelAnswer, shown: Seq
     return cite(question, reply.answer, numbers, shown)
 
 
-def evidence_values(question: str, shown: Sequence[FoundPassage], known: str) -> dict[str, object]:
+def evidence_values(session: Session, question: str, shown: Sequence[FoundPassage], known: str) -> dict[str, object]:
     """Values of the prompts `answer` and `sub_answer`."""
-    evidence = numbered([hit.text for hit in shown], [hit.title for hit in shown])
+    if session.context is not None and session.options.context:
+        evidence = as_lines(session.context.lines(shown))
+    else:
+        evidence = numbered([hit.text for hit in shown], [hit.title for hit in shown])
     return {"evidence": evidence, "known": known or "-", "question": question}
 
 

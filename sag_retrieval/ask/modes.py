@@ -3,9 +3,9 @@
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import zip_longest
+from functools import partial
 from pkgutil import resolve_name
 from typing import Any
 
@@ -15,13 +15,16 @@ from sag_retrieval.ask.answer import Answer, not_found
 from sag_retrieval.ask.cited import Cited
 from sag_retrieval.ask.model_answer import write_answer
 from sag_retrieval.ask.options import MODES, AskOptions, FoundPassage, Mode, SearchFunction
+from sag_retrieval.ask.passages import chunks_of, merge_hits
 from sag_retrieval.ask.plan import LONGEST_QUESTION, NamedKey, keys_from_texts, usable_keys
 from sag_retrieval.ask.question import TermWeights
+from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.ask.session import OnEvent, Progress, Session, documents_of
 from sag_retrieval.core.errors import ModelError, QueryError, shown
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.prompts import as_lines, numbered
 from sag_retrieval.search.method import LONGEST_QUERY, check_text
+from sag_retrieval.segments import SegmentOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +38,15 @@ class ModeResult:
     """What comes closest where nothing answers."""
 
 
-def merge_hits(first: Iterable[FoundPassage], *lists: Sequence[FoundPassage]) -> tuple[FoundPassage, ...]:
-    """The first hits, then the others in turn by rank; each chunk once (docs/algorithm.md §rag.5)."""
-    turns = (hit for tier in zip_longest(*lists) for hit in tier if hit is not None)
-    merged: dict[str, FoundPassage] = {}
-    for hit in [*first, *turns]:
-        merged.setdefault(hit.chunk_id, hit)
-    return tuple(merged.values())
-
-
 def to_answer(session: Session, mode: str, outcome: ModeResult) -> Answer:
     """The answer; hits that a model cites come first."""
     cited = outcome.cited
     shown_instead = None if cited else outcome.closest
-    by_chunk = {hit.chunk_id: hit for hit in outcome.hits}
+    by_chunk = {chunk: hit for hit in reversed(outcome.hits) for chunk in chunks_of(hit)}
     named = cited.citations if cited and cited.is_generated else ()
     first = [by_chunk[citation.chunk_id] for citation in named if citation.chunk_id in by_chunk]
-    trace = {"mode": mode, **outcome.trace, "calls": session.calls, "usage": asdict(session.usage)}
+    filters = {"filters": session.filters} if session.filters else {}
+    trace = {"mode": mode, **outcome.trace, **filters, "calls": session.calls, "usage": asdict(session.usage)}
     answer = Answer(
         session.question,
         cited.text if cited else not_found(session.language, shown_instead.text if shown_instead else ""),
@@ -82,6 +77,8 @@ def ask(  # noqa: PLR0913  the search, the question, and what may be chosen
     options: AskOptions | None = None,
     on_event: OnEvent = lambda _: None,
     weigh: TermWeights | None = None,
+    context: ReleaseContext | None = None,
+    segments: SegmentOptions | None = None,
 ) -> Answer:
     """The answer to a question.
 
@@ -91,7 +88,10 @@ def ask(  # noqa: PLR0913  the search, the question, and what may be chosen
         mode: `fast` (no model), `normal` (question rewritten) or `deep` (plan of sub-questions).
         chat: The language model; without one, normal and deep use rules and note it.
         options: Bounds and choices.
-        weigh: The idf of index terms, for answers without a model; by the found passages if not given.
+        weigh: The idf of index terms, for answers without a model; that of the context, else of the found passages.
+        context: The release that is searched; without it passages are neither joined nor shown with more than title
+            and text.
+        segments: Answer from joined passages, by these options; None: from chunks.
         on_event: Called at every step, by one thread at a time.
 
     Returns:
@@ -107,20 +107,26 @@ def ask(  # noqa: PLR0913  the search, the question, and what may be chosen
         raise QueryError("the question is blank; ask something")
     if not isinstance(mode, str) or mode not in MODES:
         raise QueryError(f"mode {shown(mode)} is unknown; there are {', '.join(MODES)}")
-    session = Session(question.strip(), search, chat, options or AskOptions(), on_event, time.perf_counter, weigh)
+    if weigh is None and context is not None:
+        weigh = context.weigh
+    chosen = options or AskOptions()
+    session = Session(question.strip(), search, chat, chosen, on_event, time.perf_counter, weigh, context, segments)
     work: Callable[[Session], ModeResult] = resolve_name(MODES[mode].target)
     return to_answer(session, mode, work(session))
 
 
-def ask_events(
+def ask_events(  # noqa: PLR0913  as `ask`
     search: SearchFunction,
     question: str,
     *,
     mode: Mode = "fast",
     chat: ChatModel | None = None,
     options: AskOptions | None = None,
+    weigh: TermWeights | None = None,
+    context: ReleaseContext | None = None,
+    segments: SegmentOptions | None = None,
 ) -> Iterator[Progress | Answer]:
-    """The progress events of a question as they happen, and the answer last.
+    """The progress events of a question as they happen, and the answer last; arguments are those of `ask`.
 
     Raises:
         QueryError: If the question is blank or the mode unknown.
@@ -128,10 +134,11 @@ def ask_events(
 
     """
     events: queue.SimpleQueue[Progress | Answer | _Failed] = queue.SimpleQueue()
+    answering = partial(ask, search, question, mode=mode, chat=chat, options=options, on_event=events.put)
 
     def run() -> None:
         try:
-            events.put(ask(search, question, mode=mode, chat=chat, options=options, on_event=events.put))
+            events.put(answering(weigh=weigh, context=context, segments=segments))
         except BaseException as error:  # noqa: BLE001  raised again by the reading thread
             events.put(_Failed(error))
 
@@ -155,6 +162,7 @@ class Background:
     """Hits of the first search, and the text of both as prompts show them."""
 
     hits: tuple[FoundPassage, ...]
+    ranked: Sequence[FoundPassage]
     passages: str
     keys: str
     trace: dict[str, Any]
@@ -173,7 +181,7 @@ def find_background(session: Session) -> Background:
     named = [{"type": str(key.type), "value": str(key.value)} for key in result.keys[:_KEYS]]
     trace = {"documents": documents_of(result.hits), "keys": [key["value"] for key in named]}
     session.tell("background", **trace)
-    return Background(tuple(result.hits), passages, as_lines(named) or "-", trace)
+    return Background(tuple(result.hits), result.ranked, passages, as_lines(named) or "-", trace)
 
 
 class Rewrite(BaseModel):
@@ -196,7 +204,10 @@ def ask_normal(session: Session) -> ModeResult:
         return ModeResult(write_answer(session, background.hits), background.hits, {"background": background.trace})
     asked = rewrite.question.strip()[:LONGEST_QUESTION] or session.question
     result = session.find(asked, usable_keys(rewrite.keys), rewrite.sql.strip())
-    hits = merge_hits(result.hits, background.hits)
+    if session.segments is None:
+        hits = merge_hits(result.hits, background.hits)
+    else:
+        hits = session.joined([result.ranked, background.ranked])
     told = rewrite.model_dump() | {"documents": documents_of(result.hits)}
     return ModeResult(write_answer(session, hits), hits, {"background": background.trace, "rewrite": told})
 
@@ -205,7 +216,12 @@ def _rewritten(session: Session, background: Background) -> Rewrite | None:
     if session.chat is None:
         session.note("there is no language model: the question was searched unchanged")
         return None
-    values = {"passages": background.passages, "keys": background.keys, "question": session.question}
+    values = {
+        "passages": background.passages,
+        "keys": background.keys,
+        "vocabulary": session.vocabulary,
+        "question": session.question,
+    }
     try:
         rewrite = session.ask("rewrite", Rewrite, values)
     except ModelError as error:

@@ -80,7 +80,7 @@ class AskOptions:
     keys: tuple[str, ...] = ()
     """Keys every search starts from, in addition to those the model names."""
     sql: str | None = None
-    """Restriction of every search; a model's `sql` is used only without it."""
+    """Restriction of every search; a model's `sql` narrows it."""
     language: Literal["auto", "zh", "en"] = "auto"
     """Language of the prompts: `zh`, `en`, or `auto`, that of the question."""
     rounds: Annotated[int, Bounds(1)] = 3
@@ -97,6 +97,12 @@ class AskOptions:
     """Wall time after which no model answer is waited for."""
     evidence: Annotated[int, Bounds(1)] = 10
     """Passages shown for the final answer."""
+    context: bool = True
+    """A model sees each passage with heading, date, the sentence before, events and keys; off: title and text."""
+    vocabulary: Annotated[int, Bounds(0, 10_000)] = 600
+    """Tokens of tables, key types, units and example values shown to a model that may write filters; 0: none."""
+    segment_characters: Annotated[int, Bounds(1, 24_000)] = 3_000
+    """With segments: most characters of joined passages, a third of them in one; chunks follow."""
     sentences: Annotated[int, Bounds(1)] = 3
     """Sentences of an answer made without a model."""
 

@@ -10,14 +10,19 @@ from textwrap import shorten
 from typing import Any
 
 from sag_retrieval.ask.options import AskOptions, FoundPassage, FoundPassages, SearchFunction
+from sag_retrieval.ask.passages import merge_hits
 from sag_retrieval.ask.question import TermWeights
+from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.core.errors import BudgetExceeded, FilterError, ModelError
 from sag_retrieval.core.public import public
 from sag_retrieval.models.protocols import AnswerT, ChatModel, Reply, Request, Usage
 from sag_retrieval.prompts import load_prompt
+from sag_retrieval.segments import CANDIDATES, SegmentOptions
 from sag_retrieval.text.words import language_of
 
 _SHOWN_KEYS = 5
+EVIDENCE_CHARACTERS = 24_000
+"""Most characters of passages in one prompt."""
 
 
 @public
@@ -80,6 +85,18 @@ _SHOWN = 160
 """Characters of a restriction that a note repeats."""
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The passages of one search: `hits` as an answer uses them, `ranked` as the search returned them."""
+
+    hits: Sequence[FoundPassage]
+    keys: Sequence[Any] = ()
+    trace: Mapping[str, Any] = field(default_factory=dict)
+    ranked: Sequence[FoundPassage] = ()
+    restriction: str = ""
+    """The model's restriction that holds for them; empty if it wrote none or it was dropped."""
+
+
 @dataclass
 class Session:
     """State shared by the steps of one question; safe to use from the threads that execute a plan."""
@@ -91,8 +108,12 @@ class Session:
     on_event: OnEvent = lambda _: None
     clock: Callable[[], float] = time.perf_counter
     weigh: TermWeights | None = None
+    context: ReleaseContext | None = None
+    segments: SegmentOptions | None = None
     notes: list[str] = field(default_factory=list)
     calls: list[dict[str, Any]] = field(default_factory=list)
+    filters: list[dict[str, Any]] = field(default_factory=list)
+    """What became of each restriction that the model wrote."""
     usage: Usage = field(default_factory=Usage)
     _begun: int = 0
     _lock: threading.RLock = field(default_factory=threading.RLock)
@@ -123,28 +144,55 @@ class Session:
             self.notes.append(text)
         self.tell("note", text=text)
 
-    def find(self, text: str, keys: Sequence[str] = (), sql: str = "", top_k: int | None = None) -> FoundPassages:
+    def find(self, text: str, keys: Sequence[str] = (), sql: str = "", top_k: int | None = None) -> Found:
         """Hits under the caller's restriction, or under the model's `sql` where the caller gave none.
 
-        A model's restriction that is refused, or matches nothing, is noted and dropped.
+        A model's restriction that is refused, or matches nothing, is noted and dropped. With segments, the hits are
+        joined passages.
 
         Raises:
             FilterError: If the caller's own restriction was refused.
 
         """
-        wanted, count = tuple(dict.fromkeys([*self.options.keys, *keys])), top_k or self.options.top_k
-        named = f"the model's restriction {_short(sql)}"
-        if sql and self.options.sql:
-            self.note(f"{named} was replaced by the caller's")
-        elif sql:
-            try:
-                result = self.search(text, wanted, sql, count)
-                if result.hits:
-                    return result
-                self.note(f"{named} matches nothing: searched without it")
-            except FilterError as error:
-                self.note(f"{named} was refused: {_short(error)}; searched without it")
-        return self.search(text, wanted, self.options.sql, count)
+        count = top_k or self.options.top_k
+        wanted = count if self.segments is None else max(count, CANDIDATES)
+        named = tuple(dict.fromkeys([*self.options.keys, *keys]))
+        restricted = self._restricted(text, named, sql, wanted) if sql else None
+        result = restricted or self.search(text, named, self.options.sql, wanted)
+        hits = self.joined([result.hits])[:count]
+        return Found(hits, result.keys, result.trace, result.hits, sql if restricted else "")
+
+    def joined(self, rankings: Sequence[Sequence[FoundPassage]]) -> tuple[FoundPassage, ...]:
+        """The passages of several searches: with segments joined as those of one extraction, else in turn by rank."""
+        if self.segments is None or self.context is None:
+            return merge_hits((), *rankings)
+        return self.context.joined(rankings, self.segments, self.options.segment_characters)
+
+    @property
+    def vocabulary(self) -> str:
+        """What prompts tell of the release for writing filters; a dash where nothing is known."""
+        return (self.context.vocabulary(self.options.vocabulary) if self.context else "") or "-"
+
+    def _restricted(self, text: str, keys: tuple[str, ...], sql: str, count: int) -> FoundPassages | None:
+        """The result under a model's restriction; None, with a note, if it is dropped."""
+        result, fault = self._tried(text, keys, sql, count)
+        if result is not None:
+            outcome: dict[str, Any] = {"documents": documents_of(result.hits)}
+        else:
+            outcome = {"reason": f"the model's restriction {_short(sql)} {fault}"}
+            self.note(outcome["reason"])
+        with self._lock:
+            self.filters.append({"sql": sql, "is_kept": result is not None} | outcome)
+        return result
+
+    def _tried(self, text: str, keys: tuple[str, ...], sql: str, count: int) -> tuple[FoundPassages | None, str]:
+        if self.options.sql:
+            return None, "was replaced by the caller's"
+        try:
+            result = self.search(text, keys, sql, count)
+        except FilterError as error:
+            return None, f"was refused: {_short(error)}; searched without it"
+        return (result, "") if result.hits else (None, "matches nothing: searched without it")
 
     def ask(self, name: str, answer: type[AnswerT], values: Mapping[str, object], *, is_last: bool = False) -> AnswerT:
         """The model's answer to the prompt `name`.

@@ -1,6 +1,6 @@
 """The commands that query a release: search, ask, evaluate."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,11 +10,15 @@ import click
 from sag_retrieval.cli.choices import (
     METHOD_NAMES,
     MODE_NAMES,
+    WrongCall,
     ask_settings,
     of_release,
     search_settings,
     where_of,
+    with_budgets,
+    with_keys,
     with_method,
+    with_segments,
     with_set,
     with_sql,
     with_where,
@@ -35,6 +39,7 @@ from sag_retrieval.core.errors import QueryError
 
 if TYPE_CHECKING:
     from sag_retrieval.api import Release
+    from sag_retrieval.ask.answer import Answer
     from sag_retrieval.ask.options import Mode
     from sag_retrieval.evaluation.questions import Question
     from sag_retrieval.search.result import SearchResult
@@ -42,7 +47,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("query")
-@click.option("--key", "keys", multiple=True, metavar="TEXT", help="A name that the answer is about; may be repeated.")
+@with_keys
 @with_sql
 @with_where
 @click.option("--top-k", type=click.IntRange(1, 1000), default=10, show_default=True, help="Largest number of hits.")
@@ -53,7 +58,7 @@ if TYPE_CHECKING:
     "--min-score", type=click.FloatRange(0, 1), default=0, help="Leave out hits that are less likely to answer."
 )
 @click.option("--explain", is_flag=True, help="Also show how each hit was found.")
-@click.option("--segments", metavar="PRESET", help="Join neighbouring hits: balanced, precision or find_all.")
+@with_segments
 @as_json
 def search(  # noqa: PLR0913  one argument per option
     *,
@@ -119,7 +124,8 @@ class _AskCommand(click.Command):
 
 
 _ASK_EXAMPLES = """\b
-sag ask "Who founded the firm that makes the Heron buoy?" --mode deep
+sag ask "Who founded the firm that makes the Heron buoy?" --mode deep --max-calls 12 --rounds 2
+sag ask "fines above one million" --where key.money__gt=1000000 --segments balanced --set search.hops=2
 sag ask "海鹭浮标是哪家公司制造的？"
 sag ask "Who made the O-ring?" --pipeline examples/pipeline.yaml
 """
@@ -130,8 +136,11 @@ sag ask "Who made the O-ring?" --pipeline examples/pipeline.yaml
 @click.option("--mode", type=MODE_NAMES, default="fast", show_default=True)
 @with_method
 @with_set("ask")
+@with_budgets
+@with_keys
 @with_sql
 @with_where
+@with_segments
 @with_pipeline
 @of_release
 @as_json
@@ -141,8 +150,11 @@ def ask(  # noqa: PLR0913  one argument per option
     mode: "Mode",
     method: str,
     pairs: tuple[str, ...],
+    budgets: tuple[str, ...],
+    keys: tuple[str, ...],
     sql: str | None,
     conditions: tuple[str, ...],
+    segments: str | None,
     pipeline: str | None,
     release_id: str | None,
     is_json: bool,
@@ -153,19 +165,18 @@ def ask(  # noqa: PLR0913  one argument per option
     if pipeline is not None:
         ask_by_pipeline(pipeline, query, release_id=release_id, is_json=is_json)
         return
-    where = where_of(conditions)
-    options, searching = ask_settings(pairs, method)
+    where, chosen = where_of(conditions), ask_settings(pairs, method, budgets, segments)
     console = Terminal(stderr=is_json)
     with open_release(release=release_id) as release:
         answer = release.ask(
             query,
             mode=mode,
+            keys=keys or None,
             sql=sql,
             where=where,
             method=method,
-            options=options,
-            search_options=searching,
             on_event=lambda event: show_progress(console, event),
+            **chosen.arguments,
         )
     print_json(answer.to_dict()) if is_json else show_answer(Terminal(), answer)
 
@@ -174,8 +185,11 @@ def ask(  # noqa: PLR0913  one argument per option
 @click.argument("questions", type=click.Path(path_type=Path))
 @with_method
 @with_set("METHOD")
+@with_budgets
+@with_keys
 @with_sql
 @with_where
+@with_segments
 @click.option("--k", "ks", default="2,5,10", show_default=True, help="Cut-offs, separated by commas.")
 @click.option("--against", type=METHOD_NAMES, help="Also show the paired difference to this method.")
 @click.option("--answers", "mode", type=MODE_NAMES, help="Score answers of this mode.")
@@ -188,8 +202,11 @@ def evaluate(  # noqa: PLR0913  one argument per option
     questions: Path,
     method: str,
     pairs: tuple[str, ...],
+    budgets: tuple[str, ...],
+    keys: tuple[str, ...],
     sql: str | None,
     conditions: tuple[str, ...],
+    segments: str | None,
     ks: str,
     against: str | None,
     mode: "Mode | None",
@@ -207,7 +224,8 @@ def evaluate(  # noqa: PLR0913  one argument per option
     sag evaluate data/questions.jsonl --set hops=2 --against sag
     sag evaluate data/questions.jsonl --pipeline examples/pipeline.yaml
 
-    With `--answers`, `--set` takes the options of `sag ask`; options of its searches are named `search.NAME`.
+    With `--answers`, `--set` takes the options of `sag ask`; options of its searches are named `search.NAME`. Keys,
+    segments and budgets are options of answers.
     """
     from sag_retrieval import open_release  # noqa: PLC0415
     from sag_retrieval.evaluation.answers import evaluate_answers  # noqa: PLC0415
@@ -221,15 +239,15 @@ def evaluate(  # noqa: PLR0913  one argument per option
     cuts, where = _cuts(ks), where_of(conditions)
     asked = read_questions(questions, on_fault=lambda fault: complain(fault, kind="left out"))
     if mode is not None:
-        options, searching = ask_settings(pairs, method)
-        named = {"method": method, "options": options, "search_options": searching}
+        settings = ask_settings(pairs, method, budgets, segments)
+        named = {"mode": mode, "method": method, "sql": sql, "where": where, **settings.arguments}
         with open_release(release=release_id) as release:
-            scored = evaluate_answers(
-                lambda question: release.ask(question, mode=mode, sql=sql, where=where, **named), asked, mode=mode
-            )
+            scored = evaluate_answers(_answering(release, keys, named), asked, ks=cuts, mode=mode)
         print_json(scored.to_dict()) if is_json else show_answers(Terminal(), scored)
         return
-    chosen, _ = search_settings(pairs, method, None)
+    chosen, joined = search_settings(pairs, method, segments)
+    if budgets or keys or joined is not None:
+        raise WrongCall("keys, segments and budgets are options of answers; add --answers MODE, or leave them out")
     with open_release(release=release_id) as release:
         search = release.searcher(method, sql=sql, where=where, options=chosen)
         rival = release.searcher(against, sql=sql, where=where) if against else None
@@ -241,6 +259,15 @@ def evaluate(  # noqa: PLR0913  one argument per option
         print_json(found.to_dict() | difference)
     else:
         show_evaluation(Terminal(), found, other, compare(found, other) if other else {}, explain=explain)
+
+
+def _answering(release: "Release", keys: Sequence[str], given: Mapping[str, Any]) -> "Callable[..., Answer]":
+    """Answers questions with the keys of the call and those of each question."""
+
+    def answer(question: str, own: Sequence[str] = ()) -> "Answer":
+        return release.ask(question, keys=[*keys, *own] or None, **given)
+
+    return answer
 
 
 def _explained(release: "Release", method: str, given: Mapping[str, Any], asked: "Question") -> "SearchResult":

@@ -3,6 +3,8 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
 from typing import Any, Final
 
 import click
@@ -69,6 +71,32 @@ with_where = click.option(
     help="Restrict the search by a condition, such as language=en or date__gte=2020; may be repeated.",
 )
 with_method = click.option("--method", type=METHOD_NAMES, default="sag", show_default=True)
+
+
+with_keys = click.option(
+    "--key", "keys", multiple=True, metavar="TEXT", help="A name that the answer is about; may be repeated."
+)
+with_segments = click.option(
+    "--segments", metavar="PRESET", help="Join neighbouring hits: balanced, precision or find_all."
+)
+_BUDGETS: Final = {
+    "max_calls": "Most model calls for a question.",
+    "max_tokens": "Most tokens sent and received for a question.",
+    "rounds": "Most plans of the deep mode.",
+}
+
+
+def with_budgets(command: Callable[..., None]) -> Callable[..., None]:
+    """The budgets of asking as options of their own; the command gets those given as `budgets`, pairs of `--set`."""
+
+    @wraps(command)
+    def packed(**given: Any) -> None:  # noqa: ANN401  arguments of any command
+        values = {name: given.pop(name) for name in _BUDGETS}
+        command(budgets=tuple(f"{name}={value}" for name, value in values.items() if value is not None), **given)
+
+    for name, text in reversed(_BUDGETS.items()):
+        packed = click.option(f"--{name.replace('_', '-')}", name, type=int, metavar="N", help=text)(packed)
+    return packed
 
 
 def with_set(what: str) -> Callable[[Any], Any]:
@@ -169,17 +197,34 @@ def search_settings(pairs: Sequence[str], method: str, preset: str | None) -> tu
         return method_options(method, own), _segment_options(preset, segments)
 
 
-def ask_settings(pairs: Sequence[str], method: str) -> tuple[dict[str, str], Any]:
-    """The options of `sag ask` and of its searches from `--set`.
+@dataclass(frozen=True, slots=True)
+class AskSettings:
+    """What `--set`, the budgets and `--segments` ask of an answer, checked; None where nothing is given."""
+
+    options: dict[str, str]
+    search_options: Any
+    segments: Any
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """They as arguments of `Release.ask`."""
+        return {"options": self.options, "search_options": self.search_options, "segments": self.segments}
+
+
+def ask_settings(
+    pairs: Sequence[str], method: str, budgets: Sequence[str] = (), preset: str | None = None
+) -> AskSettings:
+    """The options of `sag ask`, of its searches (`search.NAME`) and of its segments (`segments.NAME`).
 
     Raises:
         WrongCall: If a name is unknown or a value out of bounds.
 
     """
     with checked_call():
-        own, search = _divided(parse_settings(pairs, "ask"), "search")
+        given, search = _divided(parse_settings([*pairs, *budgets], "ask"), "search")
+        own, segments = _divided(given, "segments")
         build_options(type(default_options("ask")), own, what="ask")
-        return own, method_options(method, search)
+        return AskSettings(own, method_options(method, search), _segment_options(preset, segments))
 
 
 def where_of(conditions: Sequence[str]) -> dict[str, Any] | None:

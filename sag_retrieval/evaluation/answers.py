@@ -225,20 +225,25 @@ class AnswersEvaluation(Convertible):
 
 
 def evaluate_answers(
-    ask: Callable[[str], Answer], questions: Iterable[Question], *, ks: Sequence[int] = KS, mode: str = ""
+    ask: Callable[..., Answer], questions: Iterable[Question], *, ks: Sequence[int] = KS, mode: str = ""
 ) -> AnswersEvaluation:
     """The outcome of a mode for every question; `ask` is bound to release, mode and options.
 
-    A question with neither answers nor gold documents is unanswerable: it scores `refused`.
+    It is called with the text of a question, and with its keys after it where it names some. A question with neither
+    answers nor gold documents is unanswerable: it scores `refused`.
 
     Raises:
         QueryError: If there is no question.
 
     """
-    outcomes = tuple(_outcome(question, ask(question.question), ks) for question in questions)
+    outcomes = tuple(_outcome(question, ask(*_asked(question)), ks) for question in questions)
     if not outcomes:
         raise QueryError("there is no question to evaluate")
     return AnswersEvaluation(mode or outcomes[0].answer.mode, outcomes)
+
+
+def _asked(question: Question) -> tuple[Any, ...]:
+    return (question.question, question.keys) if question.keys else (question.question,)
 
 
 def _outcome(question: Question, answer: Answer, ks: Sequence[int]) -> AnswerOutcome:

@@ -83,11 +83,11 @@ def seed_keys(index: Index, reading: ParsedQuery, options: SearchOptions) -> tup
 def _sources(
     index: Index, reading: ParsedQuery, options: SearchOptions, allowed: Flags | None
 ) -> Iterator[tuple[Rows, Floats, str]]:
-    """Keys, their similarity, and their origin; the most reliable origin first."""
+    """Keys, their similarity, and their origin; the most reliable origin first. Only given ones where events start."""
     for name, rows, vector in reading.given:
         yield rows, np.ones(len(rows)), f"given: {name}"
         yield *_similar_keys(index, vector, options.key_count, allowed), f"like the given {name}"
-    if reading.given and not options.join_given_keys:
+    if options.start == "events" or (reading.given and not options.join_given_keys):
         return
     for name, rows in reading.mentions if options.use_mentions else ():
         yield rows, np.ones(len(rows)), f"named: {name}"

@@ -117,7 +117,7 @@ def document_by_id(index: Index, document_id: str) -> DocumentResult:
     values = index.rows["documents"].select(columns).slice(row, 1).to_pylist()[0]
     values["metadata"] = json.loads(values["metadata"])
     chunks, sections = (tuple(map(str, _of_document(index, row, name))) for name in ("chunk_id", "section_id"))
-    return DocumentResult(**values, chunk_ids=chunks, spans=tuple(_spans(index, row)), sections=sections)
+    return DocumentResult(**values, chunk_ids=chunks, spans=tuple(chunk_spans(index, row)), sections=sections)
 
 
 def _row(index: Index, table: str, column: str, wanted: str) -> int:
@@ -158,8 +158,8 @@ def join_segments(index: Index, ranking: Ranking, options: SegmentSpec) -> tuple
     ]
     wanted = set(segment_documents([hits], options))
     rows = {documents[document].as_py(): document for document, _ in places}
-    spans = {name: _spans(index, row) for name, row in rows.items() if name in wanted}
-    sections = {name: _sections(index, row) for name, row in rows.items() if name in wanted}
+    spans = {name: chunk_spans(index, row) for name, row in rows.items() if name in wanted}
+    sections = {name: section_labels(index, row) for name, row in rows.items() if name in wanted}
     found = extract_segments([hits], spans, options, sections)
     return tuple(
         ResultSegment(
@@ -182,10 +182,12 @@ def _of_document(index: Index, document: int, column: str) -> list[object]:
     return values
 
 
-def _spans(index: Index, document: int) -> Sequence[tuple[int, int]]:
+def chunk_spans(index: Index, document: int) -> Sequence[tuple[int, int]]:
+    """Start and end of each chunk of the document in a row."""
     starts, ends = (_of_document(index, document, name) for name in ("start", "end"))
     return list(zip(starts, ends, strict=True))  # type: ignore[arg-type]
 
 
-def _sections(index: Index, document: int) -> list[object]:
+def section_labels(index: Index, document: int) -> list[object]:
+    """The section of each chunk of the document in a row."""
     return _of_document(index, document, "section_id")

@@ -1,4 +1,4 @@
-"""Options of the method `sag`, with two presets."""
+"""Options of the method `sag`, with three presets."""
 
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
@@ -18,6 +18,8 @@ class SearchOptions:
     """
 
     # stage 1: from the query to keys
+    start: Literal["keys", "events"] = "keys"
+    """What the query is first compared with: keys and events, or events alone, whose keys then lead."""
     key_count: Count = 10
     """Keys taken by similarity to the query, and to each given key."""
     event_count: Count = 50
@@ -56,8 +58,8 @@ class SearchOptions:
     """Text similarity is half cosine, half BM25, each scaled to [0, 1]; off: cosine only."""
     exact_gain: Annotated[float, Bounds(0, 0.5)] = 0.3
     """Added to the share of BM25 for long documents: their chunks differ mostly in exact words."""
-    graph: Literal["whole", "candidates"] = "whole"
-    """Graph of PageRank: all keys and chunks, or only candidates and final keys."""
+    graph: Literal["whole", "candidates", "none"] = "whole"
+    """Graph of PageRank: all keys and chunks, or only candidates and final keys; none: initial weights instead."""
     damping: Annotated[float, Bounds(0, 0.99)] = 0.7
     """Share of a PageRank step that follows links; the rest restarts."""
     key_share: Share | None = 0.6
@@ -114,7 +116,6 @@ SAG_LITERAL: Final = SearchOptions(
     back_idf=0.0,
     normalise=False,
     similarity_share=0.5,
-    use_bm25=False,
     exact_gain=0.0,
     graph="candidates",
     damping=0.85,
@@ -129,3 +130,14 @@ SAG_LITERAL: Final = SearchOptions(
     coverage=0.0,
 )
 """The original formulas; docs/algorithm.md §search.15 defines what they leave open."""
+
+SAG_EVENTS: Final = SearchOptions(
+    start="events",
+    graph="none",
+    key_trust=0.0,
+    text_share=0.0,
+    named_floor=0.0,
+    bridge_strength=0.0,
+    coverage=0.0,
+)
+"""The simplified form: events lead to keys, and chunks are ranked by their initial weights, without PageRank."""

@@ -175,6 +175,10 @@ def weigh_candidates(
 
 
 def _pagerank(arrays: Arrays, keys: WeightedKeys, candidates: Rows, initial: Floats, options: SearchOptions) -> Floats:
+    if options.graph == "none":
+        total = np.zeros(arrays.chunk_count)
+        total[candidates] = initial
+        return total
     key_share, chunk_share = restart(keys.weights, initial, options.key_share)
     if options.graph == "candidates":
         return _on_candidates(arrays, (keys.rows, key_share), (candidates, chunk_share), options.damping)

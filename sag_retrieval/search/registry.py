@@ -12,7 +12,7 @@ from sag_retrieval.core.plugins import Registry
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.search.method import Method
 
-MethodName = Literal["sag", "sag-literal", "dense", "bm25", "hybrid", "bridge", "think-on-graph", "tiers"]
+MethodName = Literal["sag", "sag-literal", "sag-events", "dense", "bm25", "hybrid", "bridge", "think-on-graph", "tiers"]
 """The built-in methods, for type checkers and editors; a test compares it with `METHODS`."""
 
 Need = Literal["chat", "home"]
@@ -101,6 +101,13 @@ METHODS: Final = Registry(
             weak="long documents and exact words: it ranks by the graph alone, to compare with the original formulas",
             target="sag_retrieval.search.sag:search_method",
             options="sag_retrieval.search.options:SAG_LITERAL",
+        ),
+        MethodEntry(
+            name="sag-events",
+            summary="the simplified walk: from events like the query over their keys to chunks, without PageRank",
+            weak="questions over several documents: no bridge leads to the second passage",
+            target="sag_retrieval.search.sag:search_method",
+            options="sag_retrieval.search.options:SAG_EVENTS",
         ),
         MethodEntry(
             name="dense",

@@ -66,14 +66,21 @@ def ranked_keys(search: SearchState) -> tuple[RankedKey, ...]:
         row: RankedKey(row, weight, 0, reasons[row])
         for row, weight in zip(seeds.rows.tolist(), seeds.weights.tolist(), strict=True)
     }
+    has_seeds = bool(found)
     columns = final.rows.tolist(), final.weights.tolist(), final.hops.tolist()
     for row, weight, hop in zip(*columns, strict=True):
         seed = found.get(row)
-        found[row] = RankedKey(row, weight, 0, seed.reason) if seed else RankedKey(row, weight, hop, _SAME_EVENT)
+        found[row] = (
+            RankedKey(row, weight, 0, seed.reason) if seed else RankedKey(row, weight, hop, _reached(hop, has_seeds))
+        )
     return tuple(sorted(found.values(), key=lambda key: (key.hop, -key.weight, key.row)))
 
 
-_SAME_EVENT = "in an event with a seed key"
+def _reached(hop: int, has_seeds: bool) -> str:  # noqa: FBT001  internal
+    """Why a key took part that the query neither names nor resembles."""
+    if hop > 1:
+        return f"in an event with a key of hop {hop - 1}"
+    return "in an event with a seed key" if has_seeds else "in an event like the query"
 
 
 def explain(search: SearchState, hits: Rows) -> dict[str, Any]:

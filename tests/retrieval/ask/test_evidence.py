@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from sag_retrieval.ask.cited import cite, merge_answers, support
 from sag_retrieval.ask.evidence import best_sentences
-from sag_retrieval.ask.modes import merge_hits
 from sag_retrieval.ask.part_answer import extractive_answer
+from sag_retrieval.ask.passages import merge_hits
 from sag_retrieval.ask.question import question_terms
 from tests.support.overlap_search import Found, OverlapSearch
 

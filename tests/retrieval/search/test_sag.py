@@ -16,7 +16,7 @@ from sag_retrieval.search.options import SAG, SAG_LITERAL, SearchOptions
 from sag_retrieval.search.registry import METHODS, method_named
 from sag_retrieval.search.sag import search
 
-OURS = ["sag", "sag-literal", "dense", "bm25", "bridge"]
+OURS = ["sag", "sag-literal", "sag-events", "dense", "bm25", "bridge"]
 QUESTION = "In which state did the singer of Hello Love die?"
 
 
@@ -195,7 +195,7 @@ def test_an_unknown_method_is_refused_with_the_names_there_are():
 
 def test_the_methods_are_those_of_the_contract():
     assert set(METHODS) == {
-        "sag", "sag-literal", "dense", "bm25", "hybrid", "bridge", "think-on-graph", "tiers",
+        "sag", "sag-literal", "sag-events", "dense", "bm25", "hybrid", "bridge", "think-on-graph", "tiers",
     }  # fmt: skip
 
 
@@ -262,3 +262,9 @@ def test_the_trace_tells_how_far_the_walk_was_trusted(corpus):
     vague = search(corpus, Query("Where did he die?", explain=True), SAG).trace["trust"]
 
     assert 0 <= vague < named <= 1
+
+
+@pytest.mark.parametrize("hops", [0, 5])
+def test_hops_beyond_four_are_refused(hops):
+    with pytest.raises(SettingsError, match="1 to 4"):
+        method_named("sag-events", {"hops": hops})

@@ -1,0 +1,44 @@
+"""What asking knows of a release besides its search: term weights, joined passages, evidence lines, vocabulary."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from sag_retrieval.ask.evidence_lines import evidence_lines
+from sag_retrieval.ask.options import FoundPassage
+from sag_retrieval.ask.passages import join_passages
+from sag_retrieval.ask.question import TermWeights, release_weights
+from sag_retrieval.ask.vocabulary import vocabulary_lines, within_tokens
+from sag_retrieval.release.arrays import Index
+from sag_retrieval.segments import SegmentOptions
+
+
+@dataclass(frozen=True)
+class ReleaseContext:
+    """An index, read where an answer needs more of it than what a search returns; made once per release."""
+
+    index: Index
+
+    @cached_property
+    def weigh(self) -> TermWeights:
+        """The idf of index terms."""
+        return release_weights(self.index)
+
+    def joined(
+        self, rankings: Sequence[Sequence[FoundPassage]], options: SegmentOptions, characters: int
+    ) -> tuple[FoundPassage, ...]:
+        """The segments of several searches of this release, and the passages that lie in none."""
+        return join_passages(self.index, rankings, options, characters)  # type: ignore[arg-type]  # hits of this release
+
+    def lines(self, hits: Sequence[FoundPassage]) -> list[dict[str, object]]:
+        """Passages as a model is shown them, numbered from 1."""
+        return list(evidence_lines(self.index, hits))
+
+    def vocabulary(self, tokens: int) -> str:
+        """Tables, key types, units and example values, in at most this number of tokens (estimated)."""
+        return within_tokens(self._vocabulary, tokens)
+
+    @cached_property
+    def _vocabulary(self) -> tuple[dict[str, Any], ...]:
+        return vocabulary_lines(self.index)

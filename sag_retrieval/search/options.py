@@ -68,7 +68,7 @@ class SearchOptions:
     """Share of the query, by idf, that its names must make up for full trust in their keys; 0: names alone suffice."""
     text_share: Weight = 0.25
     """Weight of text similarity added to PageRank, before it adapts to document length; 0: none."""
-    document_context: Weight = 0.5
+    document_context: Weight = 0.75
     """Weight of the whole document's BM25 in the text route of a chunk of a long document."""
     neighbour_context: Weight = 0.2
     """Weight of the better of the two neighbouring chunks in the text route of a chunk of a long document."""

@@ -262,3 +262,10 @@ def test_the_trace_tells_how_far_the_walk_was_trusted(corpus):
     vague = search(corpus, Query("Where did he die?", explain=True), SAG).trace["trust"]
 
     assert 0 <= vague < named <= 1
+
+
+@pytest.mark.parametrize("method", ["bm25", "bridge", "sag"])
+def test_a_document_is_found_by_its_id(corpus, method):
+    found = method_named(method)(corpus, Query("d03 tea"))
+
+    assert titles(corpus, found)[0] == "Green Tea"

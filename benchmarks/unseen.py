@@ -1,11 +1,12 @@
 """Recall on the half of the questions that ranking was developed on, and on the half that it was not.
 
     python benchmarks/unseen.py [--cache DIR] [--sets business,locomo] [--halves dev] [--most 100]
-                                [--out FILE] [--against FILE]
+                                [--methods sag,think-on-graph,tiers,bm25,bm25+dense] [--out FILE] [--against FILE]
 
 R@5: share of gold documents among the first five distinct documents, or of evidence chunks among the first five
 chunks. Differences are paired, with 95 % bootstrap intervals. `--out` keeps what each question reached, `--against`
-compares with such a file of another state of the code.
+compares with such a file of another state of the code. Fails where a method is significantly below BM25 or BM25 + dense
+on a half that was held out.
 """
 
 import argparse
@@ -27,11 +28,12 @@ from judging import BOTH, DEPTH, cached, spoken  # noqa: E402
 from judging import both_texts as both  # noqa: E402
 
 from sag_retrieval import Release  # noqa: E402
-from sag_retrieval.evaluation.runner import paired_difference  # noqa: E402
+from sag_retrieval.evaluation.runner import Interval, paired_difference  # noqa: E402
 from sag_retrieval.search.method import Method, Query  # noqa: E402
 from sag_retrieval.search.registry import method_named  # noqa: E402
 
 METHODS = ("sag", "bm25", BOTH)
+BASELINES = ("bm25", BOTH)
 CUT = 5
 Reached = dict[str, dict[str, float]]
 """Recall by method and question."""
@@ -59,14 +61,32 @@ def recall(release: Release, asked: Asked, method: Method) -> float:
 
 
 def lines(found: Reached, earlier: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    """The means, then what `sag` gains over the others and over its earlier state."""
+    """The means, then what each method gains over the baselines and over its earlier state."""
     yield "  " + "   ".join(f"{name} {100 * np.mean(list(each.values())):.1f}" for name, each in found.items())
-    ours = found.get("sag", {})
-    for name, theirs in [*found.items(), *((f"earlier {name}", earlier[name]) for name in ("sag",) if earlier)]:
-        common = ours.keys() & theirs.keys()
-        if name != "sag" and common:
-            pair = ({question: each[question] for question in sorted(common)} for each in (ours, theirs))
-            yield f"  sag − {name:12} {spoken(paired_difference(*pair))}"
+    for name, ours in found.items():
+        if name not in BASELINES:
+            for other, gained in gains(ours, {each: found[each] for each in BASELINES if each in found}):
+                yield f"  {name} − {other:12} {spoken(gained)}"
+            for _, gained in gains(ours, {name: earlier[name]} if name in earlier else {}):
+                yield f"  {name} − {'before':12} {spoken(gained)}"
+
+
+def gains(ours: Mapping[str, float], others: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str, Interval]]:
+    """The paired difference to each of some others, over the questions that both were asked."""
+    for name, theirs in others.items():
+        common = sorted(ours.keys() & theirs.keys())
+        if common:
+            pair = ({question: each[question] for question in common} for each in (ours, theirs))
+            yield name, paired_difference(*pair)
+
+
+def below(place: str, found: Reached) -> Iterator[str]:
+    """Methods that are significantly below a baseline, in words."""
+    baselines = {each: found[each] for each in BASELINES if each in found}
+    for name, ours in found.items():
+        for other, gained in gains(ours, baselines) if name not in BASELINES else ():
+            if gained.high < 0:
+                yield f"{place}: {name} is significantly below {other}, {spoken(gained)}"
 
 
 def kinds(found: Reached, asked: list[Asked]) -> Iterator[str]:
@@ -90,6 +110,7 @@ def main() -> int:
     chosen = parser.parse_args()
     earlier = json.loads(chosen.against.read_text()) if chosen.against else {}
     everything: dict[str, Reached] = {}
+    faults: list[str] = []
     with cached(chosen.cache) as cache:
         for name in chosen.sets.split(","):
             release = release_of(name, cache)
@@ -99,10 +120,12 @@ def main() -> int:
                 everything[place] = found = reached(release, asked, chosen.methods.split(","))
                 print(f"{place} ({len(next(iter(found.values())))} questions)")
                 print("\n".join(lines(found, earlier.get(place, {}))))
+                faults += below(place, found) if half == HALVES[1] else ()
                 print("\n".join(kinds(found, asked)) if name in {BUSINESS, "locomo"} else "", flush=True)
     if chosen.out:
         chosen.out.write_text(json.dumps(everything) + "\n")
-    return 0
+    print("\n".join(faults) or "no method is significantly below a baseline on what was held out")
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

@@ -171,7 +171,7 @@ def key_trust(seeds: WeightedKeys, power: float) -> float:
 
 
 def named_share(index: Index, reading: ParsedQuery) -> float:
-    """The share of the query's terms, by idf, that stand in the names it mentions; 1 if keys are given or none is named.
+    """The share of the query's terms, by idf, that stand in the names it mentions; 1 without names or with given keys.
 
     A common word may be the name of something too: `create`, `next`. A walk from it says little about the query.
     """

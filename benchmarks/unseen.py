@@ -1,9 +1,9 @@
 """Recall on the half of the questions that ranking was developed on, and on the half that it was not.
 
-    python benchmarks/unseen.py [--cache DIR] [--sets business,locomo] [--halves dev] [--most 100]
+    python benchmarks/unseen.py [--cache DIR] [--sets business,locomo] [--halves dev] [--most 100] [--cut 10]
                                 [--methods sag,think-on-graph,tiers,bm25,bm25+dense] [--out FILE] [--against FILE]
 
-R@5: share of gold documents among the first five distinct documents, or of evidence chunks among the first five
+Recall: share of gold documents among the first `--cut` distinct documents, or of evidence chunks among the first
 chunks. Differences are paired, with 95 % bootstrap intervals. `--out` keeps what each question reached, `--against`
 compares with such a file of another state of the code. Fails where a method is significantly below BM25 or BM25 + dense
 on a half that was held out.
@@ -34,29 +34,28 @@ from sag_retrieval.search.registry import method_named  # noqa: E402
 
 METHODS = ("sag", "bm25", BOTH)
 BASELINES = ("bm25", BOTH)
-CUT = 5
 Reached = dict[str, dict[str, float]]
 """Recall by method and question."""
 
 
-def reached(release: Release, asked: list[Asked], methods: list[str]) -> Reached:
+def reached(release: Release, asked: list[Asked], methods: list[str], cut: int) -> Reached:
     """Recall of every method for every question that has an answer."""
     found: Reached = {}
     for name in methods:
         method: Method = both if name == BOTH else method_named(name, home=release.path)
-        found[name] = {each.question_id: recall(release, each, method) for each in asked if each.gold}
+        found[name] = {each.question_id: recall(release, each, method, cut) for each in asked if each.gold}
     return found
 
 
-def recall(release: Release, asked: Asked, method: Method) -> float:
-    """Share of the gold among the first five."""
+def recall(release: Release, asked: Asked, method: Method, cut: int) -> float:
+    """Share of the gold among the first."""
     index = release.index
     chunks = method(index, Query(asked.text, top_k=DEPTH)).chunks
     if asked.is_by_chunk:
-        first = index.rows["chunks"]["chunk_id"].take(chunks[:CUT])
+        first = index.rows["chunks"]["chunk_id"].take(chunks[:cut])
     else:
         documents = list(dict.fromkeys(index.arrays.chunk_document[chunks].tolist()))
-        first = index.rows["documents"]["document_id"].take(pa.array(documents[:CUT], pa.int64()))
+        first = index.rows["documents"]["document_id"].take(pa.array(documents[:cut], pa.int64()))
     return len(asked.gold.intersection(first.to_pylist())) / len(asked.gold)
 
 
@@ -105,6 +104,7 @@ def main() -> int:
     parser.add_argument("--halves", default=",".join(HALVES))
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--most", type=int, default=100, help="questions of a set and half")
+    parser.add_argument("--cut", type=int, default=5, help="how many of the first count")
     parser.add_argument("--out", type=Path, help="write what each question reached, as JSON")
     parser.add_argument("--against", type=Path, help="compare with what another state of the code wrote")
     chosen = parser.parse_args()
@@ -117,7 +117,7 @@ def main() -> int:
             for half in (half for half in HALVES if half in chosen.halves.split(",")):
                 asked = questions_of(name, half, release, chosen.most)
                 place = f"{name}, {half}"
-                everything[place] = found = reached(release, asked, chosen.methods.split(","))
+                everything[place] = found = reached(release, asked, chosen.methods.split(","), chosen.cut)
                 print(f"{place} ({len(next(iter(found.values())))} questions)")
                 print("\n".join(lines(found, earlier.get(place, {}))))
                 faults += below(place, found) if half == HALVES[1] else ()

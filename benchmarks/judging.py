@@ -28,7 +28,7 @@ CUTS = (2, 5, 10)
 DEPTH = 60
 BUDGET = 3000
 BOTH = "bm25+dense"
-"""Half BM25, half cosine, each scaled to [0, 1] for the question: what `sag` starts from, and a baseline."""
+"""BM25 and cosine, each scaled to [0, 1] for the question and joined as `sag` joins them: a baseline."""
 
 Ask = Callable[[str], Sequence[Hit]]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from judging import gold_chunks, ingested
-from sets import DATA, SETS, Question
+from sets import DATA, SETS, Question, is_held_out
 
 from sag_retrieval import Release, open_release
 
@@ -35,7 +35,7 @@ class Asked:
 
 def half_of(question_id: str) -> Half:
     """Which half a question belongs to, whatever else is asked."""
-    return HALVES[int(blake2b(question_id.encode(), digest_size=8).hexdigest(), 16) % 2]
+    return HALVES[is_held_out(question_id)]
 
 
 def release_of(name: str, cache: Path) -> Release:

@@ -1,6 +1,7 @@
 """What a method reaches on a set of questions: recall of gold, and evidence within what a reader is shown."""
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -27,7 +28,7 @@ CUTS = (2, 5, 10)
 DEPTH = 60
 BUDGET = 3000
 BOTH = "bm25+dense"
-"""Half BM25, half cosine, each scaled to [0, 1] for the question: what `sag` starts from, and a baseline."""
+"""BM25 and cosine, each scaled to [0, 1] for the question and joined as `sag` joins them: a baseline."""
 
 Ask = Callable[[str], Sequence[Hit]]
 
@@ -83,9 +84,9 @@ def cached(folder: Path | None) -> Iterator[Path]:
         yield cache
 
 
-def ingested(name: str, questions: QuestionSet, cache: Path) -> Release:
-    """The release of a set, made once per cache."""
-    home = cache / name
+def ingested(name: str, questions: QuestionSet, cache: Path, embedding: str = "hashing") -> Release:
+    """The release of a set by an embedder, made once per cache."""
+    home = cache / (name if embedding == "hashing" else f"{name}-{re.sub(r'[^A-Za-z0-9.-]+', '_', embedding)}")
     if not (home / "releases").is_dir():
         source = questions.folder or cache / "sources" / f"{name}.jsonl"
         if questions.folder is None:
@@ -94,7 +95,7 @@ def ingested(name: str, questions: QuestionSet, cache: Path) -> Release:
         environment = os.environ | {
             "SAG_HOME": str(home),
             "SAG_CHAT_MODEL": "offline",
-            "SAG_EMBEDDING_MODEL": "hashing",
+            "SAG_EMBEDDING_MODEL": embedding,
         }
         # among the files of a folder some cannot be read, which makes the exit code 1
         subprocess.run(command, env=environment, cwd=cache, check=questions.folder is None, stdout=subprocess.DEVNULL)

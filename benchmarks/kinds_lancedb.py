@@ -1,8 +1,8 @@
 """LanceDB's own hybrid search over the chunks of a release, with the vectors that its own methods use.
 
 Its full-text index (ICU words, as the sets are of many languages; else its defaults) and its vector search, joined by
-its reciprocal rank fusion. A chunk is indexed by its text with its header, which begins with the document's title,
-before it: what BM25 has.
+its reciprocal rank fusion. A chunk is indexed by its text with its header, which begins with the document's title, and
+the document's id before it: what BM25 has.
 """
 
 import tempfile
@@ -46,8 +46,8 @@ def asking_lance(release: Release, depth: int) -> Callable[[str], Sequence[Hit]]
 def _filled(folder: Path, release: Release) -> Any:  # noqa: ANN401  lancedb has no types
     chunks = release.index.rows["chunks"]
     texts = [
-        f"{header}\n{text}"
-        for header, text in zip(*(chunks[name].to_pylist() for name in ("header", "text")), strict=True)
+        "\n".join(parts)
+        for parts in zip(*(chunks[name].to_pylist() for name in ("header", "document_id", "text")), strict=True)
     ]
     vectors = _dense(release.index.arrays.vectors["chunks"].take(np.arange(len(texts), dtype=np.int32)))
     flat = pa.array(vectors.ravel())

@@ -32,7 +32,7 @@ from sag_retrieval.release.vectors import DenseVectors  # noqa: E402
 from sag_retrieval.search.expand import expand, propagate  # noqa: E402
 from sag_retrieval.search.method import Query, best_rows, parse_query  # noqa: E402
 from sag_retrieval.search.options import SAG  # noqa: E402
-from sag_retrieval.search.rank import key_trust, rank  # noqa: E402
+from sag_retrieval.search.rank import rank, walk_trust  # noqa: E402
 
 ROUNDS = 3
 Milliseconds = list[float]
@@ -60,7 +60,7 @@ def one_search(index: Index, question: str) -> np.ndarray:
     """The whole search without hydrating."""
     reading = parse_query(index, Query(question))
     expansion = expand(index, reading, SAG)
-    keys, trust = propagate(index, reading, expansion.keys, SAG)[-1], key_trust(expansion.seeds, SAG.key_trust)
+    keys, trust = propagate(index, reading, expansion.keys, SAG)[-1], walk_trust(index, reading, expansion.seeds, SAG)
     return best_rows(rank(index, reading, keys, trust, SAG).final, 10)
 
 
@@ -71,7 +71,7 @@ def steps(index: Index) -> dict[str, dict[str, float]]:
         reading = parse_query(index, Query(question))
         times["read"].append(worked(lambda q=question: parse_query(index, Query(q))))
         expansion = expand(index, reading, SAG)
-        keys, trust = expansion.keys, key_trust(expansion.seeds, SAG.key_trust)
+        keys, trust = expansion.keys, walk_trust(index, reading, expansion.seeds, SAG)
         times["expand"].append(worked(lambda r=reading: expand(index, r, SAG)))
         times["rank"].append(worked(lambda r=reading, k=keys, t=trust: rank(index, r, k, t, SAG)))
         times["search"].append(times["expand"][-1] + times["rank"][-1])

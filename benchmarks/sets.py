@@ -35,8 +35,13 @@ class Question:
 
     @property
     def is_held_out(self) -> bool:
-        """Whether it belongs to the half that the gates judge; decided by the hash of its id alone."""
-        return hashlib.sha256(f"half {self.question_id}".encode()).digest()[0] >= 128
+        """Whether it belongs to the half that the gates judge."""
+        return is_held_out(self.question_id)
+
+
+def is_held_out(question_id: str) -> bool:
+    """Which half a question belongs to, by the hash of its id alone: one rule for every script."""
+    return int(hashlib.blake2b(question_id.encode(), digest_size=8).hexdigest(), 16) % 2 == 1
 
 
 @dataclass(frozen=True)

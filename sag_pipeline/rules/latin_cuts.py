@@ -64,8 +64,9 @@ def _unlinked(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         last, place = _last_word(text, start, link.start())
         if first is None or first.start() == place:
             continue
-        if _is_whole(text[start : link.start()], last.lower()) or not _goes_on_for(link[0], first[0], last):
-            yield start, link.start()
+        if not last or _is_whole(text[start : link.start()], last.lower()) or not _goes_on_for(link[0], first[0], last):
+            if last:
+                yield start, link.start()
             start = link.end()
             first = _TOKEN.search(text, start, end)
     if start < end:

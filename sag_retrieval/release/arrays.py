@@ -166,11 +166,14 @@ def _build_arrays(parts: GraphParts) -> dict[str, npt.NDArray[Any]]:
 
 
 def _texts(rows: Mapping[str, pa.Table], chunk_document: Rows) -> Texts:
+    """What full text is made of: a file is asked for by the words of its path too, a ticket by its number."""
+    documents = rows["documents"]
+    ids = documents["document_id"].combine_chunks()
     return Texts(
-        headers=rows["chunks"]["header"],
+        headers=pc.binary_join_element_wise(rows["chunks"]["header"], ids.take(pa.array(chunk_document)), "\n"),
         texts=rows["chunks"]["text"],
         chunk_document=chunk_document,
-        titles=rows["documents"]["title"],
+        titles=pc.binary_join_element_wise(documents["title"], ids, "\n"),
     )
 
 

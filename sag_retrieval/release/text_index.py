@@ -153,7 +153,10 @@ def _ends(sizes: npt.ArrayLike) -> Starts:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What is indexed: each chunk as its header and its text, each document as its title and its chunks' texts."""
+    """What is indexed: each chunk as its header and its text, each document as its title and its chunks' texts.
+
+    Headers and titles end with the id of the document.
+    """
 
     headers: TextColumn
     texts: TextColumn

@@ -56,7 +56,7 @@ class SearchOptions:
     """Weight of the text similarity in a chunk's initial weight."""
     use_bm25: bool = True
     """Text similarity is half cosine, half BM25, each scaled to [0, 1]; off: cosine only."""
-    exact_gain: Annotated[float, Bounds(0, 0.5)] = 0.3
+    exact_gain: Annotated[float, Bounds(0, 0.5)] = 0.5
     """Added to the share of BM25 for long documents: their chunks differ mostly in exact words."""
     graph: Literal["whole", "candidates", "none"] = "whole"
     """Graph of PageRank: all keys and chunks, or only candidates and final keys; none: initial weights instead."""
@@ -66,12 +66,14 @@ class SearchOptions:
     """Share of the restart that goes to keys; None: by weight alone."""
     key_trust: Weight = 2.0
     """Power of the highest seed key weight that scales PageRank; 0: PageRank is not scaled."""
+    named_share: Share = 0.3
+    """Share of the query, by idf, that its names must make up for full trust in their keys; 0: names alone suffice."""
     text_share: Weight = 0.25
     """Weight of text similarity added to PageRank, before it adapts to document length; 0: none."""
-    document_context: Weight = 0.5
+    document_context: Weight = 0.75
     """Weight of the whole document's BM25 in the text route of a chunk of a long document."""
     neighbour_context: Weight = 0.2
-    """Weight of the better of the two neighbouring chunks in the text route."""
+    """Weight of the better of the two neighbouring chunks in the text route of a chunk of a long document."""
 
     # what the query names
     named_weight: Annotated[float, Bounds(1, 100)] = 1.5
@@ -121,6 +123,7 @@ SAG_LITERAL: Final = SearchOptions(
     damping=0.85,
     key_share=None,
     key_trust=0.0,
+    named_share=0.0,
     text_share=0.0,
     document_context=0.0,
     neighbour_context=0.0,

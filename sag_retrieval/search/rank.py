@@ -95,9 +95,10 @@ def _in_context(
     if not (options.document_context or options.neighbour_context):
         return similarity
     whole = min_max(arrays.document_text.scores(reading.terms))[arrays.chunk_document]
-    weight = options.document_context * (1 - 1 / length)
+    is_long = 1 - 1 / length
     neighbours = best_neighbour(similarity, arrays.chunk_document)
-    return relative(similarity + weight * whole + options.neighbour_context * neighbours, allowed)
+    context = options.document_context * whole + options.neighbour_context * neighbours
+    return relative(similarity + is_long * context, allowed)
 
 
 def best_neighbour(similarity: Floats, document: npt.NDArray[Any]) -> Floats:
@@ -148,13 +149,38 @@ def rank(index: Index, reading: ParsedQuery, keys: WeightedKeys, trust: float, o
     return _covered(arrays, reading, _bridged(arrays, reading, scores, options), options)
 
 
+def walk_trust(index: Index, reading: ParsedQuery, seeds: WeightedKeys, options: SearchOptions) -> float:
+    """The trust in a walk from the seed keys: `key_trust`, less where names are a small part of the query.
+
+    Source:
+        docs/algorithm.md §search.12.
+
+    """
+    least = options.named_share
+    share = min(1.0, named_share(index, reading) / least) if least > 0 else 1.0
+    return share * key_trust(seeds, options.key_trust)
+
+
 def key_trust(seeds: WeightedKeys, power: float) -> float:
     """`(highest weight of a seed key)^power`: 1 if the query names a rare key, low if keys are only similar to it.
 
     PageRank is divided by its maximum, so that without this factor a walk from unrelated keys would have full weight.
-    1 for power 0. Source: docs/algorithm.md §search.12.
+    1 for power 0.
     """
     return float(min(1.0, seeds.weights.max(initial=0.0)) ** power)
+
+
+def named_share(index: Index, reading: ParsedQuery) -> float:
+    """The share of the query's terms, by idf, that stand in the names it mentions; 1 without names or with given keys.
+
+    A common word may be the name of something too: `create`, `next`. A walk from it says little about the query.
+    """
+    named = {number for name, _ in reading.mentions for number in index.arrays.terms.numbers(name)}
+    if reading.given or not named:
+        return 1.0
+    weights = {term: float(index.arrays.chunk_text.idf[term]) for term in reading.terms}
+    total = sum(weights.values())
+    return sum(weight for term, weight in weights.items() if term in named) / total if total > 0 else 1.0
 
 
 def weigh_candidates(

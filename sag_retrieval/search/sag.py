@@ -24,7 +24,7 @@ from sag_retrieval.search.method import (
     weigh_names,
 )
 from sag_retrieval.search.options import SAG, SearchOptions
-from sag_retrieval.search.rank import ChunkScores, bridge_strength, key_trust, rank, read_texts
+from sag_retrieval.search.rank import ChunkScores, bridge_strength, rank, read_texts, walk_trust
 from sag_retrieval.search.weights import links_from, look_up
 from sag_retrieval.search.why import explain_hit, held_words
 
@@ -202,7 +202,7 @@ def search(index: Index, query: Query, options: SearchOptions) -> Ranking:
         expansion = expand(index, reading, options)
     with stopwatch("hop"):
         hops = propagate(index, reading, expansion.keys, options)
-    trust = key_trust(expansion.seeds, options.key_trust)
+    trust = walk_trust(index, reading, expansion.seeds, options)
     with stopwatch("rank"):
         scores = rank(index, reading, hops[-1], trust, options)
     return make_ranking(SearchState(index, reading, expansion, hops, scores), stopwatch.seconds)

@@ -24,6 +24,7 @@ ENGLISH = [
     ("Athletes at the 2012 Summer Olympics were tested.", "entity", "2012 Summer Olympics"),
     ("The map shows the 5th Congressional District.", "place", "5th Congressional District"),
     ('He sang "Love Shine a Light" on stage.', "work", "Love Shine a Light"),
+    ('It ended with "That Night It\'s for Good" in June.', "work", "That Night It's for Good"),
     ("The supplier is Borealis Polymers Oy of Porvoo.", "organisation", "Borealis Polymers Oy"),
     ("We pay Carraro Trasmissioni S.p.A. by quarter.", "organisation", "Carraro Trasmissioni S.p.A."),
     ("A claim by Lindqvist Stål AB was settled.", "organisation", "Lindqvist Stål AB"),

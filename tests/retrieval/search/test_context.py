@@ -161,3 +161,18 @@ def test_the_only_passage_there_is_can_be_found(build, method):
     index = build([Doc("Hello Love", [[("Hello Love is a song by Hank Snow.", ["Hank Snow"])]])])
 
     assert method_named(method)(index, Query("Which song?")).chunks.tolist() == [0]
+
+
+def test_neighbours_count_as_far_as_documents_are_long(build):
+    def lifted(chunks):
+        texts = ["Quarry walls are measured.", *["Nothing of note."] * (chunks - 1)]
+        index = build([Doc("", [[(text, [])] for text in texts]), Doc("", [[("Otters swim.", [])]])])
+        options = replace(SAG, document_context=0.0, neighbour_context=0.5)
+        route = read_texts(index, parse_query(index, Query("quarry walls")), options)
+        return route.in_context[1], 0.5 * (1 - 1 / route.chunks_per_document)
+
+    (short, least), (long, most) = lifted(2), lifted(8)
+
+    assert short == pytest.approx(least)
+    assert long == pytest.approx(most)
+    assert 0 < short < long

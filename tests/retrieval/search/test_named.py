@@ -9,7 +9,7 @@ from sag_retrieval.search.boosts import boost_mentioned_titles, chunks_about
 from sag_retrieval.search.expand import WeightedKeys
 from sag_retrieval.search.method import Query, parse_query
 from sag_retrieval.search.options import SAG
-from sag_retrieval.search.rank import key_trust
+from sag_retrieval.search.rank import key_trust, named_share, walk_trust
 from tests.retrieval.search.conftest import Doc
 
 
@@ -79,3 +79,22 @@ def test_trust_grows_with_the_best_seed_and_is_a_share(weights, power):
 def test_without_seeds_the_walk_counts_nothing_unless_it_always_counts():
     assert key_trust(seeds(), 0.75) == 0
     assert key_trust(seeds(), 0) == 1
+
+
+def test_a_name_that_is_a_small_part_of_the_query_is_trusted_in_proportion(corpus):
+    best = seeds(1.0)
+    short, long = "Hank Snow", "song of Hank Snow about green borders"
+    asked = {text: parse_query(corpus, Query(text)) for text in (short, long)}
+    share = {text: named_share(corpus, reading) for text, reading in asked.items()}
+    options = replace(SAG, named_share=0.9)
+
+    assert share[short] == 1 > share[long] > 0
+    for text, reading in asked.items():
+        assert walk_trust(corpus, reading, best, options) == pytest.approx(min(1, share[text] / 0.9))
+        assert walk_trust(corpus, reading, best, replace(SAG, named_share=0.0)) == 1
+
+
+def test_given_keys_are_trusted_whatever_share_of_the_query_they_are(corpus):
+    reading = parse_query(corpus, Query("who sold vegetables beside Hank Snow", keys=["Hank Snow"]))
+
+    assert named_share(corpus, reading) == 1

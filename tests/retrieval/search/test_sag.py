@@ -268,3 +268,10 @@ def test_the_trace_tells_how_far_the_walk_was_trusted(corpus):
 def test_hops_beyond_four_are_refused(hops):
     with pytest.raises(SettingsError, match="1 to 4"):
         method_named("sag-events", {"hops": hops})
+
+
+@pytest.mark.parametrize("method", ["bm25", "bridge", "sag"])
+def test_a_document_is_found_by_its_id(corpus, method):
+    found = method_named(method)(corpus, Query("d03 tea"))
+
+    assert titles(corpus, found)[0] == "Green Tea"

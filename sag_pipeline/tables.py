@@ -35,7 +35,7 @@ _OURS: Final = (
         version=4,
         is_published=False,
     ),
-    StoredTable(name="triples", record=Triple, reads=("documents", "chunks", "events", "keys"), version=2),
+    StoredTable(name="triples", record=Triple, reads=("documents", "chunks", "events", "keys"), version=3),
 )
 
 STORED: Final[dict[str, StoredTable]] = {

@@ -14,7 +14,7 @@ from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.release.knowledge_graph import graph_of
+from sag_retrieval.release.release_graph import graph_of
 from sag_retrieval.search.method import (
     Method,
     ParsedQuery,

@@ -14,6 +14,7 @@ from sag_pipeline.reading.sync import SyncOptions, TooManyRemoved, note_ingest, 
 from sag_pipeline.resources import PipelineResource, current_index, now, progress_of, result_of, table
 from sag_pipeline.rules.events import offline_events
 from sag_pipeline.rules.keys import offline_keys
+from sag_pipeline.rules.relations import derive_triples
 from sag_pipeline.rules.sections import offline_sections
 from sag_pipeline.runner import RunStats, StepInput, per_document, step_of
 from sag_pipeline.steps.chunks import chunks_of
@@ -23,7 +24,6 @@ from sag_pipeline.steps.folders import SourceOptions, refuse_source
 from sag_pipeline.steps.headers import offline_section_summaries
 from sag_pipeline.steps.keys import main_keys
 from sag_pipeline.steps.summaries import summarise
-from sag_pipeline.steps.triples import derive_triples
 from sag_pipeline.store.store import PURGE
 from sag_pipeline.tables import INPUTS
 from sag_retrieval.core.errors import SourceError
@@ -180,4 +180,4 @@ def _triples_of(inputs: StepInput) -> list[Triple]:
         given = [triple for found in given_events(document, chunks) for triple in found.triples]
         if given:
             return given
-    return derive_triples(document.document_id, inputs.tables["events"], inputs.tables["keys"])
+    return derive_triples(document.document_id, inputs.tables["events"], inputs.tables["keys"], document.language)

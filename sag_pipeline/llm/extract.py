@@ -20,6 +20,7 @@ from sag_pipeline.llm.known_keys import (
 )
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.runner import StepInput, StepResult, Work
+from sag_pipeline.rules.relations import derive_triples
 from sag_pipeline.steps.document_dates import with_context_dates
 from sag_pipeline.steps.events import event_requests, events_from_reply, given_events, readable
 from sag_pipeline.steps.extract_keys import (
@@ -34,7 +35,7 @@ from sag_pipeline.steps.headers import section_summary_requests, with_summaries
 from sag_pipeline.steps.keys import main_keys
 from sag_pipeline.steps.sections import section_requests, sections_from_replies
 from sag_pipeline.steps.summaries import SummaryOptions, summarise, summary_from_reply, summary_request
-from sag_pipeline.steps.triples import TripleQuestion, derive_triples, triple_questions, triples_from_reply
+from sag_pipeline.steps.triples import TripleQuestion, triple_questions, triples_from_reply
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section, Triple
@@ -260,7 +261,7 @@ def triples_work(chat: ChatModel, language: str = "auto") -> Work:
         events, keys = inputs.tables["events"], inputs.tables["keys"]
         if document.extraction is not None:
             given = [triple for one in given_events(document, inputs.tables["chunks"]) for triple in one.triples]
-            return _no_questions(given or derive_triples(document.document_id, events, keys))
+            return _no_questions(given or derive_triples(document.document_id, events, keys, document.language))
         questions = triple_questions(document, events, keys, language=language)
         return Questions([question.request for question in questions], partial(_triples, questions, keys))
 

@@ -57,6 +57,8 @@ class GraphOptions:
     relevance: Literal["words", "events", "news"] = "words"
     """Relevance of an edge: by shared words; also by the similarity of its event; or also by new query words in its
     passage."""
+    links: Literal["triples", "mentions"] = "triples"
+    """What paths go over: triples alone, or also from the main entity of a chunk to each other one in its events."""
     scale: Literal["range", "rank"] = "range"
     """Scaling of path scores to [0, 1]: by minimum and maximum, or by rank, which keeps the last documents above those
     not reached."""

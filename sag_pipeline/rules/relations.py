@@ -3,8 +3,10 @@
 import json
 from collections.abc import Iterable, Sequence
 
+from sag_pipeline.rules.keys import TOPIC
 from sag_pipeline.rules.relations_en import english_relations
 from sag_pipeline.rules.relations_zh import chinese_relations
+from sag_pipeline.steps.dates import DATE, dates
 from sag_pipeline.steps.triples import (
     ACTION_TYPES,
     SUBJECT_TYPES,
@@ -62,7 +64,7 @@ def _of_event(event: Event, keys: Sequence[Key], topic: str, language: str) -> I
     properties = _properties(keys)
     made = {}
     for head, relation, tail in links:
-        if normal_name(_name(named[head])) != normal_name(_name(named[tail])):
+        if not _are_one(named[head], named[tail]):
             ends = [(_name(named[number]), named[number].key_id) for number in (head, tail)]
             triple = make_triple(event, ends[0], relation_name(relation), ends[1], properties)
             made.setdefault(triple.triple_id, triple)
@@ -71,10 +73,15 @@ def _of_event(event: Event, keys: Sequence[Key], topic: str, language: str) -> I
 
 def _read(content: str, named: Sequence[Key], topic: str, language: str) -> list[Link]:
     spans = places_of([_name(key) for key in named], content)
+    spans = sorted([*spans, *_outside(spans, [(date.start, date.end, -1) for date in dates(content, language)])])
     about = next((number for number, key in enumerate(named) if key.key_id == topic), None)
     if is_cjk(content):
         return chinese_relations(content, spans, about)
     return english_relations(content, spans, about) if language == "en" else []
+
+
+def _outside(names: Sequence[Span], spans: Iterable[Span]) -> list[Span]:
+    return [span for span in spans if not any(start < span[1] and span[0] < end for start, end, _ in names)]
 
 
 def places_of(names: Sequence[str], content: str) -> list[Span]:
@@ -118,9 +125,17 @@ def _subject(event: Event, named: Sequence[Key]) -> int:
     return min(range(len(named)), key=rank)
 
 
+def _are_one(one: Key, other: Key) -> bool:
+    """Whether two names are one, or one begins with the other: Acme and Acme Inc."""
+    names = normal_name(_name(one)), normal_name(_name(other))
+    return names[0].startswith(names[1]) or names[1].startswith(names[0])
+
+
 def _is_end(key: Key) -> bool:
     name = key.value_string
-    return name is not None and key.key_type not in ACTION_TYPES and is_entity(name) and not is_attribute(key.key_type, name)
+    if name is None or key.key_type in ACTION_TYPES or key.key_type == TOPIC:
+        return False
+    return is_entity(name) and not is_attribute(key.key_type, name)
 
 
 def _properties(keys: Iterable[Key]) -> str:
@@ -129,8 +144,11 @@ def _properties(keys: Iterable[Key]) -> str:
     for key in keys:
         name = key.value_string
         if name is None or is_attribute(key.key_type, name):
-            value = f"{key.value:g} {key.unit}" if key.unit and key.value_number is not None else key.value
+            value = f"{key.value_number:.15g} {key.unit}" if key.unit and key.value_number is not None else key.value
             found.setdefault(key.key_type, []).append(value)
+    if DATE in found:  # a day brings its month and its year as keys
+        days = [str(day) for day in found[DATE]]
+        found[DATE] = [day for day in days if not any(other != day and other.startswith(day) for other in days)]
     return json.dumps(found, ensure_ascii=False, sort_keys=True)
 
 

@@ -10,6 +10,8 @@ from typing import Final
 from sag_pipeline.steps.triples import Link, Span
 
 _TOKEN: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*|\d[\d.,]*|['’]|[^\w\s]")
+_LONGEST_CHAIN: Final = 3
+"""Nouns and prepositions between a verb and a name; what stands farther away is said of something else."""
 _MOST_WORDS: Final = 4
 """Words of a relation."""
 
@@ -26,7 +28,7 @@ _CLASSES: Final = {
         such many several few one two three four five six seven eight nine ten first second third""",
     "AND": "and or & plus",
     "WHO": "who which that whom",
-    "PRON": "he she it they we i you there this",
+    "PRON": "he she it they",
     "BREAK": "; : . ! ? ( ) — – | when while where because although though if but than whose",
     "COMMA": ",",
     "OF": "' ’",
@@ -35,6 +37,7 @@ _CLASSES: Final = {
 _CLASS: Final = {word: name for name, listed in _CLASSES.items() for word in listed.split()}
 _CONJUNCTIONS: Final = frozenset({"after", "as", "before", "since", "until"})
 _NOMINAL: Final = frozenset({"DET", "ADJ", "PREP", "OF", "NUMBER"})
+_VERBAL: Final = frozenset({"VERB", "BE", "HAVE", "AUX"})
 _GAPS: Final = frozenset({"ADV", "NOT"})
 
 
@@ -58,6 +61,8 @@ class _Verb:
     word: str
     is_passive: bool = False
     is_negated: bool = False
+    is_reduced: bool = False
+    """Whether it is a participle without `be`, which says something of the noun before it."""
     subjects: list[int] = field(default_factory=list)
 
 
@@ -81,7 +86,7 @@ def english_relations(content: str, names: Sequence[Span], topic: int | None = N
 
     Args:
         content: The sentence.
-        names: Places of names, without overlaps, and the number of each.
+        names: Places of names, without overlaps, and the number of each; -1 for a date or an amount.
         topic: Number of the name that `he`, `she`, `it` and `they` stand for as subjects, if any.
 
     Source:
@@ -108,10 +113,12 @@ def _items(content: str, names: Sequence[Span]) -> list[_Item]:
     place = 0
     for start, end, number in [*names, (len(content), len(content), -1)]:
         items += [_item(found[0], is_first=not items) for found in _TOKEN.finditer(content, place, start)]
-        if number >= 0:
-            items.append(_Item(content[start:end], "NAME", number))
+        if end > start:
+            items.append(_Item(content[start:end], "NAME" if number >= 0 else "NUMBER", number))
         place = end
     for row, item in enumerate(items):
+        if item.text == "s" and row and items[row - 1].kind == "OF":
+            item.kind = "OF"
         if item.kind == "WORD":
             item.kind = _kind(items, row)
             if item.kind == "VERB":
@@ -135,7 +142,8 @@ def _kind(items: Sequence[_Item], row: int) -> str:
     parts = _lemmas(items[row].text)
     if "VERB" in parts and _is_verb(items, row, parts):
         return "VERB"
-    return next((kind for kind in ("ADV", "NOUN", "ADJ") if kind in parts), "ADJ" if "VERB" in parts else "NOUN")
+    kinds = ("NOUN", "ADJ", "ADV") if _before(items, row) in {"DET", "BE", "ADJ"} else ("ADV", "NOUN", "ADJ")
+    return next((kind for kind in kinds if kind in parts), "ADJ" if "VERB" in parts else "NOUN")
 
 
 def _is_verb(items: Sequence[_Item], row: int, parts: dict[str, str]) -> bool:
@@ -189,8 +197,9 @@ def _verb(items: Sequence[_Item], start: int, end: int) -> _Verb | None:
         is_led = any(kind in {"BE", "HAVE", "AUX"} for kind in kinds)
         after = items[end + 1].text if end + 1 < len(items) else ""
         is_reduced = not is_led and is_past and (after == "by" or _is_participle(items, start, end))
+        is_reduced = is_reduced or (not is_led and is_past and not _is_form(item.text, item.lemma, "VBD"))
         is_passive = is_past and (is_reduced or ("BE" in kinds and kinds[-1] != "HAVE"))
-        return _Verb(start, end + 1, item.lemma, item.text, is_passive, is_negated)
+        return _Verb(start, end + 1, item.lemma, item.text, is_passive, is_negated, is_reduced)
     for place in range(end - 1, start - 1, -1):
         if items[place].kind in {"BE", "HAVE"}:
             lemma = "have" if items[place].kind == "HAVE" else ""
@@ -209,9 +218,13 @@ def _subjects(items: Sequence[_Item], earlier: Sequence[_Verb], verb: _Verb, top
     """Numbers of the names that a verb is said of."""
     before = items[verb.start - 1].kind if verb.start else ""
     first = earlier[-1].end if earlier else 0
-    if before == "WHO" or (verb.is_passive and items[verb.start].kind == "VERB" and before in {"NAME", "COMMA"}):
+    if before == "WHO":
+        return _nearest(items, verb.start - 1)
+    if earlier and (before in {"AND", "TO", "PREP"} or (before == "NOUN" and not earlier[-1].lemma)):
+        return earlier[-1].subjects
+    if verb.is_reduced:
         return _nearest(items, verb.start)
-    if earlier and (before in {"AND", "COMMA", "TO", "PREP"} or (before == "NOUN" and not earlier[-1].lemma)):
+    if before == "COMMA" and earlier:
         return earlier[-1].subjects
     while (cut := next((r for r in range(first, verb.start) if items[r].kind == "BREAK"), -1)) >= 0:
         first = cut + 1
@@ -225,8 +238,9 @@ def _subjects(items: Sequence[_Item], earlier: Sequence[_Verb], verb: _Verb, top
 
 
 def _nearest(items: Sequence[_Item], end: int) -> list[int]:
-    rows = [row for row in range(end) if items[row].kind == "NAME"]
-    return [items[rows[-1]].number] if rows else []
+    """The name right before a place, but for a comma."""
+    row = end - 2 if end and items[end - 1].kind == "COMMA" else end - 1
+    return [items[row].number] if row >= 0 and items[row].kind == "NAME" else []
 
 
 def _coordinated(items: Sequence[_Item], rows: Sequence[int]) -> list[int]:
@@ -245,11 +259,12 @@ def _governor(items: Sequence[_Item], first: int, row: int) -> int | None:
     """Place of the preposition that a name depends on, if there is one behind `first`."""
     after = items[row + 1].kind if row + 1 < len(items) else ""
     for place in range(row - 1, first - 1, -1):
-        if items[place].text in _CONJUNCTIONS and after in {"VERB", "BE", "HAVE", "AUX"}:
+        if items[place].text in _CONJUNCTIONS and after in _VERBAL:
             return None
         if items[place].kind in {"PREP", "TO"}:
             return place
-        if items[place].kind in {"NAME", "VERB", "BREAK", "COMMA", "PRON", "WHO"}:
+        is_clause = items[place].kind == "AND" and after in _VERBAL and items[place - 1].kind != "NAME"
+        if is_clause or items[place].kind in {"NAME", "VERB", "BREAK", "COMMA", "PRON", "WHO"}:
             return None
     return None
 
@@ -263,7 +278,7 @@ def _of_verb(items: Sequence[_Item], verbs: Sequence[_Verb], row: int) -> Iterat
             continue
         if verb.is_passive and chain == ("by",):
             yield from ((number, _named(verb, ()), subject) for subject in verb.subjects)
-        elif relation := _relation(verb, chain):
+        elif len(chain) <= _LONGEST_CHAIN and (relation := _relation(verb, chain)):
             yield from ((subject, relation, number) for subject in verb.subjects)
     if row == 0 or any(item.kind == "BREAK" for item in items[verbs[row - 1].end : verb.start]):
         yield from _fronted(items, verb)
@@ -297,6 +312,8 @@ def _objects(items: Sequence[_Item], verb: _Verb, end: int) -> Iterator[tuple[in
             return
         elif item.kind == "NOUN":
             noun = _singular(item)
+        elif item.kind == "NUMBER":  # a date: `on 3 May in Oslo`
+            chain = chain[:-1] if chain and items[row - 1].kind == "PREP" else chain
         elif item.kind == "COMMA" and not is_behind_name:
             return
 
@@ -337,15 +354,16 @@ def _turned(items: Sequence[_Item], start: int, first: int, last: int) -> Iterat
 
 
 def _of_pair(items: Sequence[_Item], first: int, last: int) -> Iterator[tuple[Link, bool]]:
-    between = [item for item in items[first + 1 : last] if item.kind not in {"DET", "ADJ", "ADV", "NUMBER"}]
+    between = items[first + 1 : last]
     kinds = [item.kind for item in between]
+    content = [kind for kind in kinds if kind not in {"DET", "ADJ", "ADV", "NUMBER"}]
     noun = next((_singular(item) for item in reversed(between) if item.kind == "NOUN"), "")
     head, tail = items[first].number, items[last].number
-    if kinds == ["NOUN"] or (kinds[:1] == ["OF"] and noun and set(kinds[2:]) <= {"NOUN"}):
+    if kinds == ["NOUN"] or (kinds[:1] == ["OF"] and noun and set(content) <= {"NOUN", "OF"}):
         yield (tail, f"{noun}_of", head), False
-    elif kinds[:1] == ["COMMA"] and kinds[-1:] == ["PREP"] and set(kinds[1:-1]) == {"NOUN"}:
+    elif kinds[:1] == ["COMMA"] and kinds[-1:] == ["PREP"] and set(content[1:-1]) == {"NOUN"}:
         yield (head, f"{noun}_{between[-1].text}", tail), False
-    elif kinds == ["PREP"] and between[0].text != "by":
+    elif kinds[:1] == ["PREP"] and set(kinds[1:]) <= {"DET", "ADJ"} and between[0].text != "by":
         yield (head, between[0].text, tail), True
 
 

@@ -17,7 +17,7 @@ _CLASSES: Final = {
     "WITH": "与 和 同 跟 及 以及 或 、",
     "PREP": "在 于 向 对 从 自 给 以 因 按 至 往 随 经 通过 对于 关于 根据 按照",
     "OF": "的 之",
-    "NOT": "不 没 没有 未 未曾 并未 并非 无",
+    "NOT": "不 没 没有 未 未曾 并未 并非 无 无法",
     "MODAL": """能 能够 会 可 可以 可能 应 应当 应该 须 必须 需 需要 要 想 愿意 希望 打算 计划 拟 继续 开始 决定 宣布 表示 称 说 予以 进行
         已 已经 曾 曾经 正 正在 将要 即将 均 都 也 还 又 再 先后 共同 分别 同时 并 并且""",
     "STOP": "；。！？;!?：:（）()“”\"《》—",
@@ -26,7 +26,8 @@ _CLASSES: Final = {
 }
 """Closed classes of Chinese grammar and punctuation; verbs that only lead to another verb."""
 _CLASS: Final = {word: name for name, listed in _CLASSES.items() for word in listed.split()}
-_BEHIND_VERB: Final = frozenset("于为至到给在成自向入")
+_BEHIND_VERB: Final = frozenset("于为至到给在成自向入出")
+_CLAUSE: Final = frozenset({"VERB", "IS", "MODAL", "NOT", "PREP", "BY", "OBJ"})
 _ASPECT: Final = frozenset("了过着")
 _PIECE: Final = re.compile(r"\s+")
 _LONGEST: Final = 12
@@ -66,8 +67,8 @@ def chinese_relations(content: str, names: Sequence[Span], topic: int | None = N
 
     Args:
         content: The sentence.
-        names: Places of names, without overlaps, and the number of each.
-        topic: Number of the name that a sentence without a subject speaks of, if any.
+        names: Places of names, without overlaps, and the number of each; -1 for a date or an amount.
+        topic: Number of the name that 他, 该 and 其 stand for as subjects, if any.
 
     Source:
         docs/algorithm.md §think-on-graph.1
@@ -92,19 +93,27 @@ def _items(content: str, names: Sequence[Span]) -> list[_Item]:
     for start, end, number in [*names, (len(content), len(content), -1)]:
         words = rjieba.tag(_PIECE.sub("", content[place:start]), hmm=False)
         items += [_Item(word, _CLASS.get(word) or _kind(word, tag)) for word, tag in words]
-        if number >= 0:
-            items.append(_Item(content[start:end], "NAME", number))
+        if end > start:
+            items.append(_Item(content[start:end], "NAME" if number >= 0 else "OTHER", number))
         place = end
     for row, item in enumerate(items):
-        after = items[row + 1] if row + 1 < len(items) else None
-        if item.kind == "OTHER" and row and items[row - 1].kind == "OF" and len(item.text) > 1:
-            item.kind = "NOUN"
-        if item.kind in {"NOUN", "VN"} and after and len(item.text) > 1:
-            is_led = after.text in _ASPECT or after.text in {"于", "给", "至", "自"}
-            item.kind = "VERB" if is_led or (item.kind == "VN" and after.kind == "NAME") else "NOUN"
-        elif item.kind == "VN":
-            item.kind = "NOUN"
+        item.kind = _kind_in(items, row)
     return items
+
+
+def _kind_in(items: Sequence[_Item], row: int) -> str:
+    """The class of an item by its neighbours."""
+    item = items[row]
+    before = items[row - 1] if row else None
+    after = items[row + 1] if row + 1 < len(items) else None
+    if before and before.kind == "OF" and len(item.text) > 1 and item.kind in {"OTHER", "VERB", "VN"}:
+        return "NOUN"
+    if before and before.kind == "VERB" and item.text in _BEHIND_VERB:
+        return "SUFFIX"
+    if item.kind in {"NOUN", "VN"} and after and len(item.text) > 1:
+        is_led = after.text in _ASPECT or after.text in {"于", "给", "至", "自"}
+        return "VERB" if is_led or (item.kind == "VN" and after.kind == "NAME") else "NOUN"
+    return "NOUN" if item.kind == "VN" else item.kind
 
 
 def _kind(word: str, tag: str) -> str:
@@ -122,7 +131,7 @@ def _verbs(items: Sequence[_Item]) -> list[_Verb]:
         item = items[row]
         if item.kind == "IS" and not _is_suffix(items, row):
             found.append(_Verb(row, row + 1, item.text, is_copula=True))
-        elif item.kind == "VERB" and not (row + 1 < len(items) and items[row + 1].kind == "VERB"):
+        elif item.kind == "VERB" and (row + 1 == len(items) or items[row + 1].kind not in {"VERB", "OF"}):
             found.append(_verb(items, row))
             row = found[-1].end - 1
         row += 1
@@ -138,8 +147,8 @@ def _verb(items: Sequence[_Item], row: int) -> _Verb:
     """The verb at a place with its suffix (于, 为, 给) and a negation before it."""
     base = name = items[row].text
     end = row + 1
-    while end < len(items) and (items[end].text in _ASPECT or items[end].text in _BEHIND_VERB):
-        name += items[end].text if items[end].text in _BEHIND_VERB else ""
+    while end < len(items) and (items[end].text in _ASPECT or items[end].kind == "SUFFIX"):
+        name += items[end].text if items[end].kind == "SUFFIX" else ""
         end += 1
     start = row
     while start > 0 and items[start - 1].kind in {"MODAL", "NOT", "VERB"}:
@@ -169,17 +178,17 @@ def _read_before(items: Sequence[_Item], earlier: Sequence[_Verb], verb: _Verb, 
         elif item.kind == "COMMA":
             governor = ""
         elif item.kind == "NAME" and governor:
-            _govern(verb, governor, item.number)
-        elif item.kind == "NAME" and not is_object and not _is_owner(items, row):
+            _govern(verb, governor, item.number, is_near=row >= clause)
+        elif item.kind == "NAME" and (row + 1 == verb.start or not (is_object or _is_owner(items, row))):
             is_joined = bool(subjects) and items[row - 1].kind == "WITH"
             subjects = [*subjects, item.number] if is_joined else [item.number]
     verb.subjects = subjects or _carried(items[clause : verb.start], earlier, verb, topic, is_object=is_object)
 
 
-def _govern(verb: _Verb, governor: str, number: int) -> None:
+def _govern(verb: _Verb, governor: str, number: int, *, is_near: bool) -> None:
     if _CLASS[governor] == "BY":
         verb.agents.append(number)
-    else:
+    elif is_near and len(verb.base) > 1:
         verb.before.append((number, governor))
 
 
@@ -188,7 +197,9 @@ def _carried(
 ) -> list[int]:
     """Subjects of a verb without one of its own: those of the verb before, or what the document is about."""
     nouns = [] if is_object else [item.text for item in clause if item.kind in {"NOUN", "NAME"}]
-    before = earlier[-1].subjects if earlier else [] if topic is None else [topic]
+    before = earlier[-1].subjects if earlier else []
+    if topic is not None and any(item.kind == "PRON" for item in clause):
+        return [topic]
     if not nouns:
         return before
     if earlier and nouns == [clause[0].text] and verb.name.endswith("于") and not earlier[-1].has_object:
@@ -212,14 +223,14 @@ def _is_owner(items: Sequence[_Item], row: int) -> bool:
 def _of_verb(items: Sequence[_Item], verb: _Verb, end: int) -> Iterator[Link]:
     objects = list(_objects(items, verb, end))
     if verb.is_copula:
-        for number, noun, _ in objects:
+        for number, noun in objects:
             yield from ((subject, noun or "是", number) for subject in verb.subjects)
         return
     noun = _object_noun(items, verb, end)
     if verb.agents:
         yield from ((agent, verb.base, subject) for agent in verb.agents for subject in verb.subjects)
     for subject in verb.subjects if not verb.agents else verb.agents:
-        yield from ((subject, _cut(verb.name + of), number) for number, of, _ in objects)
+        yield from ((subject, _cut(verb.name + of), number) for number, of in objects)
         for number, governor in verb.before:
             yield subject, _cut(_with_preposition(verb, governor, noun)), number
 
@@ -230,7 +241,7 @@ def _with_preposition(verb: _Verb, governor: str, noun: str) -> str:
     return f"{verb.base}于" if governor in {"在", "于"} else verb.name + noun
 
 
-def _objects(items: Sequence[_Item], verb: _Verb, end: int) -> Iterator[tuple[int, str, int]]:
+def _objects(items: Sequence[_Item], verb: _Verb, end: int) -> Iterator[tuple[int, str]]:
     """The names behind a verb, and the noun that each is followed by: 收购 B 的 股份."""
     is_governed = False
     last = -2
@@ -241,9 +252,11 @@ def _objects(items: Sequence[_Item], verb: _Verb, end: int) -> Iterator[tuple[in
         if item.kind in {"PREP", "BY", "OBJ"}:
             is_governed = True
         if item.kind == "NAME" and not is_governed:
-            if last >= 0 and items[row - 1].kind not in {"WITH"}:
+            if last >= 0 and items[row - 1].kind != "WITH":
                 return
-            yield item.number, _noun_behind(items, row), row
+            if row + 1 < len(items) and items[row + 1].kind in _CLAUSE:  # 证明他参与: the name begins a clause
+                return
+            yield item.number, _noun_behind(items, row)
             last = row
 
 
@@ -252,7 +265,7 @@ def _noun_behind(items: Sequence[_Item], row: int) -> str:
     if place < len(items) and items[place].kind == "OF":
         place += 1
     nouns = []
-    while place < len(items) and items[place].kind == "NOUN":
+    while place < len(items) and items[place].kind == "NOUN" and len(items[place].text) > 1:
         nouns.append(items[place].text)
         place += 1
     is_whole = place >= len(items) or items[place].kind not in {"OF", "NAME"}
@@ -275,7 +288,7 @@ def _of_nouns(items: Sequence[_Item]) -> Iterator[Link]:
     rows = [row for row, item in enumerate(items) if item.kind == "NAME"]
     for first, last in pairwise(rows):
         between = [item for item in items[first + 1 : last] if item.kind not in {"OF", "IS"}]
-        if len(between) == 1 and between[0].kind == "NOUN":
+        if len(between) == 1 and between[0].kind == "NOUN" and len(between[0].text) > 1:
             yield items[last].number, between[0].text, items[first].number
 
 

@@ -78,7 +78,7 @@ def _lemmas(word: str) -> dict[str, str]:
 def _is_form(word: str, lemma: str, tag: str) -> bool:
     from lemminflect import getInflection  # noqa: PLC0415
 
-    return word in getInflection(lemma, tag)
+    return word in getInflection(lemma, tag, inflect_oov=False)
 
 
 def english_relations(content: str, names: Sequence[Span], topic: int | None = None) -> list[Link]:
@@ -114,7 +114,7 @@ def _items(content: str, names: Sequence[Span]) -> list[_Item]:
     for start, end, number in [*names, (len(content), len(content), -1)]:
         items += [_item(found[0], is_first=not items) for found in _TOKEN.finditer(content, place, start)]
         if end > start:
-            items.append(_Item(content[start:end], "NAME" if number >= 0 else "NUMBER", number))
+            items.append(_Item(content[start:end], "NAME" if number >= 0 else "DATE", number))
         place = end
     for row, item in enumerate(items):
         if item.text == "s" and row and items[row - 1].kind == "OF":
@@ -160,7 +160,7 @@ def _is_verb(items: Sequence[_Item], row: int, parts: dict[str, str]) -> bool:
         return False
     if word == parts["VERB"] and not _is_form(word, word, "VBD"):
         return before in {"PRON", "WHO"}
-    return before in {"NAME", "PRON", "WHO", "AND", "COMMA"} and after in {"NAME", "DET", "PREP", "TO", "NUMBER", "ADV"}
+    return before in {"NAME", "PRON", "WHO", "AND", "COMMA"} and after in {"NAME", "DET", "PREP", "TO", "NUMBER", "DATE", "ADV"}
 
 
 def _before(items: Sequence[_Item], row: int) -> str:
@@ -263,6 +263,8 @@ def _governor(items: Sequence[_Item], first: int, row: int) -> int | None:
             return None
         if items[place].kind in {"PREP", "TO"}:
             return place
+        if items[place].kind == "NAME" and all(item.kind == "AND" for item in items[place + 1 : row]):
+            continue
         is_clause = items[place].kind == "AND" and after in _VERBAL and items[place - 1].kind != "NAME"
         if is_clause or items[place].kind in {"NAME", "VERB", "BREAK", "COMMA", "PRON", "WHO"}:
             return None
@@ -312,7 +314,7 @@ def _objects(items: Sequence[_Item], verb: _Verb, end: int) -> Iterator[tuple[in
             return
         elif item.kind == "NOUN":
             noun = _singular(item)
-        elif item.kind == "NUMBER":  # a date: `on 3 May in Oslo`
+        elif item.kind == "DATE":  #: `on 3 May in Oslo`
             chain = chain[:-1] if chain and items[row - 1].kind == "PREP" else chain
         elif item.kind == "COMMA" and not is_behind_name:
             return

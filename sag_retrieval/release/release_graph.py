@@ -102,9 +102,7 @@ def write_graph(folder: Path, rows: Mapping[str, pa.Table], links: EventLinks) -
 def open_graph(folder: Path) -> ReleaseGraph:
     """Map what `write_graph` wrote."""
     count = int(map_array(folder / "triple_count")[0])
-    return ReleaseGraph(
-        KnowledgeGraph.open(folder), map_array(folder / "event"), map_array(folder / "chunk"), count
-    )
+    return ReleaseGraph(KnowledgeGraph.open(folder), map_array(folder / "event"), map_array(folder / "chunk"), count)
 
 
 def build_release_graph(rows: Mapping[str, pa.Table], links: EventLinks) -> ReleaseGraph:

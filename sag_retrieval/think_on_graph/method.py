@@ -29,7 +29,8 @@ from sag_retrieval.search.rank import structure_share
 from sag_retrieval.search.weights import min_max
 from sag_retrieval.text.words import normal_name
 from sag_retrieval.think_on_graph.beams import Beam, Seed, name_score
-from sag_retrieval.think_on_graph.retriever import GraphOptions, Hints, Walk, debug_record, walk
+from sag_retrieval.think_on_graph.evidence import evidence_of, graph_trace
+from sag_retrieval.think_on_graph.retriever import GraphOptions, Hints, Walk, walk
 
 PASSAGES: Final = 3
 """Number of best passages that contribute their main entity as a seed."""
@@ -191,7 +192,11 @@ def think_on_graph_method(
         allowed = query.allowed.chunks if query.allowed else None
         parts = {"graph": graph, "evidence": is_evidence.astype(np.float64), "text": text}
         ranking = rank_by(scores, query.top_k, allowed, parts, stopwatch.seconds)
-        return replace(ranking, trace={"graph": debug_record(known.graph, query.text, found, options)})
+        return replace(
+            ranking,
+            trace={"graph": graph_trace(index, known, query.text, found, options)},
+            evidence=evidence_of(index, known, found, ranking.chunks),
+        )
 
     return rank
 

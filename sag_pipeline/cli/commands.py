@@ -17,6 +17,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.table import Column, Table
 from rich.text import Text
 
+from sag_pipeline.cli.export import export_command
 from sag_pipeline.cli.stored import repair, sources, verify
 from sag_pipeline.importers.command import import_command
 from sag_pipeline.progress import listening
@@ -34,6 +35,7 @@ def register(main: click.Group) -> None:
     for command in (demo, ingest, status, sources, verify, repair):
         main.add_command(command)
     main.add_command(import_command, "import")
+    main.add_command(export_command, "export")
     OPERATIONS["ingest"] = _ingest_options
 
 

@@ -19,8 +19,8 @@ from sag_pipeline.llm.known_keys import (
     pending_keys,
 )
 from sag_pipeline.options import IngestOptions
-from sag_pipeline.runner import StepInput, StepResult, Work
 from sag_pipeline.rules.relations import derive_triples
+from sag_pipeline.runner import StepInput, StepResult, Work
 from sag_pipeline.steps.document_dates import with_context_dates
 from sag_pipeline.steps.events import event_requests, events_from_reply, given_events, readable
 from sag_pipeline.steps.extract_keys import (

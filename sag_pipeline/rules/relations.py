@@ -1,12 +1,11 @@
 """Derive triples without a model: relations are read from the sentence, dates and amounts become properties."""
 
-import json
 from collections.abc import Iterable, Sequence
 
 from sag_pipeline.rules.keys import TOPIC
 from sag_pipeline.rules.relations_en import english_relations
 from sag_pipeline.rules.relations_zh import chinese_relations
-from sag_pipeline.steps.dates import DATE, dates
+from sag_pipeline.steps.dates import dates
 from sag_pipeline.steps.triples import (
     ACTION_TYPES,
     SUBJECT_TYPES,
@@ -15,10 +14,12 @@ from sag_pipeline.steps.triples import (
     is_attribute,
     is_entity,
     make_triple,
+    properties_of,
     relation_name,
 )
 from sag_retrieval.core.records import TITLE, Event, EventKey, Key, Triple
 from sag_retrieval.text.words import fold, is_cjk, normal_name
+
 
 def derive_triples(
     document_id: str, events: Sequence[Event], keys: Sequence[EventKey], language: str = "en"
@@ -47,8 +48,10 @@ def _topic(events: Sequence[Event], carried: dict[str, list[Key]]) -> str:
     if title is None:
         return ""
     name = normal_name(_name(title).partition(" (")[0])
-    is_said = any(name in normal_name(event.content) for event in events) if is_cjk(name) else any(
-        f" {name} " in f" {normal_name(event.content)} " for event in events
+    is_said = (
+        any(name in normal_name(event.content) for event in events)
+        if is_cjk(name)
+        else any(f" {name} " in f" {normal_name(event.content)} " for event in events)
     )
     return title.key_id if name and is_said else ""
 
@@ -61,7 +64,7 @@ def _of_event(event: Event, keys: Sequence[Key], topic: str, language: str) -> I
         links = [(subject, action, number) for number in range(len(named))]
     else:
         links = _read(event.content, named, topic, language)
-    properties = _properties(keys)
+    properties = properties_of(keys)
     made = {}
     for head, relation, tail in links:
         if not _are_one(named[head], named[tail]):
@@ -136,20 +139,6 @@ def _is_end(key: Key) -> bool:
     if name is None or key.key_type in ACTION_TYPES or key.key_type == TOPIC:
         return False
     return is_entity(name) and not is_attribute(key.key_type, name)
-
-
-def _properties(keys: Iterable[Key]) -> str:
-    """Dates, amounts and flags of an event as JSON: key type → values in its order."""
-    found: dict[str, list[object]] = {}
-    for key in keys:
-        name = key.value_string
-        if name is None or is_attribute(key.key_type, name):
-            value = f"{key.value_number:.15g} {key.unit}" if key.unit and key.value_number is not None else key.value
-            found.setdefault(key.key_type, []).append(value)
-    if DATE in found:  # a day brings its month and its year as keys
-        days = [str(day) for day in found[DATE]]
-        found[DATE] = [day for day in days if not any(other != day and other.startswith(day) for other in days)]
-    return json.dumps(found, ensure_ascii=False, sort_keys=True)
 
 
 def _name(key: Key) -> str:

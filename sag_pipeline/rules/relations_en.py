@@ -160,7 +160,15 @@ def _is_verb(items: Sequence[_Item], row: int, parts: dict[str, str]) -> bool:
         return False
     if word == parts["VERB"] and not _is_form(word, word, "VBD"):
         return before in {"PRON", "WHO"}
-    return before in {"NAME", "PRON", "WHO", "AND", "COMMA"} and after in {"NAME", "DET", "PREP", "TO", "NUMBER", "DATE", "ADV"}
+    return before in {"NAME", "PRON", "WHO", "AND", "COMMA"} and after in {
+        "NAME",
+        "DET",
+        "PREP",
+        "TO",
+        "NUMBER",
+        "DATE",
+        "ADV",
+    }
 
 
 def _before(items: Sequence[_Item], row: int) -> str:

@@ -1,9 +1,10 @@
 """Triples of events: derived from keys, supplied with the document, or extracted by a language model."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
@@ -12,12 +13,14 @@ from sag_pipeline.steps.summaries import prompt_language
 from sag_retrieval.core.records import TITLE, Document, Event, EventKey, Key, Triple, make_id
 from sag_retrieval.models.protocols import Request
 from sag_retrieval.prompts import load_prompt
-from sag_retrieval.text.words import fold, is_cjk, normal_name, words
+from sag_retrieval.text.words import fold, is_cjk, normal_name
 
 Span = tuple[int, int, int]
 """First character of a name, the one after its last, and its number."""
 Link = tuple[int, str, int]
 """Number of the head, relation, number of the tail."""
+Properties = dict[str, Any]
+"""What a triple says besides: dates, amounts, flags, or what was supplied."""
 RELATED: Final = "related_to"
 """Relation of two keys where their event names none."""
 
@@ -40,28 +43,30 @@ _YEAR = re.compile(r"1\d{3}|20\d{2}|21\d{2}")
 def read_triples(event: Event, keys: Iterable[Key], raw: Iterable[object]) -> list[Triple]:
     """Read triples of one event from `[head, relation, tail]` lists or objects with these three fields.
 
-    Left out: items of another form, with an empty part, with one name as head and tail, with a bare amount as head or
+    An object may also have `properties`; those of the event's keys are added. Left out: items of another form, with an empty part, with one name as head and tail, with a bare amount as head or
     tail, and repeated ones. A head or tail that is a text key of the event refers to that key.
 
     Source:
         docs/algorithm.md §think-on-graph.2
 
     """
-    known = {normal_name(key.value_string): key.key_id for key in keys if key.value_string is not None}
     found: dict[str, Triple] = {}
+    own = list(keys)
+    known = {normal_name(key.value_string): key.key_id for key in own if key.value_string is not None}
+    attributes = properties_of(own)
     for item in raw:
         head, relation, tail = _parts(item)
         link = relation_name(relation)
         if not (link and is_entity(head) and is_entity(tail)) or normal_name(head) == normal_name(tail):
             continue
-        ends = [(name, known.get(normal_name(name)) or entity_key(name).key_id) for name in (head, tail)]
-        triple = make_triple(event, ends[0], link, ends[1])
+        ends = [(name, known.get(normal_name(name)) or end_key(name).key_id) for name in (head, tail)]
+        triple = make_triple(event, ends[0], link, ends[1], attributes | _given_properties(item))
         found.setdefault(triple.triple_id, triple)
     return list(found.values())
 
 
 def make_triple(
-    event: Event, head: tuple[str, str], relation: str, tail: tuple[str, str], properties: str = "{}"
+    event: Event, head: tuple[str, str], relation: str, tail: tuple[str, str], properties: Properties | None = None
 ) -> Triple:
     """The triple of an event; `head` and `tail` are (name, key id)."""
     return Triple(
@@ -74,7 +79,7 @@ def make_triple(
         relation=relation,
         tail=tail[0],
         tail_key_id=tail[1],
-        properties=properties,
+        properties=json.dumps(properties or {}, ensure_ascii=False, sort_keys=True, default=str),
     )
 
 
@@ -103,6 +108,30 @@ def is_attribute(key_type: str, name: str) -> bool:
         return True
     mention = next(dates(name), None) if any(map(str.isdigit, name)) else None
     return mention is not None and (mention.start, mention.end) == (0, len(name)) and mention.key_type == DATE
+
+
+def properties_of(keys: Iterable[Key]) -> Properties:
+    """Dates, amounts and flags of an event by key type, in its order; of a day and its month only the day."""
+    found: dict[str, list[object]] = {}
+    for key in keys:
+        name = key.value_string
+        if name is None or is_attribute(key.key_type, name):
+            value = f"{key.value_number:.15g} {key.unit}" if key.unit and key.value_number is not None else key.value
+            found.setdefault(key.key_type, []).append(value)
+    if DATE in found:  # a day brings its month and its year as keys
+        days = [str(day) for day in found[DATE]]
+        found[DATE] = [day for day in days if not any(other != day and other.startswith(day) for other in days)]
+    return dict(found)
+
+
+def _given_properties(item: object) -> Properties:
+    given = item.get("properties") if isinstance(item, Mapping) else None
+    return dict(given) if isinstance(given, Mapping) else {}
+
+
+def end_key(name: str) -> Key:
+    """The key of a head or tail that is no key of its event: an entity, or a date."""
+    return entity_key(name, DATE if is_attribute(ENTITY, name) else ENTITY)
 
 
 def entity_key(name: str, key_type: str = ENTITY) -> Key:

@@ -1,7 +1,7 @@
 """The knowledge graph of a release: its triples, and which entities are named in one statement."""
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from sag_retrieval.core.records import make_id
 from sag_retrieval.core.types import Flags, Rows
 from sag_retrieval.release.arrays import GraphParts, Index, row_numbers
 from sag_retrieval.release.csr import map_array, save_array
@@ -158,8 +159,16 @@ def _is_walked(triples: pa.Table, keys: pa.Table) -> Flags:
         for key, key_type in zip(keys["key_id"].to_pylist(), keys["key_type"].to_pylist(), strict=True)
         if key_type in ATTRIBUTE_TYPES
     }
-    ends = (triples[f"{end}_key_id"].to_pylist() for end in _ENDS)
-    return np.array([not dates.intersection(pair) for pair in zip(*ends, strict=True)], np.bool_)
+    ids, names = ([*(triples[f"{end}{part}"].to_pylist() for end in _ENDS)] for part in ("_key_id", ""))
+    dates |= {key for end, name in zip(ids, names, strict=True) for key in _unlisted(end, name)}
+    return np.array([not dates.intersection(pair) for pair in zip(*ids, strict=True)], np.bool_)
+
+
+def _unlisted(ids: Sequence[str], names: Sequence[str]) -> Iterator[str]:
+    """Ids of dates that are ends of triples, and keys of no event."""
+    for key, name in zip(ids, names, strict=True):
+        if any(map(str.isdigit, name)) and key == make_id("k", "date", normal_name(name)):
+            yield key
 
 
 def _is_attribute(types: Sequence[str]) -> Flags:

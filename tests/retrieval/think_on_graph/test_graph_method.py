@@ -189,7 +189,9 @@ def test_the_trace_names_documents_by_their_ids(index):
 
 def test_the_seeds_own_walk_uses_no_mentions(index):
     literal = think_on_graph_method(GraphOptions(use_multi_hop=True))(index, Query("What does Acme own?"))
-    wide = think_on_graph_method(GraphOptions(use_multi_hop=True, links="mentions"))(index, Query("What does Acme own?"))
+    wide = think_on_graph_method(GraphOptions(use_multi_hop=True, links="mentions"))(
+        index, Query("What does Acme own?")
+    )
 
     assert not any(" -- " in beam["path"] for beam in literal.trace["graph"]["beams"])
     assert graph_of(index).triple_count < len(graph_of(index).event)

@@ -43,8 +43,9 @@ _YEAR = re.compile(r"1\d{3}|20\d{2}|21\d{2}")
 def read_triples(event: Event, keys: Iterable[Key], raw: Iterable[object]) -> list[Triple]:
     """Read triples of one event from `[head, relation, tail]` lists or objects with these three fields.
 
-    An object may also have `properties`; those of the event's keys are added. Left out: items of another form, with an empty part, with one name as head and tail, with a bare amount as head or
-    tail, and repeated ones. A head or tail that is a text key of the event refers to that key.
+    An object may also have `properties`; those of the event's keys are added. Left out: items of another form, with an
+    empty part, with one name as head and tail, with a bare amount as head or tail, and repeated ones. A head or tail
+    that is a text key of the event refers to that key.
 
     Source:
         docs/algorithm.md §think-on-graph.2

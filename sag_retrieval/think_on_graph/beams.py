@@ -70,6 +70,8 @@ def asks_many_hops(query: str) -> bool:
 DECAY: Final = 0.75
 SHOWN: Final = 20
 """Paths shown to the judge per request."""
+CHOSEN: Final = 6
+"""Most of these that it may choose."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,8 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.table import Column, Table
 from rich.text import Text
 
-from sag_pipeline.cli.export import export_command
 from sag_pipeline.cli.stored import repair, sources, verify
-from sag_pipeline.importers.command import import_command
+from sag_pipeline.importers.command import export_command, import_command
 from sag_pipeline.progress import listening
 from sag_retrieval.cli.choices import OPERATIONS, checked_call, with_set
 from sag_retrieval.cli.printing import Terminal, as_json, print_json

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from sag_pipeline.steps.triples import Span
+from sag_pipeline.steps.triples import NameSpan
 
 _TOKEN: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*|\d[\d.,]*|['’]|[^\w\s]")
 _CLASSES: Final = {
@@ -35,7 +35,7 @@ _GAPS: Final = frozenset({"ADV", "NOT"})
 
 
 @dataclass(slots=True)
-class Item:
+class SentenceItem:
     """A word, a punctuation mark or a name; `kind` is its class in the sentence."""
 
     text: str
@@ -74,14 +74,14 @@ def _is_form(word: str, lemma: str, tag: str) -> bool:
     return word in getInflection(lemma, tag, inflect_oov=False)
 
 
-def items_of(content: str, names: Sequence[Span]) -> list[Item]:
+def items_of(content: str, names: Sequence[NameSpan]) -> list[SentenceItem]:
     """The words, marks and names of a sentence; see `english_relations` for `names`."""
-    items: list[Item] = []
+    items: list[SentenceItem] = []
     place = 0
     for start, end, number in [*names, (len(content), len(content), -1)]:
         items += [_item(found[0], is_first=not items) for found in _TOKEN.finditer(content, place, start)]
         if end > start:
-            items.append(Item(content[start:end], "NAME" if number >= 0 else "DATE", number))
+            items.append(SentenceItem(content[start:end], "NAME" if number >= 0 else "DATE", number))
         place = end
     for row, item in enumerate(items):
         if item.text == "s" and row and items[row - 1].kind == "OF":
@@ -93,18 +93,18 @@ def items_of(content: str, names: Sequence[Span]) -> list[Item]:
     return items
 
 
-def _item(token: str, *, is_first: bool) -> Item:
+def _item(token: str, *, is_first: bool) -> SentenceItem:
     word = token.lower()
     if word in _CLASS:
-        return Item(word, _CLASS[word])
+        return SentenceItem(word, _CLASS[word])
     if word[0].isdigit():
-        return Item(word, "NUMBER")
+        return SentenceItem(word, "NUMBER")
     if not word[0].isalpha():
-        return Item(word, "BREAK")
-    return Item(word, "NOUN" if token != word and not is_first else "WORD")
+        return SentenceItem(word, "BREAK")
+    return SentenceItem(word, "NOUN" if token != word and not is_first else "WORD")
 
 
-def _kind(items: Sequence[Item], row: int) -> str:
+def _kind(items: Sequence[SentenceItem], row: int) -> str:
     """The class of a word by the dictionary and its neighbours."""
     parts = _lemmas(items[row].text)
     if "VERB" in parts and _is_verb(items, row, parts):
@@ -113,7 +113,7 @@ def _kind(items: Sequence[Item], row: int) -> str:
     return next((kind for kind in kinds if kind in parts), "ADJ" if "VERB" in parts else "NOUN")
 
 
-def _is_verb(items: Sequence[Item], row: int, parts: dict[str, str]) -> bool:
+def _is_verb(items: Sequence[SentenceItem], row: int, parts: dict[str, str]) -> bool:
     word = items[row].text
     before = _before(items, row)
     after = items[row + 1].kind if row + 1 < len(items) else "BREAK"
@@ -138,7 +138,7 @@ def _is_verb(items: Sequence[Item], row: int, parts: dict[str, str]) -> bool:
     }
 
 
-def _before(items: Sequence[Item], row: int) -> str:
+def _before(items: Sequence[SentenceItem], row: int) -> str:
     """Kind of the item before, adverbs and negations left out."""
     row -= 1
     while row >= 0 and items[row].kind in _GAPS:
@@ -146,7 +146,7 @@ def _before(items: Sequence[Item], row: int) -> str:
     return items[row].kind if row >= 0 else "BREAK"
 
 
-def verbs_of(items: Sequence[Item]) -> list[Verb]:
+def verbs_of(items: Sequence[SentenceItem]) -> list[Verb]:
     """The verbs of a sentence in its order, each with its auxiliaries."""
     found: list[Verb] = []
     row = 0
@@ -163,7 +163,7 @@ def verbs_of(items: Sequence[Item]) -> list[Verb]:
     return found
 
 
-def _verb(items: Sequence[Item], start: int, end: int) -> Verb | None:
+def _verb(items: Sequence[SentenceItem], start: int, end: int) -> Verb | None:
     """The verb whose auxiliaries are items `start` to before `end`; None if there is none."""
     kinds = [item.kind for item in items[start:end]]
     is_negated = "NOT" in kinds
@@ -183,13 +183,13 @@ def _verb(items: Sequence[Item], start: int, end: int) -> Verb | None:
     return None
 
 
-def _is_participle(items: Sequence[Item], start: int, end: int) -> bool:
+def _is_participle(items: Sequence[SentenceItem], start: int, end: int) -> bool:
     """Whether a participle follows a noun or a comma, as in `Acme, based in Oslo`."""
     after = items[end + 1].kind if end + 1 < len(items) else ""
     before = items[start - 1].kind if start else ""
     return after == "PREP" and before in {"COMMA", "NOUN"}
 
 
-def singular(noun: Item) -> str:
+def singular(noun: SentenceItem) -> str:
     """The lemma of a noun; the word itself where the dictionary has none."""
     return _lemmas(noun.text).get("NOUN", noun.text)

@@ -1,5 +1,6 @@
 """Derive triples without a model: relations are read from the sentence, dates and amounts become properties."""
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
 from sag_pipeline.rules.keys import TOPIC
@@ -10,7 +11,7 @@ from sag_pipeline.steps.triples import (
     ACTION_TYPES,
     SUBJECT_TYPES,
     Link,
-    Span,
+    NameSpan,
     is_attribute,
     is_entity,
     make_triple,
@@ -65,7 +66,7 @@ def _of_event(event: Event, keys: Sequence[Key], topic: str, language: str) -> I
     else:
         links = _read(event.content, named, topic, language)
     properties = properties_of(keys)
-    made = {}
+    made: dict[str, Triple] = {}
     for head, relation, tail in links:
         if not _are_one(named[head], named[tail]):
             ends = [(_name(named[number]), named[number].key_id) for number in (head, tail)]
@@ -83,16 +84,18 @@ def _read(content: str, named: Sequence[Key], topic: str, language: str) -> list
     return english_relations(content, spans, about) if language == "en" else []
 
 
-def _outside(names: Sequence[Span], spans: Iterable[Span]) -> list[Span]:
-    return [span for span in spans if not any(start < span[1] and span[0] < end for start, end, _ in names)]
+def _outside(names: Sequence[NameSpan], spans: Iterable[NameSpan]) -> list[NameSpan]:
+    starts = [start for start, _, _ in names]
+    rows = ((bisect_left(starts, span[1]) - 1, span) for span in spans)
+    return [span for row, span in rows if row < 0 or names[row][1] <= span[0]]
 
 
-def places_of(names: Sequence[str], content: str) -> list[Span]:
+def places_of(names: Sequence[str], content: str) -> list[NameSpan]:
     """Where the names stand in a sentence, without overlaps: the first one counts, of two the longer."""
     text = content.lower()
     if len(text) != len(content):
         text = content
-    found: list[Span] = []
+    found: list[NameSpan] = []
     for number, name in enumerate(names):
         wanted = name.lower()
         place = text.find(wanted)
@@ -102,7 +105,7 @@ def places_of(names: Sequence[str], content: str) -> list[Span]:
                 found.append((place, end, number))
             place = text.find(wanted, end)
     found.sort(key=lambda span: (span[0], -span[1], span[2]))
-    kept: list[Span] = []
+    kept: list[NameSpan] = []
     for span in found:
         if not kept or span[0] >= kept[-1][1]:
             kept.append(span)

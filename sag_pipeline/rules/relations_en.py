@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from sag_pipeline.rules.grammar_en import VERBAL, Item, Verb, items_of, singular, verbs_of
-from sag_pipeline.steps.triples import Link, Span
+from sag_pipeline.rules.grammar_en import VERBAL, SentenceItem, Verb, items_of, singular, verbs_of
+from sag_pipeline.steps.triples import Link, NameSpan
 
 _LONGEST_CHAIN: Final = 3
 """Nouns and prepositions between a verb and a name; what stands farther away is said of something else."""
@@ -15,7 +15,7 @@ _MOST_WORDS: Final = 4
 _CONJUNCTIONS: Final = frozenset({"after", "as", "before", "since", "until"})
 
 
-def english_relations(content: str, names: Sequence[Span], topic: int | None = None) -> list[Link]:
+def english_relations(content: str, names: Sequence[NameSpan], topic: int | None = None) -> list[Link]:
     """Relations that an English sentence states between its names, in its order.
 
     Args:
@@ -30,7 +30,7 @@ def english_relations(content: str, names: Sequence[Span], topic: int | None = N
     items = items_of(content, names)
     verbs = verbs_of(items)
     for row, verb in enumerate(verbs):
-        verb.subjects = _subjects(items, verbs[:row], verb, topic)
+        verb.subjects = _subjects(items, verbs[row - 1] if row else None, verb, topic)
     found: dict[Link, None] = {}
     for row in range(len(verbs)):
         found.update(dict.fromkeys(_of_verb(items, verbs, row)))
@@ -42,10 +42,10 @@ def english_relations(content: str, names: Sequence[Span], topic: int | None = N
     return [link for link in found if link[0] != link[2]]
 
 
-def _subjects(items: Sequence[Item], earlier: Sequence[Verb], verb: Verb, topic: int | None) -> list[int]:
+def _subjects(items: Sequence[SentenceItem], earlier: Verb | None, verb: Verb, topic: int | None) -> list[int]:
     """Numbers of the names that a verb is said of."""
     before = items[verb.start - 1].kind if verb.start else ""
-    last = earlier[-1] if earlier else Verb(0, 0, "", "")
+    last = earlier or Verb(0, 0, "", "")
     if before == "WHO":
         return _nearest(items, verb.start - 1)
     if earlier and (before in {"AND", "TO", "PREP"} or (before == "NOUN" and not last.lemma)):
@@ -57,7 +57,7 @@ def _subjects(items: Sequence[Item], earlier: Sequence[Verb], verb: Verb, topic:
     return _named_before(items, last, verb, topic)
 
 
-def _named_before(items: Sequence[Item], last: Verb, verb: Verb, topic: int | None) -> list[int]:
+def _named_before(items: Sequence[SentenceItem], last: Verb, verb: Verb, topic: int | None) -> list[int]:
     """The names between the verb before and this one that no preposition governs; without any, those of that verb."""
     first = max([last.end, *(row + 1 for row in range(last.end, verb.start) if items[row].kind == "BREAK")])
     named = [row for row in range(first, verb.start) if items[row].kind == "NAME" and not _governor(items, first, row)]
@@ -69,13 +69,13 @@ def _named_before(items: Sequence[Item], last: Verb, verb: Verb, topic: int | No
     return last.subjects if first == last.end and "NOUN" not in between else []
 
 
-def _nearest(items: Sequence[Item], end: int) -> list[int]:
+def _nearest(items: Sequence[SentenceItem], end: int) -> list[int]:
     """The name right before a place, but for a comma."""
     row = end - 2 if end and items[end - 1].kind == "COMMA" else end - 1
     return [items[row].number] if row >= 0 and items[row].kind == "NAME" else []
 
 
-def _coordinated(items: Sequence[Item], rows: Sequence[int]) -> list[int]:
+def _coordinated(items: Sequence[SentenceItem], rows: Sequence[int]) -> list[int]:
     """The last of some names, and those before it that are joined to it by commas and `and`."""
     kept = [rows[-1]]
     for row in reversed(rows[:-1]):
@@ -87,7 +87,7 @@ def _coordinated(items: Sequence[Item], rows: Sequence[int]) -> list[int]:
     return kept if is_joined else kept[-1:]
 
 
-def _governor(items: Sequence[Item], first: int, row: int) -> int | None:
+def _governor(items: Sequence[SentenceItem], first: int, row: int) -> int | None:
     """Place of the preposition that a name depends on, if there is one behind `first`."""
     after = items[row + 1].kind if row + 1 < len(items) else ""
     for place in range(row - 1, first - 1, -1):
@@ -103,7 +103,7 @@ def _governor(items: Sequence[Item], first: int, row: int) -> int | None:
     return None
 
 
-def _of_verb(items: Sequence[Item], verbs: Sequence[Verb], row: int) -> Iterator[Link]:
+def _of_verb(items: Sequence[SentenceItem], verbs: Sequence[Verb], row: int) -> Iterator[Link]:
     verb = verbs[row]
     last = verbs[row + 1] if row + 1 < len(verbs) else None
     taken = set(last.subjects) if last and items[last.start - 1].kind not in {"AND", "COMMA", "WHO"} else set[int]()
@@ -118,7 +118,7 @@ def _of_verb(items: Sequence[Item], verbs: Sequence[Verb], row: int) -> Iterator
         yield from _fronted(items, verb)
 
 
-def _fronted(items: Sequence[Item], verb: Verb) -> Iterator[Link]:
+def _fronted(items: Sequence[SentenceItem], verb: Verb) -> Iterator[Link]:
     """`In Oslo, Anna founded …`: a name with a preposition before the subject belongs to the verb."""
     start = next((r + 1 for r in range(verb.start - 1, -1, -1) if items[r].kind == "BREAK"), 0)
     if start < verb.start and items[start].kind == "PREP" and verb.lemma:
@@ -128,7 +128,7 @@ def _fronted(items: Sequence[Item], verb: Verb) -> Iterator[Link]:
             yield from ((subject, relation, items[row].number) for subject in verb.subjects)
 
 
-def _objects(items: Sequence[Item], verb: Verb, end: int) -> Iterator[tuple[int, tuple[str, ...]]]:
+def _objects(items: Sequence[SentenceItem], verb: Verb, end: int) -> Iterator[tuple[int, tuple[str, ...]]]:
     """The names behind a verb, each with the nouns and prepositions that lead to it."""
     chain: list[str] = []
     noun, is_behind_name = "", False
@@ -148,7 +148,7 @@ def _objects(items: Sequence[Item], verb: Verb, end: int) -> Iterator[tuple[int,
             chain = chain[:-1]
 
 
-def _ends_object(item: Item, *, is_behind_name: bool) -> bool:
+def _ends_object(item: SentenceItem, *, is_behind_name: bool) -> bool:
     if item.kind in {"BREAK", "WHO", "OF"} or (item.kind == "COMMA" and not is_behind_name):
         return True
     return item.text == "of" and is_behind_name
@@ -167,7 +167,7 @@ def _named(verb: Verb, chain: Sequence[str]) -> str:
     return "_".join(words if len(words) <= _MOST_WORDS else [*words[:2], *words[-2:]])
 
 
-def _of_nouns(items: Sequence[Item], verbs: Sequence[Verb]) -> Iterator[tuple[Link, bool]]:
+def _of_nouns(items: Sequence[SentenceItem], verbs: Sequence[Verb]) -> Iterator[tuple[Link, bool]]:
     """Relations by nouns between two neighbouring names, and whether a preposition alone says so.
 
     `X, president of Y`, `Y's founder X`, `Y chairman X`, `the capital of Y is X`, `X in Y`.
@@ -182,14 +182,14 @@ def _of_nouns(items: Sequence[Item], verbs: Sequence[Verb]) -> Iterator[tuple[Li
             yield from _of_pair(items, first, last)
 
 
-def _turned(items: Sequence[Item], start: int, first: int, last: int) -> Iterator[tuple[Link, bool]]:
+def _turned(items: Sequence[SentenceItem], start: int, first: int, last: int) -> Iterator[tuple[Link, bool]]:
     """`The capital of Norway is Oslo`."""
     noun = next((row for row in range(first - 1, start, -1) if items[row].kind not in {"DET", "ADJ"}), start)
     if items[noun].text == "of" and items[noun - 1].kind == "NOUN":
         yield (items[last].number, f"{singular(items[noun - 1])}_of", items[first].number), False
 
 
-def _of_pair(items: Sequence[Item], first: int, last: int) -> Iterator[tuple[Link, bool]]:
+def _of_pair(items: Sequence[SentenceItem], first: int, last: int) -> Iterator[tuple[Link, bool]]:
     between = items[first + 1 : last]
     kinds = [item.kind for item in between]
     content = [kind for kind in kinds if kind not in {"DET", "ADJ", "ADV", "NUMBER"}]

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise, takewhile
 from typing import Final
 
 import rjieba
 
-from sag_pipeline.steps.triples import Link, Span
+from sag_pipeline.steps.triples import Link, NameSpan
 
 _CLASSES: Final = {
     "IS": "是 为 系 即",
@@ -31,6 +31,8 @@ _BEHIND_VERB: Final = frozenset("于为至到给在成自向入出")
 _CLAUSE: Final = frozenset({"VERB", "IS", "MODAL", "NOT", "PREP", "BY", "OBJ"})
 _ASPECT: Final = frozenset("了过着")
 _PIECE: Final = re.compile(r"\s+")
+_NEAR: Final = 50
+"""Words behind a verb that may be its object."""
 _LONGEST: Final = 12
 """Characters of a relation."""
 
@@ -63,7 +65,7 @@ class _Verb:
     """Names before the verb that depend on a preposition, with that preposition."""
 
 
-def chinese_relations(content: str, names: Sequence[Span], topic: int | None = None) -> list[Link]:
+def chinese_relations(content: str, names: Sequence[NameSpan], topic: int | None = None) -> list[Link]:
     """Relations that a Chinese sentence states between its names, in its order.
 
     Args:
@@ -79,7 +81,7 @@ def chinese_relations(content: str, names: Sequence[Span], topic: int | None = N
     verbs = _verbs(items)
     found: dict[Link, None] = {}
     for row, verb in enumerate(verbs):
-        _read_before(items, verbs[:row], verb, topic)
+        _read_before(items, verbs[row - 1] if row else None, verb, topic)
     for row, verb in enumerate(verbs):
         end = verbs[row + 1].start if row + 1 < len(verbs) else len(items)
         found.update(dict.fromkeys(_of_verb(items, verb, end)))
@@ -88,7 +90,7 @@ def chinese_relations(content: str, names: Sequence[Span], topic: int | None = N
     return [link for link in found if link[0] != link[2]]
 
 
-def _items(content: str, names: Sequence[Span]) -> list[_Item]:
+def _items(content: str, names: Sequence[NameSpan]) -> list[_Item]:
     items: list[_Item] = []
     place = 0
     for start, end, number in [*names, (len(content), len(content), -1)]:
@@ -160,17 +162,17 @@ def _verb(items: Sequence[_Item], row: int) -> _Verb:
     return _Verb(start, end, mark + name, mark.strip("被") + base, has_object=has_object)
 
 
-def _until_comma(items: Sequence[_Item], start: int) -> Sequence[_Item]:
-    stop = next((r for r in range(start, len(items)) if items[r].kind in {"STOP", "COMMA"}), len(items))
-    return items[start:stop]
+def _until_comma(items: Sequence[_Item], start: int) -> Iterator[_Item]:
+    """The items up to a comma; of a run without one only the next few."""
+    return takewhile(lambda item: item.kind not in {"STOP", "COMMA"}, islice(items, start, start + _NEAR))
 
 
-def _read_before(items: Sequence[_Item], earlier: Sequence[_Verb], verb: _Verb, topic: int | None) -> None:
+def _read_before(items: Sequence[_Item], earlier: _Verb | None, verb: _Verb, topic: int | None) -> None:
     """Sort the names between the verb before and this one: subjects, agents of 被, and those of prepositions."""
-    first = earlier[-1].end if earlier else 0
+    first = earlier.end if earlier else 0
     first = max([first, *(row + 1 for row in range(first, verb.start) if items[row].kind == "STOP")])
     clause = max([first, *(row + 1 for row in range(first, verb.start) if items[row].kind == "COMMA")])
-    is_object = bool(earlier) and clause == earlier[-1].end
+    is_object = earlier is not None and clause == earlier.end
     governor, subjects = "", list[int]()
     for row in range(first if not earlier else clause, verb.start):
         item = items[row]
@@ -194,16 +196,16 @@ def _govern(verb: _Verb, governor: str, number: int, *, is_near: bool) -> None:
 
 
 def _carried(
-    clause: Sequence[_Item], earlier: Sequence[_Verb], verb: _Verb, topic: int | None, *, is_object: bool
+    clause: Sequence[_Item], earlier: _Verb | None, verb: _Verb, topic: int | None, *, is_object: bool
 ) -> list[int]:
     """Subjects of a verb without one of its own: those of the verb before, or what the document is about."""
     nouns = [] if is_object else [item.text for item in clause if item.kind in {"NOUN", "NAME"}]
-    before = earlier[-1].subjects if earlier else []
+    before = earlier.subjects if earlier else []
     if topic is not None and any(item.kind == "PRON" for item in clause):
         return [topic]
     if not nouns:
         return before
-    if earlier and nouns == [clause[0].text] and verb.name.endswith("于") and not earlier[-1].has_object:
+    if earlier and nouns == [clause[0].text] and verb.name.endswith("于") and not earlier.has_object:
         verb.name = nouns[0] + verb.name
         return before
     return []

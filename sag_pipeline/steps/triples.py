@@ -15,7 +15,7 @@ from sag_retrieval.models.protocols import Request
 from sag_retrieval.prompts import load_prompt
 from sag_retrieval.text.words import fold, is_cjk, normal_name
 
-Span = tuple[int, int, int]
+NameSpan = tuple[int, int, int]
 """First character of a name, the one after its last, and its number."""
 Link = tuple[int, str, int]
 """Number of the head, relation, number of the tail."""

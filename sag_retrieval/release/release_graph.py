@@ -51,7 +51,7 @@ class ReleaseGraph:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EventLinks:
+class MentionLinks:
     """What mentions are made of: event and key of each link by row, the chunk of each event, main keys of chunks."""
 
     event: Rows
@@ -60,13 +60,13 @@ class EventLinks:
     chunk_main_key: Rows
 
     @classmethod
-    def of_parts(cls, parts: GraphParts) -> "EventLinks":
+    def of_parts(cls, parts: GraphParts) -> "MentionLinks":
         """Those of a release that is being written."""
         event, key = parts.event_key.T if len(parts.event_key) else np.zeros((2, 0), np.int32)
         return cls(event, key, parts.event_chunk, parts.chunk_main_key)
 
     @classmethod
-    def of_index(cls, index: Index) -> "EventLinks":
+    def of_index(cls, index: Index) -> "MentionLinks":
         """Those of a release that is open."""
         arrays = index.arrays
         event, place = arrays.event_keys.gather(np.arange(len(arrays.event_chunk), dtype=np.int32))
@@ -85,13 +85,13 @@ def graph_of(index: Index, home: Path | None = None) -> ReleaseGraph:
             if home and (home / "arrays" / FOLDER / "triple_count.npy").is_file():
                 found = open_graph(home / "arrays" / FOLDER)
             else:
-                found = build_release_graph(index.rows, EventLinks.of_index(index))
+                found = build_release_graph(index.rows, MentionLinks.of_index(index))
             _built[id(triples)] = found
             weakref.finalize(triples, _built.pop, id(triples), None)
     return found
 
 
-def write_graph(folder: Path, rows: Mapping[str, pa.Table], links: EventLinks) -> None:
+def write_graph(folder: Path, rows: Mapping[str, pa.Table], links: MentionLinks) -> None:
     """Write the knowledge graph of a release's tables into a folder, for `open_graph`; `graph` below its arrays."""
     built = build_release_graph(rows, links)
     built.graph.save(folder)
@@ -106,7 +106,7 @@ def open_graph(folder: Path) -> ReleaseGraph:
     return ReleaseGraph(KnowledgeGraph.open(folder), map_array(folder / "event"), map_array(folder / "chunk"), count)
 
 
-def build_release_graph(rows: Mapping[str, pa.Table], links: EventLinks) -> ReleaseGraph:
+def build_release_graph(rows: Mapping[str, pa.Table], links: MentionLinks) -> ReleaseGraph:
     """The knowledge graph of a release's tables, in memory.
 
     Keys of one folded name are one entity, whatever their types. No path uses a triple that ends in a date.
@@ -136,7 +136,7 @@ def build_release_graph(rows: Mapping[str, pa.Table], links: EventLinks) -> Rele
     return ReleaseGraph(graph, events, chunk, len(event))
 
 
-def mentions_of(keys: pa.Table, links: EventLinks) -> tuple[Rows, Rows, Rows]:
+def mentions_of(keys: pa.Table, links: MentionLinks) -> tuple[Rows, Rows, Rows]:
     """Event, main key and other key of each mention, by row.
 
     An event's main key is that of its chunk, or its first text key where the chunk has none. Dates are left out.
@@ -186,7 +186,8 @@ class _Entities:
         """The number of each name; each distinct one is folded once."""
         encoded = column.combine_chunks().dictionary_encode()
         numbers = np.array([self._number_of(name) for name in encoded.dictionary.to_pylist()], np.int32)
-        return numbers[encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)]
+        found: Rows = numbers[encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)]
+        return found
 
     def _number_of(self, name: str) -> int:
         number = self._number.setdefault(normal_name(name), len(self.texts))

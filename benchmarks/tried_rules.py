@@ -14,6 +14,7 @@ from sag_pipeline.importers.passages import event_documents, openie_documents
 from sag_pipeline.rules.events import offline_events
 from sag_pipeline.rules.keys import offline_keys, read_mentions
 from sag_pipeline.rules.names import aliases
+from sag_pipeline.rules.relations import derive_triples
 from sag_pipeline.rules.sections import offline_sections
 from sag_pipeline.steps.chunks import split_chunks
 from sag_pipeline.steps.dates import dates
@@ -28,7 +29,7 @@ from sag_pipeline.steps.languages import detect_language
 from sag_pipeline.steps.name_matching import bare_name
 from sag_pipeline.steps.sections import section_requests, sections_from_replies
 from sag_pipeline.steps.summaries import summarise
-from sag_pipeline.steps.triples import derive_triples, read_triples
+from sag_pipeline.steps.triples import read_triples
 from sag_pipeline.steps.typed_values import DEFAULT_TYPES, key_type_of, typed_keys
 from sag_retrieval.ask.answer import Citation
 from sag_retrieval.ask.cited import Cited, cite, merge_answers, support

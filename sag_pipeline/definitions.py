@@ -4,6 +4,7 @@ documents ─► summaries ─┐
     └─────► sections ───┴─► chunks ─► events ─► keys ─► event_keys ─► idf ─┐
                               │         └────► triples ────────────────────┤
                               └──────────────► vectors ────────────────────┴─► release ─► communities ─► report
+                                                                                       └──► kg_output
 """
 
 from hashlib import blake2b

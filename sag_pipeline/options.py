@@ -73,8 +73,8 @@ class RunOptions:
     """Let the language model divide documents into sections."""
     summary: SummaryOptions = field(default_factory=SummaryOptions)
     """How long summaries are."""
-    triples_by_model: bool = False
-    """Let the language model name the relations of keys; otherwise they are derived from the keys of an event."""
+    triples_by_model: bool = True
+    """Let the language model, if there is one, name the relations of keys; False: read them from the sentences."""
     idf_smoothing: Smoothing = "none"
     """`add-one` divides by one event more than carry a key."""
     source: Annotated[SourceOptions, Inline()] = field(default_factory=SourceOptions)

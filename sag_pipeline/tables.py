@@ -60,7 +60,7 @@ _OURS: Final = (
         rule="sag_pipeline.rules.by_table:triples",
         record=Triple,
         reads=("documents", "chunks", "events", "keys"),
-        version=2,
+        version=3,
     ),
 )
 

@@ -20,6 +20,7 @@ from .search.result import (
     ResultSegment as ResultSegment,
     SearchResult as SearchResult,
 )
+from .search.paths import GraphEvidence as GraphEvidence, HitPath as HitPath, PathStep as PathStep
 from .search.options import SearchOptions as SearchOptions
 from .hybrid import HybridOptions as HybridOptions
 from .think_on_graph.retriever import GraphOptions as GraphOptions

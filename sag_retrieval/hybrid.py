@@ -14,7 +14,7 @@ from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.release.knowledge_graph import graph_of
+from sag_retrieval.release.release_graph import graph_of
 from sag_retrieval.search.method import (
     Method,
     ParsedQuery,
@@ -29,9 +29,10 @@ from sag_retrieval.search.method import (
 from sag_retrieval.search.options import Share
 from sag_retrieval.search.weights import min_max
 from sag_retrieval.text.words import STOP_WORDS, is_cjk, words
+from sag_retrieval.think_on_graph.evidence import evidence_of, graph_trace
 from sag_retrieval.think_on_graph.method import SEARCH as GRAPH_SEARCH
 from sag_retrieval.think_on_graph.method import mean_score, walk_release
-from sag_retrieval.think_on_graph.retriever import GraphOptions, debug_record
+from sag_retrieval.think_on_graph.retriever import GraphOptions, Walk
 
 Positive = Annotated[float, Bounds(0)]
 
@@ -180,7 +181,7 @@ def hybrid_method(
             text = _text_scores(index, reading)
         mean = mean_score(text.bm25, text.dense, text.allowed)
         with stopwatch("graph"):
-            boost, trace = _graph_boost(index, reading, options, mean, chat, home)
+            boost, found, failures = _graph_boost(index, reading, options, mean, chat, home)
         boosted = replace(text, kg=boost[index.arrays.chunk_document])
         with stopwatch("keywords"):
             raw = _with_keywords(index, reading, boosted, options)
@@ -188,7 +189,14 @@ def hybrid_method(
             fusion = fuse(raw, options, share=share, top_k=query.top_k)
         scores = fusion.final if (fusion.final > 0).any() else mean
         ranking = rank_by(scores, query.top_k, raw.allowed, fusion.parts(), stopwatch.seconds)
-        return replace(ranking, trace=trace)
+        if found is None:
+            return replace(ranking, trace={"graph": {"failures": failures}} if failures else {})
+        known = graph_of(index, home)
+        return replace(
+            ranking,
+            trace={"graph": graph_trace(index, known, query.text, found, options.graph)},
+            evidence=evidence_of(index, known, found, ranking.chunks),
+        )
 
     return rank
 
@@ -200,21 +208,21 @@ def _graph_boost(
     text: Floats,
     chat: ChatModel | None,
     home: Path | None,
-) -> tuple[Floats, dict[str, Any]]:
-    """Shape (documents,): the boost of each document's chunks, and the trace of the walk."""
+) -> tuple[Floats, Walk | None, list[str]]:
+    """Shape (documents,): the boost of each document's chunks; the walk, or why there is none."""
     boost = np.zeros(index.arrays.document_count)
     if options.kg_boost <= 0:
-        return boost, {}
+        return boost, None, []
     try:
         found = walk_release(index, reading, options.graph, text, chat=chat, home=home)
     except ReleaseError:  # without the boost the answer would change silently
         raise
     except Exception as error:  # noqa: BLE001  a missing boost must not fail the search
         _log.warning("no boost by the graph: %s", error)
-        return boost, {"graph": {"failures": [str(error)]}}
+        return boost, None, [str(error)]
     added = boosts({document.document: document.score for document in found.documents}, options.kg_boost)
     boost[list(added)] = list(added.values())
-    return boost, {"graph": debug_record(graph_of(index, home).graph, reading.query.text, found, options.graph)}
+    return boost, found, []
 
 
 def _text_scores(index: Index, reading: ParsedQuery) -> RawScores:

@@ -2,12 +2,14 @@
 
 import time
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
 from pydantic import Field, create_model
 
 from sag_pipeline.config import config_fields, given_options
+from sag_pipeline.kg_export import FILE, write_graph
 from sag_pipeline.resources import PipelineResource, table
 from sag_retrieval.api import open_release
 from sag_retrieval.communities.of_release import release_communities
@@ -64,6 +66,29 @@ def _quality(found: Any) -> dict[str, float]:  # noqa: ANN401  Communities
     quality = found.quality[0] if found.quality else None
     names = ("modularity", "coverage", "conductance")
     return {name: getattr(quality, name) for name in names} if quality else {}
+
+
+class Exporting(dg.Config):
+    """Where the knowledge graph is written."""
+
+    out: str = Field(default="", description="The file to write; empty: kg_output.json in SAG_HOME.")
+
+
+@dg.asset(group_name="report", deps=["release"], kinds={"json"}, owners=["team:sag"])
+def kg_output(config: Exporting, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    """The triples of the current release as kg_output.json, for other systems; `sag import kg` reads it again."""
+    started, home = time.perf_counter(), sag.settings().home
+    out = Path(config.out) if config.out else Path(home) / FILE
+    with open_release(home) as release:
+        counts = write_graph(release, out)
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": counts["total_triples"],
+            "file": dg.MetadataValue.path(str(out.resolve())),
+            **counts,
+            "seconds": round(time.perf_counter() - started, 3),
+        }
+    )
 
 
 _REPORT_FIELDS = config_fields(ReportOptions, without=frozenset({"cluster"}))

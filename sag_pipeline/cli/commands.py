@@ -18,7 +18,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from sag_pipeline.cli.stored import repair, sources, verify
-from sag_pipeline.importers.command import import_command
+from sag_pipeline.importers.command import export_command, import_command
 from sag_pipeline.progress import listening
 from sag_retrieval.cli.choices import OPERATIONS, checked_call, with_set
 from sag_retrieval.cli.printing import Terminal, as_json, print_json
@@ -34,6 +34,7 @@ def register(main: click.Group) -> None:
     for command in (demo, ingest, status, sources, verify, repair):
         main.add_command(command)
     main.add_command(import_command, "import")
+    main.add_command(export_command, "export")
     OPERATIONS["ingest"] = _ingest_options
 
 

@@ -1,4 +1,4 @@
-"""`sag import`: the extraction of another system as documents with supplied events, for `sag ingest`."""
+"""`sag import` and `sag export`: extractions of other systems as documents, and the graph of a release for them."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sag_retrieval.cli.choices import of_release
 from sag_retrieval.cli.printing import as_json, print_json, say
 from sag_retrieval.core.errors import SettingsError, SourceError
 
 if TYPE_CHECKING:
     from sag_pipeline.importers.records import GivenDocument
 
-FORMATS = ("graphrag", "openie", "events")
+FORMATS = ("graphrag", "openie", "events", "kg")
 
 
 def given_documents(form: str, source: Path, documents: Path | None = None) -> "Iterator[GivenDocument]":
@@ -22,18 +23,21 @@ def given_documents(form: str, source: Path, documents: Path | None = None) -> "
     Args:
         form: One of `FORMATS`.
         source: A folder of Parquet files (graphrag), else a Parquet, JSONL, JSON or CSV file.
-        documents: For openie: the file with `doc_id`, `title`, `text`, if the records lack them.
+        documents: For openie and kg: the file with `doc_id`, `title`, `text`, if the records lack them.
 
     """
     from sag_pipeline.importers.graphrag import graphrag_documents  # noqa: PLC0415
+    from sag_pipeline.importers.knowledge_graph import kg_documents  # noqa: PLC0415
     from sag_pipeline.importers.passages import event_documents, openie_documents  # noqa: PLC0415
     from sag_pipeline.importers.records import first_of, read_rows  # noqa: PLC0415
 
     if form == "graphrag":
         return graphrag_documents(source)
+    rows = read_rows(documents) if documents else ()
+    texts = {str(first_of(row, ("doc_id", "document_id", "id"))): row for row in rows}
+    if form == "kg":
+        return kg_documents(source, texts)
     if form == "openie":
-        rows = read_rows(documents) if documents else ()
-        texts = {str(first_of(row, ("doc_id", "document_id", "id"))): row for row in rows}
         return openie_documents(read_rows(source), texts)
     if form == "events":
         return event_documents(read_rows(source))
@@ -72,18 +76,46 @@ def import_file(form: str, source: Path, out: Path, documents: Path | None = Non
 @click.option(
     "--documents",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="for openie: the file with doc_id, title and text, if the records lack them",
+    help="for openie and kg: the file with doc_id, title and text, if the records lack them",
 )
 @as_json
 def import_command(*, form: str, source: Path, out: Path, documents: Path | None, is_json: bool) -> None:
     """Turn the extraction of another system into documents with supplied events.
 
     FORMAT is graphrag (SOURCE: the folder of its Parquet output), openie (SOURCE: records with entities and
-    triples of each passage) or events (SOURCE: records with statements and their entities). No model is
-    called for such documents: run `sag ingest` on the file that this writes.
+    triples of each passage), events (SOURCE: records with statements and their entities) or kg (SOURCE: a
+    kg_output.json, or the graphs of single documents as lines of a .jsonl file). No model is called for such
+    documents: run `sag ingest` on the file that this writes.
     """
     counts = import_file(form, source, out, documents)
     if is_json:
         print_json({"out": str(out)} | dict(counts))
     else:
         say(f"{out}: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()))
+
+
+@click.command("export")
+@click.argument("form", metavar="FORMAT", type=click.Choice(("kg",)))
+@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="the JSON file to write")
+@of_release
+@as_json
+def export_command(*, form: str, out: Path, release_id: str | None, is_json: bool) -> None:
+    r"""Write the knowledge graph of a release to a file that `sag import kg` reads.
+
+    FORMAT is kg: entities by type and name, relations, triples with their documents and properties.
+
+    \b
+    sag export kg --out kg_output.json
+    """
+    del form  # there is one
+    if not out.name:
+        raise SettingsError(f"--out {str(out)!r} names no file; give a .json file to write")
+    from sag_pipeline.kg_export import write_graph  # noqa: PLC0415  keeps `sag --help` fast
+    from sag_retrieval import open_release  # noqa: PLC0415
+
+    with open_release(release=release_id) as release:
+        counts = write_graph(release, out)
+    if is_json:
+        print_json({"out": str(out)} | counts)
+    else:
+        say(f"{out}: " + ", ".join(f"{count:,} {name.removeprefix('total_')}" for name, count in counts.items()))

@@ -28,6 +28,17 @@ class GivenEvent:
     content: str
     keys: tuple[tuple[str, str], ...] = ()
     triples: tuple[tuple[str, str, str], ...] = ()
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    """What its triples say besides."""
+
+    def record(self) -> dict[str, Any]:
+        """The event as documents supply it."""
+        keys = [{"type": key_type, "value": value} for key_type, value in self.keys]
+        parts = ("head", "relation", "tail")
+        triples: list[Any] = [list(triple) for triple in self.triples]
+        if self.properties:
+            triples = [dict(zip(parts, each, strict=True)) | {"properties": self.properties} for each in self.triples]
+        return {"content": self.content, "keys": keys, "triples": triples}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +54,7 @@ class GivenDocument:
 
     def line(self) -> str:
         """The document as one line of JSON."""
-        events = [
-            {
-                "content": event.content,
-                "keys": [{"type": key_type, "value": value} for key_type, value in event.keys],
-                "triples": [list(triple) for triple in event.triples],
-            }
-            for event in self.events
-        ]
+        events = [event.record() for event in self.events]
         record = {"id": self.document_id, "title": self.title, "text": self.text}
         line = json.dumps(record | {"metadata": dict(self.metadata), "events": events}, ensure_ascii=False)
         return without_surrogates(line)

@@ -20,6 +20,7 @@ from sag_pipeline.llm.known_keys import (
 )
 from sag_pipeline.llm.prompts import FURTHER
 from sag_pipeline.options import IngestOptions
+from sag_pipeline.rules.relations import derive_triples
 from sag_pipeline.runner import Work
 from sag_pipeline.steps.document_dates import with_context_dates
 from sag_pipeline.steps.events import event_requests, events_from_reply, given_events, readable
@@ -36,7 +37,7 @@ from sag_pipeline.steps.keys import main_keys
 from sag_pipeline.steps.sections import section_requests, sections_from_replies
 from sag_pipeline.steps.summaries import SummaryOptions, summarise, summary_from_reply, summary_request
 from sag_pipeline.steps.titles import title_request, with_title
-from sag_pipeline.steps.triples import TripleQuestion, derive_triples, triple_questions, triples_from_reply
+from sag_pipeline.steps.triples import TripleQuestion, triple_questions, triples_from_reply
 from sag_pipeline.store.store import Store
 from sag_pipeline.table import StepInput
 from sag_pipeline.work import StepResult
@@ -270,7 +271,7 @@ def triples_work(chat: ChatModel, language: str = "auto") -> Work:
         events, keys = inputs.tables["events"], inputs.tables["keys"]
         if document.extraction is not None:
             given = [triple for one in given_events(document, inputs.tables["chunks"]) for triple in one.triples]
-            return _no_questions(given or derive_triples(document.document_id, events, keys))
+            return _no_questions(given or derive_triples(document.document_id, events, keys, document.language))
         questions = triple_questions(document, events, keys, language=language)
         return Questions([question.request for question in questions], partial(_triples, questions, keys))
 

@@ -28,9 +28,9 @@ from sag_retrieval.core import durable
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import write_arrays
 from sag_retrieval.release.folders import DRAFT, Measure, erase, measure, set_aside
-from sag_retrieval.release.knowledge_graph import FOLDER, write_graph
 from sag_retrieval.release.manifest import CHECKSUMS, Manifest, summed
 from sag_retrieval.release.reader import verify_release
+from sag_retrieval.release.release_graph import FOLDER, MentionLinks, write_graph
 from sag_retrieval.release.releases import FoundRelease, Releases, sweep_releases
 from sag_retrieval.release.schema import MAPPED, SCHEMA_VERSION, VOLATILE
 from sag_retrieval.release.topk import describe_binary_index
@@ -190,7 +190,7 @@ def _build(draft: Path, store: Store, embedding: Embedding, releases: Releases) 
 
 def _write_arrays(folder: Path, made: Relational) -> None:
     write_arrays(folder, made.parts, made.tables)
-    write_graph(folder / FOLDER, made.tables, made.parts.event_chunk)
+    write_graph(folder / FOLDER, made.tables, MentionLinks.of_parts(made.parts))
 
 
 def _previous(store: Store, releases: Releases, embedding: Embedding) -> Path | None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from sag_pipeline.rules.events import offline_events
 from sag_pipeline.rules.keys import offline_keys
+from sag_pipeline.rules.relations import derive_triples
 from sag_pipeline.rules.sections import offline_sections
 from sag_pipeline.steps.chunks import chunks_of
 from sag_pipeline.steps.document_dates import with_context_dates
@@ -12,7 +13,6 @@ from sag_pipeline.steps.events import given_events
 from sag_pipeline.steps.headers import offline_section_summaries
 from sag_pipeline.steps.keys import main_keys
 from sag_pipeline.steps.summaries import summarise
-from sag_pipeline.steps.triples import derive_triples
 from sag_pipeline.table import StepInput
 from sag_retrieval.core.records import Chunk, Event, EventKey, Section, Summary, Triple
 
@@ -64,4 +64,4 @@ def triples(inputs: StepInput, _: "IngestOptions") -> Sequence[Triple]:
         given = [triple for found in given_events(document, chunks) for triple in found.triples]
         if given:
             return given
-    return derive_triples(document.document_id, inputs.tables["events"], inputs.tables["keys"])
+    return derive_triples(document.document_id, inputs.tables["events"], inputs.tables["keys"], document.language)

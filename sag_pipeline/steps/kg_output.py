@@ -177,7 +177,12 @@ def events_of_graph(graph: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]
             {"type": str(triple.get(f"{end}_type") or ENTITY).lower(), "value": str(triple[end]).strip()}
             for end in ("head", "tail")
         ]
-        event = {"content": _sentence(head, relation, tail), "keys": keys, "triples": [[head, relation, tail]]}
+        event = {
+            "content": _sentence(head, relation, tail),
+            "keys": keys,
+            "triples": [[head, relation, tail]],
+            "properties": triple.get("properties") or {},
+        }
         said = json.dumps(event)
         events.setdefault(str(triple["doc_id"]), {}).setdefault(said, event)
     return {document: list(found.values()) for document, found in events.items()}

@@ -1,18 +1,26 @@
 """Triples of events: derived from keys, supplied with the document, or extracted by a language model."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
+from sag_pipeline.steps.dates import DATE, dates
 from sag_pipeline.steps.summaries import prompt_language
 from sag_retrieval.core.records import TITLE, Document, Event, EventKey, Key, Triple, make_id
 from sag_retrieval.models.protocols import Request
 from sag_retrieval.prompts import load_prompt
-from sag_retrieval.text.words import fold, is_cjk, normal_name, words
+from sag_retrieval.text.words import fold, is_cjk, normal_name
 
+NameSpan = tuple[int, int, int]
+"""First character of a name, the one after its last, and its number."""
+Link = tuple[int, str, int]
+"""Number of the head, relation, number of the tail."""
+Properties = dict[str, Any]
+"""What a triple says besides: dates, amounts, flags, or what was supplied."""
 RELATED: Final = "related_to"
 """Relation of two keys where their event names none."""
 
@@ -22,7 +30,6 @@ ENTITY: Final = "entity"
 """Type of a head or tail that is no key of its event."""
 
 _PARTS: Final = ("head", "relation", "tail")
-_LONGEST_BRIDGE: Final = 5
 _NOT_RELATION = re.compile(r"[^\w]+|_+", re.UNICODE)
 _AMOUNT = re.compile(
     r"[\s$€£¥~≈约+\-−±]*+\d[\d\s,.，．/]*+"
@@ -33,53 +40,35 @@ _AMOUNT = re.compile(
 _YEAR = re.compile(r"1\d{3}|20\d{2}|21\d{2}")
 
 
-def derive_triples(document_id: str, events: Sequence[Event], keys: Sequence[EventKey]) -> list[Triple]:
-    """Derive triples of one document from its events and keys: each event's subject with its other text keys.
-
-    The subject is the key of a subject type that comes first in the event, else the document's title, else the first
-    text key. The relation is the event's action key, else the few words between the two names without other names,
-    else `related_to`. An event with fewer than two different text keys has no triples.
-
-    Source:
-        docs/algorithm.md §think-on-graph.1
-
-    """
-    carried: dict[str, list[Key]] = {}
-    for link in keys:
-        if link.document_id == document_id and link.key.value_string is not None:
-            carried.setdefault(link.event_id, []).append(link.key)
-    return [
-        triple
-        for event in events
-        if event.document_id == document_id
-        for triple in _star(event, carried.get(event.event_id, ()))
-    ]
-
-
 def read_triples(event: Event, keys: Iterable[Key], raw: Iterable[object]) -> list[Triple]:
     """Read triples of one event from `[head, relation, tail]` lists or objects with these three fields.
 
-    Left out: items of another form, with an empty part, with one name as head and tail, with a bare amount as head or
-    tail, and repeated ones. A head or tail that is a text key of the event refers to that key.
+    An object may also have `properties`; those of the event's keys are added. Left out: items of another form, with an
+    empty part, with one name as head and tail, with a bare amount as head or tail, and repeated ones. A head or tail
+    that is a text key of the event refers to that key.
 
     Source:
         docs/algorithm.md §think-on-graph.2
 
     """
-    known = {normal_name(key.value_string): key.key_id for key in keys if key.value_string is not None}
     found: dict[str, Triple] = {}
+    own = list(keys)
+    known = {normal_name(key.value_string): key.key_id for key in own if key.value_string is not None}
+    attributes = properties_of(own)
     for item in raw:
         head, relation, tail = _parts(item)
         link = relation_name(relation)
         if not (link and is_entity(head) and is_entity(tail)) or normal_name(head) == normal_name(tail):
             continue
-        ends = [(name, known.get(normal_name(name)) or entity_key(name).key_id) for name in (head, tail)]
-        triple = make_triple(event, ends[0], link, ends[1])
+        ends = [(name, known.get(normal_name(name)) or end_key(name).key_id) for name in (head, tail)]
+        triple = make_triple(event, ends[0], link, ends[1], attributes | _given_properties(item))
         found.setdefault(triple.triple_id, triple)
     return list(found.values())
 
 
-def make_triple(event: Event, head: tuple[str, str], relation: str, tail: tuple[str, str]) -> Triple:
+def make_triple(
+    event: Event, head: tuple[str, str], relation: str, tail: tuple[str, str], properties: Properties | None = None
+) -> Triple:
     """The triple of an event; `head` and `tail` are (name, key id)."""
     return Triple(
         triple_id=make_id("t", event.event_id, normal_name(head[0]), relation, normal_name(tail[0])),
@@ -91,6 +80,7 @@ def make_triple(event: Event, head: tuple[str, str], relation: str, tail: tuple[
         relation=relation,
         tail=tail[0],
         tail_key_id=tail[1],
+        properties=json.dumps(properties or {}, ensure_ascii=False, sort_keys=True, default=str),
     )
 
 
@@ -113,47 +103,41 @@ def is_entity(name: str) -> bool:
     return bool(normal_name(bare)) and (_YEAR.fullmatch(bare) is not None or _AMOUNT.fullmatch(bare) is None)
 
 
+def is_attribute(key_type: str, name: str) -> bool:
+    """Whether a name is a date, which says something of an entity and is none."""
+    if key_type == DATE:
+        return True
+    mention = next(dates(name), None) if any(map(str.isdigit, name)) else None
+    return mention is not None and (mention.start, mention.end) == (0, len(name)) and mention.key_type == DATE
+
+
+def properties_of(keys: Iterable[Key]) -> Properties:
+    """Dates, amounts and flags of an event by key type, in its order; of a day and its month only the day."""
+    found: dict[str, list[object]] = {}
+    for key in keys:
+        name = key.value_string
+        if name is None or is_attribute(key.key_type, name):
+            value = f"{key.value_number:.15g} {key.unit}" if key.unit and key.value_number is not None else key.value
+            found.setdefault(key.key_type, []).append(value)
+    if DATE in found:  # a day brings its month and its year as keys
+        days = [str(day) for day in found[DATE]]
+        found[DATE] = [day for day in days if not any(other != day and other.startswith(day) for other in days)]
+    return dict(found)
+
+
+def _given_properties(item: object) -> Properties:
+    given = item.get("properties") if isinstance(item, Mapping) else None
+    return dict(given) if isinstance(given, Mapping) else {}
+
+
+def end_key(name: str) -> Key:
+    """The key of a head or tail that is no key of its event: an entity, or a date."""
+    return entity_key(name, DATE if is_attribute(ENTITY, name) else ENTITY)
+
+
 def entity_key(name: str, key_type: str = ENTITY) -> Key:
     """The text key of a head or tail that is no key of its event."""
     return Key(make_id("k", key_type, normal_name(name)), key_type, value_string=name.strip())
-
-
-def _star(event: Event, keys: Sequence[Key]) -> list[Triple]:
-    named = [key for key in keys if key.key_type not in ACTION_TYPES and is_entity(_name(key))]
-    if not named:
-        return []
-    subject = min(enumerate(named), key=lambda pair: (*_subject_rank(pair[1], event), pair[0]))[1]
-    action = next((relation_name(_name(key)) for key in keys if key.key_type in ACTION_TYPES), "")
-    triples: dict[str, Triple] = {}
-    for key in named:
-        if normal_name(_name(key)) == normal_name(_name(subject)):
-            continue
-        others = [_name(other) for other in named if other not in (subject, key)]
-        relation = action or _words_between(event.content, _name(subject), _name(key), others) or RELATED
-        triple = make_triple(event, (_name(subject), subject.key_id), relation, (_name(key), key.key_id))
-        triples.setdefault(triple.triple_id, triple)
-    return list(triples.values())
-
-
-def _subject_rank(key: Key, event: Event) -> tuple[int, int]:
-    """Rank of a key as the subject, smallest first: by type, then by position in the sentence."""
-    place = fold(event.content).find(fold(_name(key)))
-    kind = 0 if key.key_type.casefold() in SUBJECT_TYPES else 1 if key.key_type == TITLE else 2
-    return (kind, place if place >= 0 else len(event.content))
-
-
-def _words_between(sentence: str, head: str, tail: str, others: Sequence[str]) -> str:
-    text, head, tail = fold(sentence), fold(head), fold(tail)
-    start = text.find(head)
-    end = text.find(tail, start + len(head)) if start >= 0 else -1
-    between = text[start + len(head) : end] if end > start >= 0 else ""
-    for name in sorted(map(fold, others), key=len, reverse=True):
-        between = between.replace(name, " ") if name else between
-    return relation_name(between) if 0 < len(words(between)) <= _LONGEST_BRIDGE else ""
-
-
-def _name(key: Key) -> str:
-    return key.value_string or ""
 
 
 def _parts(item: object) -> tuple[str, str, str]:

@@ -134,6 +134,12 @@ def _explain(console: Console, hit: Any, way: Mapping[str, Any]) -> None:  # noq
         console.print(f"  [italic]{escape(way['why'])}[/italic]", highlight=False)
     parts = ", ".join(f"{name} {value:.3f}" for name, value in hit.parts.items())
     console.print(f"  [dim]score: {escape(parts)}[/dim]", highlight=False)
+    for path in hit.paths:
+        console.print(f"  [dim]path: {escape(path.text)}[/dim]", highlight=False)
+    for triple in hit.triples:
+        console.print(f"  [dim]states: {escape(triple.text)}[/dim]", highlight=False)
+    if hit.paths:
+        return
     events = {event.event_id: event.content for event in hit.events}
     steps = [
         ("query", ""),

@@ -1,11 +1,9 @@
-"""The triples of a release as a knowledge graph: edges by entity, and words of names as inverted lists."""
+"""Triples as a knowledge graph: edges by entity, and words of names as inverted lists."""
 
-import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from threading import Lock
 from typing import Final
 
 import marisa_trie
@@ -13,10 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sag_retrieval.core.types import Floats, Rows
-from sag_retrieval.release.arrays import Index, row_numbers
+from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.release.csr import CsrLists, group, map_array, map_rows, map_trie, save_array
-from sag_retrieval.release.schema import TABLES
 from sag_retrieval.release.text_index import SHORTEST_NAME, cuts_word, names_at, readings_of
 from sag_retrieval.text.words import normal_name, words
 
@@ -171,6 +167,7 @@ def build_graph(
     relations: Sequence[str],
     triples: tuple[Rows, Rows, Rows],
     document: Rows,
+    is_walked: Flags | None = None,
 ) -> KnowledgeGraph:
     """The graph of triples given as rows of names.
 
@@ -179,13 +176,16 @@ def build_graph(
         relations: Names of the relations.
         triples: Head, relation and tail of each triple, shape (triples,) each.
         document: The document of each triple.
+        is_walked: Which triples paths may use; None: all.
 
     """
     head, relation, tail = triples
-    count = len(head)
-    ends = np.empty(2 * count, np.int64)
+    edges = np.arange(2 * len(head))
+    ends = np.empty(len(edges), np.int64)
     ends[0::2], ends[1::2] = head, tail
-    edges_of, _ = group(ends, np.arange(2 * count), len(entities))
+    if is_walked is not None:
+        edges = edges[np.repeat(is_walked, 2)]
+    edges_of, _ = group(ends[edges], edges, len(entities))
     folded = [normal_name(name) for name in entities]
     trie = marisa_trie.Trie([name for name in folded if name])
     numbers = np.array([trie.get(name, -1) if name else -1 for name in folded], np.int64)
@@ -206,86 +206,3 @@ def read_names(texts: Sequence[str]) -> Names:
     owners = np.repeat(np.arange(len(texts), dtype=np.int32), sizes)
     rows_of, _ = group(lasting[items], owners, len(number))
     return Names(texts, trie, rows_of, sizes)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ReleaseGraph:
-    """A release's knowledge graph, and the event and chunk of each triple."""
-
-    graph: KnowledgeGraph
-    event: Rows
-    chunk: Rows
-
-
-FOLDER: Final = "graph"
-
-_NO_TRIPLES: Final = TABLES["triples"].empty_table()
-
-_built: dict[int, ReleaseGraph] = {}
-
-_lock = Lock()
-
-
-def graph_of(index: Index, home: Path | None = None) -> ReleaseGraph:
-    """The knowledge graph of an index, the same one for every caller; empty for a release without triples.
-
-    It is mapped from the release's folder `home` if `write_graph` wrote it there, else built in memory.
-    """
-    triples = index.rows.get("triples", _NO_TRIPLES)
-    with _lock:
-        found = _built.get(id(triples))
-        if found is None:
-            if home and (home / "arrays" / FOLDER / "head.npy").is_file():
-                found = open_graph(home / "arrays" / FOLDER)
-            else:
-                found = build_release_graph(index.rows, index.arrays.event_chunk)
-            _built[id(triples)] = found
-            weakref.finalize(triples, _built.pop, id(triples), None)
-    return found
-
-
-def write_graph(folder: Path, rows: Mapping[str, pa.Table], event_chunk: Rows) -> None:
-    """Write the knowledge graph of a release's tables into a folder, for `open_graph`; `graph` below its arrays."""
-    built = build_release_graph(rows, event_chunk)
-    built.graph.save(folder)
-    save_array(folder / "event", built.event)
-    save_array(folder / "chunk", built.chunk)
-
-
-def open_graph(folder: Path) -> ReleaseGraph:
-    """Map what `write_graph` wrote."""
-    return ReleaseGraph(KnowledgeGraph.open(folder), map_array(folder / "event"), map_array(folder / "chunk"))
-
-
-def build_release_graph(rows: Mapping[str, pa.Table], event_chunk: Rows) -> ReleaseGraph:
-    """The knowledge graph of a release's tables, in memory.
-
-    Entities are the triples' keys; keys of one folded name are one entity, whatever their types.
-    """
-    triples = rows.get("triples", _NO_TRIPLES)
-    documents = row_numbers(triples["document_id"], rows["documents"]["document_id"])
-    events = row_numbers(triples["event_id"], rows["events"]["event_id"])
-    entities, ends = _entities(triples)
-    relations = triples["relation"].combine_chunks().dictionary_encode()
-    head, tail = ends[: len(events)], ends[len(events) :]
-    relation = relations.indices.to_numpy(zero_copy_only=False).astype(np.int32)
-    graph = build_graph(entities, relations.dictionary.to_pylist(), (head, relation, tail), documents)
-    return ReleaseGraph(graph, events, np.asarray(event_chunk[events], np.int32))
-
-
-def _entities(triples: pa.Table) -> tuple[list[str], Rows]:
-    """Names of the entities, and the entity of each head, then of each tail."""
-    keys = pa.concat_arrays([triples[f"{end}_key_id"].combine_chunks() for end in ("head", "tail")])
-    names = pa.concat_arrays([triples[end].combine_chunks() for end in ("head", "tail")])
-    codes = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False)
-    _, first = np.unique(codes, return_index=True)
-    entities: list[str] = []
-    number: dict[str, int] = {}
-    entity_of = np.empty(len(first), np.int32)
-    for code, name in enumerate(names.take(pa.array(first)).to_pylist()):
-        folded = normal_name(name)
-        if folded not in number:
-            number[folded] = len(entities)
-            entities.append(name)
-        entity_of[code] = number[folded]
-    return entities, entity_of[codes]

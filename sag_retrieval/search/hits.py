@@ -85,6 +85,8 @@ def _hits(index: Index, ranking: Ranking, scores: Floats) -> Iterator[Hit]:
             events=tuple(islice(events, sizes[rank])),
             keys=tuple(islice(keys, key_counts[rank])),
             parts={name: float(part[rank]) for name, part in ranking.parts.items()},
+            paths=evidence.paths if (evidence := ranking.evidence.get(int(chunks[rank]))) else (),
+            triples=evidence.triples if evidence else (),
             **chunk,
         )
 

@@ -14,6 +14,7 @@ from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Allowed, Index
 from sag_retrieval.release.topk import kth_largest
 from sag_retrieval.release.vectors import VectorSet
+from sag_retrieval.search.paths import GraphEvidence
 from sag_retrieval.search.question_words import without_question_words
 
 __all__ = ["Allowed", "Method", "Query", "RankedKey", "Ranking"]
@@ -99,6 +100,8 @@ class Ranking:
     parts: Mapping[str, Floats] = field(default_factory=dict)
     trace: Mapping[str, Any] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
+    evidence: Mapping[int, GraphEvidence] = field(default_factory=dict)
+    """Of methods that walk the knowledge graph: what led to a chunk, by its row."""
 
     def first(self, count: int) -> "Ranking":
         """The same with at most `count` chunks."""

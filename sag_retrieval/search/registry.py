@@ -12,7 +12,18 @@ from sag_retrieval.core.plugins import Registry
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.search.method import Method
 
-MethodName = Literal["sag", "sag-literal", "sag-events", "dense", "bm25", "hybrid", "bridge", "think-on-graph", "tiers"]
+MethodName = Literal[
+    "sag",
+    "sag-literal",
+    "sag-events",
+    "dense",
+    "bm25",
+    "hybrid",
+    "bridge",
+    "think-on-graph",
+    "think-on-graph-literal",
+    "tiers",
+]
 """The built-in methods, for type checkers and editors; a test compares it with `METHODS`."""
 
 Need = Literal["chat", "home"]
@@ -141,6 +152,14 @@ METHODS: Final = Registry(
             weak="long documents without a language model: there it falls back to BM25 and cosine",
             target="sag_retrieval.think_on_graph.method:think_on_graph_method",
             options="sag_retrieval.think_on_graph.method:SEARCH",
+            needs=("chat", "home"),
+        ),
+        MethodEntry(
+            name="think-on-graph-literal",
+            summary="the same walk over triples alone, with the settings of its first description",
+            weak="questions that share no word with the relations: it follows no other edge, and no mention",
+            target="sag_retrieval.think_on_graph.method:think_on_graph_method",
+            options="sag_retrieval.think_on_graph.retriever:LITERAL",
             needs=("chat", "home"),
         ),
         MethodEntry(

@@ -1,6 +1,6 @@
 """The result of a search: hits with their events and keys, and the keys that led to them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, SupportsIndex, overload
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.notebook import readable, render_html
 from sag_retrieval.search.calibration import LEAST_FIT
+from sag_retrieval.search.paths import HitPath, PathStep
 from sag_retrieval.text.places import Locations
 
 KeyValue = str | float | bool | None
@@ -74,10 +75,14 @@ class Hit(Convertible):
     """First character and name of each page, slide or sheet that the text touches."""
     place: str = ""
     """These in words: `p. 4`; empty where the file has none."""
+    paths: tuple[HitPath, ...] = ()
+    """Paths of the knowledge graph to its document, those through this chunk first; of methods that walk the graph."""
+    triples: tuple[PathStep, ...] = ()
+    """Triples on these paths that its document states, those of this chunk first."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The hit as plain values."""
-        return asdict(self)
+        """The hit as plain values; paths and triples only if there are any."""
+        return _without_empty(asdict(self), ("paths", "triples"))
 
     def to_arrow(self) -> pa.Table:
         """The hit as a table of one row; see `SearchResult.to_arrow`."""
@@ -156,11 +161,8 @@ class SearchResult(Convertible):
             ['hits', 'keys', 'method', 'query', 'release', 'seconds']
 
         """
-        found = asdict(self)
-        for name in ("trace", "segments"):
-            if not found[name]:
-                del found[name]
-        return found
+        found = asdict(self) | {"hits": [hit.to_dict() for hit in self.hits]}
+        return _without_empty(found, ("trace", "segments"))
 
     def to_arrow(self) -> pa.Table:
         """One row per hit: its rank, score and text, its events and keys as lists of text.
@@ -178,12 +180,18 @@ class SearchResult(Convertible):
         return hit_table(self.hits)
 
 
+def _without_empty(values: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    left_out = {name for name in names if not values[name]}
+    return {name: value for name, value in values.items() if name not in left_out}
+
+
 def hit_table(hits: "tuple[Hit, ...] | list[Hit]") -> pa.Table:
     """Hits as rows; an empty table has the same columns, except the parts of the scores."""
     names = list(dict.fromkeys(name for hit in hits for name in hit.parts))
     rows = [
-        {name: getattr(hit, name) for name in _COLUMNS.names if name not in {"events", "keys"}}
+        {name: getattr(hit, name) for name in _COLUMNS.names if name not in {"events", "keys", "paths"}}
         | {"events": [event.content for event in hit.events], "keys": list(map(key_text, hit.keys))}
+        | {"paths": [path.text for path in hit.paths]}
         | {f"part.{name}": hit.parts.get(name) for name in names}
         for hit in hits
     ]
@@ -215,5 +223,6 @@ _COLUMNS = pa.schema(
         ("place", pa.string()),
         ("events", pa.list_(pa.string())),
         ("keys", pa.list_(pa.string())),
+        ("paths", pa.list_(pa.string())),
     ]
 )

@@ -70,6 +70,8 @@ def asks_many_hops(query: str) -> bool:
 DECAY: Final = 0.75
 SHOWN: Final = 20
 """Paths shown to the judge per request."""
+CHOSEN: Final = 6
+"""Most of these that it may choose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,11 +209,15 @@ def keep_seeds(beams: Sequence[Beam], width: int) -> list[Beam]:
 
 
 def path_text(graph: KnowledgeGraph, beam: Beam) -> str:
-    """A path as text: `A -[relation]-> B <-[relation]- C`; an arrow has the direction of its triple."""
+    """A path as text: `A -[relation]-> B <-[relation]- C -- D`; an arrow has the direction of its triple.
+
+    Without a relation, both are named in one statement.
+    """
     parts = [graph.entities.texts[beam.entities[0]]]
     for edge, entity in zip(beam.edges, beam.entities[1:], strict=True):
         relation = graph.relations.texts[graph.relation[edge >> 1]]
-        parts += [f"<-[{relation}]-" if edge & 1 else f"-[{relation}]->", graph.entities.texts[entity]]
+        arrow = f"<-[{relation}]-" if edge & 1 else f"-[{relation}]->"
+        parts += [arrow if relation else "--", graph.entities.texts[entity]]
     return " ".join(parts)
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from sag_retrieval.core.types import Flags, Floats, Rows64
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.release.knowledge_graph import ReleaseGraph, graph_of
+from sag_retrieval.release.release_graph import ReleaseGraph, graph_of
 from sag_retrieval.release.topk import INDEXED_ROWS
 from sag_retrieval.release.vectors import SparseVectors
 from sag_retrieval.search.method import (
@@ -29,7 +29,8 @@ from sag_retrieval.search.rank import structure_share
 from sag_retrieval.search.weights import min_max
 from sag_retrieval.text.words import normal_name
 from sag_retrieval.think_on_graph.beams import Beam, Seed, name_score
-from sag_retrieval.think_on_graph.retriever import GraphOptions, Hints, Walk, debug_record, walk
+from sag_retrieval.think_on_graph.evidence import evidence_of, graph_trace
+from sag_retrieval.think_on_graph.retriever import GraphOptions, Hints, Walk, walk
 
 PASSAGES: Final = 3
 """Number of best passages that contribute their main entity as a seed."""
@@ -82,7 +83,7 @@ def rarity(known: ReleaseGraph, index: Index, row: int) -> float:
     """`1 − ln(documents that name the entity) / ln(documents)`: 1 for an entity of one document, 0 for one of all."""
     count = index.arrays.document_count
     documents = known.graph.document[known.graph.edges_of.row(row) >> 1]
-    distinct = 1 + np.count_nonzero(np.diff(documents))  # triples are ordered by document
+    distinct = max(1, len(np.unique(documents)))
     return float(1 - np.log(distinct) / np.log(count)) if count > 1 else 1.0
 
 
@@ -143,7 +144,8 @@ def _entities(index: Index, known: ReleaseGraph, keys: list[int]) -> list[int]:
 SEARCH: Final = GraphOptions(
     use_multi_hop=True,
     max_hops=3,
-    beam_width=20,
+    beam_width=30,
+    links="mentions",
     seeds="linked",
     relevance="news",
     pruned="filled",
@@ -190,7 +192,11 @@ def think_on_graph_method(
         allowed = query.allowed.chunks if query.allowed else None
         parts = {"graph": graph, "evidence": is_evidence.astype(np.float64), "text": text}
         ranking = rank_by(scores, query.top_k, allowed, parts, stopwatch.seconds)
-        return replace(ranking, trace={"graph": debug_record(known.graph, query.text, found, options)})
+        return replace(
+            ranking,
+            trace={"graph": graph_trace(index, known, query.text, found, options)},
+            evidence=evidence_of(index, known, found, ranking.chunks),
+        )
 
     return rank
 
@@ -207,7 +213,10 @@ def walk_release(
     """The walk over a release's triples of allowed events; `text` are scores of all chunks in [0, 1]."""
     known = graph_of(index, home)
     query = reading.query
-    allowed = query.allowed.events[known.event] if query.allowed else None
+    allowed = None if options.links == "mentions" else known.is_stated
+    if query.allowed:
+        permitted = query.allowed.events[known.event]
+        allowed = permitted if allowed is None else permitted & allowed
     hints = hints_of(index, known, reading, options, text)
     return walk(known.graph, " ".join([query.text, *query.keys]), options, chat=chat, hints=hints, allowed=allowed)
 

@@ -14,6 +14,7 @@ from sag_retrieval.release.knowledge_graph import KnowledgeGraph
 from sag_retrieval.text.words import language_of, words
 from sag_retrieval.think_on_graph import scoring
 from sag_retrieval.think_on_graph.beams import (
+    CHOSEN,
     SHOWN,
     Beam,
     EdgeRelevance,
@@ -57,6 +58,8 @@ class GraphOptions:
     relevance: Literal["words", "events", "news"] = "words"
     """Relevance of an edge: by shared words; also by the similarity of its event; or also by new query words in its
     passage."""
+    links: Literal["triples", "mentions"] = "triples"
+    """What paths go over: triples alone, or also from the main entity of a chunk to each other one in its events."""
     scale: Literal["range", "rank"] = "range"
     """Scaling of path scores to [0, 1]: by minimum and maximum, or by rank, which keeps the last documents above those
     not reached."""
@@ -69,6 +72,9 @@ class GraphOptions:
         """Refuse numbers out of bounds and unknown choices."""
         check_options(self)
 
+
+LITERAL: Final = GraphOptions()
+"""Options of the method `think-on-graph-literal`: those of the first description."""
 
 WalkMode = Literal["llm", "heuristic"]
 
@@ -198,7 +204,7 @@ class _Search:
 
     def _prune_seeds(self, seeds: list[Beam]) -> list[Beam]:
         width = self.options.beam_width
-        if self.judge is not None and len(seeds) > width:
+        if self.judge is not None and len(seeds) > self._most_chosen:
             shown = keep_seeds(seeds, SHOWN)
             chosen = self._chosen(self.judge, shown)
             if chosen:
@@ -206,12 +212,17 @@ class _Search:
         return keep_seeds(seeds, width)
 
     def _chosen(self, judge: PathJudge, shown: list[Beam]) -> list[Beam]:
-        places = judge.choose([path_text(self.graph, beam) for beam in shown], self.options.beam_width)
+        places = judge.choose([path_text(self.graph, beam) for beam in shown], self._most_chosen)
         return [shown[place] for place in places]
+
+    @property
+    def _most_chosen(self) -> int:
+        """Paths that the judge may choose: clearly fewer than it is shown, whatever the width."""
+        return min(self.options.beam_width, CHOSEN)
 
     def _prune(self, grown: Grown) -> list[Beam]:
         width = self.options.beam_width
-        if self.judge is not None and len(grown) <= width:
+        if self.judge is not None and len(grown) <= self._most_chosen:
             return grown.take(self.graph, range(len(grown)))
         if self.judge is not None and self.options.pruned == "filled":
             shown = keep_best(self.graph, grown, SHOWN + width)

@@ -3,7 +3,9 @@
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from threading import Lock
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -56,7 +58,10 @@ class Enough(BaseModel):
 
 @dataclass(slots=True)
 class PathJudge:
-    """Asks a language model in the question's language; `failures` lists the errors so far."""
+    """Asks a language model in the question's language; what it answered before is not asked again.
+
+    `calls` counts what was asked, `failures` lists the errors so far.
+    """
 
     chat: ChatModel
     question: str
@@ -111,13 +116,32 @@ class PathJudge:
             step=step,
             system=prompt.system,
         )
+        known = _answers_of(self.chat)
+        place = (step, prompt.system, request.prompt)
+        if place in known:
+            return answer.model_validate(known[place])
         self.calls += 1
         try:
-            return self.chat.ask(request).value
+            found = self.chat.ask(request).value
         except (ModelError, OSError, ValueError, RuntimeError) as error:
             _log.warning("%s: no answer, the heuristic decides (%s)", step, error)
             self.failures.append(f"{step}: {error}")
             return None
+        while len(known) >= _MOST_ANSWERS:
+            known.pop(next(iter(known)), None)
+        known[place] = found.model_dump()
+        return found
+
+
+_MOST_ANSWERS = 2_000
+_answers: "WeakKeyDictionary[ChatModel, dict[tuple[str, str, str], Any]]" = WeakKeyDictionary()
+_lock = Lock()
+
+
+def _answers_of(chat: ChatModel) -> dict[tuple[str, str, str], Any]:
+    """Usable answers of a model by step and prompt, as long as it is open: the same question costs once."""
+    with _lock:
+        return _answers.setdefault(chat, {})
 
 
 DocumentScoreMap = Mapping[int, float]

@@ -17,6 +17,7 @@ NOT_ROWS_OF_A_RELEASE = {
     "release": "the whole of them",
     "communities": "beside a release",
     "report": "a page",
+    "kg_output": "a file, the triples in another form",
 }
 
 

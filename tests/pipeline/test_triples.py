@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sag_pipeline.rules.relations import derive_triples
 from sag_pipeline.steps.triples import (
-    derive_triples,
     is_entity,
     read_triples,
     relation_name,
@@ -26,29 +26,6 @@ def links(event, *keys):
     return [EventKey(event.document_id, event.event_id, key) for key in keys]
 
 
-def test_the_subject_of_an_event_is_related_to_its_other_text_keys():
-    event = an_event("Alice Stone founded Helios Motors in Oslo, far from home.")
-    keys = links(event, a_key("place", "Oslo"), a_key("organisation", "Helios Motors"), a_key("person", "Alice Stone"))
-
-    found = derive_triples("d1", [event], keys)
-
-    assert [(t.head, t.relation, t.tail) for t in found] == [
-        ("Alice Stone", "founded_in", "Oslo"),
-        ("Alice Stone", "founded", "Helios Motors"),
-    ]
-    assert {t.event_id for t in found} == {"e1"}
-    assert {t.chunk_id for t in found} == {"c1"}
-
-
-def test_a_chinese_event_gives_a_chinese_relation():
-    event = an_event("乔布斯创建苹果公司")
-    keys = links(event, a_key("人物", "乔布斯"), a_key("组织", "苹果公司"))
-
-    assert [(t.head, t.relation, t.tail) for t in derive_triples("d1", [event], keys)] == [
-        ("乔布斯", "创建", "苹果公司")
-    ]
-
-
 def test_an_action_key_is_the_relation_and_no_end():
     event = an_event("Helios bought Raven for a lot of money after many long months of talks.")
     keys = links(event, a_key("organisation", "Helios"), a_key("action", "Buys out"), a_key("organisation", "Raven"))
@@ -56,20 +33,6 @@ def test_an_action_key_is_the_relation_and_no_end():
     assert [(t.head, t.relation, t.tail) for t in derive_triples("d1", [event], keys)] == [
         ("Helios", "buys_out", "Raven")
     ]
-
-
-def test_without_words_between_the_relation_is_the_general_one():
-    event = an_event("It went on.")
-    keys = links(event, a_key("person", "Alice"), a_key("place", "Oslo"))
-
-    assert [t.relation for t in derive_triples("d1", [event], keys)] == ["related_to"]
-
-
-def test_the_title_is_the_subject_where_no_person_or_organisation_is_named():
-    event = an_event("The tower was finished in 1889.")
-    keys = links(event, a_key("date", "1889"), a_key("title", "Eiffel Tower"))
-
-    assert [(t.head, t.tail) for t in derive_triples("d1", [event], keys)] == [("Eiffel Tower", "1889")]
 
 
 def test_numbers_flags_lone_keys_and_other_documents_give_no_triple():

@@ -195,7 +195,8 @@ def test_an_unknown_method_is_refused_with_the_names_there_are():
 
 def test_the_methods_are_those_of_the_contract():
     assert set(METHODS) == {
-        "sag", "sag-literal", "sag-events", "dense", "bm25", "hybrid", "bridge", "think-on-graph", "tiers",
+        "sag", "sag-literal", "sag-events", "dense", "bm25", "hybrid", "bridge", "think-on-graph",
+        "think-on-graph-literal", "tiers",
     }  # fmt: skip
 
 

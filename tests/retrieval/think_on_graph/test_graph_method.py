@@ -7,8 +7,10 @@ import pytest
 
 from sag_retrieval.core.errors import ModelUnavailable
 from sag_retrieval.hybrid import HybridOptions, hybrid_method
-from sag_retrieval.release.knowledge_graph import _built, graph_of, open_graph, write_graph
+from sag_retrieval.release.release_graph import MentionLinks, _built, graph_of, open_graph, write_graph
+from sag_retrieval.search.hits import build_result
 from sag_retrieval.search.method import Allowed, Query
+from sag_retrieval.search.sag import bm25
 from sag_retrieval.think_on_graph import GraphOptions, walk
 from sag_retrieval.think_on_graph.method import think_on_graph_method
 from tests.support.small_release import DOCUMENTS, build_index
@@ -33,7 +35,7 @@ def test_a_document_that_shares_no_word_with_the_question_is_reached_in_two_hops
     two = think_on_graph_method(GraphOptions(max_hops=2, use_multi_hop=True))(index, question)
     one = think_on_graph_method(GraphOptions(max_hops=1, use_multi_hop=True))(index, question)
 
-    assert [sorted(ranking.trace["graph"]["raw"]) for ranking in (two, one)] == [[0, 1], [0]]
+    assert [sorted(ranking.trace["graph"]["raw"]) for ranking in (two, one)] == [["d0", "d1"], ["d0"]]
     assert list(dict.fromkeys(documents(index, two)))[:2] == ["d0", "d1"]
 
 
@@ -131,7 +133,7 @@ def test_a_release_without_triples_is_searched_by_text(tmp_path):
 
 
 def test_a_written_graph_is_mapped_and_gives_the_same(index, tmp_path):
-    write_graph(tmp_path / "arrays" / "graph", index.rows, index.arrays.event_chunk)
+    write_graph(tmp_path / "arrays" / "graph", index.rows, MentionLinks.of_index(index))
     known, opened = graph_of(index), open_graph(tmp_path / "arrays" / "graph")
 
     for question in ("Who founded what Acme owns?", "光澜公司的创建者出生于哪里？"):
@@ -143,7 +145,7 @@ def test_a_written_graph_is_mapped_and_gives_the_same(index, tmp_path):
 
 def test_a_search_maps_the_graph_of_its_release(tmp_path):
     index = build_index(tmp_path / "arrays")
-    write_graph(tmp_path / "arrays" / "graph", index.rows, index.arrays.event_chunk)
+    write_graph(tmp_path / "arrays" / "graph", index.rows, MentionLinks.of_index(index))
 
     think_on_graph_method(home=tmp_path)(index, Query("What does Acme own?"))
 
@@ -156,3 +158,41 @@ def test_the_only_chunk_of_a_release_is_found(tmp_path):
     for method in (think_on_graph_method(), hybrid_method()):
         assert method(one, Query("buoys sold")).chunks.tolist() == [0]
         assert method(one, Query("nothing of the kind")).chunks.tolist() == []
+
+
+def test_a_hit_tells_the_path_to_its_document_and_the_triples_it_states(index):
+    question = Query("Who founded what Acme owns?")
+    for method in (think_on_graph_method(), hybrid_method()):
+        result = build_result(index, question, method(index, question), release="r", method="m")
+        hit = next(hit for hit in result.hits if hit.document_id == "d1" and hit.triples)
+
+        assert "d1" in {step.document_id for step in hit.paths[0].steps}
+        assert hit.paths[0].text.startswith("Acme")
+        assert {triple.document_id for triple in hit.triples} == {"d1"}
+        assert {triple.triple_id for triple in hit.triples} <= set(index.rows["triples"]["triple_id"].to_pylist())
+        assert hit.to_dict()["paths"][0]["steps"][0]["head"]
+        assert result.to_arrow()["paths"][0].as_py()
+
+
+def test_a_hit_of_another_method_has_no_paths(index):
+    result = build_result(index, Query("Acme"), bm25(index, Query("Acme")), release="r", method="bm25")
+
+    assert result.hits[0].paths == ()
+    assert "paths" not in result.to_dict()["hits"][0]
+
+
+def test_the_trace_names_documents_by_their_ids(index):
+    ranking = think_on_graph_method()(index, Query("What does Acme own?"))
+
+    assert set(ranking.trace["graph"]["raw"]) <= set(index.rows["documents"]["document_id"].to_pylist())
+
+
+def test_the_seeds_own_walk_uses_no_mentions(index):
+    literal = think_on_graph_method(GraphOptions(use_multi_hop=True))(index, Query("What does Acme own?"))
+    wide = think_on_graph_method(GraphOptions(use_multi_hop=True, links="mentions"))(
+        index, Query("What does Acme own?")
+    )
+
+    assert not any(" -- " in beam["path"] for beam in literal.trace["graph"]["beams"])
+    assert graph_of(index).triple_count < len(graph_of(index).event)
+    assert len(wide.trace["graph"]["beams"]) >= len(literal.trace["graph"]["beams"])

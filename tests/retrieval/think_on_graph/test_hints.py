@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.hybrid import HybridOptions, hybrid_method
-from sag_retrieval.release.knowledge_graph import graph_of
+from sag_retrieval.release.release_graph import graph_of
 from sag_retrieval.search.method import Query, parse_query
 from sag_retrieval.think_on_graph import GraphOptions
 from sag_retrieval.think_on_graph.beams import Beam
@@ -98,7 +98,7 @@ def test_likeness_counts_where_words_do_not_and_passing_a_common_name_costs(inde
     weight = {name: news(Beam((row_of(known, name),), 1.0), edges_of(known, name), np.zeros(len(edges_of(known, name))))
               for name in ("Acme", "Bolt Labs")}  # fmt: skip
 
-    assert weight["Acme"].tolist() == [0.5]
+    assert set(weight["Acme"].tolist()) == {0.5}
     assert weight["Bolt Labs"] == pytest.approx(0.5 * (1 - np.log(2) / np.log(6)))
 
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.search.method import Query
+from sag_retrieval.search.registry import METHODS
 from sag_retrieval.think_on_graph import GraphOptions, Hints, build_graph, walk
 from sag_retrieval.think_on_graph.beams import Beam
 from sag_retrieval.think_on_graph.method import SEARCH, think_on_graph_method
@@ -81,3 +82,40 @@ def test_a_judge_moves_documents_up_and_drops_none_that_the_paths_reached(script
     assert sorted(raw[0]) == sorted(raw[1])
     assert judged.trace["graph"]["mode"] == "llm"
     assert alone.chunks[0] != judged.chunks[0]
+
+
+def test_the_judge_is_shown_clearly_more_paths_than_it_may_choose(scripted):
+    for width in (6, 30, 100):
+        chat = scripted(
+            graph_prune=[{"paths": list(range(1, 21))}], graph_score=[{"scores": [{"document": 1, "score": 1.0}]}]
+        )
+        walk(a_star(60), "What does Acme own?", GraphOptions(use_multi_hop=False, beam_width=width), chat=chat)
+
+        (prompt,) = (request.prompt for request in chat.requests if request.step == "graph_prune")
+        assert "20. Acme -[owns]-> " in prompt
+        assert "Choose at most 6." in prompt
+
+
+def test_the_same_question_is_asked_of_the_model_once(scripted):
+    chat = scripted(graph_prune=[{"paths": [2, 1]}], graph_score=[{"scores": [{"document": 1, "score": 1.0}]}])
+    options = GraphOptions(use_multi_hop=False)
+    first, second = (walk(a_star(60), "What does Acme own?", options, chat=chat) for _ in range(2))
+
+    assert (first.calls, second.calls, len(chat.requests)) == (2, 0, 2)
+    assert [beam.last for beam in first.beams] == [beam.last for beam in second.beams]
+    assert (first.mode, first.raw) == (second.mode, second.raw)
+
+
+def test_an_unusable_answer_is_not_remembered(scripted):
+    chat = scripted(graph_score=[{"scores": []}, {"scores": [{"document": 1, "score": 1.0}]}])
+    broken = walk(a_star(2), "What does Acme own?", GraphOptions(), chat=scripted())
+    found = walk(a_star(2), "What does Acme own?", GraphOptions(), chat=chat)
+
+    assert broken.failures
+    assert found.calls == 1
+
+
+def test_the_literal_method_has_the_first_descriptions_settings():
+    assert METHODS["think-on-graph-literal"].defaults == GraphOptions(
+        max_hops=2, beam_width=6, top_docs=50, max_seeds=6, links="triples", seeds="words", relevance="words"
+    )

@@ -1,0 +1,94 @@
+"""A release's knowledge graph as kg_output.json: written, read again, and the same as an asset."""
+
+import json
+
+import dagster as dg
+import pytest
+from click.testing import CliRunner
+
+from sag_pipeline.definitions import defs
+from sag_pipeline.runs import run_ingest
+from sag_retrieval.cli.main import main
+
+TEXTS = {
+    "acme.md": "# Acme\n\nAcme bought Beta Labs on 3 May 2019 for 20 million dollars. Anna Ott founded Beta Labs in Oslo.\n",
+    "jia.md": "# 海澜能源公司\n\n海澜能源公司由沈若溪创立。沈若溪毕业于澜湾大学。\n",
+}
+
+
+def facts(path):
+    graph = json.loads(path.read_text(encoding="utf-8"))
+    parts = ("doc_id", "head", "head_type", "relation", "tail", "tail_type", "properties")
+    return sorted(json.dumps({part: triple[part] for part in parts}, ensure_ascii=False) for triple in graph["triples"])
+
+
+def sag(*words):
+    outcome = CliRunner().invoke(main, list(words))
+    assert outcome.exit_code == 0, outcome.output
+    return outcome.output
+
+
+@pytest.mark.usefixtures("home")
+def test_what_is_exported_and_imported_gives_the_same_triples(source, tmp_path, monkeypatch):
+    run_ingest([source(TEXTS)])
+    told = sag("export", "kg", "--out", "first.json")
+    sag("import", "kg", "first.json", "--out", "again.jsonl")
+    monkeypatch.setenv("SAG_HOME", str(tmp_path / "second"))
+    run_ingest(["again.jsonl"])
+    sag("export", "kg", "--out", "second.json")
+
+    first = facts(tmp_path / "first.json")
+    assert first == facts(tmp_path / "second.json")
+    assert any('"relation": "buy"' in fact and '"money": ["20000000 USD"]' in fact for fact in first)
+    assert any('"head": "沈若溪"' in fact and '"relation": "创立"' in fact for fact in first)
+    assert f"{len(first)} triples" in told
+
+
+@pytest.mark.usefixtures("home")
+def test_the_asset_writes_what_the_command_writes(home, source, tmp_path):
+    run_ingest([source(TEXTS)])
+    sag("export", "kg", "--out", "by-command.json")
+
+    job = defs.resolve_implicit_global_asset_job_def()
+    outcome = job.execute_in_process(asset_selection=[dg.AssetKey("kg_output")])
+
+    assert outcome.success
+    written = (home / "kg_output.json").read_text(encoding="utf-8")
+    assert written == (tmp_path / "by-command.json").read_text(encoding="utf-8")
+
+
+def test_graphs_of_single_documents_are_cleaned_merged_and_get_their_texts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    triple = {"head": "Ada", "head_type": "Person", "relation": "Works-At", "tail": "ACME", "tail_type": "Organization"}
+    other = triple | {"tail": "Acme", "relation": "leads", "doc_id": "invented", "properties": {"since": 2020}}
+    amount = triple | {"tail": "$3 million"}
+    graphs = [{"doc_id": 1, "triples": [triple, amount]}, {"doc_id": 2, "triples": [other]}]
+    (tmp_path / "graphs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in graphs), encoding="utf-8")
+    (tmp_path / "texts.jsonl").write_text(json.dumps({"doc_id": 1, "title": "One", "text": "Ada works."}) + "\n")
+
+    sag("import", "kg", "graphs.jsonl", "--out", "out.jsonl", "--documents", "texts.jsonl")
+
+    first, second = map(json.loads, (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines())
+    assert (first["id"], first["title"], first["text"]) == ("1", "One", "Ada works.")
+    assert [event["triples"] for event in first["events"]] == [[["Ada", "works_at", "ACME"]]]
+    assert second["events"][0]["triples"][0]["properties"] == {"since": 2020}
+    assert second["text"] == "Ada leads Acme."
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("g.json", "no graph", "no JSON object"),
+        ("g.json", "{}", "no list `triples`"),
+        ("g.jsonl", '{"triples": []}\n', "row 1: no `doc_id`"),
+    ],
+)
+def test_a_file_without_a_graph_is_refused_with_the_reason(tmp_path, monkeypatch, name, text, reason):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text(text, encoding="utf-8")
+
+    outcome = CliRunner().invoke(main, ["import", "kg", name, "--out", "out.jsonl"])
+
+    assert outcome.exit_code == 1
+    assert reason in str(outcome.output) + str(outcome.exception)
+    assert not (tmp_path / "out.jsonl").exists()

@@ -102,10 +102,8 @@ def import_command(*, form: str, source: Path, out: Path, documents: Path | None
 def export_command(*, form: str, out: Path, release_id: str | None, is_json: bool) -> None:
     r"""Write the knowledge graph of a release to a file that `sag import kg` reads.
 
-    FORMAT is kg: entities by type and name, relations, triples with their documents and properties.
-
-    \b
-    sag export kg --out kg_output.json
+    FORMAT is kg: entities by type and name, relations, triples with their documents and properties, as in
+    `sag export kg --out kg_output.json`.
     """
     del form  # there is one
     if not out.name:

@@ -30,6 +30,8 @@ COMMANDS = {
     "report": (["report"], ""),
     "ingest": (["ingest", "docs"], ""),
 }
+NOT_OF_SEARCH = ("ask", "report", "cluster", "pipeline", "chat", "ingest")
+"""Operations whose options `sag search` does not take; those of pipelines stand in a file."""
 WRONG = ["[1", "-1", "foo", "nan"]
 
 
@@ -95,7 +97,7 @@ def first_refused(what: str, name: str) -> str | None:
 def wrong_pairs() -> list[tuple[str, list[str]]]:
     """For every option of every command that takes `--set`: its valid call with a value that is refused."""
     sources = {
-        "search": [(name, "") for name in option_names() if name not in ("ask", "report", "cluster", "chat", "ingest")],
+        "search": [(name, "") for name in option_names() if name not in NOT_OF_SEARCH],
         "ask": [("ask", ""), ("sag", "search."), ("hybrid", "search.")],
         "report": [("report", "")],
         "ingest": [("ingest", "")],

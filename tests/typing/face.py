@@ -24,8 +24,10 @@ from sag_retrieval import (
     Index,
     Manifest,
     Method,
+    PipelineFile,
     Progress,
     Query,
+    RAGData,
     Ranking,
     Release,
     ReleaseInfo,
@@ -41,6 +43,7 @@ from sag_retrieval import (
     TierOptions,
     TiersOptions,
     list_releases,
+    load_pipeline,
     load_settings,
     open_release,
 )
@@ -89,6 +92,13 @@ def asks(release: Release) -> Citation:
     assert_type(answer.to_dict(), dict[str, Any])
     release.ask("Who?", mode="quick")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     return answer.citations[0]
+
+
+def runs(release: Release) -> RAGData:
+    pipeline = load_pipeline("pipeline.yaml")
+    assert_type(pipeline, PipelineFile)
+    assert_type(release.run(pipeline, "Who?"), RAGData)
+    return release.run("pipeline.yaml", {"query": "Who?", "references": ["Ada"]})
 
 
 def reads(release: Release) -> None:

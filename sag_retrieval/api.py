@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sag_retrieval.think_on_graph.retriever import GraphOptions
     from sag_retrieval.tiers.options import TiersOptions
     from sag_retrieval.tiers.result import TiersResult
-    from sag_retrieval.tiers.retrieval import Messages
+    from sag_retrieval.tiers.retrieval import Conversation
 
     MethodOptions = SearchOptions | HybridOptions | GraphOptions | TiersOptions | Mapping[str, Any]
 
@@ -275,7 +275,7 @@ class Release(OpenedRelease):
 
     def retrieve(
         self,
-        messages: "Messages",
+        messages: "Conversation",
         *,
         sql: str | None = None,
         where: Mapping[str, Any] | None = None,

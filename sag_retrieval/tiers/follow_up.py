@@ -20,7 +20,7 @@ _REFERS_ZH: Final = re.compile(
     r"(?<![其吉])[他她它](?![人国乡])|其(?![他它实中余])|这(?!样)|那(?!么)|(?<!应)该|(?<![因如由])此(?![外后])|前者|后者|上述|对方|当地|当时"
 )
 _GOES_ON: Final = re.compile(
-    r"^\s*(?:(?:and|but|or|also|then|(?:what|how)\s+about)\b|那么?|还有|另外|而)|呢\s*[?？]?\s*$", re.IGNORECASE
+    r"^\s*+(?:(?:and|but|or|also|then|(?:what|how)\s+about)\b|那么?|还有|另外|而)|呢[\s?？]*+$", re.IGNORECASE
 )
 _DATE_OR_NUMBER: Final = re.compile(r"^[\W\d_年月日时分秒]*$")
 

@@ -15,7 +15,7 @@ from sag_retrieval.tiers.result import TiersResult, result_of
 from sag_retrieval.tiers.source import ReleaseTiers
 from sag_retrieval.tiers.workflow import question_text, retrieve
 
-Messages = str | Sequence[str | Mapping[str, Any]]
+Conversation = str | Sequence[str | Mapping[str, Any]]
 """A question, or turns of a conversation as chat models take them: `{"role": …, "content": …}`."""
 _USER: Final = "user"
 _SPOKEN: Final = (_USER, "assistant")
@@ -24,7 +24,7 @@ _SPOKEN: Final = (_USER, "assistant")
 
 def retrieve_tiers(
     reader: Reader,
-    messages: Messages,
+    messages: Conversation,
     allowed: Allowed | None = None,
     options: TiersOptions | Mapping[str, Any] | None = None,
     *,
@@ -35,7 +35,7 @@ def retrieve_tiers(
 
     Args:
         reader: The release.
-        messages: See `Messages`.
+        messages: See `Conversation`.
         allowed: What a restriction leaves.
         options: Options, or names and values.
         method: Replaces that of the options.
@@ -65,7 +65,7 @@ def retrieve_tiers(
     return result_of(response, reader.manifest.release_id)
 
 
-def turns_of(messages: Messages) -> list[Turn]:
+def turns_of(messages: Conversation) -> list[Turn]:
     """The turns of user and assistant.
 
     Raises:

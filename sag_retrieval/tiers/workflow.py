@@ -47,7 +47,7 @@ def question_and_context(queries: Sequence[object]) -> tuple[str, tuple[str, ...
     return texts[-1], tuple(texts[:-1])
 
 
-Rewrite = Callable[[str], str]
+RewriteRule = Callable[[str], str]
 """A question with what it refers to in earlier turns."""
 TIERS: Final[tuple[Tier, ...]] = ("category", "item", "resource")
 _ABOVE: Final[dict[Tier, Tier]] = {"item": "category", "resource": "item"}
@@ -111,7 +111,7 @@ def retrieve(
     options: TiersOptions | None = None,
     *,
     chat: ChatModel | None = None,
-    rewrite: Rewrite | None = None,
+    rewrite: RewriteRule | None = None,
 ) -> TiersResponse:
     """Rows of the tiers for the last query; the queries before it are its context.
 
@@ -138,7 +138,7 @@ def search_tiers(
     source: TierSource,
     options: TiersOptions,
     chat: ChatModel | None = None,
-    rewrite: Rewrite | None = None,
+    rewrite: RewriteRule | None = None,
 ) -> TiersFound:
     """The rows that `retrieve` returns, as ids and scores."""
     question, context = question_and_context(queries)
@@ -170,7 +170,7 @@ class _Run:
     judge: TierJudge | None
     active: str
     context: tuple[str, ...]
-    rewrite: Rewrite | None = None
+    rewrite: RewriteRule | None = None
     rewritten: str = ""
     next_query: str | None = None
     hits: dict[Tier, list[RowHit]] = field(default_factory=lambda: {tier: [] for tier in TIERS})

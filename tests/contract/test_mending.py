@@ -312,6 +312,14 @@ AS_VERIFIED = {
         lambda h: flip(one(h, "releases/*/communities/*")),
         VERIFY,
     ),
+    "communities that a search reads": Fault(
+        "run `sag ingest`, which makes ",
+        lambda h: flip(in_force(h) / "communities/community_events.parquet"),
+        search_by("tiers"),
+    ),
+    "communities, mended": Fault(
+        "removed; `sag ingest` makes them again", lambda h: flip(one(h, "releases/*/communities/*")), ("repair",)
+    ),
     "the pointer": Fault("`sag repair` names the newest good release", lambda h: (h / "CURRENT").unlink(), VERIFY),
     "the lock": Fault("moved away by `sag repair`", lock_is_a_folder, VERIFY),
     "a report": Fault(

@@ -24,6 +24,7 @@ from sag_retrieval.ask.question import split_question
 from sag_retrieval.ask.session import Session, documents_of
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.prompts import as_lines
+from sag_retrieval.text.sentences import one_line
 
 LONGEST_FILLED = 200
 """Characters of an earlier answer that go into a later question."""
@@ -87,7 +88,7 @@ def answer_step(session: Session, step: SubQuestion, known: Mapping[str, StepOut
     started = session.clock()
     needs = [known[node_id] for node_id in step.needs]
     asked = asked_question(step.question, known) or session.question
-    answers = [_one_line(need.answer) for need in needs if need.is_found]
+    answers = [one_line(need.answer) for need in needs if need.is_found]
     keys = tuple(dict.fromkeys([*step.keys, *(a for a in answers if a and len(a) <= _LONGEST_KEY)]))
     text = asked if marks(step.question) else " ".join([asked, *answers])
     session.tell("started", id=step.node_id, question=asked, keys=list(keys))
@@ -106,7 +107,7 @@ def answer_step(session: Session, step: SubQuestion, known: Mapping[str, StepOut
 def asked_question(question: str, known: Mapping[str, StepOutcome]) -> str:
     """The question with earlier answers, or the earlier questions where there is none, in place of ids."""
     values = {
-        node_id: _one_line(outcome.answer)[:LONGEST_FILLED] if outcome.is_found else outcome.asked.rstrip("?？ ")
+        node_id: one_line(outcome.answer)[:LONGEST_FILLED] if outcome.is_found else outcome.asked.rstrip("?？ ")
         for node_id, outcome in known.items()
     }
     return fill(question, values)
@@ -118,7 +119,7 @@ def _answered(
     """The answer from the first hits, else from the next ones of a wider search by the question alone."""
     if session.chat is None:
         cited = extractive_answer(asked, hits, weigh=session.weigh, limit=1)
-        return cited, _one_line(cited.citations[0].quote) if cited else "", hits
+        return cited, one_line(cited.citations[0].quote) if cited else "", hits
     known = as_lines(need.to_line() for need in needs)
     cited, answer = _ask(session, asked, hits, known)
     if cited is not None:
@@ -136,11 +137,7 @@ def _ask(session: Session, asked: str, hits: Sequence[FoundPassage], known: str)
         return None, ""
     reply = session.ask("sub_answer", ModelAnswer, evidence_values(asked, shown, known))
     cited = cited_answer(session, asked, reply, shown)
-    return cited, _one_line(reply.answer) if cited else ""
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return cited, one_line(reply.answer) if cited else ""
 
 
 def execute_plan(session: Session, plan: Plan, known: Mapping[str, StepOutcome]) -> dict[str, StepOutcome]:

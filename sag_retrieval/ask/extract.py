@@ -9,7 +9,7 @@ from itertools import permutations
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.question import QuestionPart
 from sag_retrieval.ask.quotable import Sentence, points, quotable
-from sag_retrieval.ask.values import STRICT, full_dates, names_in, states, stating_clauses
+from sag_retrieval.ask.values import STRICT, full_dates, holds_date, names_in, states, stating_clauses
 from sag_retrieval.text.words import normal_name, tokens
 
 _NEAR_SHARE = 0.4
@@ -27,6 +27,7 @@ _PASSIVE = re.compile(r"\bby\b|\bfounder\b|[由被]")
 _WORD_OR_PAIR = re.compile(r"(?=([\u4e00-\u9fff]{2}|\b[^\W\u4e00-\u9fff]+))")
 _DATE_SHARE = 0.3
 _LEAST_WITHOUT = 8
+_OTHER_DATE = 0.6
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 
 
@@ -88,13 +89,15 @@ def _scored(
     around = _weighted(in_context, weights)
     asked_dates = full_dates(part.text)
     if asked_dates:
-        held = sum(any(date in other for other in full_dates(sentence.text)) for date in asked_dates) / len(asked_dates)
+        told = [holds_date(date, sentence.text) for date in asked_dates]
+        held = sum(each is True for each in told) / len(told)
         focus = held if focus is None else (1 - _DATE_SHARE) * focus + _DATE_SHARE * held
     parts = [(share, value) for share, value in ((_FOCUS, focus), (1 - _FOCUS, around)) if value is not None]
     covered = sum(share * value for share, value in parts) / (sum(share for share, _ in parts) or 1.0)
     is_of_kind = states(part.kind, sentence.text, question, keys)
     factor = 1.0 if is_of_kind else _WRONG_KIND if part.kind in STRICT else _WEAK_KIND
     factor *= 1.0 if here or not named else _WRONG_KIND
+    factor *= _OTHER_DATE if asked_dates and held == 0 and False in told else 1.0
     own = sentence.terms & part.terms
     if sentence.halves and not all(half & part.terms - other for half, other in permutations(sentence.halves)):
         return replace(sentence, score=0.0)

@@ -59,7 +59,8 @@ _PATTERNS: Mapping[AnswerKind, str] = {
     "duration": r"\bhow (?:long|many (?:minute|hour|day|week|month|year)s)\b|多久|多长时间"
     r"|(?:几|多少)(?:个)?(?:天|日|周|星期|月|年|小时|分钟)(?!级)",
     "date": r"\bwhen\b|\b(?:what|which) (?:year|month|day|date|time)\b"
-    r"|何时|什么时[候间]|哪一?(?:年|天|日|月|个月)|[哪几]月|几号|几点",
+    r"|\bwhat (?:is|was|are|were)\b(?: [\w.'’&-]+){1,8}? dates?\b"
+    r"|(?:日期|时间)(?:分别)?(?:是|为)(?:什么|几)|何时|什么时[候间]|哪一?(?:年|天|日|月|个月)|[哪几]月|几号|几点",
     "number": r"\bhow (?:many|much|large|big|high|tall|deep|wide|far|old|fast|heavy|often)\b"
     rf"|\b(?:what|which) (?:\w+ ){{0,3}}?(?:{_MEASURES})s?\b"
     rf"|\bwhat (?:is|was|are|were)\b(?: [\w.'’&-]+){{1,8}}? (?:{_MEASURES})s?\b"

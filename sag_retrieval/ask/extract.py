@@ -6,15 +6,17 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import permutations
 
+from sag_retrieval.ask.forms import PERSONS, has_form, names_agent
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.question import QuestionPart
 from sag_retrieval.ask.quotable import Sentence, points, quotable
-from sag_retrieval.ask.values import STRICT, full_dates, holds_date, names_in, states, stating_clauses
+from sag_retrieval.ask.values import STRICT, full_dates, holds_date, is_known, names_in, states, stating_clauses
 from sag_retrieval.text.words import normal_name, tokens
 
 _NEAR_SHARE = 0.4
 _APART_SHARE = 0.6
 _TITLE_SHARE = 0.8
+_FORM_SHARE = 0.7
 _WRONG_KIND = 0.35
 _WEAK_KIND = 0.75
 _RANK_DECAY = 0.03
@@ -23,11 +25,12 @@ _NAMED_SHARE = 0.8
 _NO_TERM = 0.5
 _NEAR = 400
 _CLAUSE = re.compile(r"[，；：。]|[,;:](?=\s)")
-_PASSIVE = re.compile(r"\bby\b|\bfounder\b|[由被]")
+_PASSIVE = re.compile(r"\bby\b|[由被]")
 _WORD_OR_PAIR = re.compile(r"(?=([\u4e00-\u9fff]{2}|\b[^\W\u4e00-\u9fff]+))")
 _DATE_SHARE = 0.3
 _LEAST_WITHOUT = 8
 _OTHER_DATE = 0.6
+_OTHER_NAME = 0.6
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 
 
@@ -84,6 +87,8 @@ def _scored(
     keys = keys_of(hit)
     stating = frozenset(tokens(stating_clauses(part.kind, sentence.text, question, keys)))
     shares = {term: _share(term, sentence, about, stating) for term in part.terms}
+    if part.counted & PERSONS and stating & PERSONS:
+        shares |= dict.fromkeys(part.counted, 1.0)
     in_context = {term: max(shares[term], _NAMED_SHARE) if term in terms_of(here) else shares[term] for term in context}
     focus = _weighted({term: shares[term] for term in part.terms - context}, weights)
     around = _weighted(in_context, weights)
@@ -94,9 +99,12 @@ def _scored(
         focus = held if focus is None else (1 - _DATE_SHARE) * focus + _DATE_SHARE * held
     parts = [(share, value) for share, value in ((_FOCUS, focus), (1 - _FOCUS, around)) if value is not None]
     covered = sum(share * value for share, value in parts) / (sum(share for share, _ in parts) or 1.0)
-    is_of_kind = states(part.kind, sentence.text, question, keys)
+    is_of_kind = states(part.kind, sentence.text, question, keys) and _counts_what_is_asked(part, stating)
     factor = 1.0 if is_of_kind else _WRONG_KIND if part.kind in STRICT else _WEAK_KIND
     factor *= 1.0 if here or not named else _WRONG_KIND
+    if part.kind == "number" and named and not _names_one_of(named, sentence, about):
+        others = (name for name in names_in(sentence.text, keys) if not is_known(name, normal_name(question)))
+        factor *= _OTHER_NAME if any(others) else 1.0
     factor *= _OTHER_DATE if asked_dates and held == 0 and False in told else 1.0
     own = sentence.terms & part.terms
     if sentence.halves and not all(half & part.terms - other for half, other in permutations(sentence.halves)):
@@ -110,6 +118,16 @@ def _scored(
     return replace(
         sentence, score=score, coverage=covered, focus=covered if focus is None else focus, is_of_kind=is_of_kind
     )
+
+
+def _counts_what_is_asked(part: QuestionPart, stating: frozenset[str]) -> bool:
+    """Whether the clauses with a number hold what the part counts; a number of something else is no answer."""
+    counted = part.counted | PERSONS if part.counted & PERSONS else part.counted
+    return not counted or part.kind != "number" or bool(counted & stating) or any(has_form(t, stating) for t in counted)
+
+
+def _names_one_of(named: Sequence[NamedThing], sentence: Sentence, about: frozenset[str]) -> bool:
+    return any(name.terms <= sentence.terms | about for name in named)
 
 
 def terms_of(named: Iterable[NamedThing]) -> frozenset[str]:
@@ -127,6 +145,8 @@ def _share(term: str, sentence: Sentence, about: frozenset[str], stating: frozen
         return 1.0 if term in stating else _APART_SHARE
     if term in about:
         return _TITLE_SHARE
+    if has_form(term, sentence.terms):
+        return _FORM_SHARE
     return _NEAR_SHARE if term in sentence.near else 0.0
 
 
@@ -165,7 +185,7 @@ def acts_itself(name: str, act: frozenset[str], sentence: str) -> bool:
 
 
 def _precedes(name: str, act: frozenset[str], clause: str) -> bool:
-    if _PASSIVE.search(clause):
+    if _PASSIVE.search(clause) or names_agent(act, clause):
         return False
     at = next((match.start() for match in _WORD_OR_PAIR.finditer(clause) if act & frozenset(tokens(match[1]))), None)
     return at is not None and name in normal_name(clause[:at]) and name not in normal_name(clause[at:])

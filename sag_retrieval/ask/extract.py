@@ -211,7 +211,7 @@ def chosen_sentences(
     for sentence in ranked[1:]:
         if len(chosen) >= limit or sentence.score < _SIDE_SHARE * chosen[0].score:
             break
-        if any(_overlaps(sentence, other) for other in chosen):
+        if any(_overlaps(sentence, other) for other in chosen) or (part.kind in STRICT and not sentence.is_of_kind):
             continue
         known = frozenset().union(*(other.terms for other in chosen))
         new = sum(weights[term] for term in (sentence.terms & open_terms) - known) / total

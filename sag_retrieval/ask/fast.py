@@ -37,7 +37,7 @@ def ask_fast(session: Session) -> ModeResult:
     hits = merge_hits(*(answer.hits for answer in answers)) if answers else ()
     session.tell("background", documents=documents_of(hits), keys=[])
     cited = quotations(session.question, found)
-    near = [a for a in answers[:1] if a.sentences and a.sentences[0].coverage >= LEAST_CLOSEST]
+    near = [a for a in answers if a.sentences]
     closest = None if cited else quotations(session.question, near)
     return ModeResult(cited, hits, {"parts": [_told(answer) for answer in answers]}, closest)
 
@@ -60,7 +60,7 @@ def _answered(session: Session, part: QuestionPart, before: Sequence[PartAnswer]
     further = session.find(" ".join([part.text, *bridges]), bridges, top_k=top_k)
     over = answer_over_bridge(rest, bridges, tuple(further.hits), part.weights(weigh(part.terms)), session.question)
     is_better = over.is_found and over.sentences[0].score >= answer.sentences[0].score
-    return [over, answer] if is_better else [answer]
+    return [over, answer] if is_better else [answer, over] if over.sentences else [answer]
 
 
 def _names_of(answers: Sequence[PartAnswer], question: str) -> tuple[str, ...]:

@@ -28,7 +28,8 @@ LEAST_COMPARED = 0.15
 LEAST_GROUP = 0.5
 """Score of a group's best sentence as a share of the best of all; lower ones are left out."""
 LEAST_OPEN = 0.3
-BRIDGES = 3
+BRIDGES = 4
+_OF = re.compile(r" of (?:the )?")
 _NOT_IN_WORDS = re.compile(r"[^\w.'’&+-]+")
 _NAMED = "named: "
 _UNNAMED_TYPES = frozenset({"date", "day", "quantity", "money", "percentage", "topic"})
@@ -105,15 +106,12 @@ def open_part(
     hit = answer.hits[best.place]
     left = frozenset(term for term in part.terms if term not in best.terms | title_terms(hit.title))
     total = sum(weights[term] for term in part.terms) or 1.0
-    is_enough = best.is_of_kind and answer.is_found
-    if (
-        sum(weights[term] for term in left) < (LEAST_OPEN if not is_enough else 2 * LEAST_OPEN) * total
-        or not best.terms & part.terms
-    ):
+    if sum(weights[term] for term in left) < LEAST_OPEN * total or not best.terms & part.terms:
         return None
     asked = normal_name(question)
     found = [name for name in names_in(best.text, keys_of(hit), NAME_TYPES | PLACE_TYPES) if not is_known(name, asked)]
-    names = tuple(sorted(found, key=lambda name: (best.text.lower().find(name), name))[:BRIDGES])
+    found += [part for name in found if " of " in name for part in _OF.split(name) if len(part) > 1]
+    names = tuple(sorted(set(found), key=lambda name: (best.text.lower().find(name), name))[:BRIDGES])
     return (replace(part, terms=left), names) if names else None
 
 

@@ -122,8 +122,11 @@ def _scored(
 
 def _counts_what_is_asked(part: QuestionPart, stating: frozenset[str]) -> bool:
     """Whether the clauses with a number hold what the part counts; a number of something else is no answer."""
-    counted = part.counted | PERSONS if part.counted & PERSONS else part.counted
-    return not counted or part.kind != "number" or bool(counted & stating) or any(has_form(t, stating) for t in counted)
+    if part.kind != "number" or not part.counted:
+        return True
+    if part.counted & PERSONS:
+        return bool(stating & PERSONS)
+    return any(term in stating or has_form(term, stating) for term in part.counted)
 
 
 def _names_one_of(named: Sequence[NamedThing], sentence: Sentence, about: frozenset[str]) -> bool:

@@ -1,8 +1,10 @@
 """Fast mode: search for each part of a question and quote the sentences that answer it, without a model."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
+from sag_retrieval.ask.answer import CLOSEST_TO
+from sag_retrieval.ask.cited import Cited, merge_answers
 from sag_retrieval.ask.extract import keys_of
 from sag_retrieval.ask.modes import ModeResult, merge_hits
 from sag_retrieval.ask.options import FoundPassage
@@ -16,6 +18,8 @@ _WIDER = 2
 """Passages that are read for each that the options ask for: an answer often stands below the first ten."""
 _PARTS = 4
 _NAMES = 3
+_CLOSEST = 2
+"""Closest sentences for a part without an answer."""
 
 
 def ask_fast(session: Session) -> ModeResult:
@@ -36,10 +40,22 @@ def ask_fast(session: Session) -> ModeResult:
     trace = {"parts": [_told(answer) for answer in answers]}
     if not found:
         return ModeResult(None, hits, trace, quotations(session.question, answers if is_close else ()))
+    cited = [quotations(session.question, found)]
     for part in parts:
         if part.text not in answered:
             session.note(f"no sentence clearly answers {part.text!r}")
-    return ModeResult(quotations(session.question, found), hits, trace)
+            cited.append(_closest_to(session, [a for a in answers if a.part.text == part.text and a.is_close][:1]))
+    return ModeResult(merge_answers(session.question, [each for each in cited if each]), hits, trace)
+
+
+def _closest_to(session: Session, answers: Sequence[PartAnswer]) -> Cited | None:
+    """The closest sentences for a part that has no answer where another part has one, with words that say so."""
+    shown = [replace(answer, sentences=answer.sentences[:_CLOSEST]) for answer in answers]
+    cited = quotations(session.question, shown)
+    if cited is None:
+        return None
+    lead = CLOSEST_TO["zh" if session.language.startswith("zh") else "en"].format(asked=shown[0].part.text)
+    return replace(cited, text=lead + cited.text)
 
 
 def _answered(session: Session, part: QuestionPart, before: Sequence[PartAnswer], *, is_only: bool) -> list[PartAnswer]:
@@ -87,6 +103,7 @@ def _told(answer: PartAnswer) -> dict[str, object]:
         "kind": answer.part.kind,
         "is_found": answer.is_found,
         "likelihood": answer.likelihood,
+        "features": asdict(answer.features) if answer.features else None,
         "sentences": [
             {
                 "chunk_id": answer.hits[sentence.place].chunk_id,

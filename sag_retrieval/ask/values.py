@@ -31,8 +31,11 @@ _MONTH_ALONE = re.compile(
     rf"\b(?:in|of|by|during|since|until|early|late|from|to|last|next)[\s-]({_MONTH})\b(?!\.?,?\s?\d)", re.IGNORECASE
 )
 _CHINESE_MONTH_ALONE = re.compile(r"(?<![年\d])(\d{1,2})\s?月")
-_IDENTIFIER = re.compile(r"(?<![\w-])[A-Za-z](?=[\w]{0,40}-?\d)[\w-]*+|\[\d{4}-\d\d-\d\d[^\]]*\]")
-"""`FA-2021-108`, `KA24082` and the time stamp of a chat line: figures that count nothing."""
+_IDENTIFIER = re.compile(
+    r"(?<![\w-])[A-Za-z](?=[\w]{0,40}-?\d)[\w-]*+|\[\d{4}-\d\d-\d\d[^\]]*\]"
+    r"|\b(?:[Vv]ersion|[Nn]o\.|[Ss]ection|[Aa]rticle|[Cc]hapter|[Pp]age|[Pp]hase|[Ss]tep) ?\d[\d.]*+|版本\s?\d[\d.]*+|第\s?\d+\s?[条章节页号]"
+)
+"""`FA-2021-108`, `KA24082`, `version 4.0` and the time stamp of a chat line: figures that count nothing."""
 _WORDED = (
     r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|ninety"
     r"|hundred|thousand|million|billion|half|dozen|once|twice)"

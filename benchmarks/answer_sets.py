@@ -28,7 +28,6 @@ _DRAGONBALL_KINDS = COMPARISONS | {"Factual Question", "事实性问题"}
 _DRAGONBALL_KINDS |= {"Multi-document Information Integration Question", "多文档信息整合问题"}
 
 
-
 @dataclass(frozen=True)
 class Asked:
     """A question of the benchmark; without answers and evidence it has to be refused."""

@@ -10,14 +10,21 @@ from sag_retrieval.text.words import is_cjk, stem
 _LEAST_COMMON = 4
 """Letters that forms of one word share at their beginning."""
 _ENDINGS = frozenset(
-    ["", *"d e r s t".split(), *"al ant ee ent er ing ion is it iv or".split(), *"ation isit ment ship sit tion".split()]
+    [
+        "",
+        *"d e r s t".split(),
+        *"al ant ee ent er ing ion is it iv or".split(),
+        *"ation isit ment ship sit tion".split(),
+    ]
 )
 """What a stem has after the letters that it shares with another form: `acqui` + `r`, `acqui` + `sit`."""
 _SHORT_ENDINGS = frozenset(["", "e", "er", "ee", "or", "ing", "ment"])
 """Those that count where no more letters are shared than need be: `stat` + `e` and `stat` + `ion` are two words."""
-PERSONS = frozenset(stem(word) for word in "people person employee employ worker staff workforce member".split()) | {
-    stem(word) for word in "inhabitant resident citizen".split()
-} | {"人", "员工", "职工", "人员", "居民", "成员"}
+PERSONS = (
+    frozenset(stem(word) for word in "people person employee employ worker staff workforce member".split())
+    | {stem(word) for word in "inhabitant resident citizen".split()}
+    | {"人", "员工", "职工", "人员", "居民", "成员"}
+)
 """Terms by which people are counted, one as good as the other."""
 _AGENT = re.compile(r"([a-z]{3,})(?:er|or)s?")
 _CHINESE_AGENT = "[\u4e00-\u9fff]?[人者商员]"

@@ -46,7 +46,9 @@ class QuestionPart:
 
 _ASKING = frozenset("谁何什哪几么吗呢的了是在和与及或请问于被把为个这那此其之中有")
 _ASKING_PAIRS = re.compile("多少|怎样|如下|根据|按照")
-_ASKING_STEMS = frozenset(stem(word) for word in ("many", "much", "name", "tell", "give", "list", "according")) | STOP_WORDS
+_ASKING_STEMS = (
+    frozenset(stem(word) for word in ("many", "much", "name", "tell", "give", "list", "according")) | STOP_WORDS
+)
 
 _MEASURES = (
     "sum|price|cost|fee|amount|number|percentage|share|rate|ratio|value|total|size|figure|income|revenue|profit|salary"

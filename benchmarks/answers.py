@@ -26,10 +26,6 @@ from sag_retrieval.text.words import tokens
 LEAST_SHARE: Final = 0.9
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _PART = re.compile(r"[;；/]|[,，、](?!\d)")
-COMPARISONS = {"comparison", "Multi-document Comparison Question", "多文档对比问题"}
-COMPARISONS |= {"Multi-document Time Sequence Question", "多文档时间序列问题"}
-_DRAGONBALL_KINDS = COMPARISONS | {"Factual Question", "事实性问题"}
-_DRAGONBALL_KINDS |= {"Multi-document Information Integration Question", "多文档信息整合问题"}
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ import numpy as np
 from benchmarks.answer_sets import Asked, candidates, hash_of, released
 from benchmarks.answers import judge
 from sag_retrieval import Release
-from sag_retrieval.ask import ask, release_weights
-from sag_retrieval.ask import confidence
+from sag_retrieval.ask import ask, confidence, release_weights
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.core.types import Floats
 

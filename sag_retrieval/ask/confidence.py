@@ -45,8 +45,8 @@ def features_of(
     """The features of a part's best sentence, which stands in `hit`."""
     wanted = part.terms - terms_of(named)
     there = frozenset(tokens(hit.text)) | title_terms(hit.title)
-    total = sum(weights[term] for term in wanted)
-    held = sum(weights[term] for term in sorted(wanted) if term in there or has_form(term, there))
+    total = math.fsum(weights[term] for term in wanted)
+    held = math.fsum(weights[term] for term in wanted if term in there or has_form(term, there))
     return Features(best.score, held / total if total else 0.0, float(bool(named)), float(part.kind == "comparison"))
 
 

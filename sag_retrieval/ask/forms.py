@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from os.path import commonprefix
+from itertools import takewhile
 
 from sag_retrieval.text.words import is_cjk, stem
 
@@ -43,7 +43,7 @@ def are_forms(left: str, right: str) -> bool:
     """
     if left[:_LEAST_COMMON] != right[:_LEAST_COMMON] or not left.isalpha() or is_cjk(left):
         return False
-    common = len(commonprefix([left, right]))
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
     allowed = _ENDINGS if common > _LEAST_COMMON else _SHORT_ENDINGS
     return common >= _LEAST_COMMON and left[common:] in allowed and right[common:] in allowed
 

@@ -1,5 +1,6 @@
 """Answer one part of a question from found passages: what it names, which documents count, what is an answer."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -123,8 +124,8 @@ def open_part(
     best, part = answer.sentences[0], answer.part
     hit = answer.hits[best.place]
     left = frozenset(term for term in part.terms if term not in best.terms | title_terms(hit.title))
-    total = sum(weights[term] for term in part.terms) or 1.0
-    if sum(weights[term] for term in left) < LEAST_OPEN * total or not best.terms & part.terms:
+    total = math.fsum(weights[term] for term in part.terms) or 1.0
+    if math.fsum(weights[term] for term in left) < LEAST_OPEN * total or not best.terms & part.terms:
         return None
     asked = normal_name(question)
     found = [name for name in names_in(best.text, keys_of(hit), NAME_TYPES | PLACE_TYPES) if not is_known(name, asked)]

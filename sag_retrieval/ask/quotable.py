@@ -31,8 +31,9 @@ _FRAGMENT = re.compile(r"[a-z][a-z]")
 class Sentence:
     """A stretch `start:end` of passage number `place`; `score` orders sentences, or is the gain of a choice.
 
-    `near` are the terms of its neighbours, `halves` those of two sentences that it joins, `coverage` is the weighted share of the part's terms that it and its surroundings hold,
-    `focus` the same for the terms that name nothing, `is_of_kind` whether it states a value of the expected kind.
+    `near` are the terms of its neighbours, `halves` those of two sentences that it joins; `coverage` is the weighted
+    share of the part's terms that it and its surroundings hold, `focus` the same for the terms that name nothing,
+    `is_of_kind` whether it states a value of the expected kind.
     """
 
     place: int

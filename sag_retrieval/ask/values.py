@@ -33,7 +33,8 @@ _MONTH_ALONE = re.compile(
 _CHINESE_MONTH_ALONE = re.compile(r"(?<![年\d])(\d{1,2})\s?月")
 _IDENTIFIER = re.compile(
     r"(?<![\w-])[A-Za-z](?=[\w]{0,40}-?\d)[\w-]*+|\[\d{4}-\d\d-\d\d[^\]]*\]"
-    r"|\b(?:[Vv]ersion|[Nn]o\.|[Ss]ection|[Aa]rticle|[Cc]hapter|[Pp]age|[Pp]hase|[Ss]tep) ?\d[\d.]*+|版本\s?\d[\d.]*+|第\s?\d+\s?[条章节页号]"
+    r"|\b(?:[Vv]ersion|[Nn]o\.|[Ss]ection|[Aa]rticle|[Cc]hapter|[Pp]age|[Pp]hase|[Ss]tep) ?\d[\d.]*+"
+    r"|版本\s?\d[\d.]*+|第\s?\d+\s?[条章节页号]"
 )
 """`FA-2021-108`, `KA24082`, `version 4.0` and the time stamp of a chat line: figures that count nothing."""
 _WORDED = (
@@ -122,18 +123,21 @@ def full_dates(text: str) -> set[str]:
     return found
 
 
-def holds_date(date: str, text: str) -> bool | None:
-    """Whether a text holds a day or month that `full_dates` gave, if only without its year; None if it holds none.
+def holds_date(date: str, text: str) -> bool:
+    """Whether a text holds a day or month that `full_dates` gave, if only without its year.
 
     Examples:
-        >>> [holds_date("2021-01", text) for text in ("It opened in January.", "2021年3月投产。", "It opened.")]
-        [True, False, None]
+        >>> [holds_date("2021-01", text) for text in ("It opened in January.", "2021年3月投产。")]
+        [True, False]
 
     """
-    whole, months = full_dates(text), months_alone(text)
-    if not whole and not months:
-        return None
-    return any(date in other or other in date for other in whole) or date.split("-")[1] in months
+    return any(date in other or other in date for other in full_dates(text)) or date.split("-")[1] in months_alone(text)
+
+
+def holds_another_date(question: str, text: str) -> bool:
+    """Whether a text has days or months, and none of those that a question asks of."""
+    has_any = bool(full_dates(text) or months_alone(text))
+    return has_any and not any(holds_date(date, text) for date in full_dates(question))
 
 
 def months_alone(text: str) -> set[str]:

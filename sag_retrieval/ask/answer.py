@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 _SHOWN = 60
 """Characters of the text that `repr` shows."""
 NOT_FOUND = {"en": "The answer is not in the documents.", "zh": "文档中没有答案。"}
-CLOSEST = {"en": " The closest passages: ", "zh": "最接近的段落："}
+UNSURE = {
+    "en": "No sentence clearly answers this. The closest passages: ",
+    "zh": "没有句子明确回答这个问题。最接近的段落：",
+}
+CLOSEST_TO = {"en": "Closest to “{asked}”: ", "zh": "与“{asked}”最接近的段落："}
 
 
 @public
@@ -114,9 +118,9 @@ class Answer(Convertible):
 
 
 def not_found(language: str, closest: str = "") -> str:
-    """The sentence stating that the documents hold no answer, and the closest passages where there are any."""
+    """That the documents hold no answer; where there are closest passages, that none of them clearly answers."""
     language = "zh" if language.startswith("zh") else "en"
-    return NOT_FOUND[language] + (CLOSEST[language] + closest if closest else "")
+    return UNSURE[language] + closest if closest else NOT_FOUND[language]
 
 
 def _short(text: str) -> str:

@@ -25,6 +25,7 @@ from sag_retrieval.ask.question import split_question
 from sag_retrieval.ask.session import Found, Session, documents_of
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.prompts import as_lines
+from sag_retrieval.text.sentences import one_line
 
 LONGEST_FILLED = 200
 """Characters of an earlier answer that go into a later question."""
@@ -93,7 +94,7 @@ def answer_step(session: Session, step: SubQuestion, known: Mapping[str, StepOut
     started = session.clock()
     needs = [known[node_id] for node_id in step.needs]
     asked = asked_question(step.question, known) or session.question
-    answers = [_one_line(need.answer) for need in needs if need.is_found]
+    answers = [one_line(need.answer) for need in needs if need.is_found]
     keys = tuple(dict.fromkeys([*step.keys, *(a for a in answers if a and len(a) <= _LONGEST_KEY)]))
     text = asked if marks(step.question) else " ".join([asked, *answers])
     session.tell("started", id=step.node_id, question=asked, keys=list(keys))
@@ -112,7 +113,7 @@ def answer_step(session: Session, step: SubQuestion, known: Mapping[str, StepOut
 def asked_question(question: str, known: Mapping[str, StepOutcome]) -> str:
     """The question with earlier answers, or the earlier questions where there is none, in place of ids."""
     values = {
-        node_id: _one_line(outcome.answer)[:LONGEST_FILLED] if outcome.is_found else outcome.asked.rstrip("?？ ")
+        node_id: one_line(outcome.answer)[:LONGEST_FILLED] if outcome.is_found else outcome.asked.rstrip("?？ ")
         for node_id, outcome in known.items()
     }
     return fill(question, values)
@@ -150,11 +151,7 @@ def _ask(session: Session, asked: str, hits: Sequence[FoundPassage], known: str)
 
 def _bare(text: str) -> str:
     """A sub-answer as later questions, searches and prompts take it: one line, without the markers of its passages."""
-    return _one_line(without_markers(text))
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return one_line(without_markers(text))
 
 
 def execute_plan(session: Session, plan: Plan, known: Mapping[str, StepOutcome]) -> dict[str, StepOutcome]:

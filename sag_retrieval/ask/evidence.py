@@ -3,12 +3,13 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
 from sag_retrieval.ask.question import question_terms
+from sag_retrieval.ask.quotable import Sentence
 from sag_retrieval.core.types import Floats
 from sag_retrieval.text.sentences import sentence_spans
 from sag_retrieval.text.words import tokens
@@ -18,21 +19,9 @@ _REPEATED_SHARE = 0.3
 _RANK_DECAY = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredSentence:
-    """A sentence `start:end` of text number `place`; `score` is its gain when it was chosen."""
-
-    place: int
-    start: int
-    end: int
-    text: str
-    terms: frozenset[str]
-    score: float = 0.0
-
-
 def best_sentences(
     question: str, texts: Sequence[str], *, titles: Sequence[str] = (), limit: int = 3, budget: int = 600
-) -> list[ScoredSentence]:
+) -> list[Sentence]:
     """Sentences that cover the question's terms; each choice counts the terms that earlier choices did not cover.
 
     Args:
@@ -57,7 +46,7 @@ def best_sentences(
     worth = np.array(list(weight.values())) / sum(weight.values())
     repeated = np.ones(len(worth))
     is_usable = shares.max(axis=1) == 1
-    chosen: list[ScoredSentence] = []
+    chosen: list[Sentence] = []
     while len(chosen) < limit and is_usable.any():
         gains = np.where(is_usable, (shares * worth * repeated).sum(axis=1) * decay, -1.0)
         at = int(gains.argmax())
@@ -91,18 +80,18 @@ def _spans(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
     return tuple((start, end, frozenset(tokens(text[start:end]))) for start, end in sentence_spans(text))
 
 
-def _sentences(place: int, text: str) -> list[ScoredSentence]:
+def _sentences(place: int, text: str) -> list[Sentence]:
     """Sentences that may be quoted: all except headings, which only name the text below them."""
     spans = (span for span in _spans(text) if not text.startswith("#", span[0]))
-    return [ScoredSentence(place, start, end, text[start:end], terms) for start, end, terms in spans]
+    return [Sentence(place, start, end, text[start:end], terms) for start, end, terms in spans]
 
 
-def _weights(terms: frozenset[str], pool: Sequence[ScoredSentence]) -> dict[str, float]:
+def _weights(terms: frozenset[str], pool: Sequence[Sentence]) -> dict[str, float]:
     counts = Counter(term for sentence in pool for term in sentence.terms & terms)
     return {term: math.log(1 + len(pool) / (1 + counts[term])) for term in sorted(terms)}
 
 
-def _shares(pool: Sequence[ScoredSentence], weight: Mapping[str, float], titles: Sequence[str]) -> Floats:
+def _shares(pool: Sequence[Sentence], weight: Mapping[str, float], titles: Sequence[str]) -> Floats:
     """Shape (sentences, terms): 1 where the sentence holds the term, a half where only its title does."""
     named = [frozenset(tokens(title)) for title in titles]
     rows = [
@@ -112,5 +101,5 @@ def _shares(pool: Sequence[ScoredSentence], weight: Mapping[str, float], titles:
     return np.array(rows).reshape(len(pool), len(weight))
 
 
-def _decay(pool: Sequence[ScoredSentence]) -> Floats:
+def _decay(pool: Sequence[Sentence]) -> Floats:
     return np.array([1 / (1 + _RANK_DECAY * sentence.place) for sentence in pool])

@@ -1,32 +1,46 @@
 """Order the sentences of passages by how well they answer one part of a question, and choose among them."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import permutations
 
+from sag_retrieval.ask.forms import PERSONS, has_form, names_agent
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.question import QuestionPart
 from sag_retrieval.ask.quotable import Sentence, points, quotable
-from sag_retrieval.ask.values import STRICT, full_dates, names_in, states, stating_clauses
+from sag_retrieval.ask.values import (
+    STRICT,
+    full_dates,
+    holds_another_date,
+    holds_date,
+    is_known,
+    names_in,
+    states,
+    stating_clauses,
+)
 from sag_retrieval.text.words import normal_name, tokens
 
-_NEAR_SHARE = 0.4
-_APART_SHARE = 0.6
-_TITLE_SHARE = 0.8
-_WRONG_KIND = 0.35
-_WEAK_KIND = 0.75
-_RANK_DECAY = 0.03
-_FOCUS = 0.7
+_APART_SHARE, _TITLE_SHARE, _FORM_SHARE, _NEAR_SHARE = 0.6, 0.8, 0.7, 0.4
+"""What a term counts that stands in another clause than the number, in the title, in another form, in a neighbour."""
 _NAMED_SHARE = 0.8
-_NO_TERM = 0.5
-_NEAR = 400
-_CLAUSE = re.compile(r"[，；：。]|[,;:](?=\s)")
-_PASSIVE = re.compile(r"\bby\b|\bfounder\b|[由被]")
-_WORD_OR_PAIR = re.compile(r"(?=([\u4e00-\u9fff]{2}|\b[^\W\u4e00-\u9fff]+))")
-_DATE_SHARE = 0.3
+"""What a term of a name counts in a document that belongs to it."""
+_FOCUS, _DATE_SHARE = 0.7, 0.3
+"""Part of the terms that name nothing in the coverage, and of asked dates in theirs."""
+_WRONG_KIND, _WEAK_KIND, _NO_TERM, _OTHER_DATE, _OTHER_NAME = 0.35, 0.75, 0.5, 0.6, 0.6
+"""Factors of the score: docs/algorithm.md §answers.2 lists when they apply."""
+_RANK_DECAY = 0.03
 _LEAST_WITHOUT = 8
+"""Terms of a sentence that may be quoted without a term of the part."""
+_FULL_SHARE, _SIDE_SHARE, _NEW_WEIGHT = 0.6, 0.5, 0.2
+"""Of the best score for an equal of a list and for a further sentence; weight of new terms that one has to bring."""
+_NEAR = 400
+"""Characters around the best sentence in which a value of the expected kind is looked for."""
+_CLAUSE = re.compile(r"[，；：。]|[,;:](?=\s)")
+_PASSIVE = re.compile(r"\bby\b|[由被]")
+_WORD_OR_PAIR = re.compile(r"(?=([\u4e00-\u9fff]{2}|\b[^\W\u4e00-\u9fff]+))")
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 
 
@@ -77,36 +91,78 @@ def _scored(
     weights: Mapping[str, float],
     question: str,
 ) -> Sentence:
-    here = [name for name in named if hit.document_id in name.documents]
-    about, of_names = title_terms(hit.title), terms_of(named)
-    context = {term for term in part.terms if term in of_names or _YEAR.fullmatch(term)}
-    keys = keys_of(hit)
-    stating = frozenset(tokens(stating_clauses(part.kind, sentence.text, question, keys)))
-    shares = {term: _share(term, sentence, about, stating) for term in part.terms}
-    in_context = {term: max(shares[term], _NAMED_SHARE) if term in terms_of(here) else shares[term] for term in context}
-    focus = _weighted({term: shares[term] for term in part.terms - context}, weights)
-    around = _weighted(in_context, weights)
-    asked_dates = full_dates(part.text)
-    if asked_dates:
-        held = sum(any(date in other for other in full_dates(sentence.text)) for date in asked_dates) / len(asked_dates)
-        focus = held if focus is None else (1 - _DATE_SHARE) * focus + _DATE_SHARE * held
-    parts = [(share, value) for share, value in ((_FOCUS, focus), (1 - _FOCUS, around)) if value is not None]
-    covered = sum(share * value for share, value in parts) / (sum(share for share, _ in parts) or 1.0)
-    is_of_kind = states(part.kind, sentence.text, question, keys)
-    factor = 1.0 if is_of_kind else _WRONG_KIND if part.kind in STRICT else _WEAK_KIND
-    factor *= 1.0 if here or not named else _WRONG_KIND
     own = sentence.terms & part.terms
     if sentence.halves and not all(half & part.terms - other for half, other in permutations(sentence.halves)):
         return replace(sentence, score=0.0)
     if not own and len(sentence.terms) < _LEAST_WITHOUT:
         return replace(sentence, score=0.0)
-    factor *= 1.0 if own else _NO_TERM
-    factor *= _WRONG_KIND if any(acts_itself(name.name, part.act, sentence.text) for name in here) else 1.0
-    factor *= sentence.score
-    score = covered * factor / (1 + _RANK_DECAY * sentence.place)
-    return replace(
-        sentence, score=score, coverage=covered, focus=covered if focus is None else focus, is_of_kind=is_of_kind
+    here = [name for name in named if hit.document_id in name.documents]
+    about, keys = title_terms(hit.title), keys_of(hit)
+    stating = frozenset(tokens(stating_clauses(part.kind, sentence.text, question, keys)))
+    shares = {term: _share(term, sentence, about, stating) for term in part.terms}
+    if part.counted & PERSONS and stating & PERSONS:
+        shares |= dict.fromkeys(part.counted, 1.0)
+    covered, focus = _coverage(shares, terms_of(named), terms_of(here), _held_dates(part, sentence), weights)
+    is_of_kind = states(part.kind, sentence.text, question, keys) and _counts_what_is_asked(part, stating)
+    factors = [
+        1.0 if is_of_kind else _WRONG_KIND if part.kind in STRICT else _WEAK_KIND,
+        1.0 if here or not named else _WRONG_KIND,
+        _OTHER_NAME if part.kind == "number" and _is_of_another(sentence, named, about, keys, question) else 1.0,
+        _OTHER_DATE if full_dates(part.text) and holds_another_date(part.text, sentence.text) else 1.0,
+        1.0 if own else _NO_TERM,
+        _WRONG_KIND if any(acts_itself(name.name, part.act, sentence.text) for name in here) else 1.0,
+    ]
+    score = covered * math.prod(factors) * sentence.score / (1 + _RANK_DECAY * sentence.place)
+    return replace(sentence, score=score, coverage=covered, focus=focus, is_of_kind=is_of_kind)
+
+
+def _coverage(
+    shares: Mapping[str, float],
+    of_names: frozenset[str],
+    of_here: frozenset[str],
+    held_dates: float | None,
+    weights: Mapping[str, float],
+) -> tuple[float, float]:
+    """What a sentence covers of all terms, and of those that name nothing with the asked dates."""
+    context = {term: share for term, share in shares.items() if term in of_names or _YEAR.fullmatch(term)}
+    focus = _weighted({term: share for term, share in shares.items() if term not in context}, weights)
+    around = _weighted(
+        {term: max(share, _NAMED_SHARE) if term in of_here else share for term, share in context.items()}, weights
     )
+    if held_dates is not None:
+        focus = held_dates if focus is None else (1 - _DATE_SHARE) * focus + _DATE_SHARE * held_dates
+    parts = [(share, value) for share, value in ((_FOCUS, focus), (1 - _FOCUS, around)) if value is not None]
+    covered = sum(share * value for share, value in parts) / (sum(share for share, _ in parts) or 1.0)
+    return covered, covered if focus is None else focus
+
+
+def _held_dates(part: QuestionPart, sentence: Sentence) -> float | None:
+    """The share of the part's days and months that a sentence holds; None where the part has none."""
+    asked = full_dates(part.text)
+    return sum(holds_date(date, sentence.text) for date in asked) / len(asked) if asked else None
+
+
+def _is_of_another(
+    sentence: Sentence,
+    named: Sequence[NamedThing],
+    about: frozenset[str],
+    keys: Sequence[tuple[str, str]],
+    question: str,
+) -> bool:
+    """Whether a sentence names something else, and neither it nor its title what the part names."""
+    if not named or any(name.terms <= sentence.terms | about for name in named):
+        return False
+    asked = normal_name(question)
+    return any(not is_known(name, asked) for name in names_in(sentence.text, keys))
+
+
+def _counts_what_is_asked(part: QuestionPart, stating: frozenset[str]) -> bool:
+    """Whether the clauses with a number hold what the part counts; a number of something else is no answer."""
+    if part.kind != "number" or not part.counted:
+        return True
+    if part.counted & PERSONS:
+        return bool(stating & PERSONS)
+    return any(term in stating or has_form(term, stating) for term in part.counted)
 
 
 def terms_of(named: Iterable[NamedThing]) -> frozenset[str]:
@@ -115,8 +171,8 @@ def terms_of(named: Iterable[NamedThing]) -> frozenset[str]:
 
 
 def _weighted(shares: Mapping[str, float], weights: Mapping[str, float]) -> float | None:
-    total = sum(weights[term] for term in shares)
-    return sum(weights[term] * share for term, share in shares.items()) / total if total else None
+    total = math.fsum(weights[term] for term in shares)
+    return math.fsum(weights[term] * share for term, share in shares.items()) / total if total else None
 
 
 def _share(term: str, sentence: Sentence, about: frozenset[str], stating: frozenset[str]) -> float:
@@ -124,6 +180,8 @@ def _share(term: str, sentence: Sentence, about: frozenset[str], stating: frozen
         return 1.0 if term in stating else _APART_SHARE
     if term in about:
         return _TITLE_SHARE
+    if has_form(term, sentence.terms):
+        return _FORM_SHARE
     return _NEAR_SHARE if term in sentence.near else 0.0
 
 
@@ -162,15 +220,10 @@ def acts_itself(name: str, act: frozenset[str], sentence: str) -> bool:
 
 
 def _precedes(name: str, act: frozenset[str], clause: str) -> bool:
-    if _PASSIVE.search(clause):
+    if _PASSIVE.search(clause) or names_agent(act, clause):
         return False
     at = next((match.start() for match in _WORD_OR_PAIR.finditer(clause) if act & frozenset(tokens(match[1]))), None)
     return at is not None and name in normal_name(clause[:at]) and name not in normal_name(clause[at:])
-
-
-_FULL_SHARE = 0.6
-_SIDE_SHARE = 0.5
-_NEW_WEIGHT = 0.2
 
 
 def chosen_sentences(
@@ -184,14 +237,14 @@ def chosen_sentences(
     """
     chosen = list(ranked[:1])
     open_terms = part.terms - of_names
-    total = sum(weights[term] for term in open_terms) or 1.0
+    total = math.fsum(weights[term] for term in open_terms) or 1.0
     for sentence in ranked[1:]:
         if len(chosen) >= limit or sentence.score < _SIDE_SHARE * chosen[0].score:
             break
-        if any(_overlaps(sentence, other) for other in chosen):
+        if any(_overlaps(sentence, other) for other in chosen) or (part.kind in STRICT and not sentence.is_of_kind):
             continue
         known = frozenset().union(*(other.terms for other in chosen))
-        new = sum(weights[term] for term in (sentence.terms & open_terms) - known) / total
+        new = math.fsum(weights[term] for term in (sentence.terms & open_terms) - known) / total
         is_equal = part.is_list and sentence.is_of_kind and sentence.score >= _FULL_SHARE * chosen[0].score
         if new >= _NEW_WEIGHT or is_equal:
             chosen.append(sentence)

@@ -1,7 +1,10 @@
 """Fast mode: search for each part of a question and quote the sentences that answer it, without a model."""
 
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 
+from sag_retrieval.ask.answer import CLOSEST_TO
+from sag_retrieval.ask.cited import Cited, merge_answers
 from sag_retrieval.ask.extract import keys_of
 from sag_retrieval.ask.modes import ModeResult
 from sag_retrieval.ask.options import FoundPassage
@@ -14,10 +17,10 @@ from sag_retrieval.text.words import normal_name
 
 _WIDER = 2
 """Passages that are read for each that the options ask for: an answer often stands below the first ten."""
-LEAST_CLOSEST = 0.2
-"""Weighted share of a part's terms that passages must hold to be shown as the closest ones."""
 _PARTS = 4
 _NAMES = 3
+_CLOSEST = 2
+"""Closest sentences for a part without an answer."""
 
 
 def ask_fast(session: Session) -> ModeResult:
@@ -31,16 +34,29 @@ def ask_fast(session: Session) -> ModeResult:
     parts = question_parts(session.question)[:_PARTS]
     for part in parts:
         answers.extend(_answered(session, part, answers, is_only=len(parts) == 1))
-    found = [answer for answer in answers if answer.is_found]
-    for answer in answers:
-        if found and not any(other.is_found and other.part.text == answer.part.text for other in answers):
-            session.note(f"the documents hold no answer to {answer.part.text!r}")
+    found, is_close = [a for a in answers if a.is_found], any(a.is_close for a in answers)
+    answered = {answer.part.text for answer in found}
     hits = merge_hits(*(answer.hits for answer in answers)) if answers else ()
     session.tell("background", documents=documents_of(hits), keys=[])
-    cited = quotations(session.question, found)
-    near = [a for a in answers[:1] if a.sentences and a.sentences[0].coverage >= LEAST_CLOSEST]
-    closest = None if cited else quotations(session.question, near)
-    return ModeResult(cited, hits, {"parts": [_told(answer) for answer in answers]}, closest)
+    trace = {"parts": [_told(answer) for answer in answers]}
+    if not found:
+        return ModeResult(None, hits, trace, quotations(session.question, answers if is_close else ()))
+    cited = [quotations(session.question, found)]
+    for part in parts:
+        if part.text not in answered:
+            session.note(f"no sentence clearly answers {part.text!r}")
+            cited.append(_closest_to(session, [a for a in answers if a.part.text == part.text and a.is_close][:1]))
+    return ModeResult(merge_answers(session.question, [each for each in cited if each]), hits, trace)
+
+
+def _closest_to(session: Session, answers: Sequence[PartAnswer]) -> Cited | None:
+    """The closest sentences for a part that has no answer where another part has one, with words that say so."""
+    shown = [replace(answer, sentences=answer.sentences[:_CLOSEST]) for answer in answers]
+    cited = quotations(session.question, shown)
+    if cited is None:
+        return None
+    lead = CLOSEST_TO["zh" if session.language.startswith("zh") else "en"].format(asked=shown[0].part.text)
+    return replace(cited, text=lead + cited.text)
 
 
 def _answered(session: Session, part: QuestionPart, before: Sequence[PartAnswer], *, is_only: bool) -> list[PartAnswer]:
@@ -59,9 +75,12 @@ def _answered(session: Session, part: QuestionPart, before: Sequence[PartAnswer]
         return [answer]
     rest, bridges = left
     further = session.find(" ".join([part.text, *bridges]), bridges, top_k=top_k)
-    over = answer_over_bridge(rest, bridges, tuple(further.hits), part.weights(weigh(part.terms)), session.question)
+    weights = part.weights(weigh(part.terms))
+    over = answer_over_bridge(answer, rest, bridges, tuple(further.hits), weights, session.question)
+    if over.is_found:
+        answer = replace(answer, features=over.features)
     is_better = over.is_found and over.sentences[0].score >= answer.sentences[0].score
-    return [over, answer] if is_better else [answer]
+    return [over, answer] if is_better else [answer, over]
 
 
 def _names_of(answers: Sequence[PartAnswer], question: str) -> tuple[str, ...]:
@@ -84,6 +103,8 @@ def _told(answer: PartAnswer) -> dict[str, object]:
         "question": answer.part.text,
         "kind": answer.part.kind,
         "is_found": answer.is_found,
+        "likelihood": answer.likelihood,
+        "features": asdict(answer.features) if answer.features else None,
         "sentences": [
             {
                 "chunk_id": answer.hits[sentence.place].chunk_id,

@@ -1,11 +1,13 @@
 """Answer one part of a question from found passages: what it names, which documents count, what is an answer."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sag_retrieval.ask.cited import Cited, quoted
+from sag_retrieval.ask.confidence import LEAST_ANSWER, LEAST_CLOSEST, Features, features_of, likelihood
 from sag_retrieval.ask.extract import (
     NamedThing,
     chosen_sentences,
@@ -21,14 +23,13 @@ from sag_retrieval.ask.quotable import Sentence
 from sag_retrieval.ask.values import NAME_TYPES, PLACE_TYPES, STRICT, is_known, names_in
 from sag_retrieval.text.words import is_cjk, normal_name, tokens
 
-LEAST_FOCUS = 0.35
-"""Weighted share of the terms that name nothing that an answer must hold."""
-LEAST_COMPARED = 0.15
-"""The same for a comparison: each side holds but a part of what is asked."""
 LEAST_GROUP = 0.5
 """Score of a group's best sentence as a share of the best of all; lower ones are left out."""
 LEAST_OPEN = 0.3
-BRIDGES = 3
+LEAST_BRIDGED = 0.3
+"""Score of a sentence over a bridge that makes the answer likelier."""
+BRIDGES = 4
+_OF = re.compile(r" of (?:the )?")
 _NOT_IN_WORDS = re.compile(r"[^\w.'’&+-]+")
 _NAMED = "named: "
 _UNNAMED_TYPES = frozenset({"date", "day", "quantity", "money", "percentage", "topic"})
@@ -39,12 +40,28 @@ Quotation = tuple[FoundPassage, int, int]
 
 @dataclass(frozen=True, slots=True)
 class PartAnswer:
-    """What was found for a part of a question; without `is_found` the sentences are only the closest ones."""
+    """What was found for a part of a question, best sentence first, and how likely that answers it."""
 
     part: QuestionPart
     sentences: tuple[Sentence, ...]
     hits: tuple[FoundPassage, ...]
-    is_found: bool
+    features: Features | None = None
+
+    @property
+    def likelihood(self) -> float:
+        """How likely the best sentence answers the part; 0 without one."""
+        return likelihood(self.features) if self.features else 0.0
+
+    @property
+    def is_found(self) -> bool:
+        """Whether the sentences answer; else they are only the closest ones."""
+        states_kind = self.part.kind not in STRICT or any(sentence.is_of_kind for sentence in self.sentences)
+        return states_kind and self.likelihood >= LEAST_ANSWER
+
+    @property
+    def is_close(self) -> bool:
+        """Whether they may be shown as the closest ones."""
+        return self.likelihood >= LEAST_CLOSEST
 
 
 def answer_part(
@@ -83,11 +100,14 @@ def answer_part(
         if ranked and ranked[0].score >= LEAST_GROUP * best:
             own = chosen_sentences(part, ranked, terms_of(named), weights, limit if len(found) == 1 else 2)
             chosen.extend(replace(sentence, place=places[sentence.place]) for sentence in own)
-    is_found = any(is_answer(part, sentence) for sentence in chosen)
-    if not is_found and len(chosen) < limit:
-        rest = [replace(s, place=places[s.place]) for places, ranked in found for s in ranked]
-        chosen.extend(further_sentences(chosen, rest, limit - len(chosen)))
-    return PartAnswer(part, tuple(chosen), tuple(hits), is_found)
+    if not chosen:
+        return PartAnswer(part, (), tuple(hits))
+    features = features_of(part, chosen[0], hits[chosen[0].place], named, weights)
+    answer = PartAnswer(part, tuple(chosen), tuple(hits), features)
+    if answer.is_found or len(chosen) >= limit:
+        return answer
+    rest = [replace(s, place=places[s.place]) for places, ranked in found for s in ranked]
+    return replace(answer, sentences=(*chosen, *further_sentences(chosen, rest, limit - len(chosen))))
 
 
 def open_part(
@@ -104,33 +124,40 @@ def open_part(
     best, part = answer.sentences[0], answer.part
     hit = answer.hits[best.place]
     left = frozenset(term for term in part.terms if term not in best.terms | title_terms(hit.title))
-    total = sum(weights[term] for term in part.terms) or 1.0
-    is_enough = best.is_of_kind and answer.is_found
-    if (
-        sum(weights[term] for term in left) < (LEAST_OPEN if not is_enough else 2 * LEAST_OPEN) * total
-        or not best.terms & part.terms
-    ):
+    total = math.fsum(weights[term] for term in part.terms) or 1.0
+    if math.fsum(weights[term] for term in left) < LEAST_OPEN * total or not best.terms & part.terms:
         return None
     asked = normal_name(question)
     found = [name for name in names_in(best.text, keys_of(hit), NAME_TYPES | PLACE_TYPES) if not is_known(name, asked)]
-    names = tuple(sorted(found, key=lambda name: (best.text.lower().find(name), name))[:BRIDGES])
+    found += [part for name in found if " of " in name for part in _OF.split(name) if len(part) > 1]
+    names = tuple(sorted(set(found), key=lambda name: (best.text.lower().find(name), name))[:BRIDGES])
     return (replace(part, terms=left), names) if names else None
 
 
 def answer_over_bridge(
-    part: QuestionPart,
+    before: PartAnswer,
+    rest: QuestionPart,
     names: Sequence[str],
     hits: Sequence[FoundPassage],
     weights: Mapping[str, float],
     question: str,
 ) -> PartAnswer:
-    """The sentence that answers what was left open, about one of the names."""
+    """The sentence about one of the names that answers what was left open; with the one before it is likelier.
+
+    Source:
+        docs/algorithm.md §answers.4
+
+    """
     named = [NamedThing(name, frozenset(tokens(name)), _documents_of(name, set(), hits)) for name in names]
-    ranked = ranked_sentences(part, hits, named, weights, question)
-    fitting = [s for s in ranked if any(name.terms <= s.terms | title_terms(hits[s.place].title) for name in named)]
-    best = fitting[:1]
-    is_found = bool(best) and best[0].is_of_kind and best[0].focus >= LEAST_FOCUS
-    return PartAnswer(part, tuple(best), tuple(hits), is_found)
+    ranked = ranked_sentences(rest, hits, named, weights, question)
+    fitting = (s for s in ranked if any(name.terms <= s.terms | title_terms(hits[s.place].title) for name in named))
+    best = next(fitting, None)
+    if best is None:
+        return PartAnswer(rest, (), tuple(hits))
+    if best.score < LEAST_BRIDGED or before.features is None:
+        return PartAnswer(rest, (best,), tuple(hits))
+    score = 1 - (1 - before.features.score) * (1 - best.score)
+    return PartAnswer(rest, (best,), tuple(hits), replace(before.features, score=score))
 
 
 def groups_of(named: Sequence[NamedThing]) -> list[list[NamedThing]]:
@@ -156,13 +183,6 @@ def _about(
     documents = frozenset().union(*(name.documents for name in group))
     places = [place for place, hit in enumerate(hits) if hit.document_id in documents]
     return replace(part, terms=part.terms - (others - own)), [hits[place] for place in places], places, group
-
-
-def is_answer(part: QuestionPart, best: Sentence) -> bool:
-    """Whether the best sentence holds enough of what is asked, and a value of the expected kind."""
-    if part.kind in STRICT and not best.is_of_kind:
-        return False
-    return best.focus >= (LEAST_COMPARED if part.kind == "comparison" else LEAST_FOCUS)
 
 
 def named_things(part: QuestionPart, keys: Sequence[Any], hits: Sequence[FoundPassage]) -> list[NamedThing]:

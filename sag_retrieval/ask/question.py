@@ -45,8 +45,10 @@ class QuestionPart:
 
 
 _ASKING = frozenset("谁何什哪几么吗呢的了是在和与及或请问于被把为个这那此其之中有")
-_ASKING_PAIRS = frozenset({"多少", "怎样", "如下"})
-_ASKING_STEMS = frozenset(stem(word) for word in ("many", "much", "name", "tell", "give", "list")) | STOP_WORDS
+_ASKING_PAIRS = re.compile("多少|怎样|如下|根据|按照")
+_ASKING_STEMS = (
+    frozenset(stem(word) for word in ("many", "much", "name", "tell", "give", "list", "according")) | STOP_WORDS
+)
 
 _MEASURES = (
     "sum|price|cost|fee|amount|number|percentage|share|rate|ratio|value|total|size|figure|income|revenue|profit|salary"
@@ -59,7 +61,8 @@ _PATTERNS: Mapping[AnswerKind, str] = {
     "duration": r"\bhow (?:long|many (?:minute|hour|day|week|month|year)s)\b|多久|多长时间"
     r"|(?:几|多少)(?:个)?(?:天|日|周|星期|月|年|小时|分钟)(?!级)",
     "date": r"\bwhen\b|\b(?:what|which) (?:year|month|day|date|time)\b"
-    r"|何时|什么时[候间]|哪一?(?:年|天|日|月|个月)|[哪几]月|几号|几点",
+    r"|\bwhat (?:is|was|are|were)\b(?: [\w.'’&-]+){1,8}? dates?\b"
+    r"|(?:日期|时间)(?:分别)?(?:是|为)(?:什么|几)|何时|什么时[候间]|哪一?(?:年|天|日|月|个月)|[哪几]月|几号|几点",
     "number": r"\bhow (?:many|much|large|big|high|tall|deep|wide|far|old|fast|heavy|often)\b"
     rf"|\b(?:what|which) (?:\w+ ){{0,3}}?(?:{_MEASURES})s?\b"
     rf"|\bwhat (?:is|was|are|were)\b(?: [\w.'’&-]+){{1,8}}? (?:{_MEASURES})s?\b"
@@ -81,8 +84,11 @@ _JOINT = re.compile(
 )
 _OF_CONTEXT, _OF_COUNTED = 0.5, 3.0
 _CLAUSE_MARK = re.compile(r"[，；：]|[,;:.](?=\s)")
+_AUXILIARY = r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b"
 _COUNTED = re.compile(
-    r"\bhow many (\w+)|(?:多少|几)(?:[个位名家座台艘套种项份次架枚])?([\u4e00-\u9fff]{1,3})", re.IGNORECASE
+    rf"\bhow many (?!{_AUXILIARY}|of\b)(\w+(?: (?!{_AUXILIARY})\w+)?(?= {_AUXILIARY})|\w+)"
+    r"|(?:多少|几)[个位名家座台艘套种项份次架枚]?(?!钱)(人|[\u4e00-\u9fff]{1,3})",
+    re.IGNORECASE,
 )
 _ACT = re.compile(r"^\W*who\s+(?:first\s+|has\s+|had\s+)?([a-z]+)\b|^(?:是)?谁([\u4e00-\u9fff]{2})了?", re.IGNORECASE)
 _LIST = re.compile(
@@ -120,7 +126,7 @@ def question_terms(question: str) -> frozenset[str]:
         ['创', '创建', '建', '果', '苹', '苹果']
 
     """
-    return frozenset(term for term in tokens(question) if not _only_asks(term))
+    return frozenset(term for term in tokens(_ASKING_PAIRS.sub(" ", question)) if not _only_asks(term))
 
 
 def question_parts(question: str) -> list[QuestionPart]:
@@ -252,4 +258,4 @@ def _stands_alone(part: str) -> bool:
 def _only_asks(term: str) -> bool:
     if not is_cjk(term):
         return term in _ASKING_STEMS
-    return term in _ASKING_PAIRS or any(character in _ASKING for character in term)
+    return any(character in _ASKING for character in term)

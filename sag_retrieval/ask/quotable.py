@@ -29,10 +29,11 @@ _FRAGMENT = re.compile(r"[a-z][a-z]")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A quotable stretch `start:end` of passage number `place`.
+    """A stretch `start:end` of passage number `place`; `score` orders sentences, or is the gain of a choice.
 
-    `score` orders sentences, `coverage` is the weighted share of the part's terms that it and its surroundings hold,
-    `focus` the same for the terms that name nothing, `is_of_kind` whether it states a value of the expected kind.
+    `near` are the terms of its neighbours, `halves` those of two sentences that it joins; `coverage` is the weighted
+    share of the part's terms that it and its surroundings hold, `focus` the same for the terms that name nothing,
+    `is_of_kind` whether it states a value of the expected kind.
     """
 
     place: int
@@ -40,7 +41,7 @@ class Sentence:
     end: int
     text: str
     terms: frozenset[str]
-    near: frozenset[str]
+    near: frozenset[str] = frozenset()
     halves: tuple[frozenset[str], frozenset[str]] | None = None
     score: float = 0.0
     coverage: float = 0.0

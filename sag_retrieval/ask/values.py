@@ -27,19 +27,29 @@ _FIGURES = re.compile(r"\d+")
 _CHINESE_DATE = re.compile(r"\d{4}\s?年(?:\s?\d{1,2}\s?月(?:\s?\d{1,2}\s?日)?)?")
 _MONTH_NAME = re.compile(_MONTH, re.IGNORECASE)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_IDENTIFIER = re.compile(r"(?<![\w-])[A-Za-z](?=[\w]{0,40}-?\d)[\w-]*+|\[\d{4}-\d\d-\d\d[^\]]*\]")
-"""`FA-2021-108`, `KA24082` and the time stamp of a chat line: figures that count nothing."""
+_MONTH_ALONE = re.compile(
+    rf"\b(?:in|of|by|during|since|until|early|late|from|to|last|next)[\s-]({_MONTH})\b(?!\.?,?\s?\d)", re.IGNORECASE
+)
+_CHINESE_MONTH_ALONE = re.compile(r"(?<![年\d])(\d{1,2})\s?月")
+_IDENTIFIER = re.compile(
+    r"(?<![\w-])[A-Za-z](?=[\w]{0,40}-?\d)[\w-]*+|\[\d{4}-\d\d-\d\d[^\]]*\]"
+    r"|\b(?:[Vv]ersion|[Nn]o\.|[Ss]ection|[Aa]rticle|[Cc]hapter|[Pp]age|[Pp]hase|[Ss]tep) ?\d[\d.]*+"
+    r"|版本\s?\d[\d.]*+|第\s?\d+\s?[条章节页号]"
+)
+"""`FA-2021-108`, `KA24082`, `version 4.0` and the time stamp of a chat line: figures that count nothing."""
 _WORDED = (
     r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|ninety"
     r"|hundred|thousand|million|billion|half|dozen|once|twice)"
 )
 _CLAUSE_END = re.compile(r"[，；。！？]|[,;.!?](?=\s)")
 _NUMBER = re.compile(
-    rf"\d[\d,.]*|\b{_WORDED}\b"
-    r"|(?<![一二三四五六七八九十百千两零〇])[一二三四五六七八九十百千两零〇]++(?=[个名人家座台艘套种项份次倍成年月天日周米吨元万亿])"
+    rf"\d[\d,.]*|(?!one (?:of|another)\b)(?<!no )(?<!the )(?<!this )(?<!that )(?<!which )\b{_WORDED}\b"
+    r"|(?!(?<![有只仅共达为])一[个名人家座台艘套种项份次])(?<![一二三四五六七八九十百千两零〇])"
+    r"[一二三四五六七八九十百千两零〇]++(?=[个名人家座台艘套种项份次倍成年月天日周米吨元万亿])"
     r"|百分之[一二三四五六七八九十]+|一半",
     re.IGNORECASE,
 )
+"""`一` with a measure word is mostly an article, like `one` in `one of`."""
 _DURATION = re.compile(
     rf"(?:(?<![\d,.])\d[\d,.]*+|\b{_WORDED}\b)[\s-]*+"
     r"(?:working |calendar )?(?:second|minute|hour|day|week|month|year|decade)s?\b"
@@ -111,6 +121,29 @@ def full_dates(text: str) -> set[str]:
         if year and others:
             found.add("-".join([year, *(f"{number:02}" for number in others[:2])]))
     return found
+
+
+def holds_date(date: str, text: str) -> bool:
+    """Whether a text holds a day or month that `full_dates` gave, if only without its year.
+
+    Examples:
+        >>> [holds_date("2021-01", text) for text in ("It opened in January.", "2021年3月投产。")]
+        [True, False]
+
+    """
+    return any(date in other or other in date for other in full_dates(text)) or date.split("-")[1] in months_alone(text)
+
+
+def holds_another_date(question: str, text: str) -> bool:
+    """Whether a text has days or months, and none of those that a question asks of."""
+    has_any = bool(full_dates(text) or months_alone(text))
+    return has_any and not any(holds_date(date, text) for date in full_dates(question))
+
+
+def months_alone(text: str) -> set[str]:
+    """The months of a text that have no year, as `03`."""
+    english = {f"{_MONTHS.index(found[1][:3].lower()) + 1:02}" for found in _MONTH_ALONE.finditer(text)}
+    return english | {f"{int(found[1]):02}" for found in _CHINESE_MONTH_ALONE.finditer(text)}
 
 
 def numbers_in(text: str) -> set[str]:

@@ -4,7 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_retrieval.ask.answer import NOT_FOUND
+from sag_retrieval.ask.answer import CLOSEST_TO, NOT_FOUND, UNSURE
+from sag_retrieval.ask.confidence import Features, likelihood
+from sag_retrieval.ask.extract import acts_itself
+from sag_retrieval.ask.forms import are_forms, has_form, names_agent
 from sag_retrieval.ask.modes import ask
 from sag_retrieval.ask.quotable import points, quotable
 from tests.support.overlap_search import OverlapSearch
@@ -88,14 +91,173 @@ def test_a_part_without_an_answer_is_named_in_the_notes():
 
 @pytest.mark.parametrize(
     ("question", "language"),
-    [("How many engineers did Acme Pumps hire in Norway?", "en"), ("晨星公司在挪威雇了多少工程师？", "zh")],
+    [("How many pumps did Acme Pumps sell in Norway?", "en"), ("晨星公司在挪威雇了多少工程师？", "zh")],
 )
-def test_what_is_not_stated_is_refused_and_the_closest_passages_are_marked(question, language):
+def test_where_no_sentence_clearly_answers_the_closest_passages_are_shown_as_such(question, language):
     answer = fast(question)
 
     assert not answer.is_found
-    assert answer.text.startswith(NOT_FOUND[language])
+    assert answer.citations
+    assert answer.text.startswith(UNSURE[language])
     assert all(quote in TEXT[c.document_id] for quote, c in zip(quotes(answer), answer.citations, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("question", "language"), [("Which telescope photographed Saturn?", "en"), ("土星探测器何时升空？", "zh")]
+)
+def test_what_nothing_comes_close_to_is_said_to_be_not_in_the_documents(question, language):
+    answer = fast(question)
+
+    assert not answer.is_found
+    assert not answer.citations
+    assert answer.text == NOT_FOUND[language]
+
+
+@pytest.mark.parametrize(
+    ("question", "part", "language"),
+    [
+        (
+            "Who founded Acme Pumps, and how many seals of Bolt Seals leaked?",
+            "how many seals of Bolt Seals leaked?",
+            "en",
+        ),
+        ("谁创建了晨星公司？远帆公司有多少船帆？", "远帆公司有多少船帆？", "zh"),
+    ],
+)
+def test_a_part_without_an_answer_shows_its_closest_sentences_after_the_answered_part(question, part, language):
+    answer = fast(question)
+
+    assert answer.is_found
+    assert CLOSEST_TO[language].format(asked=part) in answer.text
+    assert [citation.marker for citation in answer.citations] == list(range(1, len(answer.citations) + 1))
+    assert any(part in note for note in answer.notes)
+
+
+STAFF = [
+    ("acme.md", "Acme Pumps", "Acme Pumps was founded in 2009. By the end of 2024 Acme Pumps had 310 employees."),
+    ("work.md", "The quay", "Acme Pumps built the quay: ninety-four days of work, two days lost to weather."),
+    ("bolt.md", "Bolt Seals", "Bolt Seals employs 130 people in Graz. Most of its seals go to Acme Pumps."),
+    ("晨星.md", "晨星公司", "晨星公司成立于2009年。截至2024年底，晨星公司有员工310人。"),
+    ("码头.md", "码头", "晨星公司修建了码头：工作九十四天，停工两天。"),
+    ("远帆.md", "远帆公司", "远帆公司向晨星公司供货。晨星公司买了三艘船。"),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        ("How many people work at Acme Pumps?", "By the end of 2024 Acme Pumps had 310 employees."),
+        ("How many employees does Acme Pumps have?", "By the end of 2024 Acme Pumps had 310 employees."),
+        ("晨星公司有多少人？", "截至2024年底，晨星公司有员工310人。"),
+        ("晨星公司有多少员工？", "截至2024年底，晨星公司有员工310人。"),
+        ("晨星公司买了几艘船？", "晨星公司买了三艘船。"),
+    ],
+)
+def test_a_number_answers_only_where_it_counts_what_is_asked_of_whom(question, says):
+    answer = fast(question, STAFF)
+
+    assert answer.is_found
+    assert quotes(answer)[0] == says
+
+
+@pytest.mark.parametrize("question", ["How many ships does Acme Pumps own?", "晨星公司有多少座工厂？"])
+def test_the_number_of_something_else_is_no_answer(question):
+    assert not fast(question, STAFF).is_found
+
+
+MONTHS = [
+    (
+        "acme.md",
+        "Acme Pumps 2021",
+        "In January Acme Pumps acquired Bolt Seals. In February 2021 Acme Pumps acquired Cog.",
+    ),
+    ("晨星.md", "晨星公司2021年", "1月晨星公司收购了远帆公司。2021年2月晨星公司收购了长风公司。"),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        ("Which company did Acme Pumps acquire in January 2021?", "In January Acme Pumps acquired Bolt Seals."),
+        ("晨星公司2021年1月收购了哪家公司？", "1月晨星公司收购了远帆公司。"),
+    ],
+)
+def test_a_month_without_its_year_is_preferred_to_another_month(question, says):
+    assert quotes(fast(question, MONTHS))[0] == says
+
+
+def test_a_name_within_a_longer_name_leads_to_the_sentence_that_answers():
+    chunks = [
+        ("buyende.md", "Buyende", "Buyende is a town in the Eastern Region of Uganda."),
+        ("leader.md", "Leaders", "The leader of the opposition in Uganda is Winnie Kiiza."),
+        ("kenya.md", "Kenya", "The leader of the opposition in Kenya is Raila Odinga."),
+    ]
+
+    answer = fast("Who leads the opposition in the country of Buyende?", chunks)
+
+    assert answer.is_found
+    assert any("Winnie Kiiza" in quote for quote in quotes(answer))
+    assert not any("Raila Odinga" in quote for quote in quotes(answer)[:1])
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "is_so"),
+    [
+        ("acquir", "acquisit", True),
+        ("found", "founder", True),
+        ("employ", "employe", True),
+        ("work", "worker", True),
+        ("compani", "compar", False),
+        ("contract", "contrast", False),
+        ("state", "station", False),
+        ("创建", "创办", False),
+    ],
+)
+def test_forms_of_a_word_differ_by_a_derivation_only(left, right, is_so):
+    assert are_forms(left, right) is are_forms(right, left) is is_so
+    assert has_form(left, ["pump", right]) is is_so
+
+
+@pytest.mark.parametrize(
+    ("act", "text", "is_so"),
+    [
+        ("found", "Acme's founder Ann Lee", True),
+        ("manag", "the managers of Acme", True),
+        ("direct", "a director of Acme", True),
+        ("found", "Acme founded Bolt", False),
+        ("创建", "晨星公司的创始人", True),
+        ("管理", "晨星公司的管理者", True),
+        ("创建", "晨星公司创建了工厂", False),
+    ],
+)
+def test_a_noun_for_who_does_an_act_is_known_by_its_verb(act, text, is_so):
+    assert names_agent({act}, text) is is_so
+
+
+@pytest.mark.parametrize(
+    ("name", "act", "sentence", "is_so"),
+    [
+        ("acme", "found", "In 2014 Acme founded Bolt.", True),
+        ("acme", "found", "Acme was founded by Ann Lee.", False),
+        ("acme", "found", "Of Acme and its founder, who founded Bolt too, little is known.", False),
+        ("acme", "manag", "Acme manager Ann Lee managed it for years.", False),
+        ("晨星", "创建", "2014年晨星创建了远帆公司。", True),
+        ("晨星", "创建", "晨星由林月创建。", False),
+        ("晨星", "创建", "晨星的创始人林月创建了它。", False),
+        ("晨星", "管理", "晨星的管理者林月管理至今。", False),
+    ],
+)
+def test_a_named_thing_acts_itself_unless_the_sentence_is_passive_or_names_who_acts(name, act, sentence, is_so):
+    assert acts_itself(name, frozenset({act}), sentence) is is_so
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.sampled_from([0.0, 1.0]), st.sampled_from([0.0, 1.0]))
+def test_a_higher_score_is_never_less_likely_to_answer(low, high, in_passage, is_named, is_compared):
+    low, high = sorted([low, high])
+
+    less, more = (likelihood(Features(score, in_passage, is_named, is_compared)) for score in (low, high))
+
+    assert 0 < less <= more < 1
 
 
 def test_a_pronoun_brings_the_sentence_that_holds_its_name():

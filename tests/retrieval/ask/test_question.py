@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.ask.question import pool_weights, question_parts
-from sag_retrieval.ask.values import dates_in, full_dates, names_in, numbers_in, states
+from sag_retrieval.ask.values import dates_in, full_dates, holds_date, names_in, numbers_in, states
 
 WORDS = st.lists(
     st.sampled_from(
@@ -57,6 +57,9 @@ WORDS = st.lists(
         ("Who made the pump, and when did it fail?", ["name", "date"]),
         ("谁制造了水泵？它哪一年坏了？", ["name", "date"]),
         ("Who made the seal, and from whom does the plant buy now?", ["name", "name"]),
+        ("According to the court, what was the judgment date?", ["date"]),
+        ("What were the opening dates of both plants?", ["date"]),
+        ("两家工厂的投产日期分别是什么？", ["date"]),
         ("风暴之后，是哪家银行出资重建的？", ["name"]),
     ],
 )
@@ -112,6 +115,12 @@ def test_a_rarer_term_weighs_more_and_an_unknown_one_most():
         ("duration", "Either side may end it with 30 days' notice.", "How long is the notice?", True),
         ("duration", "须提前30天通知。", "要提前几天？", True),
         ("duration", "2021年3月签署。", "要提前几天？", False),
+        ("number", "One of the ships left, no one stayed.", "How many ships?", False),
+        ("number", "The firm has one ship.", "How many ships?", True),
+        ("number", "这一项目减少了排放。", "排放量是多少？", False),
+        ("number", "公司只有一艘船。", "公司有多少艘船？", True),
+        ("number", "Version 4.0 came, see section 3.", "How many ships?", False),
+        ("number", "版本 4.0见第3章。", "有多少艘船？", False),
         ("reason", "It failed because of rust.", "Why did it fail?", True),
         ("reason", "根本原因是生锈。", "为什么坏了？", True),
     ],
@@ -140,6 +149,39 @@ def test_dates_have_one_form_whatever_they_are_written_as():
     assert full_dates("2024年6月5日") == {"2024-06-05"}
     assert full_dates("2024") == set()
     assert dates_in("2024年6月5日") == {"2024年6月5日"}
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("It opened in January.", True),
+        ("It opened in January 2021.", True),
+        ("It opened on 5 January 2021.", True),
+        ("It opened in March.", False),
+        ("It may open.", False),
+        ("1月投产。", True),
+        ("2021年1月5日投产。", True),
+        ("2021年3月投产。", False),
+        ("工厂投产。", False),
+    ],
+)
+def test_a_text_holds_a_date_if_only_without_its_year(text, holds):
+    assert holds_date("2021-01", text) is holds
+
+
+@pytest.mark.parametrize(
+    ("question", "counted"),
+    [
+        ("How many people work at Acme?", {"peopl"}),
+        ("How many grain ships are in port?", {"grain", "ship"}),
+        ("How many ships does Acme own?", {"ship"}),
+        ("多少人在晨星工作？", {"人"}),
+        ("晨星有多少艘船？", {"船"}),
+        ("这要花多少钱？", set()),
+    ],
+)
+def test_what_a_question_counts_is_its_noun(question, counted):
+    assert question_parts(question)[0].counted == counted
 
 
 def test_figures_of_dates_and_identifiers_count_nothing():

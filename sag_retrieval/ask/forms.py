@@ -1,0 +1,71 @@
+"""Whether two index terms are forms of one word: a verb, the noun of its act, and who does it."""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from itertools import takewhile
+
+from sag_retrieval.text.words import is_cjk, stem
+
+_LEAST_COMMON = 4
+"""Letters that forms of one word share at their beginning."""
+_ENDINGS = frozenset(
+    [
+        "",
+        *"d e r s t".split(),
+        *"al ant ee ent er ing ion is it iv or".split(),
+        *"ation isit ment ship sit tion".split(),
+    ]
+)
+"""What a stem has after the letters that it shares with another form: `acqui` + `r`, `acqui` + `sit`."""
+_SHORT_ENDINGS = frozenset(["", "e", "er", "ee", "or", "ing", "ment"])
+"""Those that count where no more letters are shared than need be: `stat` + `e` and `stat` + `ion` are two words."""
+PERSONS = (
+    frozenset(stem(word) for word in "people person employee employ worker staff workforce member".split())
+    | {stem(word) for word in "inhabitant resident citizen".split()}
+    | {"人", "员工", "职工", "人员", "居民", "成员"}
+)
+"""Terms by which people are counted, one as good as the other."""
+_AGENT = re.compile(r"([a-z]{3,})(?:er|or)s?")
+_CHINESE_AGENT = "[\u4e00-\u9fff]?[人者商员]"
+
+
+@lru_cache(maxsize=65536)
+def are_forms(left: str, right: str) -> bool:
+    """Whether two stems differ by a derivation only.
+
+    Examples:
+        >>> are_forms(stem("acquire"), stem("acquisition")), are_forms(stem("founder"), stem("founded"))
+        (True, True)
+        >>> are_forms(stem("company"), stem("compare")), are_forms(stem("state"), stem("station"))
+        (False, False)
+
+    """
+    if left[:_LEAST_COMMON] != right[:_LEAST_COMMON] or not left.isalpha() or is_cjk(left):
+        return False
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
+    allowed = _ENDINGS if common > _LEAST_COMMON else _SHORT_ENDINGS
+    return common >= _LEAST_COMMON and left[common:] in allowed and right[common:] in allowed
+
+
+def has_form(term: str, terms: Iterable[str]) -> bool:
+    """Whether another form of a term is among some terms."""
+    return len(term) >= _LEAST_COMMON and any(are_forms(term, other) for other in terms)
+
+
+def names_agent(act: Iterable[str], text: str) -> bool:
+    """Whether a text has a noun for somebody who does an act: `founder` of `found`, 创始人 of 创建.
+
+    Examples:
+        >>> [names_agent({"found"}, text) for text in ("Acme's founder", "Acme founded Bolt")]
+        [True, False]
+        >>> [names_agent({"创建"}, text) for text in ("公司的创始人", "公司创建了工厂")]
+        [True, False]
+
+    """
+    folded = text.lower()
+    roots = [found[1] for found in _AGENT.finditer(folded)]
+    shown = {stem(form) for root in roots for form in (root, f"{root}e", root[:-1] if root[-1] == root[-2] else root)}
+    return any(
+        re.search(f"{re.escape(each[0])}{_CHINESE_AGENT}", folded) if is_cjk(each) else each in shown for each in act
+    )

@@ -77,10 +77,11 @@ def type_in_context(text: str, span: tuple[int, int], name: str, led_by: str) ->
     key_type = name_type(name)
     if key_type != ENTITY:
         return key_type
-    role = None if led_by else _LOWER_ROLE.search(text, max(0, span[0] - 16), span[0])
+    may_have_role = not led_by and text[max(0, span[0] - 2) : span[0] - 1].islower()
+    role = _LOWER_ROLE.search(text, max(0, span[0] - 16), span[0]) if may_have_role else None
     if role and (role[1] in _WORDS["ADDRESSES"] or role[1] in _WORDS["ROLES"]):
         led_by = role[1]
-    if not may_be_person(name):
+    if " " not in name or not may_be_person(name):
         return PERSON if led_by in _WORDS["ADDRESSES"] and name.isalpha() else ENTITY
     start, end = span
     before = text[max(0, start - _LONGEST_LABEL) : start]

@@ -61,12 +61,12 @@ def _with_persons_of_lists(text: str, names: Sequence[Name]) -> list[Name]:
     kept = list(names)
     for rows in (range(1, len(kept)), range(len(kept) - 1, 0, -1)):
         for row in rows:
-            pair = kept[row - 1 : row + 1]
-            types = {name.key_type for name in pair}
-            if types == {PERSON, ENTITY} and _LISTED.fullmatch(text, pair[0].end, pair[1].start):
+            one, other = kept[row - 1], kept[row]
+            is_mixed = one.key_type != other.key_type and {one.key_type, other.key_type} == {PERSON, ENTITY}
+            if is_mixed and _LISTED.fullmatch(text, one.end, other.start):
                 kept[row - 1 : row + 1] = [
                     name._replace(key_type=PERSON) if name.text.count(" ") == 1 and may_be_person(name.text) else name
-                    for name in pair
+                    for name in (one, other)
                 ]
     return kept
 

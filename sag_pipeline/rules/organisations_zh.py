@@ -65,7 +65,7 @@ _LEADING_VERB = re.compile(
 
 def japanese_firms(text: str) -> Iterator[Mention]:
     """Firms with a Japanese legal form before or behind their name: 株式会社… and …株式会社."""
-    for found in _JAPANESE_FIRM.finditer(text):
+    for found in _JAPANESE_FIRM.finditer(text) if "会社" in text else ():
         name = found[0].lstrip("与和及由向对从在是的")
         yield Mention(found.end() - len(name), found.end(), ORGANISATION, name)
 

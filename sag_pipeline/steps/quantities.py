@@ -198,7 +198,7 @@ _MOST_YEARS = 200
 """More `年` than this is a date, not a span of time."""
 _AMOUNT = re.compile(
     rf"""
-    (?<![A-Za-z0-9_.,/-])(?<![A-Za-z0-9][−–])(?P<number>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?)
+    (?P<number>\d(?<![A-Za-z0-9_.,/-]\d)(?<![A-Za-z0-9][−–]\d)(?:\d{{0,2}}(?:,\d{{3}})+(?:\.\d+)?|\d*(?:\.\d+)?))
     (?:\s?(?P<han>{_HAN_SCALE})|(?:\s|-)?(?P<latin>{_LATIN_SCALE})(?![a-zA-Z]))?
     (?:\s?(?P<percent>%|％|个百分点|百分点|percent\b|per\scent\b)
       |余?多?\s?(?P<hanunit>{_HAN_UNIT})

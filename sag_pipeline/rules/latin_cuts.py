@@ -38,7 +38,7 @@ def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     Also at `the`, but not behind a first name: `William the Silent`.
     """
     for cut in _SPLIT.finditer(text, start, end):
-        if _goes_on_behind(text, start, cut):
+        if cut.end() < end and _goes_on_behind(text, start, cut):
             continue
         yield from _unlinked(text, start, cut.start())
         start = cut.end()

@@ -12,11 +12,9 @@ from sag_pipeline.rules.words import read_words
 
 _WORDS = read_words("en")
 _NOT_NAMES = frozenset().union(
-    *(
-        _WORDS[name]
-        for name in ("CALENDAR", "PEOPLES", "UNITS", "CURRENCIES", "EMPTY_CELLS", "FORM_WORDS", "COMMON_NOUNS")
-    )
+    *(_WORDS[name] for name in ("CALENDAR", "UNITS", "CURRENCIES", "EMPTY_CELLS", "FORM_WORDS", "COMMON_NOUNS"))
 )
+_NOT_NAMES |= {f"{word}s" for word in _WORDS["CALENDAR"]}
 CUT_OFF = _WORDS["COMMON"] | _WORDS["CALENDAR"] | _WORDS["CURRENCIES"] | _WORDS["EMPTY_CELLS"]
 """Words that are cut off the ends of a run."""
 _BEFORE_NAME = _WORDS["ROLES"] | _WORDS["RANKS"]
@@ -55,8 +53,14 @@ _ROMANCE = frozenset({"fr", "es", "it", "pt"})
 _VERSION = re.compile(r"\s\d+\.\d")
 _TOKEN = re.compile(r"\S+")
 _OPENERS = tuple("\"“‘'(:*_—")
-_LABEL_MARKS = (":", "：")
-_BEHIND_LABEL = re.compile(r"[:：][ \t]\Z")
+_TAIL = re.compile(
+    r"[-‑–](?:born|based|language|style|like|wide|era|type|made|level|owned|led|run|class|only|free|related|speaking|[a-z]{3,}ed)\Z"
+)
+"""What makes an adjective of a name: `German-born`, `London-based`."""
+_MONEY_SIGNS = frozenset("$€£¥")
+"""What stands behind the country of a currency: `US$`, `HK$`."""
+_LABEL_MARKS = frozenset(":：*_")
+_BEHIND_LABEL = re.compile(r"[:：][*_]{0,3}[ \t]\Z")
 _VERB = (
     r"(?:has|had|is|was|will|would|can|could|may|might|must|did|does"
     r"|[a-z]{1,30}ed|(?!this\b|its\b|as\b|us\b)[a-z]{0,30}[^\Ws]s)\b"
@@ -126,6 +130,8 @@ class RunReader:
     def _trimmed(self, start: int, end: int, *, is_first: bool) -> Name | None:
         """The name inside a run, without common first and last words and roles; None if nothing is left."""
         words = [found.span() for found in _TOKEN.finditer(self._text, start, end)]
+        if words and (tail := _TAIL.search(self._text, words[-1][0], words[-1][1])):
+            words[-1] = (words[-1][0], tail.start())
         opens = is_first and self._opens(words)
         low, led_by = self._first_of_name(words[1:] if opens else words)
         low += opens
@@ -191,12 +197,12 @@ class RunReader:
         name = " ".join(text[first:last].split())
         is_label = is_first and text[last : last + 1] == ":" and name.partition(" ")[0].lower() not in _FIRST_NAMES
         key_type = type_in_context(text, (first, last), name, led_by)
-        if not _may_be_name(name) or (is_label and key_type == ENTITY):
+        if not _may_be_name(name) or (is_label and key_type == ENTITY) or text[last : last + 1] in _MONEY_SIGNS:
             return None
         first, last, name = self._widened(first, last, name, key_type)
         may_open = len(words) == 1 and not led_by and text[max(0, first - 2) : first - 1] in _LABEL_MARKS
         is_first = is_first or (may_open and _opens_behind_label(text, first, last))
-        is_sure = bool(led_by) or not is_first or len(words) > 1 or is_marked(name) or key_type == PLACE
+        is_sure = bool(led_by) or not is_first or len(words) > 1 or is_marked(name) or _is_always_one(name, key_type)
         return Name(first, last, name, key_type, is_sure or _is_shown(text, first, last), is_first)
 
     def _widened(self, first: int, last: int, name: str, key_type: str) -> tuple[int, int, str]:
@@ -218,7 +224,7 @@ class RunReader:
 
     def _is_weak(self, word: str) -> bool:
         folded = word.lower().rstrip(".,")
-        if folded == "jan" and not word.endswith("."):
+        if word == "US" or (folded == "jan" and not word.endswith(".")):
             return False
         return folded in self._cut_off or folded in LINKS
 
@@ -243,9 +249,14 @@ def _is_shouted(text: str, position: int) -> bool:
     return len(line) > 6 and line.isupper()  # noqa: PLR2004  a short acronym may stand alone
 
 
+def _is_always_one(name: str, key_type: str) -> bool:
+    """Whether a name keeps its capital wherever it stands: a known place, a people."""
+    return key_type == PLACE or name.lower() in _WORDS["PEOPLES"]
+
+
 def _opens_behind_label(text: str, start: int, end: int) -> bool:
     """Whether a word begins a sentence behind a label: `Abdomen: Soft, without pain`; a first name calls somebody."""
-    is_behind = _BEHIND_LABEL.search(text, max(0, start - 2), start) and _SENTENCE_GOES_ON.match(text, end)
+    is_behind = _BEHIND_LABEL.search(text, max(0, start - 5), start) and _SENTENCE_GOES_ON.match(text, end)
     return bool(is_behind) and text[start:end].lower() not in _WORDS["FIRST_NAMES"]
 
 

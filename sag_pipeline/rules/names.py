@@ -32,6 +32,7 @@ _BY_STRENGTH = (PERSON, ORGANISATION, WORK, PLACE, PRODUCT, ENTITY)
 _SAME_NAME = {
     "U.S": "United States",
     "U.S.A": "United States",
+    "US": "United States",
     "USA": "United States",
     "U.K": "United Kingdom",
     "UK": "United Kingdom",

@@ -220,3 +220,33 @@ def test_the_language_of_a_sentence_is_known(text, language):
     }
 
     assert detect_language(text + longer[language] * 2) == language
+
+
+@pytest.mark.parametrize(
+    ("text", "key_type", "name"),
+    [
+        ("They met the Electoral College's members.", "organisation", "Electoral College"),
+        ("In May Hartwell Instruments founded a firm.", "entity", "Hartwell Instruments"),
+        ("It sells in the US and in Asia.", "place", "United States"),
+        ("She spoke to a German-born painter.", "entity", "German"),
+        ("American soldiers came home.", "entity", "American"),
+        ("# Alta\n\nAlta is a village with a mill.", "entity", "Alta"),
+        ("Togo's ports grow.", "place", "Togo"),
+    ],
+)
+def test_a_name_ends_before_what_is_not_part_of_it(text, key_type, name):
+    assert found(text, "en") == {(key_type, name)} | ({("place", "Asia")} if "Asia" in text else set())
+
+
+@pytest.mark.parametrize(
+    "text", ["It costs US$805 at most.", "Mary: Haha, I know.", "We rest on Thursdays.", "**Lunch:** Grilled fish."]
+)
+def test_currencies_interjections_and_days_are_no_names(text):
+    assert {value for _, value in found(text, "en")} <= {"Mary"}
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"), [("他利用职务多次干预法院执法。", "干预法院"), ("户籍所在地夕照市栗子街。", "地夕照市")]
+)
+def test_a_chinese_name_begins_behind_the_verb_or_label(text, wrong):
+    assert wrong not in {value for _, value in found(text, "zh")}

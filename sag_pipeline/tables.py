@@ -32,7 +32,7 @@ _OURS: Final = (
         name="keys",
         record=EventKey,
         reads=("documents", "summaries", "chunks", "events"),
-        version=4,
+        version=5,
         is_published=False,
     ),
     StoredTable(name="triples", record=Triple, reads=("documents", "chunks", "events", "keys"), version=2),

@@ -166,7 +166,7 @@ def _wholes(types: Mapping[str, str]) -> dict[str, list[str]]:
     wholes: dict[str, list[str]] = defaultdict(list)
     for name, key_type in sorted(types.items()):
         words = name.split()
-        if len(words) == 1:
+        if len(words) < 2:  # noqa: PLR2004  a single word, or the blank between two marks
             continue
         if key_type == PERSON:
             parts = {words[0], words[-1]}

@@ -245,6 +245,10 @@ def test_currencies_interjections_and_days_are_no_names(text):
     assert {value for _, value in found(text, "en")} <= {"Mary"}
 
 
+def test_a_blank_between_the_marks_of_a_title_is_no_key():
+    assert [mention.value.strip() for mention in names("任《 》", logical_lines("任《 》"), "zh")[0]] in ([], [""])
+
+
 @pytest.mark.parametrize(
     ("text", "wrong"), [("他利用职务多次干预法院执法。", "干预法院"), ("户籍所在地夕照市栗子街。", "地夕照市")]
 )

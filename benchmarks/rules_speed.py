@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"
 _SLICES = 8
 _CHARACTERS = 400_000
-"""Of a set at most so many are read."""
+"""The most that is read of a set."""
 
 
 def work() -> None:
@@ -50,7 +50,7 @@ def work() -> None:
 
 
 def sets() -> Iterator[tuple[str, list[dict[str, str]]]]:
-    """Texts by set, with the language that both versions are told."""
+    """Texts by set, with the language that both versions read them in."""
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     passages = pq.read_table(DATA / "musique_train.docs.parquet").to_pylist()

@@ -50,6 +50,8 @@ _UNNAMED = re.compile(
 )
 _ROMANCE = frozenset({"fr", "es", "it", "pt"})
 """Languages whose openers of sentences no list has: of three words at a start the last two are the name."""
+_WITHOUT_CASE = frozenset({"ja", "ko"})
+"""Languages in whose lines a code is the only word with capitals; Chinese has rules of its own for such words."""
 _VERSION = re.compile(r"\s\d+\.\d")
 _TOKEN = re.compile(r"\S+")
 _OPENERS = tuple("\"“‘'(:*_—")
@@ -112,7 +114,7 @@ class RunReader:
     def names(self) -> Iterator[Name]:
         """The names of all runs, in order; lines without lower case are passed over."""
         for run in _NAME.finditer(self._text):
-            if not _is_shouted(self._text, run.start()):
+            if self._language in _WITHOUT_CASE or not _is_shouted(self._text, run.start()):
                 yield from self._names_of(run)
 
     def _names_of(self, run: re.Match[str]) -> Iterator[Name]:

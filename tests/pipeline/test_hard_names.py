@@ -1,4 +1,4 @@
-"""Names that are easily missed, cut or joined, in five languages, each in a sentence of its own."""
+"""Names that are easily missed, cut or joined, in six languages, each in a sentence of its own."""
 
 import pytest
 
@@ -153,7 +153,34 @@ SPANISH = [
     ("La empresa Lindqvist Stål AB ganó.", "organisation", "Lindqvist Stål AB"),
     ("El ingeniero Fernando Ochoa llegó tarde.", "person", "Fernando Ochoa"),
 ]
-LISTS = {"en": ENGLISH, "zh": CHINESE, "de": GERMAN, "fr": FRENCH, "es": SPANISH}
+JAPANESE = [
+    ("契約は株式会社日立製作所と結んだ。", "organisation", "株式会社日立製作所"),
+    ("部品は三菱重工業株式会社から届く。", "organisation", "三菱重工業株式会社"),
+    ("新しい工場はトヨタ自動車株式会社が建てた。", "organisation", "トヨタ自動車株式会社"),
+    ("請求書は有限会社山田商店が送った。", "organisation", "有限会社山田商店"),
+    ("仕事は合同会社港設計に頼んだ。", "organisation", "合同会社港設計"),
+    ("昨日、佐藤工業有限会社を訪ねた。", "organisation", "佐藤工業有限会社"),
+    ("それは合資会社小林酒造の酒です。", "organisation", "合資会社小林酒造"),
+    ("株式会社ABCシステムズは黒字だった。", "organisation", "株式会社ABCシステムズ"),
+    ("私は田中さんに会いました。", "person", "田中"),
+    ("佐々木さんからの手紙です。", "person", "佐々木"),
+    ("会議で鈴木社長が話した。", "person", "鈴木"),
+    ("これは山田部長の机です。", "person", "山田"),
+    ("中村教授は来月退官する。", "person", "中村"),
+    ("また、長谷川氏も出席した。", "person", "長谷川"),
+    ("ジョン・スミスが来日した。", "person", "ジョン・スミス"),
+    ("それはマリー・ルイーズ・ルグランの絵だ。", "person", "マリー・ルイーズ・ルグラン"),
+    ("スミスさんは帰りました。", "person", "スミス"),
+    ("弟は神奈川県に住んでいる。", "place", "神奈川県"),
+    ("支店は大阪府にある。", "place", "大阪府"),
+    ("工場は横浜市から移った。", "place", "横浜市"),
+    ("私は東京都で働く。", "place", "東京都"),
+    ("昔は白川村に住んでいた。", "place", "白川村"),
+    ("列車は新宿駅に着いた。", "place", "新宿駅"),
+    ("契約番号は KX-20417 です。", "product", "KX-20417"),
+    ("昨日 Oluwaseun Adeyemi と Mary Jones が来た。", "person", "Mary Jones"),
+]
+LISTS = {"en": ENGLISH, "zh": CHINESE, "de": GERMAN, "fr": FRENCH, "es": SPANISH, "ja": JAPANESE}
 CASES = [(language, *case) for language, cases in LISTS.items() for case in cases]
 
 

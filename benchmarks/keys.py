@@ -1,15 +1,18 @@
 """Keys without a model: names against recorded ones, shares of keys and dated events by language, and speed.
 
 python benchmarks/keys.py [names] [business] [speed]
+python benchmarks/keys.py judged                 shares of judged keys (`judged_keys.csv`), before and now
+python -m benchmarks.keys --sample N CORPUS      N keys of a corpus with their events, to be judged
 
 Every set is divided in halves by the hash of the ids: rules are made on `dev`, `held_out` is only looked at.
 """
 
+import argparse
 import json
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from key_sample import CORPORA, judged, sample
 from scripted_server import ROOT
 
 from sag_pipeline.rules.events import offline_events
@@ -159,6 +163,17 @@ def _speed(texts: Sequence[str]) -> float:
     return sum(map(len, texts)) / (time.process_time() - started)
 
 
+MEASURES: dict[str, Callable[[], Any]] = {"names": names, "business": business, "speed": speed, "judged": judged}
+
+
 if __name__ == "__main__":
-    asked = sys.argv[1:] or ["names", "business", "speed"]
-    print(json.dumps({name: globals()[name]() for name in asked}, indent=1, ensure_ascii=False))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("asked", nargs="*", metavar="MEASURE", help=", ".join(MEASURES))
+    parser.add_argument("--sample", nargs=2, metavar=("N", "CORPUS"), help=", ".join(CORPORA))
+    given = parser.parse_args()
+    if given.sample:
+        for row in sample(given.sample[1], int(given.sample[0])):
+            print(json.dumps(row, ensure_ascii=False))
+    else:
+        asked = given.asked or ["names", "business", "speed"]
+        print(json.dumps({name: MEASURES[name]() for name in asked}, indent=1, ensure_ascii=False))

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from benchmarks.attacks import modules
+from benchmarks.kept_results import forget
 from sag_pipeline.importers.graphrag import spelling_in
 from sag_pipeline.importers.passages import event_documents, openie_documents
 from sag_pipeline.rules.events import offline_events
@@ -97,28 +98,6 @@ def tolerant(rule: Rule) -> Rule:
         return None
 
     return run
-
-
-def forget() -> None:
-    """Empty every cache of a function, or the second reading of a text tells nothing."""
-    for cache in _caches():
-        cache.cache_clear()
-
-
-_KEPT: list[Any] = []
-
-
-def _caches() -> list[Any]:
-    if not _KEPT:
-        named = {id(value): value for module in modules() for value in vars(module).values() if _is_cache(value)}
-        _KEPT.extend(named.values())
-    return _KEPT
-
-
-def _is_cache(value: object) -> bool:
-    if not callable(value) or not hasattr(value, "cache_clear") or value.__module__ == "sag_retrieval.prompts":
-        return False
-    return any(wanted.annotation is str for wanted in inspect.signature(value).parameters.values())
 
 
 def document(text: str, extraction: str | None = None) -> Document:

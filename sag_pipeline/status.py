@@ -8,6 +8,7 @@ from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache, CacheError
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.runner import step_of
 from sag_pipeline.store.store import Store
+from sag_pipeline.store.vectors import stored_vectors
 from sag_pipeline.tables import INPUTS
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.release.releases import Releases
@@ -43,11 +44,9 @@ def status_of(settings: Settings) -> dict[str, Any]:
 
 
 def _table(store: Store, name: str) -> dict[str, Any]:
-    ((documents, rows, failed),) = store.ledger.select(
-        "SELECT count(*) FILTER (status <> 'failed'), coalesce(sum(row_count), 0), count(*) FILTER (status <> 'done') "
-        "FROM current WHERE step = ? AND kind <> 'whole'",
-        name,
-    )
+    documents, rows, failed = store.ledger.counts(name)
+    if name == "vectors":  # documents share them, so the ledger counts none
+        rows = stored_vectors(store.home)
     pending = 0
     if INPUTS[name]:  # pending by changed input only: the options of the next run are not known here
         done = {e.unit for e in store.ledger.entries("step = ? AND status <> 'failed'", name)}
@@ -55,7 +54,7 @@ def _table(store: Store, name: str) -> dict[str, Any]:
     return {
         "table": name,
         "documents": documents,
-        "rows": int(str(rows)),
+        "rows": rows,
         "pending": pending,
         "failed": failed,
     }

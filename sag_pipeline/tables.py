@@ -52,7 +52,7 @@ _OURS: Final = (
         rule="sag_pipeline.rules.by_table:keys",
         record=EventKey,
         reads=("documents", "summaries", "chunks", "events"),
-        version=4,
+        version=5,
         is_published=False,
     ),
     StoredTable(

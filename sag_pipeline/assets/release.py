@@ -90,7 +90,8 @@ def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mate
         embedding = open_embedding(store, sag.settings().embedding_model)
         step = step_of("vectors", IngestOptions(), embedding.embedder.fingerprint)
         tally = embed_pending(store, step, embedding, progress_of(context))
-        return result_of(store, step, tally, embedder=embedding.embedder.fingerprint)
+        rows = {"dagster/row_count": embedding.vectors.count()}  # the ledger has no rows of vectors: they are shared
+        return result_of(store, step, tally, embedder=embedding.embedder.fingerprint, **rows)
 
 
 @dg.asset(

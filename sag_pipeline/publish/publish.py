@@ -25,6 +25,7 @@ from sag_pipeline.store.store import PURGE, Store
 from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
 from sag_pipeline.tables import RECORDS
 from sag_retrieval.core import durable
+from sag_retrieval.core.errors import SourceError
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import write_arrays
 from sag_retrieval.release.folders import DRAFT, Measure, erase, measure, set_aside
@@ -95,8 +96,15 @@ class Embedding:
 
 
 def publish(store: Store, embedding: Embedding, now: str) -> Publication:
-    """Bring the current release up to date with the store; the same content gives the same release."""
+    """Bring the current release up to date with the store; the same content gives the same release.
+
+    Raises:
+        SourceError: If no document is stored and there is no release to bring up to date: nothing could be found in it.
+
+    """
     releases = Releases(store.home)
+    if releases.current() is None:
+        _refuse_first_without_document(store)
     state = blake2b(
         f"{_PUBLISH_VERSION}|{SCHEMA_VERSION}|{embedding.embedder.fingerprint}|{store.state_hash(_READ)}".encode(),
         digest_size=12,
@@ -124,6 +132,22 @@ def publish(store: Store, embedding: Embedding, now: str) -> Publication:
     releases.make_current(manifest.release_id)
     store.ledger.commit([Entry.of_whole("release", input_hash=state, output_hash=manifest.release_id)])
     return Publication(Manifest.read(releases.path()), is_new, checks)
+
+
+def _refuse_first_without_document(store: Store) -> None:
+    documents, _, skipped = store.ledger.counts("documents")
+    if documents:
+        return
+    if not skipped:
+        raise SourceError(
+            "no release is published: no source holds a file to read; check the folder, and the patterns of "
+            "`--include` and `--exclude`, then run `sag ingest FOLDER` again"
+        )
+    files = "the only file was" if skipped == 1 else f"all {skipped:,} files were"
+    raise SourceError(
+        f"no release is published: {files} skipped with errors; `sag status` shows why; correct them or name another "
+        "folder, then run `sag ingest FOLDER` again"
+    )
 
 
 def _is_sound(releases: Releases, release_id: str, embedding: Embedding) -> bool:

@@ -97,7 +97,7 @@ def read_mentions(text: str, language: str = "en") -> tuple[list[Mention], NameI
     Names do not overlap each other, nor do dates and amounts; a date may lie in a name (`2018 Impact Factor`).
     """
     exact = list(dates(text, language))
-    exact += outside(quantities(text), exact)
+    exact += outside(quantities(text, language), exact)
     lines = logical_lines(text)
     named, index = names(text, lines, language)
     named = _not_within(named, exact)

@@ -13,11 +13,16 @@ LINKS = ("of", "for", "the", "&", "de", "van", "du", "des", "v.", "vs.")
 _LINK = re.compile(r"\s(?:of|for)(?:\sthe)?\s")
 _SPLIT = re.compile(r"['’]s(?=\s|\Z)|(?<=s)['’](?=\s)|(?<!of)(?<!for)\sthe(?=\s)")
 _TOKEN = re.compile(r"\S+")
+_MAY_BE_CUT = re.compile(r"['’]|\s(?:of|for|the|d[eir]\w|von|zu[rm])\s")
+"""Every cut below has one of these; most runs have none."""
 _GERMAN_LINK = re.compile(r"\s(der|des|dem|den|von|zur|zum)\s")
 
 
 def parts(text: str, span: tuple[int, int], language: str) -> Iterator[tuple[int, int]]:
     """The names in the run `text[start:end]`; in German it is cut at articles too: `Rechnung der Brückner GmbH`."""
+    if not _MAY_BE_CUT.search(text, *span):
+        yield span
+        return
     for first, last in _parts(text, *span):
         start = first
         for cut in _GERMAN_LINK.finditer(text, first, last) if language == "de" else ():
@@ -33,7 +38,7 @@ def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     Also at `the`, but not behind a first name: `William the Silent`.
     """
     for cut in _SPLIT.finditer(text, start, end):
-        if _goes_on_behind(text, start, cut):
+        if cut.end() < end and _goes_on_behind(text, start, cut):
             continue
         yield from _unlinked(text, start, cut.start())
         start = cut.end()

@@ -12,11 +12,9 @@ from sag_pipeline.rules.words import read_words
 
 _WORDS = read_words("en")
 _NOT_NAMES = frozenset().union(
-    *(
-        _WORDS[name]
-        for name in ("CALENDAR", "PEOPLES", "UNITS", "CURRENCIES", "EMPTY_CELLS", "FORM_WORDS", "COMMON_NOUNS")
-    )
+    *(_WORDS[name] for name in ("CALENDAR", "UNITS", "CURRENCIES", "EMPTY_CELLS", "FORM_WORDS", "COMMON_NOUNS"))
 )
+_NOT_NAMES |= {f"{word}s" for word in _WORDS["CALENDAR"]}
 CUT_OFF = _WORDS["COMMON"] | _WORDS["CALENDAR"] | _WORDS["CURRENCIES"] | _WORDS["EMPTY_CELLS"]
 """Words that are cut off the ends of a run."""
 _BEFORE_NAME = _WORDS["ROLES"] | _WORDS["RANKS"]
@@ -42,7 +40,7 @@ _JOINER = (
 _NOT_FORM = r"(?!S\.A\.\sde\s|GmbH\s&\s|AG\s&\s)"
 _MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 _NAME = re.compile(
-    rf"(?<![{_LETTER}_.@/$'’-])(?:{_CODE}|(?:{_INITIALS}{_WORD}|{_WORD})"
+    rf"(?=[{_UPPER}a-z\d])(?<![{_LETTER}_.@/$'’-])(?:{_CODE}|(?:{_INITIALS}{_WORD}|{_WORD})"
     rf"(?:(?:[ \t]|[ \t]?\n)(?:{_JOINER}[ \t])?{_NOT_FORM}(?:(?:[A-Z]\.)+(?=\s[{_UPPER}])|{_WORD})"
     rf"|(?<=[A-Za-z])\s\d{{1,4}}[A-Za-z]?\b(?![.,]?\d|\s?%|\s\d|\s[A-Z]{{3}}\b|\s(?:{_MONTH})))*)"
     rf"(?:,\sD\.C\.|(?:,?\s(?:{LEGAL_FORM}|Jr|Sr)(?![\w-])\.?){{1,3}})?"
@@ -52,10 +50,19 @@ _UNNAMED = re.compile(
 )
 _ROMANCE = frozenset({"fr", "es", "it", "pt"})
 """Languages whose openers of sentences no list has: of three words at a start the last two are the name."""
+_WITHOUT_CASE = frozenset({"ja", "ko"})
+"""Languages in whose lines a code is the only word with capitals; Chinese has rules of its own for such words."""
 _VERSION = re.compile(r"\s\d+\.\d")
 _TOKEN = re.compile(r"\S+")
 _OPENERS = tuple("\"“‘'(:*_—")
-_BEHIND_LABEL = re.compile(r"[:：][ \t]\Z")
+_TAIL = re.compile(
+    r"[-‑–](?:born|based|language|style|like|wide|era|type|made|level|owned|led|run|class|only|free|related|speaking|[a-z]{3,}ed)\Z"
+)
+"""What makes an adjective of a name: `German-born`, `London-based`."""
+_MONEY_SIGNS = frozenset("$€£¥")
+"""What stands behind the country of a currency: `US$`, `HK$`."""
+_LABEL_MARKS = frozenset(":：*_")
+_BEHIND_LABEL = re.compile(r"[:：][*_]{0,3}[ \t]\Z")
 _VERB = (
     r"(?:has|had|is|was|will|would|can|could|may|might|must|did|does"
     r"|[a-z]{1,30}ed|(?!this\b|its\b|as\b|us\b)[a-z]{0,30}[^\Ws]s)\b"
@@ -102,18 +109,19 @@ class RunReader:
         self._text = text
         self._starts = sentence_starts
         self._cut_off = cut_off
+        self._passed = cut_off | _BEFORE_NAME | frozenset(LINKS)
 
     def names(self) -> Iterator[Name]:
         """The names of all runs, in order; lines without lower case are passed over."""
         for run in _NAME.finditer(self._text):
-            if not _is_shouted(self._text, run.start()):
+            if self._language in _WITHOUT_CASE or not _is_shouted(self._text, run.start()):
                 yield from self._names_of(run)
 
     def _names_of(self, run: re.Match[str]) -> Iterator[Name]:
         """The names of a run; one over the border of two lines of a form is cut there."""
-        starts = self._starts
-        inside = starts[bisect_right(starts, run.start()) : bisect_left(starts, run.end())]
-        for first, last in pairwise([run.start(), *inside, run.end()]):
+        starts, row = self._starts, bisect_right(self._starts, run.start())
+        inside = starts[row : bisect_left(starts, run.end(), row)]
+        for first, last in pairwise([run.start(), *inside, run.end()]) if inside else (run.span(),):
             is_first = _is_first(self._text, first, starts)
             for start, end in parts(self._text, (first, last), self._language):
                 name = self._trimmed(start, end, is_first=is_first)
@@ -123,22 +131,29 @@ class RunReader:
 
     def _trimmed(self, start: int, end: int, *, is_first: bool) -> Name | None:
         """The name inside a run, without common first and last words and roles; None if nothing is left."""
-        words = [(start + found.start(), start + found.end()) for found in _TOKEN.finditer(self._text[start:end])]
-        low, led_by = self._first_of_name(words[1:] if is_first and self._opens(words) else words)
-        low += is_first and self._opens(words)
+        words = [found.span() for found in _TOKEN.finditer(self._text, start, end)]
+        if words and (tail := _TAIL.search(self._text, words[-1][0], words[-1][1])):
+            words[-1] = (words[-1][0], tail.start())
+        opens = is_first and self._opens(words)
+        low, led_by = self._first_of_name(words[1:] if opens else words)
+        low += opens
         high = len(words)
         while low < high and self._is_weak_last(self._text[slice(*words[high - 1])], high - low):
             high -= 1
         words = words[low:high]
-        if not words or sum(self._text[first].isupper() for first, _ in words) > _LONGEST:
+        if not words:
+            return None
+        if len(words) > _LONGEST and sum(self._text[first].isupper() for first, _ in words) > _LONGEST:
             return None
         skipped = self._before_person(words)
         return self._name(words[skipped:], is_first=is_first and not low + skipped, led_by=led_by)
 
     def _before_person(self, words: Sequence[tuple[int, int]]) -> int:
         """How many words stand before a person's full name at the end of a run: `Venetian John Cabot`."""
+        if len(words) < _LEAST_LED:
+            return 0
         names = [self._text[slice(*word)] for word in words]
-        if len(names) < _LEAST_LED or names[0].lower() in _FIRST_NAMES or name_type(" ".join(names)) != ENTITY:
+        if names[0].lower() in _FIRST_NAMES or name_type(" ".join(names)) != ENTITY:
             return 0
         rows = range(1, len(names) - 1)
         is_first = (
@@ -152,6 +167,8 @@ class RunReader:
         while low < len(words):
             word = self._text[slice(*words[low])]
             bare = word.lower().rstrip(".,")
+            if bare not in self._passed and not word.isdigit():
+                break
             is_role = bare in _WORDS["ROLES"] or (bare in _WORDS["RANKS"] and self._is_rank(words[low:]))
             if not (is_role or self._is_weak(word) or word.isdigit()) or _is_he(self._text, words[low : low + 2]):
                 break
@@ -161,8 +178,10 @@ class RunReader:
 
     def _opens(self, words: Sequence[tuple[int, int]]) -> bool:
         """Whether the first word of a run opens the sentence and is no part of a name: `Shares of Ernst & Young`."""
+        if len(words) <= 2:  # noqa: PLR2004  a word, and a name of two
+            return False
         names = [self._text[slice(*word)] for word in words[:3]]
-        if len(names) <= 2 or names[0].lower() in _FIRST_NAMES:  # noqa: PLR2004  a word, and a name of two
+        if names[0].lower() in _FIRST_NAMES:
             return False
         if names[0].lower() in _WORDS["COMMON_NOUNS"]:
             return names[1] == "of" and names[0].endswith("s")
@@ -180,11 +199,12 @@ class RunReader:
         name = " ".join(text[first:last].split())
         is_label = is_first and text[last : last + 1] == ":" and name.partition(" ")[0].lower() not in _FIRST_NAMES
         key_type = type_in_context(text, (first, last), name, led_by)
-        if not _may_be_name(name) or (is_label and key_type == ENTITY):
+        if not _may_be_name(name) or (is_label and key_type == ENTITY) or text[last : last + 1] in _MONEY_SIGNS:
             return None
         first, last, name = self._widened(first, last, name, key_type)
-        is_first = is_first or (len(words) == 1 and not led_by and _opens_behind_label(text, first, last))
-        is_sure = bool(led_by) or not is_first or len(words) > 1 or is_marked(name) or key_type == PLACE
+        may_open = len(words) == 1 and not led_by and text[max(0, first - 2) : first - 1] in _LABEL_MARKS
+        is_first = is_first or (may_open and _opens_behind_label(text, first, last))
+        is_sure = bool(led_by) or not is_first or len(words) > 1 or is_marked(name) or _is_always_one(name, key_type)
         return Name(first, last, name, key_type, is_sure or _is_shown(text, first, last), is_first)
 
     def _widened(self, first: int, last: int, name: str, key_type: str) -> tuple[int, int, str]:
@@ -194,8 +214,9 @@ class RunReader:
         if number and key_type != PERSON and (number["ordinal"] or " " in name):
             kind = "ordinal" if number["ordinal"] else "year"
             return number.start(kind), last, f"{number[kind]} {name}"
-        second = _AND.match(self._text, last) if _LAST_OF.search(name) else None
-        if second and name.partition(" ")[0].lower() in _WORDS["ORGANISATION_OF"]:
+        is_of = " of " in name and name.partition(" ")[0].lower() in _WORDS["ORGANISATION_OF"]
+        second = _AND.match(self._text, last) if is_of and _LAST_OF.search(name) else None
+        if second:
             return first, second.end(), f"{name} {' '.join(second[0].split())}"
         return first, last, name
 
@@ -205,7 +226,7 @@ class RunReader:
 
     def _is_weak(self, word: str) -> bool:
         folded = word.lower().rstrip(".,")
-        if folded == "jan" and not word.endswith("."):
+        if word == "US" or (folded == "jan" and not word.endswith(".")):
             return False
         return folded in self._cut_off or folded in LINKS
 
@@ -214,6 +235,8 @@ def _is_first(text: str, position: int, sentence_starts: Sequence[int]) -> bool:
     """Whether nothing but marks stands between the sentence's start, or an opening quote, and the position."""
     row = bisect_right(sentence_starts, position) - 1
     start = sentence_starts[row] if row >= 0 else 0
+    if position - start >= 2 and text[position - 2].isalnum():  # noqa: PLR2004  a word and a space, as before most names
+        return False
     before = text[max(start, position - 6) : position]
     return not any(map(str.isalnum, before)) and (
         position - start <= len(before) or bool(before.rstrip()[-1:] in _OPENERS)
@@ -221,14 +244,21 @@ def _is_first(text: str, position: int, sentence_starts: Sequence[int]) -> bool:
 
 
 def _is_shouted(text: str, position: int) -> bool:
+    if text[position + 1 : position + 2].islower():
+        return False
     near = max(0, position - _NEAR)  # a line may be millions long: the part around the name is enough
     line = text[max(near, text.rfind("\n", near, position) + 1) : position + _NEAR].partition("\n")[0]
     return len(line) > 6 and line.isupper()  # noqa: PLR2004  a short acronym may stand alone
 
 
+def _is_always_one(name: str, key_type: str) -> bool:
+    """Whether a name keeps its capital wherever it stands: a known place, a people."""
+    return key_type == PLACE or name.lower() in _WORDS["PEOPLES"]
+
+
 def _opens_behind_label(text: str, start: int, end: int) -> bool:
     """Whether a word begins a sentence behind a label: `Abdomen: Soft, without pain`; a first name calls somebody."""
-    is_behind = _BEHIND_LABEL.search(text, max(0, start - 2), start) and _SENTENCE_GOES_ON.match(text, end)
+    is_behind = _BEHIND_LABEL.search(text, max(0, start - 5), start) and _SENTENCE_GOES_ON.match(text, end)
     return bool(is_behind) and text[start:end].lower() not in _WORDS["FIRST_NAMES"]
 
 

@@ -4,11 +4,21 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from babel import Locale
+
 from sag_pipeline.rules.words import read_words
 from sag_retrieval.text.words import fold
 
 PERSON, ORGANISATION, PLACE, PRODUCT, WORK, ENTITY = "person", "organisation", "place", "product", "work", "entity"
 _WORDS = read_words("en")
+_NO_TERRITORIES = frozenset({"EU", "EZ", "QO", "UN", "ZZ"})
+"""Codes of the locale data for unions and for what is unknown."""
+KNOWN_PLACES = _WORDS["KNOWN_PLACES"] | frozenset(
+    name.lower()
+    for code, name in Locale("en").territories.items()
+    if code.isalpha() and code not in _NO_TERRITORIES and name.isascii() and name.replace(" ", "").isalpha()
+)
+"""The list, and the countries and territories of the Unicode locale data, but for names that are words of French."""
 _UNDOTTED = str.maketrans("", "", "./")
 _LEGAL_FORMS = frozenset(word.translate(_UNDOTTED) for form in _WORDS["LEGAL_FORMS"] for word in [form.split()[-1]])
 LEGAL_FORM: Final = "|".join(
@@ -53,7 +63,7 @@ def name_type(name: str) -> str:
     """
     words = name.replace(".", "").split() or [""]
     first, last, folded = words[0].lower(), words[-1].lower().rstrip(","), name.lower()
-    if folded in _WORDS["KNOWN_PLACES"]:
+    if folded in KNOWN_PLACES:
         return ENTITY if folded in _WORDS["FIRST_NAMES"] else PLACE
     if _is_organisation(words, first, last):
         return ORGANISATION if len(words) > 1 else ENTITY
@@ -77,16 +87,27 @@ def type_in_context(text: str, span: tuple[int, int], name: str, led_by: str) ->
     key_type = name_type(name)
     if key_type != ENTITY:
         return key_type
-    role = None if led_by else _LOWER_ROLE.search(text, max(0, span[0] - 16), span[0])
+    may_have_role = not led_by and text[max(0, span[0] - 2) : span[0] - 1].islower()
+    role = _LOWER_ROLE.search(text, max(0, span[0] - 16), span[0]) if may_have_role else None
     if role and (role[1] in _WORDS["ADDRESSES"] or role[1] in _WORDS["ROLES"]):
         led_by = role[1]
-    if not may_be_person(name):
+    if " " not in name or not may_be_person(name):
         return PERSON if led_by in _WORDS["ADDRESSES"] and name.isalpha() else ENTITY
     start, end = span
     before = text[max(0, start - _LONGEST_LABEL) : start]
     is_author = text.startswith(":", end) and _CHAT_AUTHOR.search(before)
-    acts = name.count(" ") == 1 and (_PERSON_VERB.match(text, end) or _HAN_VERB.match(text, end))
+    acts = (
+        name.count(" ") == 1
+        and not _is_of_things(name)
+        and (_PERSON_VERB.match(text, end) or _HAN_VERB.match(text, end))
+    )
     return PERSON if led_by or is_author or acts or (":" in before and _PERSON_LABEL.search(before)) else ENTITY
+
+
+def _is_of_things(name: str) -> bool:
+    """Whether the last word of a name is a common noun in the plural, as in many names of firms: `… Instruments`."""
+    last = name.rpartition(" ")[2].lower()
+    return last in _WORDS["COMMON_NOUNS"] and last.endswith("s") and last[:-1] in _WORDS["COMMON_NOUNS"]
 
 
 def may_be_person(name: str) -> bool:

@@ -14,6 +14,7 @@ from sag_pipeline.rules.name_types import (
     WORK,
     is_common_first,
 )
+from sag_pipeline.rules.names_ja import japanese_names
 from sag_pipeline.rules.names_latin import latin_names
 from sag_pipeline.rules.names_zh import chinese_names
 from sag_pipeline.rules.organisations_zh import japanese_firms
@@ -32,6 +33,7 @@ _BY_STRENGTH = (PERSON, ORGANISATION, WORK, PLACE, PRODUCT, ENTITY)
 _SAME_NAME = {
     "U.S": "United States",
     "U.S.A": "United States",
+    "US": "United States",
     "USA": "United States",
     "U.K": "United Kingdom",
     "UK": "United Kingdom",
@@ -133,7 +135,9 @@ def names(text: str, lines: Sequence[Line], language: str = "en") -> tuple[list[
 def _found(text: str, starts: Sequence[int], language: str) -> Iterable[Mention]:
     if is_cjk(text):
         yield from japanese_firms(text)
-        if language not in ("ja", "ko"):
+        if language == "ja":
+            yield from japanese_names(text)
+        elif language != "ko":
             yield from chinese_names(text)
     for name in latin_names(text, starts, language):
         yield Mention(name.start, name.end, name.key_type, name.text)
@@ -165,7 +169,7 @@ def _wholes(types: Mapping[str, str]) -> dict[str, list[str]]:
     wholes: dict[str, list[str]] = defaultdict(list)
     for name, key_type in sorted(types.items()):
         words = name.split()
-        if len(words) == 1:
+        if len(words) < 2:  # noqa: PLR2004  a single word, or the blank between two marks
             continue
         if key_type == PERSON:
             parts = {words[0], words[-1]}

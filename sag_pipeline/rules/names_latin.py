@@ -21,6 +21,9 @@ _FIRST_WORD = re.compile(r"^\S+\s(?:of\s|for\s)?(?:the\s)?")
 _QUOTED = re.compile(r"[\"“](?P<title>[A-Z][^\"“”\n]{3,60})[\"”]")
 _LISTED = re.compile(r",?\s?(?:,|and|&|und|et|y|e|与|和|及|、)\s?")
 _ENDS_INSIDE = re.compile(r"[.!?;]\s")
+_OWNS = re.compile(r"['’]s\s")
+_LINE_BEGINS = re.compile(r"(?:\A|\n)[#* ]{0,8}\Z")
+_LINE_ENDS = re.compile(r"[* ]{0,4}(?:\n|\Z)")
 _LINKING = frozenset("a an and as at but by for from in into is it n of off on or out over the to up with".split())
 """Words of grammar that stay small in a title."""
 
@@ -45,6 +48,11 @@ def latin_names(text: str, sentence_starts: Sequence[int], language: str = "en")
     sure_words = {word for name in found if name.text in sure and name.key_type == PERSON for word in name.text.split()}
     sure_words |= {name.partition(" ")[0] for name in sure}
     capital = Counter(name.text.lower() for name in found)
+    sure_words |= {
+        name.text
+        for name in found
+        if capital[name.text.lower()] > 1 and _stands_out(text, name) and not lower[name.text.lower()]
+    }
     kept = [
         _without_first_word(name, sure) if name.is_first else name
         for name in found
@@ -56,17 +64,24 @@ def latin_names(text: str, sentence_starts: Sequence[int], language: str = "en")
     return [*kept, *_quoted_titles(text)]
 
 
+def _stands_out(text: str, name: Name) -> bool:
+    """Whether a word is alone on its line, as in a title, or owns something."""
+    return bool(_OWNS.match(text, name.end)) or bool(
+        _LINE_ENDS.match(text, name.end) and _LINE_BEGINS.search(text, max(0, name.start - 10), name.start)
+    )
+
+
 def _with_persons_of_lists(text: str, names: Sequence[Name]) -> list[Name]:
     """Names with the type person where they are listed with a person: `Gao Wenjing and Lucille Garnier`."""
     kept = list(names)
     for rows in (range(1, len(kept)), range(len(kept) - 1, 0, -1)):
         for row in rows:
-            pair = kept[row - 1 : row + 1]
-            types = {name.key_type for name in pair}
-            if types == {PERSON, ENTITY} and _LISTED.fullmatch(text, pair[0].end, pair[1].start):
+            one, other = kept[row - 1], kept[row]
+            is_mixed = one.key_type != other.key_type and {one.key_type, other.key_type} == {PERSON, ENTITY}
+            if is_mixed and _LISTED.fullmatch(text, one.end, other.start):
                 kept[row - 1 : row + 1] = [
                     name._replace(key_type=PERSON) if name.text.count(" ") == 1 and may_be_person(name.text) else name
-                    for name in pair
+                    for name in (one, other)
                 ]
     return kept
 
@@ -91,9 +106,6 @@ def _quoted_titles(text: str) -> Iterator[Name]:
         if is_title and not _ENDS_INSIDE.search(title):
             start = found.start("title")
             yield Name(start, start + len(title), title, WORK, is_sure=True, is_first=False)
-
-
-_LINKING = frozenset("a an and as at but by for from in into is it n of off on or out over the to up with".split())
 
 
 def _without_first_word(name: Name, sure: set[str]) -> Name:

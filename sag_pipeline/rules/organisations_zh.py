@@ -22,9 +22,9 @@ _FUNCTION_CHARACTERS = (
 """In no name of an organisation or place."""
 FUNCTION_UNLESS = (
     "和(?!平|谐|田)|同(?!济|仁|方|安|心)|本(?!地|田|溪|草)|为(?!民)|时(?!代)|日(?!报|照|本)|年(?!华)|月(?!亮|湖)"
-    "|家(?!园|乐|具|电)"
+    "|家(?!园|乐|具|电)|所在地"
 )
-"""More of them, but for words they begin."""
+"""More of them, but for words they begin; and a label that holds one."""
 
 _SHORTEST_ORGANISATION = 4
 _SHORTEST_SHORT_NAME = 3
@@ -65,7 +65,7 @@ _LEADING_VERB = re.compile(
 
 def japanese_firms(text: str) -> Iterator[Mention]:
     """Firms with a Japanese legal form before or behind their name: 株式会社… and …株式会社."""
-    for found in _JAPANESE_FIRM.finditer(text):
+    for found in _JAPANESE_FIRM.finditer(text) if "会社" in text else ():
         name = found[0].lstrip("与和及由向对从在是的")
         yield Mention(found.end() - len(name), found.end(), ORGANISATION, name)
 

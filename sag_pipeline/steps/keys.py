@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from sag_retrieval.core.records import TITLE, Chunk, Document, EventKey, Key, make_id
@@ -41,7 +42,7 @@ def make_key(key_type: str, value: str | float | bool, unit: str | None = None) 
         ('CNY', None)
 
     """
-    kind = clean_value(key_type).lower()
+    kind = _kind(key_type)
     if not kind:
         return None
     if isinstance(value, bool):
@@ -49,6 +50,12 @@ def make_key(key_type: str, value: str | float | bool, unit: str | None = None) 
     if isinstance(value, int | float):
         return _number_key(kind, value, unit)
     return _text_key(kind, value)
+
+
+@lru_cache(maxsize=1_024)
+def _kind(key_type: str) -> str:
+    """The name of a key type as it is stored."""
+    return clean_value(key_type).lower()
 
 
 def clean_value(value: str) -> str:
@@ -84,6 +91,7 @@ def _number_key(kind: str, value: float, unit: str | None) -> Key | None:
     return Key(make_id("k", kind, "number", repr(number), own_unit or ""), kind, value_number=number, unit=own_unit)
 
 
+@lru_cache(maxsize=16_384)  # a document has the same names and its title in many events
 def _text_key(kind: str, value: str) -> Key | None:
     text = clean_value(value)
     if not text or len(text) > LONGEST_VALUE or not any(character.isalnum() for character in text):

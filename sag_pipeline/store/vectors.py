@@ -1,6 +1,7 @@
 """Vectors by the hash of their text: an embedder embeds each distinct text once, however many rows share it."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 from scipy.sparse import csr_array, issparse, vstack
 
 from sag_pipeline.store.parts import read_footer, read_rows, write_sealed
-from sag_retrieval.core.errors import ModelError
+from sag_retrieval.core.errors import ModelError, StoreError
 from sag_retrieval.core.types import Rows64
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.folders import delete, sweep
@@ -39,6 +40,15 @@ def fixed(ids: VectorIds) -> pa.FixedSizeBinaryArray:
 def raw(column: pa.FixedSizeBinaryArray) -> VectorIds:
     """The ids of a column without nulls."""
     return np.frombuffer(column.buffers()[1], dtype="S16", count=len(column), offset=16 * column.offset)
+
+
+def stored_vectors(home: Path) -> int:
+    """Number of vectors below a home, of all embedders together; none of a damaged file, which `sag verify` names."""
+    count = 0
+    for path in (home / "vectors").glob("*/*.parquet"):
+        with suppress(StoreError):
+            count += read_footer(path).num_rows
+    return count
 
 
 class VectorStore:

@@ -138,6 +138,8 @@ def language_of(text: str) -> str:
 
 def normal_form(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
     """The text in a Unicode form; a run of more than 30 combining marks is read in parts of 30. Linear in the text."""
+    if text.isascii():
+        return text  # the same in every form
     return "".join(unicodedata.normalize(form, piece) for piece in mark_runs(text))
 
 

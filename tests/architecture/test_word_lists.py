@@ -70,6 +70,7 @@ def demo_names():
         cells = {part for row in csv.reader(table) for cell in row for part in (cell, *cell.split(" "))}
     found |= {cell for cell in cells if is_cjk(cell)}
     known = {name for language in LANGUAGES for name in read_words(language)["KNOWN_PLACES"]}
+    known |= read_words("en")["PEOPLES"]
     return frozenset(name for name in found - HEADINGS if name.casefold() not in known)
 
 

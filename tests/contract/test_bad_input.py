@@ -1,14 +1,18 @@
 """Whatever lies in a source, the rest is ingested, and each fault is one clear line of the status."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from sag_pipeline.embed import wanted_vectors
 from sag_pipeline.runs import run_ingest
 from sag_pipeline.status import status_of
+from sag_pipeline.store.store import Store
 from sag_retrieval import SagError, open_release
 from sag_retrieval.core.settings import load_settings
+from sag_retrieval.release.releases import Releases
 
 pytestmark = pytest.mark.slow
 
@@ -90,13 +94,56 @@ def test_odd_texts_are_read_as_meant(home, inbox, name, payload, expected):
     assert "\x00" not in text
 
 
-def test_an_empty_folder_gives_an_empty_release_that_can_be_searched(home, tmp_path):
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({}, "no source holds a file to read; check the folder"),
+        ({"a.pdf": b"%PDF-1.7 no page"}, "the only file was skipped with errors; `sag status` shows why"),
+        ({"a.pdf": b"%PDF-1.7", "b.docx": b"no zip"}, "all 2 files were skipped with errors; `sag status` shows why"),
+    ],
+    ids=["an empty folder", "one broken file", "broken files"],
+)
+def test_a_first_run_that_reads_nothing_publishes_nothing_and_says_what_to_do(home, tmp_path, files, said):
     (tmp_path / "nothing").mkdir()
+    for name, payload in files.items():
+        (tmp_path / "nothing" / name).write_bytes(payload)
 
-    report = run_ingest(["nothing"])
+    with pytest.raises(SagError, match=re.escape(f"no release is published: {said}")):
+        run_ingest(["nothing"])
 
-    assert report["steps"]["documents"]["rows"] == 0
+    assert Releases(home).current() is None
+    assert set(faults()) == set(files)
+
+
+def test_the_next_run_publishes_what_the_first_could_not_read(home, tmp_path):
+    (tmp_path / "inbox").mkdir()
+    (tmp_path / "inbox" / "a.md").write_bytes(b"")
+    with pytest.raises(SagError, match="the only file was skipped"):
+        run_ingest(["inbox"])
+    (tmp_path / "inbox" / "a.md").write_text(GOOD, encoding="utf-8")
+
+    run_ingest(["inbox"])
+
+    assert documents(home) == ["a.md"]
+
+
+def test_a_release_that_loses_every_document_on_request_can_be_searched(home, inbox):
+    run_ingest(["inbox"])
+    (inbox / "good.md").unlink()
+
+    run_ingest(["inbox"], follow={"allow_removals": True})
+
     assert open_release(home).search("anything").hits == ()
+
+
+def test_the_status_counts_each_stored_vector_once_however_many_documents_share_it(home, inbox):
+    (inbox / "same.md").write_text(GOOD, encoding="utf-8")
+
+    run_ingest(["inbox"])
+
+    (row,) = [row for row in status_of(load_settings())["tables"] if row["table"] == "vectors"]
+    assert row["documents"] == 2
+    assert row["rows"] == len(wanted_vectors(Store(home))) > 0
 
 
 def test_a_source_that_is_not_there_is_an_error_that_removes_nothing(home, inbox):

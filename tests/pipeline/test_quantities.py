@@ -38,6 +38,30 @@ def test_an_amount_with_its_unit(text, expected):
     assert amounts(text) == [expected]
 
 
+@pytest.mark.parametrize(
+    ("text", "language", "number"),
+    [
+        ("Bitte zahlen Sie 29.063 USD.", "de", 29_063),
+        ("Das kostet 3.982,50 EUR.", "de", 3_982.5),
+        ("Das kostet 1.234.567,8 EUR.", "de", 1_234_567.8),
+        ("Das kostet 351.67 EUR.", "de", 351.67),
+        ("Das kostet 3,982.50 EUR.", "de", 3_982.5),
+        ("Es sind 12,5 %.", "de", 12.5),
+        ("Le prix est de 12 300 €.", "fr", 12_300),
+        ("Le prix est de 1\u202f234,56 €.", "fr", 1_234.56),
+        ("En 2024 300 EUR sont dus.", "fr", 300),
+        ("El precio es 1.500 EUR.", "es", 1_500),
+        ("Il prezzo è di 1.500,00 EUR.", "it", 1_500),
+        ("Цена 12 300 EUR.", "ru", 12_300),
+        ("It costs 29.063 USD.", "en", 29.063),
+        ("价格为3,500元。", "zh", 3_500),
+        ("It costs 29.063 USD.", "no language", 29.063),
+    ],
+)
+def test_a_number_is_read_as_its_language_writes_it(text, language, number):
+    assert [mention.value for mention in quantities(text, language)] == [number]
+
+
 @pytest.mark.parametrize("text", ["42", "2019年", "K7-2204", "第3章", "v2.5.1", "3 of them"])
 def test_what_is_no_amount(text):
     assert amounts(text) == []

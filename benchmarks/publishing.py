@@ -23,7 +23,7 @@ import numpy as np
 from sag_pipeline.publish.links import make_links, weigh_keys
 from sag_pipeline.publish.publish import Embedding, publish
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
-from sag_pipeline.store.vectors import VectorStore, vector_ids
+from sag_pipeline.store.vectors import KINDS, VectorStore, vector_ids
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key, Section, make_id
 
 EVENTS_A_CHUNK, CHUNKS_A_DOCUMENT, DOCUMENTS_A_PART = 10, 10, 500
@@ -90,13 +90,12 @@ def fill(store: Store, numbers: range, pool: np.ndarray, edition: int, embedding
                 outcomes.setdefault(table, []).append(DocumentOutcome(pending, rows))
         for table, results in outcomes.items():
             store.commit(StepSpec(table), results)
-        for texts in (
-            [r.indexed_text for o in outcomes["chunks"] for r in o.records],
-            [r.indexed_text for o in outcomes["events"] for r in o.records],
-            [r.key.value_string for o in outcomes["keys"] for r in o.records],
-        ):
+        for kind in KINDS:
+            listed = [record for outcome in outcomes[kind] for record in outcome.records]
+            texts = [r.key.value_string if kind == "keys" else r.indexed_text for r in listed]
             ids, first = np.unique(vector_ids(texts), return_index=True)
-            embedding.vectors.append(ids, embedding.embedder.embed([texts[n] for n in first]))
+            fresh = ~np.isin(ids, embedding.vectors.known(kind))
+            embedding.vectors.append(kind, ids[fresh], embedding.embedder.embed([texts[n] for n in first[fresh]]))
 
 
 def derive(store: Store) -> dict[str, float]:

@@ -1,9 +1,9 @@
 """Rows, vectors and arrays of a release, checked when they are first used."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from threading import Lock
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,24 @@ from sag_retrieval.release.csr import CsrLists, Starts, map_rows
 from sag_retrieval.release.folders import BLOCK
 from sag_retrieval.release.manifest import Contents, Manifest
 from sag_retrieval.release.schema import TABLES
-from sag_retrieval.release.vectors import DENSE, SPARSE, CheckRows, SparseVectors, VectorSet, open_dense, open_sparse
+from sag_retrieval.release.lance_vectors import open_lance
+from sag_retrieval.release.placed import LANCE, PLACED, PlacedRows, open_placed
+from sag_retrieval.release.vectors import (
+    DENSE,
+    SPARSE,
+    CheckRows,
+    SparseVectors,
+    VectorSet,
+    open_dense,
+    open_mapped,
+    open_sparse,
+)
 
 Opened = TypeVar("Opened")
+VectorMode = Literal["mapped", "lance"]
+"""Who finds the nearest vectors of a release: arrays mapped into memory, or the index of its Lance tables."""
+FileBlocks = tuple[str, npt.NDArray[np.int64] | None]
+"""A file, or folder with `/`, of a release and numbers of its blocks; None: all."""
 ROWS: Final = "rows/"
 VECTORS: Final = "arrays/vectors/"
 _ARROW: Final = ".arrow"
@@ -206,50 +221,94 @@ class RowTables(_Tables[pa.Table]):
 class VectorTables(_Tables[VectorSet]):
     """The vectors of events, keys and chunks; of dense ones only the blocks of the rows that are read are checked."""
 
-    def __init__(self, contents: Contents, manifest: Manifest) -> None:
-        """Hold the checked files of a release."""
-        self._dense = contents.names(VECTORS, DENSE)
-        super().__init__(contents, manifest, sorted({*self._dense, *contents.names(VECTORS, SPARSE)}))
+    def __init__(self, contents: Contents, manifest: Manifest, mode: VectorMode = "mapped") -> None:
+        """Hold the checked files of a release.
+
+        Raises:
+            ReleaseError: If its vectors are to be searched by Lance, and it has no Lance tables.
+
+        """
+        self._placed, self._dense, sparse = (contents.names(VECTORS, ending) for ending in (PLACED, DENSE, SPARSE))
+        self._mode = mode
+        super().__init__(contents, manifest, sorted({*self._placed, *self._dense, *sparse}))
+        if mode == "lance" and not self._placed and any(manifest.counts.get(name) for name in self._names):
+            raise ReleaseError(
+                f"release {manifest.release_id} has no vectors in Lance: those of {manifest.embedding_model!r} are "
+                'kept by column; open it with vectors="mapped"'
+            )
 
     def _open(self, name: str) -> VectorSet:
-        folder = self._contents.folder / VECTORS
-        if name in self._dense:
-            file = f"{VECTORS}{name}{DENSE}"
-            self._contents.check_blocks(file, np.zeros(1, np.int64))  # the header
-            self._contents.check(*(f"{VECTORS}{name}.signs.{kind}" for kind in ("npy", "json")))
-            opened: VectorSet = open_dense(folder, name, self._check_of(name, file))
-        else:
-            self._contents.check(*(f"{VECTORS}{name}.{kind}.npy" for kind in ("starts", "rows", "values")))
-            opened = open_sparse(folder, name)
+        opened = self._opened_as(name)
         check_vectors(name, opened, self._manifest, is_trusted=self._contents.is_checked)
         return opened
 
-    def _check_of(self, name: str, file: str) -> CheckRows:
-        """A function that checks the blocks of some rows of a file before they are read."""
-        width, row_count = 4 * self._manifest.dimension, self._manifest.counts.get(name, 0)
-        header = (self._contents.folder / file).stat().st_size - width * row_count
+    def _opened_as(self, name: str) -> VectorSet:
+        contents, folder = self._contents, self._contents.folder / VECTORS
+        if name in self._placed:
+            contents.check(f"{VECTORS}{name}{PLACED}", f"{VECTORS}{name}.runs.json")
+            placed = open_placed(folder, name)
+            if not contents.is_checked and (fault := placed.fault()):
+                raise contents.damaged(f"{VECTORS}{name}{PLACED}", fault)
+            if self._mode == "lance":
+                contents.check(f"{LANCE}/{name}.lance/")
+                return open_lance(folder, name)
+            contents.check(*(f"{VECTORS}{name}.signs.{kind}" for kind in ("npy", "json")))
+            return open_mapped(folder, name, self._check_of(_placed_blocks(name, placed)))
+        if name in self._dense:
+            file = f"{VECTORS}{name}{DENSE}"
+            contents.check_blocks(file, np.zeros(1, np.int64))  # the header
+            contents.check(*(f"{VECTORS}{name}.signs.{kind}" for kind in ("npy", "json")))
+            return open_dense(folder, name, self._check_of(self._dense_blocks(name, file)))
+        contents.check(*(f"{VECTORS}{name}.{kind}.npy" for kind in ("starts", "rows", "values")))
+        return open_sparse(folder, name)
+
+    def _check_of(self, blocks: Callable[[Rows | None], Iterator[FileBlocks]]) -> CheckRows:
+        """A function that checks the blocks of some rows before they are read."""
         contents, is_whole = self._contents, [not self._contents.is_checked]
 
         def check(rows: Rows | None) -> None:
             if is_whole[0]:
                 return
-            if rows is None:
-                contents.check(file)
-                is_whole[0] = True
-            else:
-                contents.check_blocks(file, blocks_of(np.asarray(rows, np.int64), header, width))
+            for file, each in blocks(rows):
+                if each is None:
+                    contents.check(file)
+                else:
+                    contents.check_blocks(file, each)
+            is_whole[0] = rows is None
 
         return check
 
+    def _dense_blocks(self, name: str, file: str) -> Callable[[Rows | None], Iterator[FileBlocks]]:
+        width, row_count = 4 * self._manifest.dimension, self._manifest.counts.get(name, 0)
+        header = (self._contents.folder / file).stat().st_size - width * row_count
 
-def blocks_of(rows: npt.NDArray[np.int64], header: int, width: int) -> npt.NDArray[np.int64]:
-    """The blocks that hold rows of `width` bytes each, behind a header of `header` bytes.
+        def blocks(rows: Rows | None) -> Iterator[FileBlocks]:
+            yield file, None if rows is None else blocks_of(header + np.asarray(rows, np.int64) * width, width)
+
+        return blocks
+
+
+def _placed_blocks(name: str, placed: PlacedRows) -> Callable[[Rows | None], Iterator[FileBlocks]]:
+    """Which blocks of the Lance files of a table hold some rows."""
+
+    def blocks(rows: Rows | None) -> Iterator[FileBlocks]:
+        if rows is None:
+            yield f"{LANCE}/{name}.lance/", None
+            return
+        for file, starts in placed.bytes_of(rows):
+            yield f"{LANCE}/{name}.lance/{file}", blocks_of(starts, 4 * placed.shape[1])
+
+    return blocks
+
+
+def blocks_of(starts: npt.NDArray[np.int64], width: int) -> npt.NDArray[np.int64]:
+    """The blocks that hold rows of `width` bytes each, which start at these bytes of a file.
 
     Examples:
-        >>> blocks_of(np.array([0, 3]), 128, 40_000)
+        >>> blocks_of(np.array([128, 120_128]), 40_000)
         array([0, 0, 1, 2])
 
     """
-    first, last = (header + rows * width) // BLOCK, (header + (rows + 1) * width - 1) // BLOCK
+    first, last = starts // BLOCK, (starts + width - 1) // BLOCK
     inside: npt.NDArray[np.int64] = np.minimum(first[:, None] + np.arange(width // BLOCK + 2), last[:, None])
     return inside.reshape(-1)

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from sag_pipeline.publish.publish import Embedding
 from sag_pipeline.runner import ProgressCallback, RunStats, ignore_progress
+from sag_pipeline.store.lance_tables import SEALED
 from sag_pipeline.store.parts import of_documents
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
-from sag_pipeline.store.lance_tables import SEALED
 from sag_pipeline.store.vectors import KINDS, VectorIds, VectorStore, check_vectors, joined, vector_ids
 from sag_pipeline.tables import from_table
 from sag_retrieval.core import durable
@@ -88,7 +88,7 @@ def embed_pending(
     return tally
 
 
-def _embed(  # noqa: PLR0913  the loop of `embed_pending`
+def _embed(
     store: Store,
     step: StepSpec,
     appending: "_Appending",

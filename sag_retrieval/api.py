@@ -17,9 +17,9 @@ from sag_retrieval.notebook import render_html
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.manifest import Manifest, Verify
 from sag_retrieval.release.reader import Reader, open_reader
-from sag_retrieval.release.tables import VectorMode
 from sag_retrieval.release.sandbox_results import SqlResult
 from sag_retrieval.release.schema import ORDER, TABLES
+from sag_retrieval.release.vector_tables import VectorMode
 from sag_retrieval.search.calibration import count_likely
 from sag_retrieval.search.hits import build_result
 from sag_retrieval.search.lookup import (

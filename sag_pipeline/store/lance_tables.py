@@ -1,20 +1,18 @@
 """Lance tables below one folder, and the list of their files: what it does not name was left by a killed process."""
 
 import json
-import mmap
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
+from sag_pipeline.store.located import Run, locate
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import StoreError
 from sag_retrieval.core.types import Floats32, Rows64
@@ -26,9 +24,6 @@ _READ: Final = 1 << 22
 _BATCH: Final = 16_384
 _VERSIONS: Final = 2**64 - 1
 """Lance names the manifest of version n by this minus n, so that the newest stands first."""
-
-Run = tuple[int, str, int, int]
-"""Consecutive rows that lie one after another in a file: row id of the first, file, its byte, and how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +55,21 @@ class LanceTables:
         """What the list names.
 
         Raises:
-            StoreError: If it is damaged, or missing though there are tables.
+            StoreError: If it is damaged.
 
         """
         path = self.folder / SEALED
         try:
             told = json.loads(path.read_text(encoding="utf-8"))
-            if told["hash"] != _hash_of(told["tables"]):
-                raise ValueError("its text has another hash than it names")
-            return {name: SealedTable(**each) for name, each in told["tables"].items()}
+            tables = {name: SealedTable(**each) for name, each in told["tables"].items()}
+            is_whole = told["hash"] == _hash_of(told["tables"])
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise StoreError(f"{path} is damaged ({error}); `sag repair` mends it") from error
+        if not is_whole:
+            raise StoreError(f"{path} is damaged (its text has another hash than it names); `sag repair` mends it")
+        return tables
 
     def faults(self, *, deep: bool, names: Iterable[str] | None = None) -> Iterator[tuple[Path, str]]:
         """Files that are not as written: of another length, with `deep` of another hash."""
@@ -106,7 +103,9 @@ class LanceTables:
     def ids(self, name: str, columns: Sequence[str] = (ID,)) -> pa.Table:
         """Some columns of a whole table with `_rowid`, in its order."""
         rows = self.sealed()[name].rows
-        found: pa.Table = self.open(name).search().with_row_id(True).select([*columns]).limit(rows).to_arrow()
+        found: pa.Table = (
+            self.open(name).search().with_row_id(with_row_id=True).select([*columns]).limit(rows).to_arrow()
+        )
         return found.combine_chunks()
 
     def add(self, name: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
@@ -200,7 +199,7 @@ def _join(before: Sequence[Run], found: Sequence[Run]) -> list[Run]:
 
 def _vectors(table: Any, first: int, last: int) -> Iterator[tuple[Rows64, Floats32]]:  # noqa: ANN401
     """Row ids and vectors of the rows from `first` to `last`, in the table's order."""
-    query = table.search().with_row_id(True).select([VECTOR]).offset(first).limit(last - first)
+    query = table.search().with_row_id(with_row_id=True).select([VECTOR]).offset(first).limit(last - first)
     for batch in query.to_batches(batch_size=_BATCH):
         yield batch["_rowid"].to_numpy().astype(np.int64), matrix_of(batch[VECTOR])
 
@@ -212,74 +211,6 @@ def _rows_of(table: Any, runs: Iterable[Run]) -> pa.RecordBatchReader:  # noqa: 
     )
     batches = (b for each in chosen for b in table.take_row_ids([*each]).to_arrow().to_batches())
     return pa.RecordBatchReader.from_batches(table.schema, batches)
-
-
-def locate(files: Mapping[str, Path], blocks: Iterable[tuple[Rows64, Floats32]]) -> list[Run]:
-    """Where vectors lie in files, found by comparing bytes, so that nothing depends on how Lance arranges them.
-
-    Returns:
-        Runs in the order of the rows; empty if a vector was not found as consecutive floats.
-
-    """
-    runs: list[Run] = []
-    with ExitStack() as stack:
-        maps = {name: stack.enter_context(_mapped(path)) for name, path in files.items() if path.stat().st_size}
-        for row_ids, block in blocks:
-            vectors, at = np.ascontiguousarray(block).view(np.uint32), 0
-            while at < len(vectors):
-                name, start = _find(maps, runs, vectors[at])
-                if not name:
-                    return []
-                count = min(_equal(maps[name], start, vectors[at:]), _consecutive(row_ids[at:]))
-                runs = _grown(runs, (int(row_ids[at]), name, start, count), vectors.shape[1] * 4)
-                at += count
-    return runs
-
-
-def _mapped(path: Path) -> mmap.mmap:
-    with path.open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-
-
-def _find(maps: Mapping[str, mmap.mmap], runs: Sequence[Run], vector: npt.NDArray[np.uint32]) -> tuple[str, int]:
-    """File and byte of a vector: behind the last run, or else anywhere; no name if it is nowhere."""
-    wanted = vector.tobytes()
-    tried = [(name, 0) for name in maps]
-    if runs:
-        _, name, start, count = runs[-1]
-        tried.insert(0, (name, start + count * len(wanted)))
-    for name, start in tried:
-        place = maps[name].find(wanted, start)
-        while place % 4 and place >= 0:
-            place = maps[name].find(wanted, place + 1)
-        if place >= 0:
-            return name, place
-    return "", 0
-
-
-def _equal(held: mmap.mmap, start: int, vectors: npt.NDArray[np.uint32]) -> int:
-    """How many vectors lie one after another from a byte on."""
-    width = vectors.shape[1]
-    count = min(len(vectors), (len(held) - start) // (4 * width))
-    there = np.frombuffer(held, np.uint32, count * width, start).reshape(count, width)
-    is_same = (there == vectors[:count]).all(axis=1)
-    del there  # or the map could not be closed
-    return count if is_same.all() else int(np.argmin(is_same))
-
-
-def _consecutive(row_ids: Rows64) -> int:
-    """How many row ids at the start rise by one."""
-    steps = np.flatnonzero(np.diff(row_ids) != 1)
-    return int(steps[0]) + 1 if len(steps) else len(row_ids)
-
-
-def _grown(runs: list[Run], run: Run, width: int) -> list[Run]:
-    """Runs with one more, which lengthens the last if it continues it."""
-    if runs:
-        first, name, start, count = runs[-1]
-        if (first + count, name, start + count * width) == run[:3]:
-            return [*runs[:-1], (first, name, start, count + run[3])]
-    return [*runs, run]
 
 
 def _manifest(folder: Path, version: int) -> Path:

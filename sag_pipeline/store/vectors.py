@@ -68,7 +68,7 @@ class VectorStore:
 
     def count(self) -> int:
         """Number of stored vectors, used or not; Lance is not loaded for it."""
-        old = sum(read_footer(path).num_rows for path in self._old())
+        old = sum(int(read_footer(path).num_rows) for path in self._old())
         return old + sum(table.rows for table in self._tables.sealed().values())
 
     def append(self, kind: str, ids: VectorIds, vectors: Vectors) -> None:
@@ -150,7 +150,7 @@ class VectorStore:
         return np.unique(np.concatenate([np.empty(0, "S16"), *(_ids(read_rows(path, [ID])) for path in self._old())]))
 
     def adopt(self, wanted: Mapping[str, VectorIds]) -> None:
-        """Move the vectors of Parquet files into Lance, bit by bit: those of the wanted texts of each kind (sorted ids).
+        """Move the vectors of Parquet files into Lance, bit by bit: of each kind those of the wanted texts (sorted ids).
 
         Raises:
             StoreError: If a file is damaged.
@@ -220,9 +220,10 @@ def check_vectors(ids: VectorIds, vectors: Vectors, dimension: int) -> None:
 
 def joined(pieces: Sequence[Vectors]) -> Vectors:
     """Vectors one below another."""
-    if issparse(pieces[0]):
-        return csr_array(vstack(pieces, format="csr"))
-    return np.concatenate(pieces)
+    sparse = [piece for piece in pieces if isinstance(piece, csr_array)]
+    if sparse:
+        return csr_array(vstack(sparse, format="csr"))
+    return np.concatenate([np.asarray(piece) for piece in pieces])
 
 
 def _ids(rows: pa.Table) -> VectorIds:

@@ -89,7 +89,7 @@ class LanceVectors:
 
     def _nearest(self, query: Floats32, count: int, allowed: Flags | None) -> tuple[Rows, Floats32, bool]:
         """Allowed rows of the release among the nearest of Lance, ascending, and whether there can be no more."""
-        search = self._table.search(query, vector_column_name=VECTOR).with_row_id(True).limit(count)
+        search = self._table.search(query, vector_column_name=VECTOR).with_row_id(with_row_id=True).limit(count)
         search = search.distance_type(METRIC).select([VECTOR, "_distance"])  # or it warns
         found = (search.refine_factor(_REFINE) if self._is_indexed else search).to_arrow()
         vectors = matrix_of(found[VECTOR].combine_chunks())

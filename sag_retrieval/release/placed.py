@@ -62,7 +62,8 @@ def read_runs(folder: Path, name: str) -> Runs:
         dimension = int(told["dimension"])
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise ReleaseError(f"{path} is missing or damaged ({error}); {MEND}") from error
-    return Runs(*numbers.T, names, dimension)
+    first, file, start, count = numbers.T
+    return Runs(first, file, start, count, names, dimension)
 
 
 class PlacedRows:

@@ -21,7 +21,8 @@ from sag_retrieval.release.folders import digest_of, wrong_lengths
 from sag_retrieval.release.manifest import MANIFEST, Contents, Manifest, Verify
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.sandbox import SqlSandbox, open_sandbox
-from sag_retrieval.release.tables import RowTables, VectorMode, VectorTables, check_arrays
+from sag_retrieval.release.tables import RowTables, check_arrays
+from sag_retrieval.release.vector_tables import VectorMode, VectorTables
 
 OpenEmbedder = Callable[[str, Path], Embedder]
 """Model name of the manifest and the release's `embedder` folder → the embedder for queries."""

@@ -215,7 +215,7 @@ def _check_width(name: str, vectors: Vectors, shape: tuple[int, int]) -> None:
 
 def open_vectors(folder: Path) -> dict[str, VectorSet]:
     """The vectors found in a folder, by table name."""
-    ways = {PLACED: open_mapped, DENSE: open_dense, SPARSE: open_sparse}
+    ways: dict[str, Callable[[Path, str], VectorSet]] = {PLACED: open_mapped, DENSE: open_dense, SPARSE: open_sparse}
     return {
         path.name.removesuffix(ending): opened(folder, path.name.removesuffix(ending))
         for ending, opened in ways.items()
@@ -259,5 +259,6 @@ def open_sparse(folder: Path, name: str) -> SparseVectors:
 
 
 def as_query(query: Vectors) -> Floats32:
+    """One query vector as floats in one row."""
     flat = query.toarray() if isinstance(query, csr_array) else np.asarray(query)
     return np.ascontiguousarray(flat.reshape(-1), np.float32)

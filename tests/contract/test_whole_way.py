@@ -13,7 +13,6 @@ from sag_pipeline.runs import run_ingest
 from sag_pipeline.status import status_of
 from sag_retrieval import open_release
 from sag_retrieval.core.settings import load_settings
-from sag_retrieval.release.reader import verify_release
 
 pytestmark = pytest.mark.slow
 

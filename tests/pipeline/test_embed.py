@@ -74,7 +74,9 @@ def test_documents_are_committed_with_their_vectors_in_large_pieces(home, tmp_pa
     monkeypatch.setattr(embed, "_DOCUMENTS_A_BATCH", 2)
     (tmp_path / "inbox").mkdir()
     for n in range(7):
-        (tmp_path / "inbox" / f"{n}.md").write_text(f"# Log {n}\n\nThe Egret left pier {n} at noon.\n", encoding="utf-8")
+        (tmp_path / "inbox" / f"{n}.md").write_text(
+            f"# Log {n}\n\nThe Egret left pier {n} at noon.\n", encoding="utf-8"
+        )
 
     run_ingest(["inbox"])
 

@@ -117,7 +117,9 @@ def test_a_damaged_vector_is_refused_by_the_search_that_reads_it_and_mended(home
         file.write(b"\x00\x00\x80\x7f")
 
     for vectors in ("mapped", "lance"):
-        with pytest.raises(ReleaseError, match=rf"lance/events\.lance/data/{data.name} of release {release} is damaged"):
+        with pytest.raises(
+            ReleaseError, match=rf"lance/events\.lance/data/{data.name} of release {release} is damaged"
+        ):
             found(home, vectors)
     files = {fault.file.partition("/")[0] for fault in verify_home(home, deep=True).faults}
     assert files == {"vectors", "releases"}

@@ -19,7 +19,7 @@ from sag_retrieval.models.open import open_embedder
 from sag_retrieval.release.folders import BLOCK, measure, sums_of
 from sag_retrieval.release.manifest import Contents, Manifest
 from sag_retrieval.release.reader import FileFault, open_reader, verify_release
-from sag_retrieval.release.tables import VectorTables
+from sag_retrieval.release.vector_tables import VectorTables
 from sag_retrieval.release.vectors import write_dense
 
 pytestmark = pytest.mark.slow
@@ -53,7 +53,9 @@ def without_files(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["truncate", "extend", "empty", "delete", "folder instead"])
-@pytest.mark.parametrize("pattern", ["arrays/vectors/chunks.values.npy", "arrays/text/chunks.items.npy", "sag.duckdb", "checksums.npy"])
+@pytest.mark.parametrize(
+    "pattern", ["arrays/vectors/chunks.values.npy", "arrays/text/chunks.items.npy", "sag.duckdb", "checksums.npy"]
+)
 def test_a_file_of_another_length_is_refused_while_opening(copied, kind, pattern):
     name = first(folder_of(copied), pattern)
     inflict(folder_of(copied), Damage(kind, name, 0.5))

@@ -64,20 +64,22 @@ def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg
     )
 
 
-@dg.asset(group_name="publish", deps=["chunks", "events", "keys"], kinds={"parquet"}, owners=["team:sag"])
+@dg.asset(group_name="publish", deps=["chunks", "events", "keys"], kinds={"lancedb"}, owners=["team:sag"])
 def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per distinct text of chunks, events and text keys; each is embedded once."""
     with sag.store() as store:
         embedding = open_embedding(store, sag.settings().embedding_model)
         step = step_of("vectors", IngestOptions(), embedding.embedder.fingerprint)
         tally = embed_pending(store, step, embedding, progress_of(context))
+        if sag.run_options().lance_index:
+            embedding.vectors.index()
         return result_of(store, step, tally, embedder=embedding.embedder.fingerprint)
 
 
 @dg.asset(
     group_name="publish",
     deps=[*(name for name, table in STORED.items() if table.is_published), "event_keys", "idf", "vectors"],
-    kinds={"duckdb", "lancedb"},
+    kinds={"duckdb"},
     owners=["team:sag"],
     check_specs=[dg.AssetCheckSpec(name, asset="release", blocking=True) for name in NAMES],
 )

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -16,12 +16,14 @@ from sag_pipeline.store.located import Run, locate
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import StoreError
 from sag_retrieval.core.types import Floats32, Rows64
-from sag_retrieval.release.lance_vectors import VECTOR, matrix_of
+from sag_retrieval.release.lance_vectors import METRIC, VECTOR, matrix_of
 
 SEALED: Final = "sealed.json"
 ID: Final = "vector_id"
 _READ: Final = 1 << 22
 _BATCH: Final = 16_384
+_UNINDEXED_AT_MOST: Final = 0.2
+"""Lance compares rows outside its index one by one; with a larger share the index is trained again."""
 _VERSIONS: Final = 2**64 - 1
 """Lance names the manifest of version n by this minus n, so that the newest stands first."""
 
@@ -134,6 +136,18 @@ class LanceTables:
         after = self.sealed().get(name)
         return before.rows - (after.rows if after else 0)
 
+    def index(self, name: str) -> None:
+        """Train Lance's index of the vectors, unless most rows are in one: scalar quantization in inverted lists."""
+        from lancedb.index import IvfSq  # noqa: PLC0415  as `lancedb` itself
+
+        before, table = self.sealed()[name], self.open(name)
+        outside = [index.num_unindexed_rows for index in table.list_indices() if VECTOR in index.columns]
+        if outside and max(outside) <= _UNINDEXED_AT_MOST * before.rows:
+            return
+        replaced = {*(self.folder / before.folder).glob("_indices/*/*")}
+        table.create_index(VECTOR, config=IvfSq(distance_type=METRIC), replace=True)
+        self._seal(name, before, table, replaced)
+
     def salvage(self) -> None:
         """Write damaged tables again with the rows of their undamaged files; where that cannot be, delete them."""
         for name, table in self.sealed().items():
@@ -158,15 +172,22 @@ class LanceTables:
         else:
             self.drop(name)
 
-    def _seal(self, name: str, before: SealedTable, table: Any) -> None:  # noqa: ANN401
-        """List the files of the newest version, after they are on disk."""
+    def _seal(
+        self,
+        name: str,
+        before: SealedTable,
+        table: Any,  # noqa: ANN401
+        replaced: Collection[Path] = (),
+    ) -> None:
+        """List the files of the newest version, without replaced ones, after they are on disk."""
         folder, rows = self.folder / before.folder, int(table.count_rows())
-        paths = sorted([*folder.glob("data/*"), *folder.glob("_indices/*/*"), _manifest(folder, table.version)])
+        found = {*folder.glob("data/*"), *folder.glob("_indices/*/*"), _manifest(folder, table.version)}
+        paths = sorted(found - {*replaced})
         durable.sync_all([*paths, *{path.parent for path in paths}, folder, self.folder])
         listed = {path.relative_to(folder).as_posix(): path for path in paths}
         new = {file: path for file, path in listed.items() if file.startswith("data/") and file not in before.files}
         runs = [*before.runs]
-        if VECTOR in table.schema.names and bool(runs) == bool(before.rows):
+        if VECTOR in table.schema.names and rows > before.rows and bool(runs) == bool(before.rows):
             runs = _join(before.runs, locate(new, _vectors(table, before.rows, rows)))
         known = before.files
         files = {

@@ -20,6 +20,7 @@ from sag_retrieval.core.types import Rows64
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.folders import delete, sweep
 from sag_retrieval.release.lance_vectors import VECTOR, matrix_of
+from sag_retrieval.release.topk import INDEXED_ROWS
 
 KINDS = ("chunks", "events", "keys")
 """Tables whose texts are embedded; each has a Lance table of its own, which a reader can search by itself."""
@@ -137,6 +138,12 @@ class VectorStore:
             if len(table.files) > _MOST_FILES:
                 self._tables.rewrite(kind, lambda batch: batch)
 
+    def index(self) -> None:
+        """Train Lance's index of each large table of dense vectors, for readers that search by Lance."""
+        for kind, table in self._tables.sealed().items():
+            if table.runs and table.rows > INDEXED_ROWS:
+                self._tables.index(kind)
+
     def _old(self) -> list[Path]:
         """Parquet files, in which version 0.1 kept vectors."""
         return sorted(self._folder.glob("*.parquet"))
@@ -150,7 +157,7 @@ class VectorStore:
         return np.unique(np.concatenate([np.empty(0, "S16"), *(_ids(read_rows(path, [ID])) for path in self._old())]))
 
     def adopt(self, wanted: Mapping[str, VectorIds]) -> None:
-        """Move the vectors of Parquet files into Lance, bit by bit: of each kind those of the wanted texts (sorted ids).
+        """Move vectors from Parquet files into Lance, bit by bit: of each kind those of the wanted texts (sorted ids).
 
         Raises:
             StoreError: If a file is damaged.

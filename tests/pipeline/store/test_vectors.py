@@ -13,6 +13,7 @@ from sag_pipeline.store.lance_tables import LanceTables
 from sag_pipeline.store.parts import write_sealed
 from sag_pipeline.store.vectors import VectorStore, fixed, vector_ids
 from sag_retrieval.core.errors import ModelError, StoreError
+from sag_retrieval.release.lance_vectors import open_lance
 from sag_retrieval.release.placed import open_placed, write_placed
 
 TEXTS = [f"text {n}" for n in range(40)]
@@ -222,3 +223,34 @@ def test_counting_does_not_load_lance(tmp_path):
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "40 False\n"
     )
+
+
+def test_an_index_of_lance_is_linked_and_finds_what_the_mapped_rows_have(tmp_path, monkeypatch):
+    monkeypatch.setattr("sag_pipeline.store.vectors.INDEXED_ROWS", 1_000)
+    made = np.random.default_rng(2).standard_normal((3_000, 16), dtype=np.float32)
+    vectors = made / np.linalg.norm(made, axis=1, keepdims=True)
+    store, ids = VectorStore(tmp_path, "model", 16), vector_ids(str(n) for n in range(3_000))
+    store.append("events", ids[:2_900], vectors[:2_900])
+    store.index()
+    store.append("events", ids[2_900:], vectors[2_900:])
+    indexed = dict(store.sealed("events").files)
+    store.index()  # few rows are outside of it
+    arrays = tmp_path / "release/arrays/vectors"
+    store.link("events", tmp_path / "release/lance/events.lance")
+    write_placed(arrays, "events", store.row_ids("events", ids), store.sealed("events").runs, 16)
+
+    lance, placed = open_lance(arrays, "events"), open_placed(arrays, "events")
+
+    assert dict(store.sealed("events").files) == indexed
+    assert any(name.startswith("_indices/") for name in indexed)
+    assert lance._is_indexed
+    assert np.array_equal(placed[:], vectors)
+    allowed = np.arange(3_000) % 3 == 0
+    for query in vectors[::500]:
+        exact = np.argsort(-(vectors @ query), kind="stable")[:10]
+        assert len(np.intersect1d(lance.top(query, 10)[0], exact)) >= 9
+        rows, scores = lance.top(query, 10, allowed)
+        assert allowed[rows].all()
+        assert scores.tolist() == sorted(scores.tolist(), reverse=True)
+        assert np.allclose(lance.scores(query, rows), scores)
+        assert np.allclose(placed.products(query), vectors @ query, atol=1e-6)

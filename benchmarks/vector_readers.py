@@ -31,7 +31,8 @@ from sag_retrieval.release.vectors import DenseVectors, VectorSet, open_mapped  
 
 K = 50
 CANDIDATES = (400, 1000, 4000)
-INDEXES = ("flat", "IVF_RQ", "IVF_PQ", "IVF_SQ", "IVF_HNSW_SQ", "IVF_HNSW_PQ")
+INDEXES = ("flat", "IvfSq", "IvfRq", "IvfPq", "IvfHnswSq", "IvfHnswPq")
+"""Classes of `lancedb.index`."""
 
 
 def generated(count: int, dimension: int) -> np.ndarray:
@@ -107,13 +108,13 @@ def readers(arrays: Path, queries: np.ndarray, indexes: tuple[str, ...]) -> Iter
     yield {"reader": "mapped, signs", "build": built, "MB": size} | searched(
         open_mapped(arrays, "events"), queries, truth
     )
-    import lancedb  # noqa: PLC0415  after what does not need it
+    import lancedb.index  # noqa: PLC0415  after what does not need it
 
     for kind in indexes:
         table = lancedb.connect(arrays.parent.parent / LANCE).open_table("events")
         before, start = _megabytes(arrays), perf_counter()
         if kind != "flat":
-            table.create_index(METRIC, vector_column_name=VECTOR, index_type=kind, replace=True)
+            table.create_index(VECTOR, config=getattr(lancedb.index, kind)(distance_type=METRIC), replace=True)
         told = {"reader": f"Lance, {kind}", "build": perf_counter() - start, "MB": _megabytes(arrays) - before}
         yield told | searched(open_lance(arrays, "events"), queries, truth)
 

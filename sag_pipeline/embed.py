@@ -102,7 +102,8 @@ def _embed(
     def commit() -> None:
         nonlocal committed
         appending.flush()  # first, or a kill in between would leave texts that are never embedded
-        store.commit(step, [DocumentOutcome(each) for each in waiting])
+        if waiting:
+            store.commit(step, [DocumentOutcome(each) for each in waiting])
         tally.counts.update("new" if each.is_new else "changed" for each in waiting)
         committed += len(waiting)
         waiting.clear()

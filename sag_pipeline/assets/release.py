@@ -14,7 +14,7 @@ from sag_pipeline.publish.publish import publish
 from sag_pipeline.resources import PipelineResource, bars, now, progress_of, result_of
 from sag_pipeline.runner import step_of
 from sag_pipeline.tables import STORED
-from sag_pipeline.upkeep import keep_in_size, vacuum
+from sag_pipeline.upkeep import forget, keep_in_size, vacuum
 
 
 @dg.asset(group_name="extract", deps=["keys"], kinds={"parquet", "duckdb"}, owners=["team:sag"])
@@ -90,6 +90,7 @@ def release(
     started = time.perf_counter()
     with sag.store() as store:
         embedding = open_embedding(store, sag.settings().embedding_model)
+        forget(store, embedding.vectors)
         done = publish(store, embedding, now())
         vacuum(store, embedding.vectors)
     gone = keep_in_size(sag.settings().home, context.instance, sag.run_options().keep)

@@ -20,7 +20,7 @@ from sag_pipeline.publish.checks import Check, check_release, fault_of
 from sag_pipeline.publish.links import LINK_TABLES
 from sag_pipeline.publish.relational import Relational, build_tables, write_database
 from sag_pipeline.store.ledger import Entry
-from sag_pipeline.store.store import PURGE, Store
+from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import KINDS, VectorIds, VectorStore, vector_ids
 from sag_pipeline.tables import RECORDS
 from sag_retrieval.core import durable
@@ -154,8 +154,6 @@ def _build(draft: Path, store: Store, embedding: Embedding) -> tuple[Manifest, S
     embedding.save(draft / "embedder")
     with ThreadPoolExecutor(_AT_ONCE) as pool:  # longest first; most of the work is done outside Python
         hashed = {name: vector_ids_of(name, tables[name]) for name in KINDS}
-        if store.ledger.whole(PURGE):  # no file of the release may have what was removed
-            embedding.vectors.purge(np.unique(np.concatenate([*hashed.values()])))
         written = {name: pool.submit(_write_vectors, draft, name, hashed[name], embedding) for name in KINDS}
         database = pool.submit(write_database, draft / "sag.duckdb", made)
         arrays = pool.submit(_write_arrays, draft / "arrays", made)

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from sag_pipeline.embed import open_embedding, wanted_vectors
 from sag_pipeline.integrity.repair import repair_home
 from sag_pipeline.integrity.verify import verify_home
 from sag_pipeline.runs import run_ingest
+from sag_pipeline.store.store import Store
 from sag_retrieval import open_release
 from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.release.releases import Releases, prune_releases
@@ -82,6 +84,14 @@ def test_an_older_release_keeps_the_vectors_that_the_home_purged_until_it_is_pru
     usual = found(home)
     (inbox / "heron.md").unlink()
     run_ingest(["inbox"])
+    held = b"".join(path.read_bytes() for path in (Releases(home).path() / "lance").rglob("data/*"))
+    store = Store(home)
+    vectors = open_embedding(store, "openai:scripted").vectors
+    assert vectors.known().tolist() == wanted_vectors(store).tolist()
+    assert all(
+        block[n].tobytes() in held for _, block in vectors.blocks(vectors.known(), 99) for n in range(len(block))
+    )
+    assert len(held) < sum(path.stat().st_size for path in (home / "releases" / first / "lance").rglob("data/*"))
 
     Releases(home).promote(first)
     assert found(home) == usual

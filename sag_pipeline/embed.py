@@ -28,7 +28,7 @@ from sag_retrieval.release.releases import Releases
 
 _DOCUMENTS_A_BATCH = 128
 _ROWS_AN_APPEND, _SECONDS_AN_APPEND = 16_384, 60
-"""Vectors are appended, and their documents committed, after so many rows or seconds: each append is a file."""
+"""Vectors are appended, and their documents committed, after this number of rows or seconds: each append is a file."""
 _REFIT_FACTOR = 2
 FOLDER = "embedder"
 """Folder of the corpus statistics below SAG_HOME."""

@@ -77,6 +77,8 @@ class RunOptions:
     """Let the language model, if there is one, name the relations of keys; False: read them from the sentences."""
     idf_smoothing: Smoothing = "none"
     """`add-one` divides by one event more than carry a key."""
+    lance_index: bool = False
+    """Train Lance's index of dense vectors for the releases made from now on, which `vectors="lance"` then searches."""
     source: Annotated[SourceOptions, Inline()] = field(default_factory=SourceOptions)
     """Limits on what is read of a source."""
     communities: bool = True

@@ -82,6 +82,12 @@ def _groups(parts: Sequence[str], counts: Mapping[str, tuple[int, int]]) -> Iter
         yield group
 
 
+def forget(store: Store, vectors: VectorStore) -> None:
+    """After a removal, rewrite the vectors without what was removed, before a release links their files."""
+    if store.ledger.whole(PURGE) is not None:
+        vectors.purge(wanted_vectors(store))
+
+
 def vacuum(store: Store, vectors: VectorStore) -> None:
     """Rewrite parts and vectors with much unused content; after a removal, everything that still holds removed rows.
 

@@ -15,6 +15,7 @@ from sag_retrieval.models.open import open_embedder
 from sag_retrieval.opened import OpenedRelease
 from sag_retrieval.release.manifest import Verify
 from sag_retrieval.release.reader import open_reader
+from sag_retrieval.release.vector_tables import VectorMode
 from sag_retrieval.search.calibration import count_likely
 from sag_retrieval.search.hits import build_result
 from sag_retrieval.search.lookup import CANDIDATES, SegmentSpec, join_segments
@@ -39,7 +40,13 @@ if TYPE_CHECKING:
     MethodOptions = SearchOptions | HybridOptions | GraphOptions | TiersOptions | Mapping[str, Any]
 
 
-def open_release(home: Path | str | None = None, *, release: str | None = None, verify: Verify = "lazy") -> "Release":
+def open_release(
+    home: Path | str | None = None,
+    *,
+    release: str | None = None,
+    verify: Verify = "lazy",
+    vectors: VectorMode = "mapped",
+) -> "Release":
     """Open the current release below `home` (or SAG_HOME), or the one with the given id.
 
     Opening maps files and reads little; the release does not change while it is open, even if others are published.
@@ -54,6 +61,8 @@ def open_release(home: Path | str | None = None, *, release: str | None = None, 
         release: Id of a release; None: the current one.
         verify: When files are compared with their checksums: `lazy` on first use, `full` when opening, `off` never.
             Lengths are always compared.
+        vectors: Who finds the nearest vectors: `mapped` arrays in memory, or the Lance tables of the release with their
+            index (`lance`), which needs `pip install sag[lance]` and dense vectors, and less memory.
 
     Raises:
         ReleaseError: If there is none, it cannot be used by this package, or it is damaged; damage that opening does
@@ -64,7 +73,7 @@ def open_release(home: Path | str | None = None, *, release: str | None = None, 
     if release is not None and not isinstance(release, str):
         raise ReleaseError(f"release must be an id, got {shown(release)}; `sag releases list` shows what is there")
     settings = load_settings(home=home)
-    return Release(open_reader(settings.home, release, open_embedder, verify), settings)
+    return Release(open_reader(settings.home, release, open_embedder, verify, vectors), settings)
 
 
 @public

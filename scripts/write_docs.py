@@ -33,8 +33,13 @@ LAYOUT: dict[str, str] = {
     "arrays/text/terms.marisa": "term → number of the term",
     "arrays/names/*.npy": "keys of each name",
     "arrays/names/names.marisa": "folded name or alias of a key → number of the name",
-    "arrays/vectors/*.npy": "vectors of chunks, events and keys: `dense`, or by column `starts`, `rows`, `values`",
-    "lance/*.lance/**": "texts of chunks, events and keys with a full-text index; dense vectors, where there are many",
+    "arrays/vectors/*.npy": "of chunks, events and keys: `lance_rows`, the row of each vector in Lance, and `signs`, "
+    "the binary index; sparse vectors by column: `starts`, `rows`, `values`; `dense`: rows of floats, where Lance's "
+    "files cannot be mapped",
+    "arrays/vectors/*.runs.json": "which bytes of which Lance file hold which of its rows",
+    "arrays/vectors/*.signs.json": "reach of the binary index, and its measured recall",
+    "lance/*.lance/**": "dense vectors of chunks, events and keys by the hash of their text, as float32; hard links to "
+    "files of the home, so vectors lie on disk once",
     "embedder/*": "what queries need to be embedded as the rows were",
     "communities/*.parquet": "communities of the whole release, made after publishing; no part of the content hash",
     "communities/categories.npz": "vectors of title and summary of the finest communities of two events and more",
@@ -112,11 +117,15 @@ def _checks() -> Iterator[str]:
     yield "| `sql` or `where` is first used | first block of `sag.duckdb`; DuckDB compares each other one it reads |"
     yield '| `open_release(verify="full")` | every file at once |'
     yield '| `open_release(verify="off")` | lengths; row numbers of links, postings and vectors keep their bounds |'
-    yield "| `verify_release(folder)` | the hash of every file, also of Lance tables, which readers do not open |"
+    yield '| `open_release(vectors="lance")` | the whole Lance table of chunks, events or keys, before it is searched |'
+    yield "| `verify_release(folder)` | the hash of every file |"
     yield ""
     yield f"A checksum is XXH3 of {BLOCK} bytes. A block is compared once in a process, before its bytes are used. What"
     yield "is not as published is refused with `ReleaseError`, which names the file. Communities carry their own hashes"
     yield "in `communities/made`, compared before they are read."
+    yield ""
+    yield "A release needs nothing outside its folder: a copy made with `cp -r` or `rsync`, on another disk too, has"
+    yield "the bytes of its vectors. A release that is pruned gives up its links; a file goes with the last of them."
     yield ""
 
 

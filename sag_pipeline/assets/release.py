@@ -16,7 +16,7 @@ from sag_pipeline.publish.publish import publish
 from sag_pipeline.resources import POOL, PipelineResource, bars, now, progress_of, result_of
 from sag_pipeline.runner import step_of
 from sag_pipeline.tables import STORED
-from sag_pipeline.upkeep import keep_in_size, vacuum
+from sag_pipeline.upkeep import forget, keep_in_size, vacuum
 
 _FRESHNESS = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=50), warn_window=timedelta(hours=26))
 """A release of a nightly schedule: a warning after one missed night, a failure after two."""
@@ -83,13 +83,15 @@ def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg
     )
 
 
-@dg.asset(group_name="publish", deps=["chunks", "events", "keys"], kinds={"parquet"}, owners=["team:sag"], pool=POOL)
+@dg.asset(group_name="publish", deps=["chunks", "events", "keys"], kinds={"lancedb"}, owners=["team:sag"], pool=POOL)
 def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per distinct text of chunks, events and text keys; each is embedded once."""
     with sag.store() as store:
         embedding = open_embedding(store, sag.settings().embedding_model)
         step = step_of("vectors", IngestOptions(), embedding.embedder.fingerprint)
         tally = embed_pending(store, step, embedding, progress_of(context))
+        if sag.run_options().lance_index:
+            embedding.vectors.index()
         rows = {"dagster/row_count": embedding.vectors.count()}  # the ledger has no rows of vectors: they are shared
         return result_of(store, step, tally, embedder=embedding.embedder.fingerprint, **rows)
 
@@ -97,7 +99,7 @@ def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mate
 @dg.asset(
     group_name="publish",
     deps=[*(name for name, table in STORED.items() if table.is_published), "event_keys", "idf", "vectors"],
-    kinds={"duckdb", "lancedb"},
+    kinds={"duckdb"},
     owners=["team:sag"],
     pool=POOL,
     freshness_policy=_FRESHNESS,
@@ -110,6 +112,7 @@ def release(
     started = time.perf_counter()
     with sag.store() as store:
         embedding = open_embedding(store, sag.settings().embedding_model)
+        forget(store, embedding.vectors)
         done = publish(store, embedding, now())
         vacuum(store, embedding.vectors)
     gone = keep_in_size(sag.settings().home, context.instance, sag.run_options().keep)

@@ -6,15 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_pipeline.store.chain import breaks, link_files
+from sag_pipeline.store.lance_tables import SEALED, LanceTables
 from sag_pipeline.store.ledger import Entry, Ledger
-from sag_pipeline.store.parts import damage, is_sealed, read_footer, read_rows
+from sag_pipeline.store.parts import damage, read_footer, read_rows
 from sag_pipeline.store.store import Store
-from sag_pipeline.store.vectors import name_of, raw
 from sag_pipeline.tables import RECORDS, schema_of
 from sag_retrieval.core.errors import SagError, StoreError
 from sag_retrieval.release.folders import wrong_files
@@ -88,41 +86,45 @@ def _wrong_documents(path: Path, entries: Sequence[Entry]) -> str:
 
 
 def vector_files(home: Path) -> list[Path]:
-    """Files of vectors, of all embedders."""
-    return sorted((home / "vectors").glob("*/*.parquet"))
+    """Files of vectors that were written whole, of all embedders."""
+    found = sorted((home / "vectors").rglob("*.parquet"))  # as version 0.1 kept them
+    for folder in vector_folders(home):
+        try:
+            tables = LanceTables(folder).sealed()
+        except StoreError:  # a fault of its own
+            continue
+        found += [folder / SEALED]
+        found += [folder / table.folder / file for table in tables.values() for file in table.files]
+    return found
+
+
+def vector_folders(home: Path) -> list[Path]:
+    """The folder of each embedder that has vectors."""
+    return sorted(path.parent for path in (home / "vectors").rglob(SEALED))
 
 
 def wrong_vectors(home: Path, *, deep: bool) -> dict[Path, str]:
-    """Files of vectors that cannot be read or hold invalid values."""
+    """Files of vectors that are missing or not as written; with `deep` every byte is compared."""
     found = {}
-    for path in vector_files(home):
+    for path in (home / "vectors").rglob("*.parquet"):
         try:
-            what = (damage(path) if deep else "") or _wrong_values(path, deep=deep)
+            what = (damage(path) if deep else "") or _wrong_columns(path)
         except StoreError as error:
             what = _reason(error)
         if what:
             found[path] = what
+    for folder in vector_folders(home):
+        try:
+            found |= dict(LanceTables(folder).faults(deep=deep))
+        except StoreError as error:
+            found[folder / SEALED] = _reason(error)
     return found
 
 
-def _wrong_values(path: Path, *, deep: bool) -> str:
+def _wrong_columns(path: Path) -> str:
     names = read_footer(path).schema.to_arrow_schema().names
-    if names not in (["vector_id", "values"], ["vector_id", "indices", "values"]):
-        return f"its columns are {names}, not those of vectors"
-    if not deep:
-        return ""
-    rows = read_rows(path)
-    if is_sealed(path) and name_of(raw(rows["vector_id"].combine_chunks())) != path.stem[:-25]:
-        return "it holds vectors of other texts than those in its name"
-    values = rows["values"].combine_chunks()
-    return "" if np.isfinite(_floats(values)).all() else "it holds NaN or infinity"
-
-
-def _floats(values: pa.Array) -> npt.NDArray[np.float32]:
-    if pa.types.is_fixed_size_binary(values.type):
-        width = values.type.byte_width // 4
-        return np.frombuffer(values.buffers()[1], "<f4", len(values) * width)
-    return np.asarray(values.flatten(), np.float32)
+    is_right = names in (["vector_id", "values"], ["vector_id", "indices", "values"])
+    return "" if is_right else f"its columns are {names}, not those of vectors"
 
 
 def unused_parts(store: Store, used: Mapping[tuple[str, str], object]) -> dict[tuple[str, str], Path]:

@@ -13,6 +13,7 @@ from sag_pipeline.integrity.damaged_files import (
     release_folders,
     report_folders,
     unused_parts,
+    vector_folders,
     wrong_latest,
     wrong_parts,
     wrong_pointer,
@@ -25,6 +26,7 @@ from sag_pipeline.integrity.verify import lost_ledger, missing_vectors, paid_cal
 from sag_pipeline.llm.answer_cache import ANSWERS
 from sag_pipeline.steps.sources import RawDocument, list_source
 from sag_pipeline.store.chain import breaks, is_doubtful, link_files
+from sag_pipeline.store.lance_tables import SEALED, LanceTables
 from sag_pipeline.store.ledger import Entry, Ledger
 from sag_pipeline.store.parts import damage, discard, read_footer
 from sag_pipeline.store.source_list import FILE as SOURCES
@@ -233,6 +235,9 @@ def _repair_vectors(store: Store) -> Iterator[Done]:
         return
     # Entries first: if the files were deleted first, a kill in between would leave texts that are never embedded.
     store.ledger.commit([replace(entry, status="removed") for entry in store.ledger.entries("step = 'vectors'")])
+    for folder in vector_folders(store.home):
+        if folder / SEALED not in wrong:
+            LanceTables(folder).salvage()
     for path in wrong:
         discard(path)
         yield Done(path.relative_to(store.home).as_posix(), "removed; its texts are embedded again")

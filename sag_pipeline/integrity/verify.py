@@ -30,7 +30,7 @@ from sag_pipeline.store.chain import breaks, link_files
 from sag_pipeline.store.source_list import FILE as SOURCES
 from sag_pipeline.store.source_list import SourceList
 from sag_pipeline.store.store import Store
-from sag_pipeline.store.vectors import VectorStore, vector_ids
+from sag_pipeline.store.vectors import KINDS, VectorStore, vector_ids
 from sag_retrieval.core.errors import SourceError, StoreError
 from sag_retrieval.release.folders import write_lock, wrong_made
 from sag_retrieval.release.releases import Releases
@@ -180,9 +180,10 @@ def missing_vectors(store: Store, *, deep: bool) -> Iterator[tuple[str, int]]:
         vectors = VectorStore(store.home, fingerprint, 0)
         if not done or (not deep and vectors.count()):
             continue
-        lost = _wanted(store, done) - set(vectors.known().tolist())
+        old = set(vectors.old_ids().tolist())
+        lost = sum(len(ids - old - set(vectors.known(kind).tolist())) for kind, ids in _wanted(store, done).items())
         if lost:
-            yield fingerprint, len(lost)
+            yield fingerprint, lost
 
 
 def _embedded(store: Store, fingerprint: str) -> list[str]:
@@ -192,14 +193,14 @@ def _embedded(store: Store, fingerprint: str) -> list[str]:
     return [entry.unit for entry in store.ledger.entries("step = 'vectors'") if entry.unit not in pending]
 
 
-def _wanted(store: Store, documents: Sequence[str]) -> set[bytes]:
-    """Ids of the texts of documents; damaged parts are left out, as they are made again anyway."""
-    found: set[bytes] = set()
+def _wanted(store: Store, documents: Sequence[str]) -> dict[str, set[bytes]]:
+    """Ids of the texts of documents by kind; damaged parts are left out, as they are made again anyway."""
+    found: dict[str, set[bytes]] = {kind: set() for kind in KINDS}
     chosen = pa.array(documents, pa.string())
-    for table in ("chunks", "events", "keys"):
+    for table, ids in found.items():
         for part, members in store.places(table, chosen.to_pylist()).items():
             try:
-                found.update(_texts(store, table, part, members))
+                ids.update(_texts(store, table, part, members))
             except StoreError:
                 continue
     return found

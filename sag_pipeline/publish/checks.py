@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
-import lancedb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +20,6 @@ from sag_retrieval.release.schema import MAPPED, REGISTRY, TABLES
 from sag_retrieval.release.vectors import DenseVectors
 
 RECALL_FLOOR = 0.9
-_LANCE = ("chunks", "events", "keys")
 _HEADERS = 3 * 4096
 """Bytes before the first block of a DuckDB file."""
 
@@ -167,7 +165,6 @@ def _fault_of_parts(reader: Reader, embedder: Embedder) -> str:
         return f"it was embedded by {reader.index.embedder.fingerprint}"
     counts = reader.manifest.counts
     wrong = [name for name in MAPPED if reader.index.rows[name].num_rows != counts[name]]
-    wrong += [name for name in _LANCE if _lance_rows(reader.folder, name) != counts[name]]
     if not _is_database(reader.folder / "sag.duckdb"):
         return "sag.duckdb is not a database"
     return f"{', '.join(wrong)}: row counts differ from the manifest" if wrong else ""
@@ -178,7 +175,3 @@ def _is_database(path: Path) -> bool:
     with path.open("rb") as file:
         head = file.read(_HEADERS)
     return len(head) == _HEADERS and head[8:12] == b"DUCK"
-
-
-def _lance_rows(folder: Path, name: str) -> int:
-    return int(lancedb.connect(folder / "lance").open_table(name).count_rows())

@@ -17,12 +17,11 @@ import pyarrow.compute as pc
 
 from sag_pipeline.progress import listener
 from sag_pipeline.publish.checks import Check, check_release, fault_of
-from sag_pipeline.publish.lance import LanceSource, write_lance
 from sag_pipeline.publish.links import LINK_TABLES
 from sag_pipeline.publish.relational import Relational, build_tables, write_database
 from sag_pipeline.store.ledger import Entry
-from sag_pipeline.store.store import PURGE, Store
-from sag_pipeline.store.vectors import VectorIds, VectorStore, vector_ids
+from sag_pipeline.store.store import Store
+from sag_pipeline.store.vectors import KINDS, VectorIds, VectorStore, vector_ids
 from sag_pipeline.tables import RECORDS
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import SourceError
@@ -30,18 +29,16 @@ from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import write_arrays
 from sag_retrieval.release.folders import DRAFT, Measure, erase, measure, set_aside
 from sag_retrieval.release.manifest import CHECKSUMS, Manifest, summed
-from sag_retrieval.release.reader import verify_release
+from sag_retrieval.release.placed import LANCE, open_placed, write_placed
 from sag_retrieval.release.release_graph import FOLDER, MentionLinks, write_graph
-from sag_retrieval.release.releases import FoundRelease, Releases, sweep_releases
+from sag_retrieval.release.releases import Releases, sweep_releases
 from sag_retrieval.release.schema import MAPPED, SCHEMA_VERSION, VOLATILE
-from sag_retrieval.release.topk import describe_binary_index
-from sag_retrieval.release.vectors import open_vectors, write_vectors
+from sag_retrieval.release.topk import INDEXED_ROWS, describe_binary_index, write_binary_index
+from sag_retrieval.release.vectors import write_vectors
 
-LANCE: Final = "lance"
 _SYNCS_AT_ONCE: Final = 8
 """Syncs wait for the disk, which handles many at once; hashing uses the processors meanwhile."""
 _PUBLISH_VERSION = "1"
-_EMBEDDED = ("events", "keys", "chunks")
 _AT_ONCE = 2
 _BLOCK_BYTES = 100_000_000
 _HASHED_TOGETHER = 65_536
@@ -118,7 +115,7 @@ def publish(store: Store, embedding: Embedding, now: str) -> Publication:
     draft = releases.folder / f"{DRAFT}{uuid4().hex}"
     durable.make_folder(draft)
     try:
-        manifest, checks = _build(draft, store, embedding, releases)
+        manifest, checks = _build(draft, store, embedding)
         manifest = replace(manifest, input_hash=state, created_at=now)
         if not all(check.passed for check in checks):
             return Publication(manifest, is_new=False, checks=checks)
@@ -172,7 +169,7 @@ def _take_place(draft: Path, place: Path) -> None:
 _READ = (*RECORDS, "calls", *LINK_TABLES, "idf")
 
 
-def _build(draft: Path, store: Store, embedding: Embedding, releases: Releases) -> tuple[Manifest, Sequence[Check]]:
+def _build(draft: Path, store: Store, embedding: Embedding) -> tuple[Manifest, Sequence[Check]]:
     report = listener()
     report("release", 0, 0, "tables")
     made = build_tables(store)
@@ -180,10 +177,8 @@ def _build(draft: Path, store: Store, embedding: Embedding, releases: Releases) 
     report("release", 0, 0, "vectors, full text and database")
     embedding.save(draft / "embedder")
     with ThreadPoolExecutor(_AT_ONCE) as pool:  # longest first; most of the work is done outside Python
-        previous = _previous(store, releases, embedding)
-        written = {
-            name: pool.submit(_write_vectors, draft, name, tables[name], embedding, previous) for name in _EMBEDDED
-        }
+        hashed = {name: vector_ids_of(name, tables[name]) for name in KINDS}
+        written = {name: pool.submit(_write_vectors, draft, name, hashed[name], embedding) for name in KINDS}
         database = pool.submit(write_database, draft / "sag.duckdb", made)
         arrays = pool.submit(_write_arrays, draft / "arrays", made)
         hashes = {
@@ -217,21 +212,6 @@ def _write_arrays(folder: Path, made: Relational) -> None:
     write_graph(folder / FOLDER, made.tables, MentionLinks.of_parts(made.parts))
 
 
-def _previous(store: Store, releases: Releases, embedding: Embedding) -> Path | None:
-    """The release whose Lance files are reused: none after a removal, as the files would still hold removed documents.
-
-    None also if those files are not as published, or the vectors are of another embedder.
-    """
-    current = releases.current()
-    if current is None or store.ledger.whole(PURGE):
-        return None
-    folder = releases.folder / current
-    found = FoundRelease.look(folder).manifest if folder.is_dir() else None
-    if found is None or found.embedder_fingerprint != embedding.embedder.fingerprint:
-        return None
-    return folder if _is_sound(releases, current, embedding) and not verify_release(folder, below=LANCE) else None
-
-
 def _write_rows(folder: Path, name: str, rows: pa.Table) -> str:
     """Write a table as an Arrow file in fixed batches, so that equal rows give equal bytes; the hash of the file."""
     folder.mkdir(exist_ok=True)
@@ -252,23 +232,23 @@ def _content_hash(hashes: Mapping[str, str], fingerprint: str) -> str:
     return blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()
 
 
-def _write_vectors(
-    draft: Path, name: str, rows: pa.Table, embedding: Embedding, previous: Path | None
-) -> Mapping[str, Any]:
-    """Write the vectors of one table as arrays and to Lance; the description of their index."""
-    own, shape = draft / f"vectors-{name}", (len(rows), embedding.embedder.dimension)
-    texts = embedded_texts(name, rows)
-    hashes = _hashes(texts)
-    write_vectors(own, name, embedding.vectors.blocks(hashes, max(1, _BLOCK_BYTES // (4 * shape[1]))), shape)
-    source = LanceSource(name, rows[f"{name[:-1]}_id"], texts, hashes, lambda: open_vectors(own)[name])
-    write_lance(draft / LANCE, source, previous / LANCE if previous else None)
-    index = {"kind": "none", "rows": len(rows)} | describe_binary_index(own, name)
-    folder = draft / "arrays" / "vectors"
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in own.iterdir():  # readers open the whole folder, so no file may appear half written
-        path.replace(folder / path.name)
-    own.rmdir()
-    return index
+def _write_vectors(draft: Path, name: str, hashes: VectorIds, embedding: Embedding) -> Mapping[str, Any]:
+    """Write what a release needs to read the vectors of one table; the description of their index.
+
+    Dense vectors stay in the files of Lance, which are linked; sparse ones, and those that Lance stores in a form that
+    cannot be mapped, are written as arrays.
+    """
+    folder, shape = draft / "arrays" / "vectors", (len(hashes), embedding.embedder.dimension)
+    table = embedding.vectors.sealed(name)
+    if table is not None and table.runs:
+        embedding.vectors.link(name, draft / LANCE / f"{name}.lance")
+        write_placed(folder, name, embedding.vectors.row_ids(name, hashes), table.runs, shape[1])
+        if len(hashes) > INDEXED_ROWS:
+            write_binary_index(folder, name, open_placed(folder, name))
+    else:
+        rows_a_block = max(1, _BLOCK_BYTES // (4 * shape[1]))
+        write_vectors(folder, name, embedding.vectors.blocks(hashes, rows_a_block), shape)
+    return {"kind": "none", "rows": len(hashes)} | describe_binary_index(folder, name)
 
 
 def embedded_texts(table: str, rows: pa.Table) -> pa.ChunkedArray:
@@ -280,6 +260,8 @@ def embedded_texts(table: str, rows: pa.Table) -> pa.ChunkedArray:
     return pc.if_else(pc.equal(first, ""), rows[own], pc.binary_join_element_wise(first, rows[own], mark))
 
 
-def _hashes(texts: pa.ChunkedArray) -> VectorIds:
+def vector_ids_of(table: str, rows: pa.Table) -> VectorIds:
+    """The id of the vector of each row of a release's table."""
+    texts = embedded_texts(table, rows)
     blocks = (texts[start : start + _HASHED_TOGETHER] for start in range(0, len(texts), _HASHED_TOGETHER))
     return vector_ids(text for block in blocks for text in block.to_pylist())

@@ -1,9 +1,12 @@
 """Vectors by the hash of their text: an embedder embeds each distinct text once, however many rows share it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,25 +14,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.sparse import csr_array, issparse, vstack
 
-from sag_pipeline.store.parts import read_footer, read_rows, write_sealed
+from sag_pipeline.store.lance_tables import ID, SEALED, LanceTables, SealedTable
+from sag_pipeline.store.parts import read_footer, read_rows
 from sag_retrieval.core.errors import ModelError, StoreError
 from sag_retrieval.core.types import Rows64
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.folders import delete, sweep
+from sag_retrieval.release.lance_vectors import VECTOR, matrix_of
+from sag_retrieval.release.topk import INDEXED_ROWS
 
+KINDS = ("chunks", "events", "keys")
+"""Tables whose texts are embedded; each has a Lance table of its own, which a reader can search by itself."""
 VectorIds = npt.NDArray[np.bytes_]
 """Shape (texts,), 16 bytes each: hashes of the embedded texts."""
+
+
+_MOST_FILES: Final = 32
+"""A table with more files is rewritten."""
 
 
 def vector_ids(texts: Iterable[str]) -> VectorIds:
     """Hash of each text."""
     digests = (blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts)
     return np.frombuffer(b"".join(digests), "S16")
-
-
-def name_of(ids: VectorIds) -> str:
-    """Name of a file of these vectors, before the hash of its bytes."""
-    return blake2b(ids.tobytes(), digest_size=12).hexdigest()
 
 
 def fixed(ids: VectorIds) -> pa.FixedSizeBinaryArray:
@@ -45,94 +52,140 @@ def raw(column: pa.FixedSizeBinaryArray) -> VectorIds:
 def stored_vectors(home: Path) -> int:
     """Number of vectors below a home, of all embedders together; none of a damaged file, which `sag verify` names."""
     count = 0
-    for path in (home / "vectors").glob("*/*.parquet"):
+    for path in (home / "vectors").rglob(SEALED):
         with suppress(StoreError):
-            count += read_footer(path).num_rows
+            count += sum(table.rows for table in LanceTables(path.parent).sealed().values())
     return count
 
 
 class VectorStore:
-    """The vectors of one embedder, in immutable Parquet parts below `home/vectors/<fingerprint>`."""
+    """The vectors of one embedder: a Lance table for each of `KINDS` below `home/vectors/<fingerprint>`."""
 
     def __init__(self, home: Path, fingerprint: str, dimension: int) -> None:
-        """Keep the folder; it is created with the first part."""
+        """Keep the folder; it is created with the first vectors."""
         self._all = home / "vectors"
         self._folder = self._all / fingerprint
         self._dimension = dimension
+        self._tables = LanceTables(self._folder)
 
-    def _paths(self) -> list[Path]:
-        return sorted(self._folder.glob("*.parquet"))
+    def sealed(self, kind: str) -> SealedTable | None:
+        """The Lance table of a kind as it was last written; None if there is none."""
+        return self._tables.sealed().get(kind)
 
-    def known(self) -> VectorIds:
-        """Ids of all texts that have a vector, sorted."""
-        ids = [_ids(read_rows(path, ["vector_id"])) for path in self._paths()]
+    def known(self, *kinds: str) -> VectorIds:
+        """Ids of all texts that have a vector in one of these kinds, or any, sorted."""
+        ids = [raw(self._tables.ids(kind)[ID].chunk(0)) for kind in self._tables.sealed() if kind in (kinds or KINDS)]
         return np.unique(np.concatenate(ids)) if ids else np.empty(0, "S16")
 
     def count(self) -> int:
-        """Number of stored vectors, used or not."""
-        return sum(read_footer(path).num_rows for path in self._paths())
+        """Number of stored vectors, used or not; Lance is not loaded for it."""
+        old = sum(int(read_footer(path).num_rows) for path in self._old())
+        return old + sum(table.rows for table in self._tables.sealed().values())
 
-    def append(self, ids: VectorIds, vectors: Vectors) -> None:
-        """Add a part, durably.
+    def append(self, kind: str, ids: VectorIds, vectors: Vectors) -> None:
+        """Add vectors of texts that have none in this kind, durably.
 
         Raises:
             ModelError: If a vector is missing, has another dimension than the store, or is not finite.
 
         """
-        if vectors.shape != (len(ids), self._dimension):
-            raise ModelError(
-                f"{len(ids)} texts of dimension {self._dimension} expected, the embedder gave {vectors.shape}; "
-                "check SAG_EMBEDDING_MODEL"
-            )
-        values = vectors.data if issparse(vectors) else vectors
-        if not np.isfinite(np.asarray(values)).all():
-            raise ModelError("the embedder gave a vector with NaN or infinity; check SAG_EMBEDDING_MODEL")
-        write_sealed(_to_rows(ids, vectors), self._folder, name_of(ids), packed=False)
+        check_vectors(ids, vectors, self._dimension)
+        batch = _to_rows(ids, vectors)
+        self._tables.add(kind, [batch], batch.schema)
 
     def blocks(self, ids: VectorIds, rows_a_block: int) -> Iterator[tuple[npt.NDArray[np.int32], Vectors]]:
-        """Vectors of the texts with their numbers, each number once; texts without a vector are left out.
+        """Vectors of the texts in order, with their numbers; texts without a vector are left out."""
+        kinds = [*self._tables.sealed()]
+        places = {kind: self.row_ids(kind, ids) for kind in kinds}
+        left = np.ones(len(ids), np.bool_)
+        for rows in places.values():  # each text from the first kind that has it
+            rows[~left] = -1
+            left &= rows < 0
+        for start in range(0, len(ids), rows_a_block):
+            block = slice(start, start + rows_a_block)
+            pieces = [self._taken(kind, places[kind][block]) for kind in kinds if (places[kind][block] >= 0).any()]
+            if pieces:
+                numbers = np.concatenate([np.flatnonzero(places[kind][block] >= 0) for kind in kinds])
+                order = np.argsort(numbers, kind="stable")
+                yield (start + numbers[order]).astype(np.int32), joined(pieces)[order]
 
-        Sparse vectors come in order, one block at a time. Dense ones come in the order of the parts, so each part is
-        read once whatever the order of the texts. Memory: one block and one part at a time.
-        """
-        paths = self._paths()
-        found, parts, positions = _find([_ids(read_rows(path, ["vector_id"])) for path in paths], ids)
-        if not len(found):
-            return
-        if "indices" in read_footer(paths[0]).schema.to_arrow_schema().names:
-            for start in range(0, len(ids), rows_a_block):
-                inside = slice(*np.searchsorted(found, [start, start + rows_a_block]))
-                if inside.start < inside.stop:
-                    pieces = [
-                        (rows, csr_array(piece)) for rows, piece in self._pieces(parts[inside], positions[inside])
-                    ]
-                    order = np.argsort(np.concatenate([rows for rows, _ in pieces]), kind="stable")
-                    yield found[inside], csr_array(vstack([piece for _, piece in pieces], format="csr"))[order]
-        else:
-            for rows, piece in self._pieces(parts, positions):
-                yield found[rows], piece
+    def row_ids(self, kind: str, ids: VectorIds) -> Rows64:
+        """The row of each text in the Lance table of a kind; -1 where it has none."""
+        if self.sealed(kind) is None or not len(ids):
+            return np.full(len(ids), -1, np.int64)
+        rows = self._tables.ids(kind)
+        at = np.asarray(pc.fill_null(pc.index_in(fixed(ids), rows[ID].chunk(0)), -1)).astype(np.int64)
+        return np.where(at < 0, -1, rows["_rowid"].to_numpy().astype(np.int64)[at])
 
-    def _pieces(self, parts: Rows64, positions: Rows64) -> Iterator[tuple[Rows64, Vectors]]:
-        """Vectors by part: positions in the arguments that the part serves, ascending, and their vectors."""
-        paths, order = self._paths(), np.argsort(parts, kind="stable")
-        numbers, first = np.unique(parts[order], return_index=True)
-        for part, rows in zip(numbers, np.split(order, first[1:]), strict=True):
-            yield rows, self._from_rows(read_rows(paths[part]))[positions[rows]]
+    def _taken(self, kind: str, row_ids: Rows64) -> Vectors:
+        """The vectors of rows of a kind, in order; -1 is left out."""
+        wanted, back = np.unique(row_ids[row_ids >= 0], return_inverse=True)
+        rows = self._tables.open(kind).take_row_ids(wanted.tolist()).to_arrow()
+        return self._from_rows(rows)[back]
+
+    def link(self, kind: str, folder: Path) -> None:
+        """Put the files of the newest version into a folder: by hard links, so that vectors lie on disk once."""
+        table = self._tables.sealed()[kind]
+        for file in table.files:
+            path = folder / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                os.link(self._folder / table.folder / file, path)
+            except OSError:  # another disk, or a file system without links
+                shutil.copyfile(self._folder / table.folder / file, path)
 
     def purge(self, keep: VectorIds) -> int:
-        """Delete the vectors of texts that are not in `keep` (sorted ids); the number deleted."""
-        dropped = 0
-        for path in self._paths():
-            rows = read_rows(path)
-            wanted = np.isin(_ids(rows), keep)
-            if wanted.all():
-                continue
-            dropped += int((~wanted).sum())
-            if wanted.any():
-                left = rows.filter(pa.array(wanted))
-                write_sealed(left, self._folder, name_of(_ids(left)), packed=False)
+        """Rewrite the tables with the vectors of the texts in `keep` (sorted ids) alone; the number deleted."""
+        before = self.count()
+        for kind in self._tables.sealed():
+            if not np.isin(self.known(kind), keep).all():
+                self._tables.rewrite(kind, lambda batch: batch.filter(pa.array(np.isin(raw(batch[ID]), keep))))
+        return before - self.count()
+
+    def compact(self) -> None:
+        """Rewrite each table that was appended to many times, so that a query opens few files."""
+        for kind, table in self._tables.sealed().items():
+            if len(table.files) > _MOST_FILES:
+                self._tables.rewrite(kind, lambda batch: batch)
+
+    def index(self) -> None:
+        """Train Lance's index of each large table of dense vectors, for readers that search by Lance."""
+        for kind, table in self._tables.sealed().items():
+            if table.runs and table.rows > INDEXED_ROWS:
+                self._tables.index(kind)
+
+    def _old(self) -> list[Path]:
+        """Parquet files, in which version 0.1 kept vectors."""
+        return sorted(self._folder.glob("*.parquet"))
+
+    def is_old(self) -> bool:
+        """Whether vectors are still to be moved by `adopt`."""
+        return bool(self._old())
+
+    def old_ids(self) -> VectorIds:
+        """Ids of the texts whose vectors are still to be moved, sorted."""
+        return np.unique(np.concatenate([np.empty(0, "S16"), *(_ids(read_rows(path, [ID])) for path in self._old())]))
+
+    def adopt(self, wanted: Mapping[str, VectorIds]) -> None:
+        """Move vectors from Parquet files into Lance, bit by bit: of each kind those of the wanted texts (sorted ids).
+
+        Raises:
+            StoreError: If a file is damaged.
+
+        """
+        paths = self._old()
+        for kind, ids in wanted.items():
+            missing = np.setdiff1d(ids, self.known(kind))
+            for path in paths:
+                rows = read_rows(path)
+                own, first = np.unique(_ids(rows), return_index=True)
+                chosen = np.isin(own, missing)
+                if chosen.any():
+                    self.append(kind, own[chosen], self._from_parquet(rows)[first[chosen]])
+                    missing = np.setdiff1d(missing, own)
+        for path in paths:
             path.unlink()
-        return dropped
+        self.compact()
 
     def drop_others(self, kept: Iterable[str]) -> list[str]:
         """Delete the vectors of embedders other than this one and those in `kept`; their fingerprints."""
@@ -143,7 +196,19 @@ class VectorStore:
         sweep(self._all)
         return [path.name for path in gone]
 
-    def _from_rows(self, rows: pa.Table) -> Vectors:
+    def _from_rows(self, rows: pa.Table | pa.RecordBatch) -> Vectors:
+        rows = rows.combine_chunks() if isinstance(rows, pa.Table) else rows
+        columns = {name: _flat(rows[name]) for name in rows.schema.names}
+        if VECTOR in columns:
+            return matrix_of(columns[VECTOR])
+        indices, values = (_bytes_of(columns[name]) for name in ("indices", "values"))
+        starts = np.frombuffer(columns["values"].buffers()[1], np.int32, len(rows) + 1, 4 * columns["values"].offset)
+        return csr_array(
+            (values.view("<f4"), indices.view("<u2").astype(np.int32), (starts - starts[0]) // 4),
+            shape=(len(rows), self._dimension),
+        )
+
+    def _from_parquet(self, rows: pa.Table) -> Vectors:
         values = rows["values"].combine_chunks()
         if "indices" not in rows.column_names:
             flat = np.frombuffer(values.buffers()[1], "<f4", len(values) * self._dimension)
@@ -153,36 +218,59 @@ class VectorStore:
         return csr_array((values.flatten().to_numpy(), indices, starts - starts[0]), shape=(len(rows), self._dimension))
 
 
-def _find(parts: Sequence[VectorIds], wanted: VectorIds) -> tuple[npt.NDArray[np.int32], Rows64, Rows64]:
-    """Numbers of the wanted ids that were found, ascending, and the part and position of each."""
-    starts = np.cumsum([0, *(len(part) for part in parts)])
-    known = fixed(np.concatenate([np.empty(0, "S16"), *parts]))
-    at = np.asarray(pc.fill_null(pc.index_in(fixed(wanted), known), -1)).astype(np.int64)
-    found = np.flatnonzero(at >= 0)
-    part = np.searchsorted(starts, at[found], side="right") - 1
-    return found.astype(np.int32), part, at[found] - starts[part]
+def check_vectors(ids: VectorIds, vectors: Vectors, dimension: int) -> None:
+    """Compare what an embedder gave with what was asked.
+
+    Raises:
+        ModelError: If a vector is missing, has another dimension, or is not finite.
+
+    """
+    if vectors.shape != (len(ids), dimension):
+        raise ModelError(
+            f"{len(ids)} texts of dimension {dimension} expected, the embedder gave {vectors.shape}; "
+            "check SAG_EMBEDDING_MODEL"
+        )
+    values = vectors.data if issparse(vectors) else vectors
+    if not np.isfinite(np.asarray(values)).all():
+        raise ModelError("the embedder gave a vector with NaN or infinity; check SAG_EMBEDDING_MODEL")
+
+
+def joined(pieces: Sequence[Vectors]) -> Vectors:
+    """Vectors one below another."""
+    sparse = [piece for piece in pieces if isinstance(piece, csr_array)]
+    if sparse:
+        return csr_array(vstack(sparse, format="csr"))
+    return np.concatenate([np.asarray(piece) for piece in pieces])
 
 
 def _ids(rows: pa.Table) -> VectorIds:
-    return raw(rows["vector_id"].combine_chunks()).copy()
+    return raw(rows[ID].combine_chunks()).copy()
 
 
-def _to_rows(ids: VectorIds, vectors: Vectors) -> pa.Table:
+def _flat(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _bytes_of(column: pa.BinaryArray) -> npt.NDArray[np.uint8]:
+    """The bytes of a column one after another."""
+    first, last = np.frombuffer(column.buffers()[1], np.int32, len(column) + 1, 4 * column.offset)[[0, -1]]
+    return np.frombuffer(column.buffers()[2] or b"", np.uint8, last - first, first)
+
+
+def _to_rows(ids: VectorIds, vectors: Vectors) -> pa.RecordBatch:
     key = fixed(ids)
     if isinstance(vectors, csr_array):
-        offsets = pa.array(vectors.indptr, pa.int32())
-        return pa.table(
-            {
-                "vector_id": key,
-                "indices": pa.ListArray.from_arrays(offsets, pa.array(vectors.indices.astype(np.uint16))),
-                "values": pa.ListArray.from_arrays(offsets, pa.array(vectors.data.astype(np.float32))),
-            }
-        )
+        columns = {"indices": vectors.indices.astype("<u2"), "values": vectors.data.astype("<f4")}
+        packed = {name: _binary(values, vectors.indptr) for name, values in columns.items()}
+        return pa.RecordBatch.from_pydict({ID: key} | packed)
     flat = np.ascontiguousarray(vectors, dtype="<f4")
-    width = pa.binary(4 * flat.shape[1])  # read ten times faster than a list of floats
-    return pa.table(
-        {
-            "vector_id": key,
-            "values": pa.FixedSizeBinaryArray.from_buffers(width, len(flat), [None, pa.py_buffer(flat)]),
-        }
+    return pa.RecordBatch.from_pydict(
+        {ID: key, VECTOR: pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel()), flat.shape[1])}
     )
+
+
+def _binary(values: npt.NDArray[Any], starts: npt.NDArray[np.integer]) -> pa.BinaryArray:
+    """The bytes of each row's entries: written ten times faster than a list of numbers."""
+    offsets = (starts * values.itemsize).astype(np.int32)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(values))]
+    return pa.Array.from_buffers(pa.binary(), len(starts) - 1, buffers)

@@ -62,6 +62,10 @@ class HashingFit:
         table = np.load(path, mmap_mode="r")
         if table.shape != (BUCKETS + 1,):
             raise ModelError(f"{path} holds {table.shape}, not {(BUCKETS + 1,)}; rebuild it with `sag ingest`")
+        if (length := path.stat().st_size) != table.offset + table.nbytes:
+            raise ModelError(
+                f"{path} has {length} bytes, not {table.offset + table.nbytes}; rebuild it with `sag ingest`"
+            )
         return cls(table[:BUCKETS], int(table[BUCKETS]))
 
 

@@ -7,19 +7,22 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
+from typing import get_args
 
 import numpy as np
 
-from sag_retrieval.core.errors import ReleaseError
+from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import Index, open_arrays
 from sag_retrieval.release.folders import digest_of, wrong_lengths
 from sag_retrieval.release.manifest import MANIFEST, Contents, Manifest, Verify
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.sandbox import SqlSandbox, open_sandbox
-from sag_retrieval.release.tables import RowTables, VectorTables, check_arrays
+from sag_retrieval.release.tables import RowTables, check_arrays
+from sag_retrieval.release.vector_tables import VectorMode, VectorTables
 
 OpenEmbedder = Callable[[str, Path], Embedder]
 """Model name of the manifest and the release's `embedder` folder → the embedder for queries."""
@@ -29,13 +32,20 @@ _AT_ONCE = 2
 class Reader:
     """An opened release, safe to share between threads. Pruning skips it until it is closed."""
 
-    def __init__(self, folder: Path, open_embedder: OpenEmbedder, verify: Verify = "lazy") -> None:
+    def __init__(
+        self, folder: Path, open_embedder: OpenEmbedder, verify: Verify = "lazy", vectors: VectorMode = "mapped"
+    ) -> None:
         """Open a release folder; compare the lengths of its files, and their bytes at the time chosen by `verify`.
 
         Raises:
             ReleaseError: If it cannot be used by this package, or is damaged.
+            SettingsError: If `verify` or `vectors` is none of theirs, or Lance is not installed.
 
         """
+        if vectors not in get_args(VectorMode):
+            raise SettingsError(f"vectors {vectors!r} is none of {', '.join(get_args(VectorMode))}")
+        if vectors == "lance" and find_spec("lancedb") is None:
+            raise SettingsError('vectors "lance" needs lancedb: pip install "sag[lance]"')
         self.folder = folder
         self.manifest = Manifest.read(folder)
         hold = os.open(folder / MANIFEST, os.O_RDONLY)
@@ -45,6 +55,7 @@ class Reader:
             raise FileNotFoundError(folder)  # it was pruned or replaced while this waited for the lock
         self.contents = Contents(folder, self.manifest, verify)
         self._open_embedder = open_embedder
+        self._vectors = vectors
         self._lock = Lock()
 
     @cached_property
@@ -63,7 +74,8 @@ class Reader:
                     f"release {self.manifest.release_id} was embedded by {self.manifest.embedder_fingerprint}, "
                     f"queries would be by {embedder.fingerprint}; open it with the embedder it was made with"
                 )
-            arrays = open_arrays(self.folder / "arrays", VectorTables(self.contents, self.manifest))
+            vectors = VectorTables(self.contents, self.manifest, self._vectors)
+            arrays = open_arrays(self.folder / "arrays", vectors)
             check_arrays(arrays, self.manifest, is_trusted=self.contents.is_checked)
             return Index(RowTables(self.contents, self.manifest), arrays, embedder)
 
@@ -85,7 +97,13 @@ class Reader:
         self._unlock()
 
 
-def open_reader(home: Path, release: str | None, open_embedder: OpenEmbedder, verify: Verify = "lazy") -> Reader:
+def open_reader(
+    home: Path,
+    release: str | None,
+    open_embedder: OpenEmbedder,
+    verify: Verify = "lazy",
+    vectors: VectorMode = "mapped",
+) -> Reader:
     """Open the release with this id, or the current one, below a home.
 
     Raises:
@@ -95,7 +113,7 @@ def open_reader(home: Path, release: str | None, open_embedder: OpenEmbedder, ve
     for _ in range(3):  # a release may be pruned between reading the pointer and opening it
         path = Releases(home).path(release)
         try:
-            return Reader(path, open_embedder, verify)
+            return Reader(path, open_embedder, verify, vectors)
         except FileNotFoundError:
             continue
     named = f"release {release}" if release else "the current release"
@@ -110,13 +128,12 @@ class FileFault:
     what: str
 
 
-def verify_release(folder: Path, *, deep: bool = True, below: str = "") -> list[FileFault]:
+def verify_release(folder: Path, *, deep: bool = True) -> list[FileFault]:
     """The faults of a release by file; empty if it is as it was published.
 
     Args:
         folder: The release's folder.
         deep: Compare the hash of every file; else only the lengths, and whether tables and arrays fit one another.
-        below: Only files below this folder of the release, such as `lance`; empty: all.
 
     """
     try:
@@ -125,12 +142,12 @@ def verify_release(folder: Path, *, deep: bool = True, below: str = "") -> list[
         return [FileFault(MANIFEST, str(error))]
     if not manifest.files:
         return [FileFault(MANIFEST, "it names no files, as those of version 0.1; nothing can be verified")]
-    files = {name: listed for name, listed in manifest.files.items() if name.startswith(f"{below}/" if below else "")}
+    files = manifest.files
     found = [FileFault(*each) for each in wrong_lengths(folder, files)]
     if deep:
         known = {fault.file for fault in found}
         found += _changed(folder, {name: digest for name, (_, digest) in files.items() if name not in known})
-    if not found and not below:
+    if not found:
         found = [*_misfits(folder, manifest)]
     return sorted(found, key=lambda fault: fault.file)
 

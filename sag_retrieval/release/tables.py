@@ -13,14 +13,11 @@ from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.core.types import Rows
 from sag_retrieval.release.arrays import Arrays
 from sag_retrieval.release.csr import CsrLists, Starts, map_rows
-from sag_retrieval.release.folders import BLOCK
 from sag_retrieval.release.manifest import Contents, Manifest
 from sag_retrieval.release.schema import TABLES
-from sag_retrieval.release.vectors import DENSE, SPARSE, CheckRows, SparseVectors, VectorSet, open_dense, open_sparse
 
 Opened = TypeVar("Opened")
 ROWS: Final = "rows/"
-VECTORS: Final = "arrays/vectors/"
 _ARROW: Final = ".arrow"
 
 
@@ -35,38 +32,18 @@ def check_arrays(arrays: Arrays, manifest: Manifest, *, is_trusted: bool) -> Non
     if not faults and not is_trusted:
         faults = [*_row_faults(arrays, manifest)]
     if faults:
-        raise _error(manifest, faults[0])
+        raise damaged_arrays(manifest, faults[0])
 
 
-def check_vectors(name: str, vectors: VectorSet, manifest: Manifest, *, is_trusted: bool) -> None:
-    """Compare the vectors of a table with its rows and the embedder.
-
-    Raises:
-        ReleaseError: If they have another shape, or name rows that do not exist.
-
-    """
-    wanted = (manifest.counts.get(name), manifest.dimension)
-    if (vectors.row_count, vectors.dimension) != wanted:
-        raise _error(manifest, f"vectors of {name} are {vectors.row_count} × {vectors.dimension}, not {wanted}")
-    if isinstance(vectors, SparseVectors):
-        ends = CsrLists(vectors.starts, vectors.rows)
-        faults = [*_list_faults(f"vectors of {name}", ends, vectors.dimension)]
-        if len(vectors.values) != len(vectors.rows):
-            faults.append(f"vectors of {name} have {len(vectors.values)} values in {len(vectors.rows)} rows")
-        if not faults and not is_trusted:
-            faults = [*_bound_faults(f"vectors of {name}", ends, vectors.row_count)]
-        if faults:
-            raise _error(manifest, faults[0])
-
-
-def _error(manifest: Manifest, fault: str) -> ReleaseError:
+def damaged_arrays(manifest: Manifest, fault: str) -> ReleaseError:
+    """The error to raise about arrays that do not fit."""
     return ReleaseError(f"arrays of release {manifest.release_id} are damaged: {fault}; {MEND}")
 
 
 def _shape_faults(arrays: Arrays, manifest: Manifest) -> Iterator[str]:
     counts = manifest.counts
     for name, (lists, rows, _) in _lists(arrays, manifest).items():
-        yield from _list_faults(name, lists, rows)
+        yield from list_faults(name, lists, rows)
     lengths: dict[str, tuple[npt.NDArray[Any], int]] = {
         "event_chunk": (arrays.event_chunk, counts["events"]),
         "chunk_document": (arrays.chunk_document, counts["chunks"]),
@@ -101,7 +78,7 @@ def _lists(arrays: Arrays, manifest: Manifest) -> dict[str, tuple[CsrLists, int,
     }
 
 
-def _list_faults(name: str, lists: CsrLists, count: int) -> Iterator[str]:
+def list_faults(name: str, lists: CsrLists, count: int) -> Iterator[str]:
     """What is wrong at the ends of lists; nothing of what is between them is read."""
     starts, items = lists.starts, lists.items
     if starts.dtype != np.int64 or items.dtype != np.int32 or starts.ndim != 1 or items.ndim != 1:
@@ -115,7 +92,7 @@ def _list_faults(name: str, lists: CsrLists, count: int) -> Iterator[str]:
 def _row_faults(arrays: Arrays, manifest: Manifest) -> Iterator[str]:
     counts = manifest.counts
     for name, (lists, _, count) in _lists(arrays, manifest).items():
-        yield from _bound_faults(name, lists, count)
+        yield from bound_faults(name, lists, count)
     for name, rows, least, count in (
         ("event_chunk", arrays.event_chunk, 0, counts["chunks"]),
         ("chunk_document", arrays.chunk_document, 0, counts["documents"]),
@@ -129,7 +106,7 @@ def _row_faults(arrays: Arrays, manifest: Manifest) -> Iterator[str]:
         yield from _falls(name, starts, count)
 
 
-def _bound_faults(name: str, lists: CsrLists, rows: int) -> Iterator[str]:
+def bound_faults(name: str, lists: CsrLists, rows: int) -> Iterator[str]:
     """What is wrong between the ends of lists: every number is read."""
     yield from _falls(name, lists.starts, len(lists.items))
     yield from _outside(name, lists.items, 0, rows)
@@ -145,7 +122,7 @@ def _outside(name: str, rows: Rows, least: int, count: int) -> Iterator[str]:
         yield f"{name} names the rows {rows.min()} to {rows.max()}, not {least} to {count - 1}"
 
 
-class _Tables(Mapping[str, Opened]):
+class OpenedTables(Mapping[str, Opened]):
     """Tables by name, each opened once."""
 
     def __init__(self, contents: Contents, manifest: Manifest, names: list[str]) -> None:
@@ -185,7 +162,7 @@ class _Tables(Mapping[str, Opened]):
         return len(self._names)
 
 
-class RowTables(_Tables[pa.Table]):
+class RowTables(OpenedTables[pa.Table]):
     """The tables of `release/schema.py` as Arrow rows in memory maps."""
 
     def __init__(self, contents: Contents, manifest: Manifest) -> None:
@@ -201,55 +178,3 @@ class RowTables(_Tables[pa.Table]):
             found = f"{rows.num_rows} rows of {rows.schema.names}"
             raise self._contents.damaged(file, f"it has {found}, not {self._manifest.counts.get(name)} of {wanted}")
         return rows
-
-
-class VectorTables(_Tables[VectorSet]):
-    """The vectors of events, keys and chunks; of dense ones only the blocks of the rows that are read are checked."""
-
-    def __init__(self, contents: Contents, manifest: Manifest) -> None:
-        """Hold the checked files of a release."""
-        self._dense = contents.names(VECTORS, DENSE)
-        super().__init__(contents, manifest, sorted({*self._dense, *contents.names(VECTORS, SPARSE)}))
-
-    def _open(self, name: str) -> VectorSet:
-        folder = self._contents.folder / VECTORS
-        if name in self._dense:
-            file = f"{VECTORS}{name}{DENSE}"
-            self._contents.check_blocks(file, np.zeros(1, np.int64))  # the header
-            self._contents.check(*(f"{VECTORS}{name}.signs.{kind}" for kind in ("npy", "json")))
-            opened: VectorSet = open_dense(folder, name, self._check_of(name, file))
-        else:
-            self._contents.check(*(f"{VECTORS}{name}.{kind}.npy" for kind in ("starts", "rows", "values")))
-            opened = open_sparse(folder, name)
-        check_vectors(name, opened, self._manifest, is_trusted=self._contents.is_checked)
-        return opened
-
-    def _check_of(self, name: str, file: str) -> CheckRows:
-        """A function that checks the blocks of some rows of a file before they are read."""
-        width, row_count = 4 * self._manifest.dimension, self._manifest.counts.get(name, 0)
-        header = (self._contents.folder / file).stat().st_size - width * row_count
-        contents, is_whole = self._contents, [not self._contents.is_checked]
-
-        def check(rows: Rows | None) -> None:
-            if is_whole[0]:
-                return
-            if rows is None:
-                contents.check(file)
-                is_whole[0] = True
-            else:
-                contents.check_blocks(file, blocks_of(np.asarray(rows, np.int64), header, width))
-
-        return check
-
-
-def blocks_of(rows: npt.NDArray[np.int64], header: int, width: int) -> npt.NDArray[np.int64]:
-    """The blocks that hold rows of `width` bytes each, behind a header of `header` bytes.
-
-    Examples:
-        >>> blocks_of(np.array([0, 3]), 128, 40_000)
-        array([0, 0, 1, 2])
-
-    """
-    first, last = (header + rows * width) // BLOCK, (header + (rows + 1) * width - 1) // BLOCK
-    inside: npt.NDArray[np.int64] = np.minimum(first[:, None] + np.arange(width // BLOCK + 2), last[:, None])
-    return inside.reshape(-1)

@@ -15,9 +15,10 @@ import numpy.typing as npt
 from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.core.types import Flags, Floats32, Rows, Words64
 from sag_retrieval.release.csr import RemappedArray, map_array
+from sag_retrieval.release.placed import PlacedRows
 
 _STRIPES: Final = 32
-Matrix = Floats32 | RemappedArray
+Matrix = Floats32 | RemappedArray | PlacedRows
 INDEXED_ROWS: Final = 5_000
 """Up to this number of rows an exact scan is as fast."""
 RECALL_GOAL: Final = 0.95

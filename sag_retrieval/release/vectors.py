@@ -16,6 +16,7 @@ from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.core.types import Flags, Floats32, Rows
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.csr import RemappedArray, Starts, join, map_array, merge_runs, narrow, save_array, write_run
+from sag_retrieval.release.placed import PLACED, PlacedRows, open_placed
 from sag_retrieval.release.topk import INDEXED_ROWS, BinaryIndex, read_binary_index, top_k, write_binary_index
 
 Block = tuple[npt.ArrayLike, Vectors]
@@ -64,9 +65,9 @@ class VectorSet(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DenseVectors:
-    """Rows of float32 in a memory map; in large tables a binary index selects rows and exact cosines rank them."""
+    """Rows of float32 in memory maps; in large tables a binary index selects rows and exact cosines rank them."""
 
-    matrix: Floats32
+    matrix: Floats32 | PlacedRows
     signs: BinaryIndex | None = None
     check: CheckRows = _trust
 
@@ -83,12 +84,14 @@ class DenseVectors:
     def scores(self, query: Vectors, rows: Rows | None = None) -> Floats32:
         """Cosines with one query vector, of all rows or of the given ones."""
         self.check(rows)
-        chosen = self.matrix if rows is None else self.matrix[rows]
-        return np.asarray(np.vecdot(chosen, _dense(query)), np.float32)  # twice as fast as `@` on a thin product
+        if rows is None and isinstance(self.matrix, PlacedRows):
+            return self.matrix.products(as_query(query))
+        chosen = self.matrix[:] if rows is None else self.matrix[rows]
+        return np.asarray(np.vecdot(chosen, as_query(query)), np.float32)  # twice as fast as `@` on a thin product
 
     def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats32]:
         """The k best allowed rows: of the binary index's candidates where many are allowed, else of all."""
-        rows = self._candidates(_dense(query), k, allowed)
+        rows = self._candidates(as_query(query), k, allowed)
         if rows is None and allowed is not None:
             rows = np.flatnonzero(allowed).astype(np.int32)
         return top_k(self.scores(query, rows), k, rows)
@@ -123,7 +126,7 @@ class SparseVectors:
 
     def scores(self, query: Vectors, rows: Rows | None = None) -> Floats32:
         """Cosines with one query vector, of all rows or of the given ones."""
-        weights = _dense(query)
+        weights = as_query(query)
         used = np.flatnonzero(weights)
         first, last = self.starts[used], self.starts[used + 1]
         inside = [slice(*ends) for ends in zip(first.tolist(), last.tolist(), strict=True)]
@@ -212,13 +215,26 @@ def _check_width(name: str, vectors: Vectors, shape: tuple[int, int]) -> None:
 
 def open_vectors(folder: Path) -> dict[str, VectorSet]:
     """The vectors found in a folder, by table name."""
-    dense, sparse = (sorted(folder.glob(f"*{ending}")) for ending in (DENSE, SPARSE))
-    opened: dict[str, VectorSet] = {}
-    for path in dense:
-        opened[path.name.removesuffix(DENSE)] = open_dense(folder, path.name.removesuffix(DENSE))
-    for path in sparse:
-        opened[path.name.removesuffix(SPARSE)] = open_sparse(folder, path.name.removesuffix(SPARSE))
-    return opened
+    ways: dict[str, Callable[[Path, str], VectorSet]] = {PLACED: open_mapped, DENSE: open_dense, SPARSE: open_sparse}
+    return {
+        path.name.removesuffix(ending): opened(folder, path.name.removesuffix(ending))
+        for ending, opened in ways.items()
+        for path in sorted(folder.glob(f"*{ending}"))
+    }
+
+
+def open_mapped(folder: Path, name: str, check: CheckRows = _trust) -> DenseVectors:
+    """The dense vectors of a table that lie in the Lance files of a release; a small table is read into memory.
+
+    Raises:
+        ReleaseError: If a file is missing or damaged.
+
+    """
+    placed, signs = open_placed(folder, name), read_binary_index(folder, name)
+    if len(placed) > INDEXED_ROWS:
+        return DenseVectors(placed, signs, check)
+    check(np.arange(len(placed), dtype=np.int32))
+    return DenseVectors(placed[:], signs)
 
 
 def open_dense(folder: Path, name: str, check: CheckRows = _trust) -> DenseVectors:
@@ -242,6 +258,7 @@ def open_sparse(folder: Path, name: str) -> SparseVectors:
     return SparseVectors(np.array(starts[:-1]), rows, values, int(starts[-1]))
 
 
-def _dense(query: Vectors) -> Floats32:
+def as_query(query: Vectors) -> Floats32:
+    """One query vector as floats in one row."""
     flat = query.toarray() if isinstance(query, csr_array) else np.asarray(query)
     return np.ascontiguousarray(flat.reshape(-1), np.float32)

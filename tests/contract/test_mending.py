@@ -297,11 +297,11 @@ AS_VERIFIED = {
     "a commit": Fault("`sag repair` keeps the other commits", lambda h: flip(one(h, "ledger/*2-*")), VERIFY),
     "a part": Fault("made again by `sag repair` and `sag ingest`", lambda h: flip(one(h, "tables/chunks/*")), VERIFY),
     "a file of vectors": Fault(
-        "embedded again by `sag repair` and `sag ingest`", lambda h: flip(one(h, "vectors/*/*")), VERIFY
+        "embedded again by `sag repair` and `sag ingest`", lambda h: flip(one(h, "vectors/*/*/data/*")), VERIFY
     ),
     "no vectors": Fault(
         "embedded again by `sag repair` and `sag ingest`",
-        lambda h: [path.unlink() for path in h.glob("vectors/*/*")],
+        lambda h: [path.unlink() for path in h.glob("vectors/*/sealed.json")],
         VERIFY,
     ),
     "the fit": Fault("`sag repair` takes it from a release", lambda h: flip(h / "embedder/hashing.npy"), VERIFY),

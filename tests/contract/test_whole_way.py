@@ -13,7 +13,6 @@ from sag_pipeline.runs import run_ingest
 from sag_pipeline.status import status_of
 from sag_retrieval import open_release
 from sag_retrieval.core.settings import load_settings
-from sag_retrieval.release.reader import verify_release
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +31,6 @@ HERON_ZH = """# 海鹭浮标
 """
 FILES = {"heron.md": HERON, "quill.md": QUILL, "zh/海鹭.md": HERON_ZH}
 OTHERS = {f"log-{n}.md": f"# Log {n}\n\nThe Egret left pier {n} at noon with {n + 3} crates.\n" for n in range(20)}
-"""So many that a small change is merged into the Lance tables."""
 
 
 def rows(home: Path, table: str) -> set[tuple]:
@@ -107,17 +105,6 @@ def test_a_removed_document_is_nowhere_any_more(home, source, tmp_path):
 
 def _files_with(folder: Path, words: bytes) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and words in path.read_bytes()]
-
-
-def test_a_damaged_lance_table_is_not_carried_over_into_the_next_release(home, source):
-    first = run_ingest([source(FILES | OTHERS)])["release"]
-    for path in (home / "releases" / first / "lance").rglob("data/*.lance"):
-        path.write_bytes(path.read_bytes()[::-1])
-
-    second = run_ingest([source({"log-3.md": "# Log 3\n\nThe Egret stayed in port.\n"})])["release"]
-
-    assert verify_release(home / "releases" / first) != []
-    assert verify_release(home / "releases" / second) == []
 
 
 def test_a_renamed_document_is_found_under_its_new_name(home, source, tmp_path):

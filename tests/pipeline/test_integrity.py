@@ -136,7 +136,8 @@ def _same_answers(original: Path, home: Path, damage: Damage) -> bool:
         "tables/documents/*",
         "tables/keys/*",
         "tables/event_keys/*",
-        "vectors/*/*",
+        "vectors/*/*/data/*",
+        "vectors/*/sealed.json",
         "embedder/hashing.npy",
         "CURRENT",
         "releases/*/rows/events.arrow",
@@ -260,7 +261,7 @@ def test_what_would_be_paid_again_is_told_and_not_spent(made, home):
 
 
 def test_a_repair_that_was_cut_off_is_finished_by_the_next(made, home, monkeypatch):
-    for pattern in ("ledger/0000000002*", "tables/chunks/*", "vectors/*/*"):
+    for pattern in ("ledger/0000000002*", "tables/chunks/*", "vectors/*/*/data/*"):
         flip(one(home, pattern))
 
     class Cut(BaseException):
@@ -287,7 +288,7 @@ def test_a_repair_that_was_cut_off_is_finished_by_the_next(made, home, monkeypat
 
 
 def test_files_of_version_0_1_carry_no_hash_and_are_no_fault(home):
-    for path in [*home.glob("tables/*/*.parquet"), *home.glob("vectors/*/*.parquet")]:
+    for path in home.glob("tables/*/*.parquet"):
         assert is_sealed(path)
 
     assert not is_sealed(Path("44cb60d1f91c5fe70b0e58dd.parquet"))

@@ -79,7 +79,7 @@ def lose(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["manifest.json", "rows/events.arrow", "arrays/names", "lance/events.lance", "sag.duckdb", "embedder", "."]
+    "part", ["manifest.json", "rows/events.arrow", "arrays/names", "arrays/vectors", "sag.duckdb", "embedder", "."]
 )
 def test_a_release_that_lost_a_part_is_built_again_though_nothing_changed(part, home, kept):
     lose(home / "releases" / kept["release"] / part)
@@ -96,7 +96,7 @@ def test_a_release_that_lost_a_part_is_built_again_though_nothing_changed(part, 
 
 
 def test_the_next_release_is_not_built_on_a_damaged_one(home, kept, tmp_path):
-    for path in (home / "releases" / kept["release"] / "lance/events.lance").rglob("*.lance"):
+    for path in (home / "releases" / kept["release"] / "arrays/vectors").rglob("*.npy"):
         path.write_bytes(b"")
     (tmp_path / "inbox" / "new.md").write_text("# New\n\nThe Heron sank in 2024.\n", encoding="utf-8")
 

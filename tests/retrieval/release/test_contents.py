@@ -19,7 +19,7 @@ from sag_retrieval.models.open import open_embedder
 from sag_retrieval.release.folders import BLOCK, measure, sums_of
 from sag_retrieval.release.manifest import Contents, Manifest
 from sag_retrieval.release.reader import FileFault, open_reader, verify_release
-from sag_retrieval.release.tables import VectorTables
+from sag_retrieval.release.vector_tables import VectorTables
 from sag_retrieval.release.vectors import write_dense
 
 pytestmark = pytest.mark.slow
@@ -53,7 +53,9 @@ def without_files(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["truncate", "extend", "empty", "delete", "folder instead"])
-@pytest.mark.parametrize("pattern", ["lance/*/data/*", "arrays/text/chunks.items.npy", "sag.duckdb", "checksums.npy"])
+@pytest.mark.parametrize(
+    "pattern", ["arrays/vectors/chunks.values.npy", "arrays/text/chunks.items.npy", "sag.duckdb", "checksums.npy"]
+)
 def test_a_file_of_another_length_is_refused_while_opening(copied, kind, pattern):
     name = first(folder_of(copied), pattern)
     inflict(folder_of(copied), Damage(kind, name, 0.5))
@@ -155,7 +157,7 @@ def test_a_sound_release_has_no_faults(copied):
 
 def test_verifying_shallow_sees_lengths_and_says_which(copied):
     folder = folder_of(copied)
-    name = first(folder, "lance/*/data/*")
+    name = first(folder, "arrays/vectors/chunks.values.npy")
     length = (folder / name).stat().st_size
     inflict(folder, Damage("extend", name, 0.0))
     inflict(folder, Damage("delete", "rows/keys.arrow", 0.0))
@@ -167,7 +169,7 @@ def test_verifying_shallow_sees_lengths_and_says_which(copied):
 
 
 def test_full_looks_at_every_byte_while_opening_and_off_at_none(copied):
-    inflict(folder_of(copied), Damage("flip a bit", first(folder_of(copied), "lance/*/data/*"), 0.5))
+    inflict(folder_of(copied), Damage("flip a bit", first(folder_of(copied), "arrays/vectors/chunks.values.npy"), 0.5))
     inflict(folder_of(copied), Damage("flip a bit", "arrays/text/chunks.weights.npy", 0.9))
 
     with pytest.raises(ReleaseError, match="is damaged"):

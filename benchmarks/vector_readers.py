@@ -1,0 +1,161 @@
+"""How fast, how right and how large each way to find the nearest vectors is: mapped arrays, and the indexes of Lance.
+
+    python benchmarks/vector_readers.py                      100,000 generated vectors of 384 columns
+    python benchmarks/vector_readers.py 20000 --queries 50
+
+Vectors are mixtures of 512 centres with noise; a query is the mean of two of them. First: reading the candidates of a
+query for their exact cosines, in milliseconds. Then: the fifty nearest by each reader, recall against the exact scan,
+milliseconds of one query (one thread of ours; Lance uses its own), seconds to build, megabytes besides the vectors.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(name, "1")  # before numpy: one thread a query
+
+import numpy as np  # noqa: E402
+
+from sag_pipeline.store.vectors import VectorStore, vector_ids  # noqa: E402
+from sag_retrieval.release.lance_vectors import METRIC, VECTOR, open_lance  # noqa: E402
+from sag_retrieval.release.placed import LANCE, open_placed, write_placed  # noqa: E402
+from sag_retrieval.release.topk import exact_nearest, write_binary_index  # noqa: E402
+from sag_retrieval.release.vectors import DenseVectors, VectorSet, open_mapped  # noqa: E402
+
+K = 50
+CANDIDATES = (400, 1000, 4000)
+INDEXES = ("flat", "IvfSq", "IvfRq", "IvfPq", "IvfHnswSq", "IvfHnswPq")
+"""Classes of `lancedb.index`."""
+
+
+def generated(count: int, dimension: int) -> np.ndarray:
+    """Mixtures of centres with noise, of length 1."""
+    random = np.random.default_rng(0)
+    centres = random.standard_normal((512, dimension)).astype(np.float32)
+    rows = centres[random.integers(0, 512, count)] + centres[random.integers(0, 512, count)]
+    rows += 0.7 * random.standard_normal((count, dimension), dtype=np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def release_of(folder: Path, vectors: np.ndarray) -> Path:
+    """The vectors as a release has them; its folder of arrays."""
+    store = VectorStore(folder / "home", "generated", vectors.shape[1])
+    ids = vector_ids(str(n) for n in range(len(vectors)))
+    for start in range(0, len(ids), 16_384):
+        store.append("events", ids[start : start + 16_384], vectors[start : start + 16_384])
+    arrays, table = folder / "release" / "arrays" / "vectors", store.sealed("events")
+    store.link("events", folder / "release" / LANCE / "events.lance")
+    write_placed(arrays, "events", store.row_ids("events", ids), table.runs if table else [], vectors.shape[1])
+    return arrays
+
+
+def spread(work: Callable[[Any], object], inputs: list[Any]) -> tuple[float, float]:
+    """Milliseconds, p50 and p95, of one call."""
+    times = []
+    for each in [inputs[0], *inputs]:
+        start = perf_counter()
+        work(each)
+        times.append(1000 * (perf_counter() - start))
+    ordered = sorted(times[1:])
+    return statistics.median(ordered), ordered[int(0.95 * (len(ordered) - 1))]
+
+
+def rescoring(arrays: Path, vectors: np.ndarray, queries: np.ndarray) -> Iterator[dict[str, object]]:
+    """Exact or nearly exact cosines of the candidates of a query."""
+    scale = np.abs(vectors).max(axis=1) / 127
+    np.save(arrays.parent / "int8.npy", np.round(vectors / scale[:, None]).astype(np.int8))
+    small = np.load(arrays.parent / "int8.npy", mmap_mode="r")
+    lance, placed = open_lance(arrays, "events"), open_placed(arrays, "events")
+    random = np.random.default_rng(1)
+    for count in CANDIDATES:
+        inputs = [
+            (query, np.sort(random.choice(len(vectors), count, replace=False)).astype(np.int32)) for query in queries
+        ]
+        ways: dict[str, Callable[[Any], object]] = {
+            "mapped float32": lambda given: np.vecdot(placed[given[1]], given[0]),
+            "mapped int8 and scale": lambda given: (small[given[1]].astype(np.float32) @ given[0]) * scale[given[1]],
+            "taken from Lance": lambda given: lance.scores(*given),
+        }
+        for name, work in ways.items():
+            p50, p95 = spread(work, inputs)
+            yield {"candidates": count, "read": name, "p50": p50, "p95": p95}
+
+
+def searched(reader: VectorSet, queries: np.ndarray, truth: list[np.ndarray]) -> dict[str, object]:
+    """Recall and milliseconds of a reader."""
+    found = [reader.top(query, K)[0] for query in queries]
+    recall = np.mean([len(np.intersect1d(*pair)) / K for pair in zip(found, truth, strict=True)])
+    p50, p95 = spread(lambda query: reader.top(query, K), [*queries])
+    return {"recall@50": float(recall), "p50": p50, "p95": p95}
+
+
+def readers(arrays: Path, queries: np.ndarray, indexes: tuple[str, ...]) -> Iterator[dict[str, object]]:
+    """Each reader of the same vectors."""
+    placed = open_placed(arrays, "events")
+    truth = [*exact_nearest(placed, queries, K)]
+    yield {"reader": "mapped, exact", "build": 0.0, "MB": 0.0} | searched(DenseVectors(placed), queries, truth)
+    start = perf_counter()
+    write_binary_index(arrays, "events", placed)
+    built = perf_counter() - start
+    size = (arrays / "events.signs.npy").stat().st_size / 1e6
+    yield {"reader": "mapped, signs", "build": built, "MB": size} | searched(
+        open_mapped(arrays, "events"), queries, truth
+    )
+    import lancedb.index  # noqa: PLC0415  after what does not need it
+
+    for kind in indexes:
+        table = lancedb.connect(arrays.parent.parent / LANCE).open_table("events")
+        before, start = _megabytes(arrays), perf_counter()
+        if kind != "flat":
+            table.create_index(VECTOR, config=getattr(lancedb.index, kind)(distance_type=METRIC), replace=True)
+        told = {"reader": f"Lance, {kind}", "build": perf_counter() - start, "MB": _megabytes(arrays) - before}
+        yield told | searched(open_lance(arrays, "events"), queries, truth)
+
+
+def _megabytes(arrays: Path) -> float:
+    return sum(path.stat().st_size for path in arrays.parent.parent.rglob("*") if path.is_file()) / 1e6
+
+
+def show(rows: Iterator[dict[str, object]]) -> list[dict[str, object]]:
+    """Print a table, a row as soon as it is there."""
+    kept = []
+    for row in rows:
+        if not kept:
+            print(" | ".join(row))
+        kept.append(row)
+        print(" | ".join(f"{v:.3f}" if isinstance(v, float) else str(v) for v in row.values()), flush=True)
+    return kept
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("count", type=int, nargs="?", default=100_000)
+    parser.add_argument("--dimension", type=int, default=384)
+    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--indexes", default=",".join(INDEXES))
+    parser.add_argument("--out", type=Path)
+    chosen = parser.parse_args()
+    vectors = generated(chosen.count, chosen.dimension)
+    sampled = vectors[np.linspace(0, len(vectors) - 1, chosen.queries).astype(np.int64)]
+    queries = sampled + np.roll(sampled, 1, axis=0)
+    queries /= np.linalg.norm(queries, axis=1, keepdims=True)
+    with tempfile.TemporaryDirectory() as folder:
+        arrays = release_of(Path(folder), vectors)
+        found = [
+            show(rescoring(arrays, vectors, queries)),
+            show(readers(arrays, queries, tuple(chosen.indexes.split(",")))),
+        ]
+    if chosen.out:
+        chosen.out.write_text(json.dumps(found, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

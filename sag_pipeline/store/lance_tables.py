@@ -1,0 +1,268 @@
+"""Lance tables below one folder, and the list of their files: what it does not name was left by a killed process."""
+
+import json
+import shutil
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+import xxhash
+
+from sag_pipeline.store.located import Run, locate
+from sag_retrieval.core import durable
+from sag_retrieval.core.errors import StoreError
+from sag_retrieval.core.types import Floats32, Rows64
+from sag_retrieval.release.lance_vectors import METRIC, VECTOR, matrix_of
+
+SEALED: Final = "sealed.json"
+ID: Final = "vector_id"
+_READ: Final = 1 << 22
+_BATCH: Final = 16_384
+_UNINDEXED_AT_MOST: Final = 0.2
+"""Lance compares rows outside its index one by one; with a larger share the index is trained again."""
+_VERSIONS: Final = 2**64 - 1
+"""Lance names the manifest of version n by this minus n, so that the newest stands first."""
+
+
+@dataclass(frozen=True, slots=True)
+class SealedTable:
+    """A Lance table as it was last written."""
+
+    folder: str
+    rows: int
+    files: Mapping[str, Sequence[Any]]
+    """Below the folder: length and XXH3 (128 bits, in hex) of each file of the newest version."""
+    runs: Sequence[Run] = ()
+    """Where vectors lie in the files; empty where they are sparse, or stored in a form that cannot be mapped."""
+
+    @property
+    def path(self) -> str:
+        """Name of the table, as Lance knows it."""
+        return self.folder.removesuffix(".lance")
+
+
+class LanceTables:
+    """The tables of one embedder. A change is whole once the list names its files, and is undone before that."""
+
+    def __init__(self, folder: Path) -> None:
+        """Hold the folder, which may not exist."""
+        self.folder = folder
+        self._compared: set[tuple[str, str]] = set()
+
+    def sealed(self) -> dict[str, SealedTable]:
+        """What the list names.
+
+        Raises:
+            StoreError: If it is damaged.
+
+        """
+        path = self.folder / SEALED
+        try:
+            told = json.loads(path.read_text(encoding="utf-8"))
+            tables = {name: SealedTable(**each) for name, each in told["tables"].items()}
+            is_whole = told["hash"] == _hash_of(told["tables"])
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise StoreError(f"{path} is damaged ({error}); `sag repair` mends it") from error
+        if not is_whole:
+            raise StoreError(f"{path} is damaged (its text has another hash than it names); `sag repair` mends it")
+        return tables
+
+    def faults(self, *, deep: bool, names: Iterable[str] | None = None) -> Iterator[tuple[Path, str]]:
+        """Files that are not as written: of another length, with `deep` of another hash."""
+        tables = self.sealed()
+        for name in tables if names is None else names:
+            for file, (length, digest) in tables[name].files.items():
+                path = self.folder / tables[name].folder / file
+                if what := _fault_of(path, length, digest if deep else ""):
+                    yield path, what
+
+    def open(self, name: str) -> Any:  # noqa: ANN401  lancedb ships no types
+        """A table whose every byte was compared with the list: Lance trusts what it reads.
+
+        Raises:
+            StoreError: If a file is damaged.
+
+        """
+        table = self.sealed()[name]
+        mark = (table.folder, _hash_of(asdict(table)))
+        if mark not in self._compared:
+            for path, what in self.faults(deep=True, names=[name]):
+                raise StoreError(f"{path} is damaged ({what}); `sag repair` mends it")
+            self._compared.add(mark)
+        return self._database().open_table(table.path)
+
+    def _database(self) -> Any:  # noqa: ANN401
+        import lancedb  # noqa: PLC0415  its import takes a second, which a run without new texts must not pay
+
+        return lancedb.connect(self.folder)
+
+    def ids(self, name: str, columns: Sequence[str] = (ID,)) -> pa.Table:
+        """Some columns of a whole table with `_rowid`, in its order."""
+        rows = self.sealed()[name].rows
+        found: pa.Table = (
+            self.open(name).search().with_row_id(with_row_id=True).select([*columns]).limit(rows).to_arrow()
+        )
+        return found.combine_chunks()
+
+    def add(self, name: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
+        """Append rows: a new version of the table, or a new table."""
+        before = self.sealed().get(name)
+        reader = pa.RecordBatchReader.from_batches(schema, batches)
+        durable.make_folder(self.folder)
+        self.sweep()
+        if before is None:
+            self._write(name, reader)
+            return
+        table = self.open(name)
+        table.add(reader)
+        self._seal(name, before, table)
+
+    def rewrite(self, name: str, select: Callable[[pa.RecordBatch], pa.RecordBatch]) -> int:
+        """Write a table again with what `select` leaves of each batch; nothing else stays in any file.
+
+        Returns:
+            The number of rows left out.
+
+        """
+        before = self.sealed()[name]
+        stream = self.open(name).search().limit(before.rows).to_batches(batch_size=_BATCH)
+        self._write(name, pa.RecordBatchReader.from_batches(stream.schema, (select(batch) for batch in stream)))
+        after = self.sealed().get(name)
+        return before.rows - (after.rows if after else 0)
+
+    def index(self, name: str) -> None:
+        """Train Lance's index of the vectors, unless most rows are in one: scalar quantization in inverted lists."""
+        from lancedb.index import IvfSq  # noqa: PLC0415  as `lancedb` itself
+
+        before, table = self.sealed()[name], self.open(name)
+        outside = [index.num_unindexed_rows for index in table.list_indices() if VECTOR in index.columns]
+        if outside and max(outside) <= _UNINDEXED_AT_MOST * before.rows:
+            return
+        replaced = {*(self.folder / before.folder).glob("_indices/*/*")}
+        table.create_index(VECTOR, config=IvfSq(distance_type=METRIC), replace=True)
+        self._seal(name, before, table, replaced)
+
+    def salvage(self) -> None:
+        """Write damaged tables again with the rows of their undamaged files; where that cannot be, delete them."""
+        for name, table in self.sealed().items():
+            folder = self.folder / table.folder
+            bad = {path.relative_to(folder).as_posix() for path, _ in self.faults(deep=True, names=[name])}
+            good = [run for run in table.runs if run[1] not in bad]
+            if bad and good and all(file.startswith("data/") for file in bad):
+                self._write(name, _rows_of(self._database().open_table(table.path), good))
+            elif bad:
+                self.drop(name)
+
+    def drop(self, name: str) -> None:
+        """Delete a table."""
+        self._save({other: table for other, table in self.sealed().items() if other != name})
+
+    def _write(self, name: str, reader: pa.RecordBatchReader) -> None:
+        """A table of its own, which takes the place of the one before."""
+        folder = f"{name}-{uuid4().hex[:12]}"
+        table = self._database().create_table(folder, reader, schema=reader.schema)
+        if table.count_rows():
+            self._seal(name, SealedTable(f"{folder}.lance", 0, {}), table)
+        else:
+            self.drop(name)
+
+    def _seal(
+        self,
+        name: str,
+        before: SealedTable,
+        table: Any,  # noqa: ANN401
+        replaced: Collection[Path] = (),
+    ) -> None:
+        """List the files of the newest version, without replaced ones, after they are on disk."""
+        folder, rows = self.folder / before.folder, int(table.count_rows())
+        found = {*folder.glob("data/*"), *folder.glob("_indices/*/*"), _manifest(folder, table.version)}
+        paths = sorted(found - {*replaced})
+        durable.sync_all([*paths, *{path.parent for path in paths}, folder, self.folder])
+        listed = {path.relative_to(folder).as_posix(): path for path in paths}
+        new = {file: path for file, path in listed.items() if file.startswith("data/") and file not in before.files}
+        runs = [*before.runs]
+        if VECTOR in table.schema.names and rows > before.rows and bool(runs) == bool(before.rows):
+            runs = _join(before.runs, locate(new, _vectors(table, before.rows, rows)))
+        known = before.files
+        files = {
+            file: known[file] if file in known else (path.stat().st_size, _digest(path))
+            for file, path in listed.items()
+        }
+        self._save(self.sealed() | {name: replace(before, rows=rows, files=files, runs=runs)})
+
+    def _save(self, tables: Mapping[str, SealedTable]) -> None:
+        plain = {name: asdict(table) for name, table in sorted(tables.items())}
+        durable.write_text(self.folder / SEALED, json.dumps({"hash": _hash_of(plain), "tables": plain}, indent=1))
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Delete what the list does not name: older versions, and what a killed process left."""
+        tables = {table.folder: table for table in self.sealed().values()}
+        for folder in self.folder.glob("*.lance"):
+            if folder.name not in tables:
+                shutil.rmtree(folder, ignore_errors=True)
+                continue
+            for path in folder.rglob("*"):
+                if path.is_file() and path.relative_to(folder).as_posix() not in tables[folder.name].files:
+                    path.unlink(missing_ok=True)
+
+
+def _join(before: Sequence[Run], found: Sequence[Run]) -> list[Run]:
+    """All runs; none if new rows were not found, as a table is mapped whole or not at all."""
+    return [*before, *found] if found else []
+
+
+def _vectors(table: Any, first: int, last: int) -> Iterator[tuple[Rows64, Floats32]]:  # noqa: ANN401
+    """Row ids and vectors of the rows from `first` to `last`, in the table's order."""
+    query = table.search().with_row_id(with_row_id=True).select([VECTOR]).offset(first).limit(last - first)
+    for batch in query.to_batches(batch_size=_BATCH):
+        yield batch["_rowid"].to_numpy().astype(np.int64), matrix_of(batch[VECTOR])
+
+
+def _rows_of(table: Any, runs: Iterable[Run]) -> pa.RecordBatchReader:  # noqa: ANN401
+    """The rows of some runs; other files are not read."""
+    chosen = (
+        range(at, min(at + _BATCH, first + n)) for first, _, _, n in runs for at in range(first, first + n, _BATCH)
+    )
+    batches = (b for each in chosen for b in table.take_row_ids([*each]).to_arrow().to_batches())
+    return pa.RecordBatchReader.from_batches(table.schema, batches)
+
+
+def _manifest(folder: Path, version: int) -> Path:
+    names = (f"{_VERSIONS - version:020d}.manifest", f"{version}.manifest")
+    found = [path for name in names if (path := folder / "_versions" / name).is_file()]
+    if not found:
+        raise StoreError(f"{folder} has no manifest of version {version}; install the version of lancedb it names")
+    return found[0]
+
+
+def _fault_of(path: Path, length: int, digest: str) -> str:
+    try:
+        size = path.stat().st_size
+        if not path.is_file():
+            return "it is no file"
+        if size != length:
+            return f"it has {size} bytes, not {length}"
+        return "its bytes are not those that were written" if digest and _digest(path) != digest else ""
+    except FileNotFoundError:
+        return "it is missing"
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"
+
+
+def _digest(path: Path) -> str:
+    digest = xxhash.xxh3_128()
+    with path.open("rb", buffering=0) as file:
+        while block := file.read(_READ):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _hash_of(value: Any) -> str:  # noqa: ANN401  plain values
+    return xxhash.xxh3_128_hexdigest(json.dumps(value, sort_keys=True).encode())

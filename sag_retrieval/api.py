@@ -219,7 +219,7 @@ class Release(OpenedRelease):
             query,
             mode=mode,
             chat=None if mode == "fast" else self.chat,
-            options=replace(chosen, sql=None, keys=chosen.keys if keys is None else Query("", keys).keys),
+            options=replace(chosen, sql=None, keys=chosen.keys if keys is None else tuple(Query("", keys).keys)),
             on_event=on_event,
             context=self._context,
             segments=None if segments is None else segment_options(segments),

@@ -16,7 +16,7 @@ from sag_pipeline.store.located import Run, locate
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import StoreError
 from sag_retrieval.core.types import Floats32, Rows64
-from sag_retrieval.release.lance_vectors import METRIC, VECTOR, matrix_of
+from sag_retrieval.release.lance_vectors import METRIC, VECTOR, matrix_of, open_database
 
 SEALED: Final = "sealed.json"
 ID: Final = "vector_id"
@@ -98,9 +98,7 @@ class LanceTables:
         return self._database().open_table(table.path)
 
     def _database(self) -> Any:  # noqa: ANN401
-        import lancedb  # noqa: PLC0415  its import takes a second, which a run without new texts must not pay
-
-        return lancedb.connect(self.folder)
+        return open_database(self.folder)
 
     def ids(self, name: str, columns: Sequence[str] = (ID,)) -> pa.Table:
         """Some columns of a whole table with `_rowid`, in its order."""
@@ -138,7 +136,7 @@ class LanceTables:
 
     def index(self, name: str) -> None:
         """Train Lance's index of the vectors, unless most rows are in one: scalar quantization in inverted lists."""
-        from lancedb.index import IvfSq  # noqa: PLC0415  as `lancedb` itself
+        from lancedb.index import IvfSq  # noqa: PLC0415  `open_database` says why
 
         before, table = self.sealed()[name], self.open(name)
         outside = [index.num_unindexed_rows for index in table.list_indices() if VECTOR in index.columns]

@@ -1,7 +1,9 @@
 """The vectors of a table searched by Lance, with its index where there is one: for releases larger than memory."""
 
+import contextvars
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +27,16 @@ _SCANNED: Final = 0.05
 _BLOCK: Final = 65_536
 
 
+def open_database(folder: Path) -> Any:  # noqa: ANN401  lancedb ships no types
+    """The Lance tables of a folder.
+
+    The package is imported here, as that takes a second which most commands need not spend; and in its own context,
+    as the thread that it starts would otherwise hold the context of a Dagster step until the process ends.
+    """
+    lancedb = contextvars.Context().run(import_module, "lancedb")
+    return lancedb.connect(folder)
+
+
 @dataclass(frozen=True, eq=False)
 class LanceVectors:
     """A Lance table of a release, and which of its rows each row of the release has; -1 for none."""
@@ -41,10 +53,8 @@ class LanceVectors:
 
     @cached_property
     def _table(self) -> Any:  # noqa: ANN401  lancedb ships no types
-        import lancedb  # noqa: PLC0415  its import takes a second, which only readers that ask for it pay
-
         try:
-            return lancedb.connect(self.folder).open_table(self.name)
+            return open_database(self.folder).open_table(self.name)
         except (RuntimeError, OSError, ValueError) as error:
             raise ReleaseError(f"{self.folder / self.name}.lance cannot be opened ({error}); {MEND}") from error
 

@@ -31,6 +31,11 @@ LONG_FILES = ("operation_dulce.md.gz", "alibaba_fy2025_interim_zh.md.gz", "nike_
 ENGLISH = "Which company made the O-ring that leaked?"
 CHINESE = "502ai的创始人和海澜的创始人都是哪位教授的学生？"
 HOPS = "Who accepted the rings made by Marlow Seals without a new test?"
+TALK = [
+    {"role": "user", "content": "Who made the O-ring of the Kestrel-7?"},
+    {"role": "assistant", "content": "Marlow Seals."},
+    {"role": "user", "content": "When did they deliver it?"},
+]
 PIPELINE = """stages:
   - retrieve: {method: bm25, top_k: 20}
   - retrieve: {method: sag, top_k: 20, found_keys: 5}
@@ -206,8 +211,26 @@ SAG = [
         'release.search(method="sag-literal")',
         lambda r: r.search(CHINESE, method="sag-literal").hits,
     ),
+    call(
+        "000 §2.1",
+        "the simplified form: events alone",
+        'release.search(method="sag-events")',
+        lambda r: r.search(ENGLISH, method="sag-events").hits,
+    ),
     call("000 §2", "given keys", "release.search(keys=[…])", lambda r: r.search(CHINESE, ["顾明远"]).keys),
     command("000 §2", "fast", ["ask", CHINESE], "citations"),
+    command(
+        "000 §2.4",
+        "an answer from joined passages, with keys, a method and a budget",
+        ["ask", ENGLISH, "--key", "Marlow Seals", "--method", "bridge", "--segments", "balanced", "--max-calls", "3"],
+        "citations",
+    ),
+    command(
+        "000 §2.4",
+        "answers measured with a method",
+        ["evaluate", "{questions}", "--answers", "fast", "--method", "bm25"],
+        "questions",
+    ),
     command("000 §2", "normal: a rewritten question", ["ask", CHINESE, "--mode", "normal"], "answer"),
     command("000 §2", "deep: a plan of sub-questions", ["ask", ENGLISH, "--mode", "deep"], "citations"),
     command("000 §3", "communities and a report", ["report", "--period", "2019.."], "page"),
@@ -233,6 +256,20 @@ GRAPH = [
         lambda r: traced(r, ENGLISH, "think-on-graph", "graph.beams"),
     ),
     command("001 §3", "think on graph", ["search", HOPS, "--method", "think-on-graph"], "hits"),
+    call(
+        "001 §3.4",
+        "evidence of a hit: paths",
+        "hit.paths",
+        lambda r: [path for hit in r.search(HOPS, method="think-on-graph").hits for path in hit.paths],
+    ),
+    command("001 §3", "the settings of the seed", ["search", HOPS, "--method", "think-on-graph-literal"], "hits"),
+    command("001 §2", "the graph as a file", ["export", "kg", "--out", "{folder}/kg_output.json"], ""),
+    command(
+        "001 §2",
+        "a graph from elsewhere",
+        ["import", "kg", "{folder}/kg_output.json", "--out", "{folder}/kg.jsonl"],
+        "",
+    ),
     call(
         "001 §3.5",
         "scores of documents in 0 to 1",
@@ -322,6 +359,14 @@ TIERS = [
         lambda r: r.search(ENGLISH, method="tiers", options={"method": "llm"}).hits,
     ),
     command("003", "tiered retrieval", ["search", ENGLISH, "--method", "tiers", "--explain"], "trace.tiers"),
+    command("003", "categories, items and resources", ["retrieve", ENGLISH], "items"),
+    call(
+        "003 step 1",
+        "the end of a conversation, rewritten",
+        "release.retrieve(messages)",
+        lambda r: r.retrieve(TALK).rewritten_query,
+    ),
+    command("003", "categories by key", ["retrieve", ENGLISH, "--categories", "key:organisation"], "categories"),
 ]
 SEGMENTS = [
     command(

@@ -20,37 +20,38 @@ _ADDED: Final = {
     "extraction": "JSON of events, keys and triples that were supplied with the document; null where none were",
     "context_date": "date that its place in the document gives it, ISO; null where none does",
     "context_source": "where that date stands: metadata, letter head, heading, stamp, file name",
+    "made_title": "title that a language model wrote for headers; empty where it was not asked",
     "same_as": "id of the key of the same event that this one is an alias of; null where it is none",
 }
 """Meanings of columns that only the pipeline's own tables have."""
 
 
-class Entry(TypedDict):
+class CatalogueEntry(TypedDict):
     """Arguments of `dg.asset` that describe a table."""
 
     code_version: str | None
     metadata: dict[str, Any]
 
 
-def catalogued(name: str, reads: tuple[str, ...] = ()) -> Entry:
+def catalogued(table: str, reads: tuple[str, ...] = ()) -> CatalogueEntry:
     """The entry of a table in the catalogue: its columns, their lineage, and the version of its code.
 
     Args:
-        name: The asset, named like its table.
+        table: The table, named like its asset.
         reads: Tables it is made of; those of a table kept by document are known.
 
     """
-    schema = _schema(name)
-    upstream = set(reads or INPUTS.get(name, ()))
+    schema = _schema(table)
+    upstream = set(reads or INPUTS.get(table, ()))
     lineage = {
         field.name: [dg.TableColumnDep(asset_key=_OWNERS[field.name], column_name=field.name)]
         for field in schema
         if _OWNERS.get(field.name) in upstream
     }
     return {
-        "code_version": str(VERSIONS[name]) if name in VERSIONS else None,
+        "code_version": str(VERSIONS[table]) if table in VERSIONS else None,
         "metadata": {
-            "dagster/column_schema": dg.TableSchema([_column(name, field) for field in schema]),
+            "dagster/column_schema": dg.TableSchema([_column(table, field) for field in schema]),
             **({"dagster/column_lineage": dg.TableColumnLineage(lineage)} if lineage else {}),
         },
     }

@@ -39,3 +39,8 @@ class StepInput:
     def one(self, table: str) -> Any:  # noqa: ANN401  the record of whichever table is named
         """The only record of a table with one record per document."""
         return self.tables[table][0]
+
+    @property
+    def is_supplied(self) -> bool:
+        """Whether the document brought its events with it."""
+        return self.one("documents").extraction is not None

@@ -1,10 +1,12 @@
-"""What an opened release holds: its manifest, its tables, its documents and chunks."""
+"""What an opened release gives without ranking chunks: tables, documents, tiers, reports."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from sag_retrieval.core.errors import QueryError, ReleaseError, nearest, shown
+from sag_retrieval.core.options import build_options
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.models.open import open_chat
 from sag_retrieval.models.protocols import ChatModel
@@ -19,9 +21,15 @@ from sag_retrieval.search.lookup import ChunkResult, DocumentResult, chunk_by_id
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sag_retrieval.reports.options import ReportOptions
+    from sag_retrieval.reports.report import Report
+    from sag_retrieval.tiers.options import TiersOptions
+    from sag_retrieval.tiers.result import TiersResult
+    from sag_retrieval.tiers.retrieval import Conversation
+
 
 class OpenedRelease:
-    """The part of a release that reads what is in it; `Release` adds searching, asking and reporting."""
+    """The part of a release that needs no search method; `Release` adds searching and asking."""
 
     def __init__(self, reader: Reader, settings: Settings) -> None:
         """Keep an opened release and the settings that name the language model."""
@@ -161,6 +169,94 @@ class OpenedRelease:
 
         """
         return chunk_by_id(self.index, chunk_id)
+
+    def retrieve(
+        self,
+        messages: "Conversation",
+        *,
+        sql: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        method: Literal["rag", "llm"] | None = None,
+        options: "TiersOptions | Mapping[str, Any] | None" = None,
+    ) -> "TiersResult":
+        """Find categories, events and documents for the last turn of a conversation, until they suffice.
+
+        The question is rewritten with what it refers to: by the language model, or by rule where there is none.
+
+        Examples:
+            >>> release = open_release()
+            >>> talk = [
+            ...     {"role": "user", "content": "Who made the O-ring of the Kestrel 7?"},
+            ...     {"role": "assistant", "content": "Marlow Seals."},
+            ...     {"role": "user", "content": "Where is its factory?"},
+            ... ]
+            >>> found = release.retrieve(talk, where={"language": "en"})
+            >>> found.rewritten_query
+            'Where is its factory? (Marlow Seals, ...)'
+            >>> len(found.items), found.items[0].document_id
+            (5, ...)
+
+        Args:
+            messages: A question, or the turns of a conversation; the last one is the user's question.
+            sql: Restriction: a SELECT of ids, or a condition.
+            where: Restriction, as conditions.
+            method: `rag` chooses rows by vectors, `llm` by the language model, or by vectors where there is none;
+                None: that of the options, which is `rag`.
+            options: Which tiers are searched, how many rows, and what the categories are: an object, or names and
+                values.
+
+        Raises:
+            QueryError: If there is no question, or the last turn is not of the user.
+            RecordError: If a message has an unknown form.
+            SettingsError: If an option is unknown or out of bounds.
+            FilterError: If the restriction was refused.
+            ReleaseError: If the release is closed or damaged.
+
+        """
+        from sag_retrieval.tiers.retrieval import retrieve_tiers  # noqa: PLC0415  not needed for searching
+
+        reader = self._reader
+        allowed = None if sql is None and not where else reader.sandbox.allowed(sql, where)
+        return retrieve_tiers(reader, messages, allowed, options, method=method, chat=self.chat)
+
+    def report(
+        self,
+        *,
+        sql: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        period: str = "",
+        out: Path | str | None = None,
+        options: "ReportOptions | Mapping[str, Any] | None" = None,
+    ) -> "Report":
+        """Write a report: events in communities, each statement cited, as a page, as Markdown and as tables.
+
+        Examples:
+            >>> release = open_release()
+            >>> report = release.report(period="2022..2023", options={"title": "Two years"})
+            >>> report.page.name, report.markdown.name
+            ('report.html', 'report.md')
+
+        Args:
+            sql: Which events: a SELECT of ids, or a condition.
+            where: Which events, as conditions.
+            period: Which events by date, such as `2019..2021-06`.
+            out: Folder for the files; below `home/reports` if not given.
+            options: Title, language, clustering and level of detail: an object, or names and values.
+
+        Raises:
+            QueryError: If the period is not like `2019..2021-06`.
+            SettingsError: If an option is unknown or out of bounds.
+            FilterError: If the restriction was refused.
+            ReleaseError: If the release is closed or damaged.
+
+        """
+        from sag_retrieval.reports.options import ReportOptions  # noqa: PLC0415
+        from sag_retrieval.reports.report import Scope, make_report  # noqa: PLC0415  not needed for searching
+
+        reader, folder = self._reader, Path(out) if out else None
+        chosen = build_options(ReportOptions, options, what="report")
+        scope = Scope(sql=sql, where=where, period=period)
+        return make_report(reader, self._settings.home, scope=scope, options=chosen, out=folder, chat=self.chat)
 
     def close(self) -> None:
         """Release the read lock, so that the release can be pruned; closing twice is no error.

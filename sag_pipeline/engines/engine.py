@@ -77,7 +77,7 @@ def _ray(address: str) -> Engine:
 
 
 def _processes(workers: int) -> Engine:
-    from sag_pipeline.engines.processes import ProcessEngine  # noqa: PLC0415  only where it is used
+    from sag_pipeline.engines.executors import ProcessEngine  # noqa: PLC0415  only where it is used
 
     return ProcessEngine(workers)
 

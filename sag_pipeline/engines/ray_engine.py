@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any, Final
 
-from sag_pipeline.engines.ordered import ExecutorEngine
+from sag_pipeline.engines.executors import ExecutorEngine
 from sag_pipeline.work import Batch, Made, do_batch
 from sag_retrieval.core.errors import SettingsError
 

@@ -201,7 +201,7 @@ def keys_work(
     """
 
     def ask(batch: Sequence[StepInput]) -> Iterator[Questions]:
-        events = [event for inputs in batch if not _is_given(inputs) for event in inputs.tables["events"]]
+        events = [event for inputs in batch if not inputs.is_supplied for event in inputs.tables["events"]]
         known: dict[str, KnownKeys] = {}
         if before is not None:
             found = known_about(events, before.embedder, [*sources, before], known_options)
@@ -225,7 +225,7 @@ def keys_work(
 def _ask_keys(inputs: StepInput, known: dict[str, KnownKeys], options: KeyOptions | None, language: str) -> Questions:
     document: Document = inputs.one("documents")
     events, main = inputs.tables["events"], main_keys(document, inputs.tables["chunks"])
-    if _is_given(inputs):
+    if inputs.is_supplied:
         given = [key for one in given_events(document, inputs.tables["chunks"]) for key in one.keys]
         return _no_questions([*given, *main])
     shown = [known[event.event_id] for event in events] if known else None
@@ -285,10 +285,6 @@ def _triples(questions: Sequence[TripleQuestion], keys: Sequence[EventKey], got:
 
 def _no_questions(records: Sequence[Any]) -> Questions:
     return Questions((), lambda _: records)
-
-
-def _is_given(inputs: StepInput) -> bool:
-    return inputs.one("documents").extraction is not None
 
 
 def _summary(inputs: StepInput) -> str:

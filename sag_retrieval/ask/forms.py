@@ -7,6 +7,8 @@ from itertools import takewhile
 
 from sag_retrieval.text.words import is_cjk, stem
 
+_LEAST_AGENT = 5
+"""Letters of a noun for who does something."""
 _LEAST_COMMON = 4
 """Letters that forms of one word share at their beginning."""
 _ENDINGS = frozenset(
@@ -26,8 +28,9 @@ PERSONS = (
     | {"人", "员工", "职工", "人员", "居民", "成员"}
 )
 """Terms by which people are counted, one as good as the other."""
-_AGENT = re.compile(r"([a-z]{3,})(?:er|or)s?")
-_CHINESE_AGENT = "[\u4e00-\u9fff]?[人者商员]"
+_WORD = re.compile(r"[a-z]+")
+_AGENT_ENDINGS = ("er", "or")
+_CHINESE_AGENTS = frozenset("人者商员")
 
 
 @lru_cache(maxsize=65536)
@@ -64,8 +67,15 @@ def names_agent(act: Iterable[str], text: str) -> bool:
 
     """
     folded = text.lower()
-    roots = [found[1] for found in _AGENT.finditer(folded)]
+    words = [word.removesuffix("s") for word in _WORD.findall(folded)]
+    roots = [word[:-2] for word in words if word.endswith(_AGENT_ENDINGS) and len(word) >= _LEAST_AGENT]
     shown = {stem(form) for root in roots for form in (root, f"{root}e", root[:-1] if root[-1] == root[-2] else root)}
-    return any(
-        re.search(f"{re.escape(each[0])}{_CHINESE_AGENT}", folded) if is_cjk(each) else each in shown for each in act
-    )
+    led = _before_agents(folded)
+    return any(each[0] in led if is_cjk(each) else each in shown for each in act)
+
+
+def _before_agents(text: str) -> set[str]:
+    """Characters that one of 人者商员 follows, at once or after another Chinese character."""
+    places = [place for place, character in enumerate(text) if character in _CHINESE_AGENTS]
+    near = {text[place - 1] for place in places if place > 0}
+    return near | {text[place - 2] for place in places if place > 1 and is_cjk(text[place - 1])}

@@ -32,7 +32,7 @@ _MONTH_ALONE = re.compile(
 )
 _CHINESE_MONTH_ALONE = re.compile(r"(?<![年\d])(\d{1,2})\s?月")
 _IDENTIFIER = re.compile(
-    r"(?<![\w-])[A-Za-z](?=[\w]{0,40}-?\d)[\w-]*+|\[\d{4}-\d\d-\d\d[^\]]*\]"
+    r"(?<![\w-])[A-Za-z](?=[\w]{0,40}-?\d)[\w-]*+|\[\d{4}-\d\d-\d\d[^\]]{0,60}\]"
     r"|\b(?:[Vv]ersion|[Nn]o\.|[Ss]ection|[Aa]rticle|[Cc]hapter|[Pp]age|[Pp]hase|[Ss]tep) ?\d[\d.]*+"
     r"|版本\s?\d[\d.]*+|第\s?\d+\s?[条章节页号]"
 )

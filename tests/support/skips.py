@@ -8,6 +8,7 @@ ALLOWED = {
     "Chromium": r"needs Chromium|needs playwright",
     "strace": r"NO POWER CUT IS SIMULATED: strace",
     "root": r"only root may become another user",
+    "Ray": r"Ray is an extra|Ray does not start here",
     "PostgreSQL": r"pgserver, a PostgreSQL from PyPI, is not installed",
 }
 """What is lacking → what the reason of a skip says."""

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from sag_pipeline.engines.engine import LocalEngine, engine_for, workers_for
-from sag_pipeline.engines.ordered import ENDED
-from sag_pipeline.engines.processes import ProcessEngine
+from sag_pipeline.engines.executors import ENDED, ProcessEngine
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.runs import run_ingest
 from sag_pipeline.store.store import Store

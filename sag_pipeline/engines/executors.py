@@ -1,13 +1,18 @@
-"""Batches over any executor: results in order, a bounded number under way, and batches that end their worker."""
+"""Batches over any executor, such as processes of this machine: in order, bounded, and past workers that die."""
 
+import multiprocessing
+import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, wait
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
+from multiprocessing.context import BaseContext
 from typing import Final
 
 from sag_pipeline.work import Batch, Made, do_batch, failed, joined
 
+_WINDOW_PER_WORKER = 2
+"""Batches under way per worker: one that is done, and one that waits for it."""
 ENDED: Final = "ended its worker: it crashed, or was killed for its memory; remove or split the document"
 
 
@@ -111,3 +116,27 @@ def _done(made: Made) -> "Future[Made]":
     future: Future[Made] = Future()
     future.set_result(made)
     return future
+
+
+class ProcessEngine(ExecutorEngine):
+    """Does batches in worker processes."""
+
+    def __init__(self, workers: int, do: Callable[[Batch], Made] = do_batch) -> None:
+        """Start no process yet."""
+        super().__init__(lambda: _pool(workers), _WINDOW_PER_WORKER * workers, do=do)
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(workers, mp_context=_context(), initializer=_prepare)
+
+
+def _context() -> BaseContext:
+    """Workers are forked from a small server process, never from this one, which has threads."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["sag_pipeline.rules.by_table", "sag_pipeline.work"])
+    return context
+
+
+def _prepare() -> None:
+    """Leave Ctrl-C to the run: it ends the workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

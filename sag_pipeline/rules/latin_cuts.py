@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from sag_pipeline.rules.name_types import PERSON, has_legal_form, name_type
+from sag_pipeline.rules.name_types import PERSON, PLACE, has_legal_form, name_type
 from sag_pipeline.rules.words import read_words
 
 _WORDS = read_words("en")
@@ -67,10 +67,11 @@ def _unlinked(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     first = _TOKEN.search(text, start, end)
     for link in _LINK.finditer(text, start, end):
         last, place = _last_word(text, start, link.start())
-        if first is None or first.start() == place:
+        if first is None or (first.start() == place and last.lower() not in _WORDS["RANKS"]):
             continue
-        if not last or _is_whole(text[start : link.start()], last.lower()) or not _goes_on_for(link[0], first[0], last):
-            if last:
+        name, rest = text[start : link.start()], _LINK.split(text[link.end() : end], maxsplit=1)[0]
+        if not last or _is_whole(name, last.lower(), rest) or not _goes_on_for(link[0], first[0], last):
+            if last and first.start() != place:
                 yield start, link.start()
             start = link.end()
             first = _TOKEN.search(text, start, end)
@@ -84,9 +85,18 @@ def _goes_on_for(link: str, first: str, last: str) -> bool:
     return "for" not in link or first.lower() in kinds or last.lower() in kinds
 
 
-def _is_whole(name: str, last: str) -> bool:
-    """Whether a name is complete before `of`: a person, a firm with its legal form, a role, a kind of overview."""
+def _is_whole(name: str, last: str, rest: str) -> bool:
+    """Whether a name is complete before `of`: a person, a firm with its legal form, a role, a kind of overview.
+
+    Also a place of several words, and what lies in a known place: `Osh Province of Kyrgyzstan`, `King of Sweden`; an
+    institution goes on.
+    """
     if last in _WORDS["ROLES"] or last in _WORDS["OVERVIEWS"]:
         return True
     words = name.split()
-    return name_type(" ".join(words)) == PERSON or has_legal_form(words[-1])
+    if name_type(" ".join(words)) == PERSON or has_legal_form(words[-1]):
+        return True
+    own = _LINK.split(name)[-1].split()
+    is_place = PLACE in (name_type(" ".join(own)), name_type(" ".join(rest.split())))
+    goes_on = last in _WORDS["ORGANISATION_OF"] or last in _WORDS["STATES"]
+    return is_place and (len(own) > 1 or last in _WORDS["RANKS"]) and not goes_on

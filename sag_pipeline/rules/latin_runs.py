@@ -12,7 +12,8 @@ from sag_pipeline.rules.words import read_words
 
 _WORDS = read_words("en")
 _NOT_NAMES = frozenset().union(
-    *(_WORDS[name] for name in ("CALENDAR", "UNITS", "CURRENCIES", "EMPTY_CELLS", "FORM_WORDS", "COMMON_NOUNS"))
+    *(_WORDS[name] for name in ("CALENDAR", "UNITS", "CURRENCIES", "EMPTY_CELLS", "FORM_WORDS", "COMMON_NOUNS")),
+    _WORDS["PEOPLES"],  # they qualify half of all documents, and join what has nothing in common
 )
 _NOT_NAMES |= {f"{word}s" for word in _WORDS["CALENDAR"]}
 CUT_OFF = _WORDS["COMMON"] | _WORDS["CALENDAR"] | _WORDS["CURRENCIES"] | _WORDS["EMPTY_CELLS"]
@@ -134,6 +135,8 @@ class RunReader:
         words = [found.span() for found in _TOKEN.finditer(self._text, start, end)]
         if words and (tail := _TAIL.search(self._text, words[-1][0], words[-1][1])):
             words[-1] = (words[-1][0], tail.start())
+        if words and _is_quoted(self._text, words[0][0], words[-1][1]):
+            return self._name(words, is_first=is_first, led_by="")  # the quotes say where it begins and ends
         opens = is_first and self._opens(words)
         low, led_by = self._first_of_name(words[1:] if opens else words)
         low += opens
@@ -199,7 +202,8 @@ class RunReader:
         name = " ".join(text[first:last].split())
         is_label = is_first and text[last : last + 1] == ":" and name.partition(" ")[0].lower() not in _FIRST_NAMES
         key_type = type_in_context(text, (first, last), name, led_by)
-        if not _may_be_name(name) or (is_label and key_type == ENTITY) or text[last : last + 1] in _MONEY_SIGNS:
+        is_name = _may_be_name(name) or (name.lower() in _WORDS["COMMON_NOUNS"] and _is_quoted(text, first, last))
+        if not is_name or (is_label and key_type == ENTITY) or text[last : last + 1] in _MONEY_SIGNS:
             return None
         first, last, name = self._widened(first, last, name, key_type)
         may_open = len(words) == 1 and not led_by and text[max(0, first - 2) : first - 1] in _LABEL_MARKS
@@ -252,8 +256,8 @@ def _is_shouted(text: str, position: int) -> bool:
 
 
 def _is_always_one(name: str, key_type: str) -> bool:
-    """Whether a name keeps its capital wherever it stands: a known place, a people."""
-    return key_type == PLACE or name.lower() in _WORDS["PEOPLES"]
+    """Whether a name keeps its capital wherever it stands: a known place."""
+    return key_type == PLACE
 
 
 def _opens_behind_label(text: str, start: int, end: int) -> bool:
@@ -275,8 +279,11 @@ def _may_be_name(name: str) -> bool:
 
 def _is_shown(text: str, start: int, end: int) -> bool:
     """Whether a word is quoted by itself, or a version number follows."""
-    is_quoted = start > 0 and text[start - 1] in '"“' and text[end : end + 1] in ('"', "”")
-    return is_quoted or bool(_VERSION.match(text, end))
+    return _is_quoted(text, start, end) or bool(_VERSION.match(text, end))
+
+
+def _is_quoted(text: str, start: int, end: int) -> bool:
+    return start > 0 and text[start - 1] in '"“' and text[end : end + 1] in ('"', "”")
 
 
 def is_marked(name: str) -> bool:

@@ -117,7 +117,8 @@ def names(text: str, lines: Sequence[Line], language: str = "en") -> tuple[list[
     """Every mention of a name, in order, the longest at each place; and the index of these names for other texts.
 
     A name found once counts wherever it is spelt so. One name has one type, the strongest that any place gives it.
-    A single word that ends or begins exactly one full name of a person in the text speaks of that person.
+    A single word that ends or begins exactly one full name of a person in the text speaks of that person; one that
+    begins exactly one name of an organisation, of that organisation.
 
     Args:
         text: A whole document.
@@ -165,16 +166,19 @@ def _forms(found: Sequence[Mention]) -> dict[str, tuple[str, str]]:
 
 
 def _wholes(types: Mapping[str, str]) -> dict[str, list[str]]:
-    """Single word → the full names that it may stand for: those that begin or end with it."""
+    """Single word → the full names that it may stand for.
+
+    A person's begin or end with it, those of an organisation begin with it; a place is not the road that is
+    named after it.
+    """
     wholes: dict[str, list[str]] = defaultdict(list)
     for name, key_type in sorted(types.items()):
         words = name.split()
         if len(words) < 2:  # noqa: PLR2004  a single word, or the blank between two marks
             continue
-        if key_type == PERSON:
-            parts = {words[0], words[-1]}
-        else:
-            parts = {word for word in (words[0], words[-1]) if not is_common_first(word)}
+        parts = {words[0], words[-1]} if key_type == PERSON else set[str]()
+        if key_type == ORGANISATION and not is_common_first(words[0]):
+            parts = {words[0]}
         for part in parts:
             wholes[part].append(name)
     return wholes

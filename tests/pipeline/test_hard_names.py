@@ -256,8 +256,9 @@ def test_the_language_of_a_sentence_is_known(text, language):
         ("They met the Electoral College's members.", "organisation", "Electoral College"),
         ("In May Hartwell Instruments founded a firm.", "entity", "Hartwell Instruments"),
         ("It sells in the US and in Asia.", "place", "United States"),
-        ("She spoke to a German-born painter.", "entity", "German"),
-        ("American soldiers came home.", "entity", "American"),
+        ("She spoke to a Leipzig-born painter.", "entity", "Leipzig"),
+        ("He was King of Sweden for years.", "place", "Sweden"),
+        ('The song "Brother" was a hit.', "entity", "Brother"),
         ("# Alta\n\nAlta is a village with a mill.", "entity", "Alta"),
         ("Togo's ports grow.", "place", "Togo"),
     ],
@@ -282,3 +283,15 @@ def test_a_blank_between_the_marks_of_a_title_is_no_key():
 )
 def test_a_chinese_name_begins_behind_the_verb_or_label(text, wrong):
     assert wrong not in {value for _, value in found(text, "zh")}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("He lived in Osh Province of Kyrgyzstan.", {"Osh Province", "Kyrgyzstan"}),
+        ("It leads to Nugegoda by the Nugegoda Dehiwala Road.", {"Nugegoda", "Nugegoda Dehiwala Road"}),
+        ("Then Ceylon became the Dominion of Ceylon.", {"Ceylon", "Dominion of Ceylon"}),
+    ],
+)
+def test_a_place_is_a_key_next_to_the_name_that_holds_it(text, found):
+    assert {str(mention.value) for mention in read_mentions(text)[0]} == found

@@ -208,7 +208,7 @@ class RunReader:
         first, last, name = self._widened(first, last, name, key_type)
         may_open = len(words) == 1 and not led_by and text[max(0, first - 2) : first - 1] in _LABEL_MARKS
         is_first = is_first or (may_open and _opens_behind_label(text, first, last))
-        is_sure = bool(led_by) or not is_first or len(words) > 1 or is_marked(name) or _is_always_one(name, key_type)
+        is_sure = bool(led_by) or not is_first or len(words) > 1 or is_marked(name) or key_type == PLACE
         return Name(first, last, name, key_type, is_sure or _is_shown(text, first, last), is_first)
 
     def _widened(self, first: int, last: int, name: str, key_type: str) -> tuple[int, int, str]:
@@ -253,11 +253,6 @@ def _is_shouted(text: str, position: int) -> bool:
     near = max(0, position - _NEAR)  # a line may be millions long: the part around the name is enough
     line = text[max(near, text.rfind("\n", near, position) + 1) : position + _NEAR].partition("\n")[0]
     return len(line) > 6 and line.isupper()  # noqa: PLR2004  a short acronym may stand alone
-
-
-def _is_always_one(name: str, key_type: str) -> bool:
-    """Whether a name keeps its capital wherever it stands: a known place."""
-    return key_type == PLACE
 
 
 def _opens_behind_label(text: str, start: int, end: int) -> bool:

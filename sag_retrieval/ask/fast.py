@@ -78,7 +78,7 @@ def _answered(session: Session, part: QuestionPart, before: Sequence[PartAnswer]
     weights = part.weights(weigh(part.terms))
     over = answer_over_bridge(answer, rest, bridges, tuple(further.hits), weights, session.question)
     if over.is_found:
-        answer = replace(answer, features=over.features)
+        answer = answer.found_by(over)
     is_better = over.is_found and over.sentences[0].score >= answer.sentences[0].score
     return [over, answer] if is_better else [answer, over]
 

@@ -46,6 +46,8 @@ class PartAnswer:
     sentences: tuple[Sentence, ...]
     hits: tuple[FoundPassage, ...]
     features: Features | None = None
+    chosen: int = 0
+    """How many of the sentences were chosen as an answer; the rest are the closest ones beside them."""
 
     @property
     def likelihood(self) -> float:
@@ -57,6 +59,10 @@ class PartAnswer:
         """Whether the sentences answer; else they are only the closest ones."""
         states_kind = self.part.kind not in STRICT or any(sentence.is_of_kind for sentence in self.sentences)
         return states_kind and self.likelihood >= LEAST_ANSWER
+
+    def found_by(self, other: "PartAnswer") -> "PartAnswer":
+        """The same answer with the likelihood of another that rests on it, without sentences that were only close."""
+        return replace(self, features=other.features, sentences=self.sentences[: self.chosen])
 
     @property
     def is_close(self) -> bool:
@@ -103,7 +109,7 @@ def answer_part(
     if not chosen:
         return PartAnswer(part, (), tuple(hits))
     features = features_of(part, chosen[0], hits[chosen[0].place], named, weights)
-    answer = PartAnswer(part, tuple(chosen), tuple(hits), features)
+    answer = PartAnswer(part, tuple(chosen), tuple(hits), features, len(chosen))
     if answer.is_found or len(chosen) >= limit:
         return answer
     rest = [replace(s, place=places[s.place]) for places, ranked in found for s in ranked]

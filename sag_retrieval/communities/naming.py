@@ -9,11 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sag_retrieval.communities.events import EventTable, clean
 from sag_retrieval.communities.groups import CitedSentence, Communities, Community
-from sag_retrieval.communities.titles import TitledGroup, distinctive_keys, fits, make_summary, make_title
+from sag_retrieval.communities.titles import TakenTitles, TitledGroup, distinctive_keys, fits, make_summary, make_title
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.models.protocols import ChatModel, Request, Usage
 from sag_retrieval.prompts import load_prompt
-from sag_retrieval.text.words import fold
 
 KnownNames = Mapping[str, tuple[str, tuple[CitedSentence, ...]]]
 """Title and summary by community id; ids depend on members, so known names remain valid."""
@@ -76,15 +75,15 @@ def name_communities(
     ]
     described, usage, failures = _ask(events, unknown[:MOST_ASKED], chat, known)
     taken = [
-        {fold(known[each.community_id][0]) for each in communities.at(level) if each.community_id in known}
+        TakenTitles(known[each.community_id][0] for each in communities.at(level) if each.community_id in known)
         for level in range(communities.levels)
     ]
     named, clean_events = [], events.cleaned()
     for each, group in zip(communities, groups, strict=True):
         title, summary = known.get(each.community_id) or described.get(each.community_id) or ("", ())
-        if each.community_id not in known and (not title or fold(title) in taken[each.level]):
+        if each.community_id not in known and (not title or title in taken[each.level]):
             title = make_title(clean_events, group, taken[each.level])
-        taken[each.level].add(fold(title))
+        taken[each.level].add(title)
         named.append(replace(each, title=title, summary=summary or make_summary(clean_events, group)))
     return NamedCommunities(replace(communities, communities=tuple(named)), usage, failures)
 

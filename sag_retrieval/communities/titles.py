@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
@@ -92,8 +92,32 @@ class TitledGroup:
     carried: csr_array
 
 
-def make_title(events: EventTable, group: TitledGroup, taken: Collection[str]) -> str:
-    """A short title that is not among the folded titles `taken`.
+class TakenTitles:
+    """Titles that are taken, however they are spelt, and the number that a repeated one gets next."""
+
+    def __init__(self, titles: Iterable[str] = ()) -> None:
+        """Hold the titles."""
+        self._folded = set(map(fold, titles))
+        self._next: dict[str, int] = {}
+
+    def __contains__(self, title: str) -> bool:
+        return fold(title) in self._folded
+
+    def add(self, title: str) -> None:
+        """Take a title."""
+        self._folded.add(fold(title))
+
+    def numbered(self, title: str) -> str:
+        """The title with the lowest number that is free; thousands of equal ones take time in proportion."""
+        number = self._next.get(title, 2)
+        while f"{title} {number}" in self:
+            number += 1
+        self._next[title] = number + 1
+        return f"{title} {number}"
+
+
+def make_title(events: EventTable, group: TitledGroup, taken: TakenTitles) -> str:
+    """A short title that is not taken.
 
     One or two distinctive keys; a later key where the title is taken; the words of the most typical event where
     no key can name the group; at last a number.
@@ -105,12 +129,9 @@ def make_title(events: EventTable, group: TitledGroup, taken: Collection[str]) -
     tried = ""
     for title in _proposals(events, group):
         tried = tried or title
-        if _folded(title) not in taken:
+        if title not in taken:
             return title
-    number = 2
-    while _folded(f"{tried} {number}") in taken:
-        number += 1
-    return f"{tried} {number}"
+    return taken.numbered(tried)
 
 
 def _proposals(events: EventTable, group: TitledGroup) -> Iterator[str]:

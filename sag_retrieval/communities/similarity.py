@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,8 @@ _ROWS_AT_ONCE = 2_048
 _SKETCH = 256
 _PROBES = 6
 _PROPOSED = 4
+_LEAST_BOUND, _BOUND = 1_024, 8
+"""Most events of a cell: this number, or this multiple of the root of all; cells of unlike events are far smaller."""
 Dense = npt.NDArray[np.float32]
 PAIRS_AT_ONCE = 2_000_000
 """Pairs held in memory at a time."""
@@ -53,7 +56,8 @@ def nearest(vectors: Vectors, count: int, seed: int = 0) -> tuple[Rows, Rows]:
         return _nearest_within(vectors, everyone, everyone, count)
     dense = _dense(vectors, seed)
     wanted = count * _PROPOSED if issparse(vectors) else count
-    found = [_nearest_within(dense, members, pool, wanted) for members, pool in _cells(dense, seed) if len(members)]
+    cells = (part for cell in _cells(dense, seed) for part in _bounded(*cell, max(_LEAST_BOUND, _BOUND * isqrt(size))))
+    found = [_nearest_within(dense, members, pool, wanted) for members, pool in cells if len(members)]
     left, right = (np.concatenate([pair[side] for pair in found]) for side in (0, 1))
     if not issparse(vectors):
         order = np.argsort(left, kind="stable")
@@ -88,6 +92,17 @@ def _cells(dense: Dense, seed: int) -> list[tuple[Rows, Rows]]:
         part = slice(start, start + _ROWS_AT_ONCE)
         near[part] = _top(dense[part] @ centres.T, _PROBES)[0]
     return list(zip(_groups(near[:, :1], len(centres)), _groups(near, len(centres)), strict=True))
+
+
+def _bounded(members: Rows, pool: Rows, most: int) -> Iterator[tuple[Rows, Rows]]:
+    """A cell in parts of at most `most` events: thousands of equal sentences all have the same nearest centre."""
+    if len(pool) <= most:
+        yield members, pool
+        return
+    for start in range(0, len(pool), most):
+        part = pool[start : start + most]
+        first, last = np.searchsorted(members, [part[0], part[-1] + 1])
+        yield members[first:last], part
 
 
 def _groups(cell: Rows, count: int) -> list[Rows]:

@@ -98,8 +98,9 @@ def test_an_estimate_tells_the_calls_of_the_run_and_nearly_its_tokens(
     planned = {row["step"]: row["calls"] for row in before["steps"][:-1] if row["calls"]}
     made = {row["step"]: row["calls"] for row in paid if row["calls"]}
     # which chunks name two things, and so have a question about triples, is known only when keys are extracted
-    assert planned.pop("triples", 0) == pytest.approx(made.pop("triples", 0), rel=0.2)
+    about_triples, asked_triples = planned.pop("triples", 0), made.pop("triples", 0)
+    assert about_triples == pytest.approx(asked_triples, rel=0.2)
     assert planned == made
-    assert told["calls"] == len(server.finished)
+    assert told["calls"] - about_triples == len(server.finished) - asked_triples
     assert told["input_tokens"] == pytest.approx(server.input_tokens, rel=SHARE)
     assert total(after)["calls"] == 0

@@ -63,8 +63,8 @@ def test_current_names_a_release_only_when_all_of_it_is_on_disk(ingested):
     ((lost, files, is_draft_dirty),) = switched
     assert lost == []
     assert not is_draft_dirty
-    listed = ((home / "releases").rglob("*"), f"{home}/releases/*/communities/*")  # communities are made after it
-    written = {str(path) for path in listed[0] if path.is_file() and not path.match(listed[1])}
+    later = f"{home}/releases/*/communities/*"
+    written = {str(path) for path in (home / "releases").rglob("*") if path.is_file() and not path.match(later)}
     assert written <= set(files), "the trace saw every file of the release being written"
 
 

@@ -398,8 +398,14 @@ TOLD_ELSEWHERE = (
     "`sag status` shows why files were skipped",
     " missing or incomplete in the release; `sag status` shows why",
     "no report yet; write one with `sag report`",
+    "`--include` and `--exclude`, then run `sag ingest FOLDER` again",
+    "; see `sag settings --options pipeline`.",
+    "`sag settings --options pipeline` lists stages and options",
+    "Options of `sag ask`.",
+    "One of the methods of `sag search`.",
+    "Which measures `sag evaluate --pipeline` prints.",
 )
-"""The first ends the demo, the second is help: no faults. Two need files that are slow to read: `test_hostile_files.py`.
+"""One ends the demo, the last five are help and lists of options: no faults. Two need files that are slow to read: `test_hostile_files.py`.
 The others are tried in `tests/cli/test_outcomes.py`."""
 
 

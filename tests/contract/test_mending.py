@@ -405,8 +405,8 @@ TOLD_ELSEWHERE = (
     "One of the methods of `sag search`.",
     "Which measures `sag evaluate --pipeline` prints.",
 )
-"""One ends the demo, the last five are help and lists of options: no faults. Two need files that are slow to read: `test_hostile_files.py`.
-The others are tried in `tests/cli/test_outcomes.py`."""
+"""One ends the demo, the last five are help and lists of options: no faults. Two need files that are slow to read:
+`test_hostile_files.py`. The others are tried in `tests/cli/test_outcomes.py`."""
 
 
 def messages() -> set[str]:

@@ -36,7 +36,7 @@ class Measures(Stage):
         unknown = next((name for name in self.measures if name not in MEASURES), None)
         if unknown is not None:
             raise SettingsError(
-                f"measure {shown(unknown)} is none of {', '.join(MEASURES)}{nearest(unknown, MEASURES)}"
+                f"measures: {shown(unknown)} is none of {', '.join(MEASURES)}{nearest(unknown, MEASURES)}"
             )
 
     def _fields(self, data: RAGData, seconds: Clock) -> Mapping[str, Any]:  # noqa: ARG002  it reads only

@@ -56,7 +56,7 @@ def fault(folder, text) -> str:
             "stages:\n- retrieve\n- segments: precise\n",
             " line 3: segments.options='precise' must be one of balanced, precision",
         ),
-        ("stages:\n- retrieve\n- evaluate: [recal]\n", " line 3: measure 'recal' is none of"),
+        ("stages:\n- retrieve\n- evaluate: [recal]\n", " line 3: measures: 'recal' is none of"),
         (
             "stages:\n- retrieve\n- prompt: {language: fr}\n",
             " line 3: prompt.language='fr' must be one of auto, zh, en",

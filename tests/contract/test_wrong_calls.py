@@ -38,6 +38,7 @@ VALID: dict[str, list[str]] = {
     "sag releases promote": ["r"],
     "sag releases prune": [],
     "sag import": ["events", "questions.jsonl", "--out", "out.jsonl"],
+    "sag export": ["kg", "--out", "kg_output.json"],
 }
 """Arguments with which each command gets as far as its work."""
 WORK_OF_DAGSTER = {"sag demo", "sag ingest"}

@@ -25,7 +25,7 @@ import psutil
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from sag_pipeline.options import IngestOptions
-from sag_pipeline.reading import sync
+from sag_pipeline.reading import readers, sync
 from sag_pipeline.reading.bounded import _PATIENCE, BoundedReader
 from sag_pipeline.runner import step_of
 from sag_pipeline.steps.folders import SourceOptions
@@ -232,7 +232,7 @@ def main() -> int:
     options = SMALL if given.small else LONG
     usual = 300 if given.small else 20_000
     count = usual if given.mutations is None else given.mutations
-    sync.BoundedReader = TimedReader  # type: ignore[misc]  the same reader, with a clock
+    readers.BoundedReader = TimedReader  # type: ignore[misc]  the same reader, with a clock
     with TemporaryDirectory() as temporary:
         folder = Path(temporary) / "source"
         folder.mkdir()

@@ -153,7 +153,8 @@ def released(name: str, cache: Path) -> Release:
         command = [sys.executable, "-m", "sag_retrieval.cli.main", "ingest", str(source_of(name, cache))]
         models = {"SAG_HOME": str(home), "SAG_CHAT_MODEL": "offline", "SAG_EMBEDDING_MODEL": "hashing"}
         # a file that cannot be read is part of the business set, and makes the exit code 1
-        subprocess.run(command, env=os.environ | models, cwd=cache, check=False, stdout=subprocess.DEVNULL)
+        cache.mkdir(parents=True, exist_ok=True)
+    subprocess.run(command, env=os.environ | models, cwd=cache, check=False, stdout=subprocess.DEVNULL)
     return open_release(home)
 
 

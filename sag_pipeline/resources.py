@@ -86,8 +86,8 @@ class PipelineResource(_Configured):
 
     def settings(self) -> Settings:
         """The current settings, checked."""
-        given = {"home": self.home, "chat_model": self.chat_model, "embedding_model": self.embedding_model}
-        given["engine"] = self.engine
+        names = ("home", "chat_model", "embedding_model", "engine")
+        given = {name: getattr(self, name) for name in names}
         return load_settings(**{name: value or None for name, value in given.items()})
 
     @contextmanager

@@ -69,7 +69,8 @@ def _unlinked(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         last, place = _last_word(text, start, link.start())
         if first is None or (first.start() == place and last.lower() not in _WORDS["RANKS"]):
             continue
-        name, rest = text[start : link.start()], _LINK.split(text[link.end() : end], maxsplit=1)[0]
+        following = _LINK.search(text, link.end(), end)
+        name, rest = text[start : link.start()], text[link.end() : following.start() if following else end]
         if not last or _is_whole(name, last.lower(), rest) or not _goes_on_for(link[0], first[0], last):
             if last and first.start() != place:
                 yield start, link.start()

@@ -1,5 +1,6 @@
 """What the catalogue of Dagster shows of each table: columns and their meaning, lineage, version of the code."""
 
+from collections.abc import Callable
 from typing import Any, Final, TypedDict
 
 import dagster as dg
@@ -33,18 +34,19 @@ class CatalogueEntry(TypedDict):
     metadata: dict[str, Any]
 
 
-def catalogued(table: str, reads: tuple[str, ...] = ()) -> CatalogueEntry:
+def catalogued(table: str, reads: tuple[str, ...], key: Callable[[str], dg.AssetKey]) -> CatalogueEntry:
     """The entry of a table in the catalogue: its columns, their lineage, and the version of its code.
 
     Args:
         table: The table, named like its asset.
-        reads: Tables it is made of; those of a table kept by document are known.
+        reads: Tables it is made of; empty: those that its step reads.
+        key: The key of the asset of a table.
 
     """
     schema = _schema(table)
     upstream = set(reads or INPUTS.get(table, ()))
     lineage = {
-        field.name: [dg.TableColumnDep(asset_key=_OWNERS[field.name], column_name=field.name)]
+        field.name: [dg.TableColumnDep(asset_key=key(_OWNERS[field.name]), column_name=field.name)]
         for field in schema
         if _OWNERS.get(field.name) in upstream
     }

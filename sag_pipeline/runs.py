@@ -4,6 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
@@ -11,9 +12,12 @@ from uuid import uuid4
 import dagster as dg
 
 from sag_pipeline.config import run_config
+from sag_pipeline.corpus import Corpus, corpus_definitions
+from sag_pipeline.corpus_assets import CorpusSpec, home_of, owner_of
 from sag_pipeline.definitions import defs
 from sag_pipeline.options import RunOptions
 from sag_pipeline.progress import listener
+from sag_pipeline.resources import PipelineResource
 from sag_pipeline.steps.folders import launched_here
 from sag_pipeline.store.store import Store
 from sag_pipeline.upkeep import process_tag
@@ -61,8 +65,9 @@ def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any
 
     """
     with _instance() as instance, launched_here():
-        job = defs.resolve_job_def(name)
-        config = {**run_config, "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+        spec, known = _corpus_of(instance)
+        job = known.resolve_job_def(spec.named(name))
+        config = {**_under(spec, run_config), "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
         run_id, report = str(uuid4()), listener()
 
         def on_event(entry: dg.EventLogEntry) -> None:
@@ -86,7 +91,7 @@ def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any
     found: dict[str, dict[str, Any]] = {}
     for event in result.get_asset_materialization_events():
         made = event.step_materialization_data.materialization
-        found[made.asset_key.to_user_string()] = {n: _plain(value) for n, value in made.metadata.items()}
+        found[made.asset_key.path[-1]] = {n: _plain(value) for n, value in made.metadata.items()}
     return found
 
 
@@ -97,7 +102,26 @@ cause is not shown."""
 
 def _asset_of(step: str) -> str:
     """The asset that a step makes; the operation of the asset `report` is called otherwise."""
-    return step.removeprefix("write_")
+    return step.rpartition("__")[2].removeprefix("write_")
+
+
+def _corpus_of(instance: dg.DagsterInstance) -> tuple[CorpusSpec, dg.Definitions]:
+    """The corpus of the home: without a name, unless the assets without a prefix belong to another home.
+
+    Then its materializations have a prefix of their own, so that they are not taken for those of the other home.
+    """
+    home, owner = home_of(PipelineResource()), owner_of(instance, CorpusSpec().key("documents"))
+    if owner is None or owner.home == home or not Path(owner.home).is_dir():
+        return CorpusSpec(), defs
+    readable = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in Path(home).name.lower())
+    corpus = Corpus(name=f"home_{readable}_{blake2b(os.fsencode(home), digest_size=3).hexdigest()}")
+    return corpus.spec(), corpus_definitions(corpus)
+
+
+def _under(spec: CorpusSpec, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Run configuration of the corpus without a name, with the names of another."""
+    renamed = {"resources": lambda _: spec.resource_key, "ops": spec.operation}
+    return {part: {renamed[part](name): each for name, each in given.items()} for part, given in config.items()}
 
 
 def _in_words(error: Exception) -> str:

@@ -7,11 +7,11 @@ from typing import Any
 import dagster as dg
 from pydantic import create_model
 
-from sag_pipeline.catalogue import catalogued
 from sag_pipeline.config import config_fields, given_options
+from sag_pipeline.corpus_assets import CorpusAsset, CorpusSpec, corpus_asset
 from sag_pipeline.llm.extract import events_work, known_keys_work, sections_work, summaries_work, triples_work
 from sag_pipeline.reading.sync import SyncOptions, TooManyRemoved, note_ingest, sync_source, tell_fault
-from sag_pipeline.resources import POOL, PipelineResource, current_index, now, progress_of, result_of, table
+from sag_pipeline.resources import PipelineResource, current_index, now, progress_of, result_of, table
 from sag_pipeline.runner import RunStats, step_of
 from sag_pipeline.steps.folders import SourceOptions, refuse_source
 from sag_pipeline.store.store import PURGE
@@ -36,26 +36,22 @@ class SourcesConfig(_Configured):
         return build_options(SyncOptions, {**given_options(self, _FIELDS), "source": source}, what="ingest")
 
 
-def _by_document(name: str, group: str) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
+def _by_document(name: str, group: str) -> Callable[[Callable[..., Any]], CorpusAsset]:
     """Decorator of the asset of a table kept by document; what it depends on follows from the table's entry."""
-    return dg.asset(
-        group_name=group,
-        deps=INPUTS[name],
-        kinds={"parquet", "python"},
-        owners=["team:sag"],
-        pool=POOL,
-        **catalogued(name),
-    )
+    return corpus_asset(group=group, deps=INPUTS[name], kinds={"parquet", "python"}, reads=(), is_writing=True)
 
 
 @_by_document("documents", "read")
-def documents(context: dg.AssetExecutionContext, config: SourcesConfig, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+def documents(
+    context: dg.AssetExecutionContext, config: SourcesConfig, sag: PipelineResource, spec: CorpusSpec
+) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per document: new and changed ones are read, missing ones removed, unreadable ones skipped."""
     settings, ingest = sag.settings(), sag.options()
     options, step = config.options(ingest.source), step_of("documents", ingest)
-    sources = config.sources or [settings.source]
+    own = spec.sources or (settings.source,)
+    sources = config.sources or own
     for source in sources:
-        refuse_source(source, settings)
+        refuse_source(source, settings, own)
     tally, faults = RunStats(), list[SourceError]()
     with sag.store() as store:
         for source in sources:

@@ -2,34 +2,23 @@
 
 import time
 from collections.abc import Iterator
-from datetime import timedelta
 
 import dagster as dg
 import numpy as np
 
-from sag_pipeline.catalogue import catalogued
+from sag_pipeline.corpus_assets import corpus_asset
 from sag_pipeline.embed import embed_pending, open_embedding
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.publish.checks import NAMES
 from sag_pipeline.publish.links import LINK_TABLES, make_links, weigh_keys
 from sag_pipeline.publish.publish import publish
-from sag_pipeline.resources import POOL, PipelineResource, bars, now, progress_of, result_of
+from sag_pipeline.resources import PipelineResource, bars, now, progress_of, result_of
 from sag_pipeline.runner import step_of
 from sag_pipeline.tables import STORED
 from sag_pipeline.upkeep import forget, keep_in_size, vacuum
 
-_FRESHNESS = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=50), warn_window=timedelta(hours=26))
-"""A release of a nightly schedule: a warning after one missed night, a failure after two."""
 
-
-@dg.asset(
-    group_name="extract",
-    deps=["keys"],
-    kinds={"parquet", "duckdb"},
-    owners=["team:sag"],
-    pool=POOL,
-    **catalogued("event_keys", ("events", "keys")),
-)
+@corpus_asset(group="extract", deps=["keys"], kinds={"parquet", "duckdb"}, reads=("events", "keys"), is_writing=True)
 def event_keys(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per link of an event and a key; names with the same meaning are one key, kept with the evidence."""
     started = time.perf_counter()
@@ -54,13 +43,8 @@ def event_keys(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[t
     )
 
 
-@dg.asset(
-    group_name="extract",
-    deps=["events", "event_keys"],
-    kinds={"parquet", "duckdb"},
-    owners=["team:sag"],
-    pool=POOL,
-    **catalogued("idf", ("keys",)),
+@corpus_asset(
+    group="extract", deps=["events", "event_keys"], kinds={"parquet", "duckdb"}, reads=("keys",), is_writing=True
 )
 def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per key: the number of events that carry it, and ln(all events / those events)."""
@@ -83,7 +67,7 @@ def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg
     )
 
 
-@dg.asset(group_name="publish", deps=["chunks", "events", "keys"], kinds={"lancedb"}, owners=["team:sag"], pool=POOL)
+@corpus_asset(group="publish", deps=["chunks", "events", "keys"], kinds={"lancedb"}, is_writing=True)
 def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per distinct text of chunks, events and text keys; each is embedded once."""
     with sag.store() as store:
@@ -96,14 +80,13 @@ def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mate
         return result_of(store, step, tally, embedder=embedding.embedder.fingerprint, **rows)
 
 
-@dg.asset(
-    group_name="publish",
+@corpus_asset(
+    group="publish",
     deps=[*(name for name, table in STORED.items() if table.is_published), "event_keys", "idf", "vectors"],
     kinds={"duckdb"},
-    owners=["team:sag"],
-    pool=POOL,
-    freshness_policy=_FRESHNESS,
-    check_specs=[dg.AssetCheckSpec(name, asset="release", blocking=True) for name in NAMES],
+    checks=NAMES,
+    is_writing=True,
+    is_release=True,
 )
 def release(
     context: dg.AssetExecutionContext, sag: PipelineResource

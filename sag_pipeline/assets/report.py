@@ -3,12 +3,13 @@
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import dagster as dg
 from pydantic import Field, create_model
 
 from sag_pipeline.config import config_fields, given_options
+from sag_pipeline.corpus_assets import corpus_asset
 from sag_pipeline.kg_export import FILE, write_graph
 from sag_pipeline.resources import PipelineResource, table
 from sag_retrieval.api import open_release
@@ -21,8 +22,8 @@ from sag_retrieval.release.releases import Releases
 from sag_retrieval.reports.options import ReportOptions
 
 _SHOWN = 10
-INGEST = "ingest"
-"""The job that names communities by rules alone."""
+BY_RULES: Final = "sag/communities_by_rules"
+"""Tag of a run that names communities by rules alone: an ingest has no budget for titles."""
 _CLUSTER_FIELDS = config_fields(ClusterOptions)
 _ClusterConfig = create_model("_ClusterConfig", __base__=dg.Config, **_CLUSTER_FIELDS)
 
@@ -35,7 +36,7 @@ class Clustering(_ClusterConfig):
         return build_options(ClusterOptions, given_options(self, _CLUSTER_FIELDS), what="cluster")
 
 
-@dg.asset(group_name="publish", deps=["release"], kinds={"parquet"}, owners=["team:sag"])
+@corpus_asset(group="publish", deps=["release"], kinds={"parquet"})
 def communities(context: dg.AssetExecutionContext, config: Clustering, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """Communities of events of the current release: one row per community, with title, summary and events."""
     started, settings = time.perf_counter(), sag.settings()
@@ -43,7 +44,7 @@ def communities(context: dg.AssetExecutionContext, config: Clustering, sag: Pipe
         return dg.MaterializeResult(metadata={"is_made": False, "seconds": 0.0})
     with closing(open_reader(settings.home, None, open_embedder)) as reader:
         releases = [each.folder for each in Releases(settings.home).found() if each.folder != reader.folder]
-        chat = None if context.run.job_name == INGEST else open_chat(settings)  # an ingest has no budget for titles
+        chat = None if BY_RULES in context.run.tags else open_chat(settings)
         found = release_communities(reader, config.cluster(), chat, releases[-1] if releases else None)
         release_id = reader.manifest.release_id
     finest = found.at(0)
@@ -74,7 +75,7 @@ class Exporting(dg.Config):
     out: str = Field(default="", description="The file to write; empty: kg_output.json in SAG_HOME.")
 
 
-@dg.asset(group_name="report", deps=["release"], kinds={"json"}, owners=["team:sag"])
+@corpus_asset(group="report", deps=["release"], kinds={"json"})
 def kg_output(config: Exporting, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """The triples of the current release as kg_output.json, for other systems; `sag import kg` reads it again."""
     started, home = time.perf_counter(), sag.settings().home
@@ -117,19 +118,7 @@ class Reporting(_ReportConfig):
         return build_options(ReportOptions, {**given, "cluster": self.cluster()}, what="report")
 
 
-@dg.multi_asset(
-    name="write_report",  # the job is called `report`, and Dagster wants every name once
-    specs=[
-        dg.AssetSpec(
-            "report",
-            deps=["communities"],
-            group_name="report",
-            kinds={"html", "markdown", "parquet"},
-            owners=["team:sag"],
-            description="One page about the events of the current release, each statement cited.",
-        )
-    ],
-)
+@corpus_asset(group="report", deps=["communities"], kinds={"html", "markdown", "parquet"}, verb="write")
 def report(config: Reporting, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One page about the events of the current release, each statement cited; what is new since the last one."""
     started = time.perf_counter()
@@ -143,7 +132,6 @@ def report(config: Reporting, sag: PipelineResource) -> dg.MaterializeResult:  #
         )
     largest = [{"title": title, "events": events, "new": new} for title, events, new in made.largest]
     return dg.MaterializeResult(
-        asset_key="report",
         metadata={
             "headline": made.headline,
             "preview": dg.MetadataValue.md(made.preview),

@@ -234,12 +234,12 @@ def is_launched_here() -> bool:
     return _is_here.get()
 
 
-def refuse_source(given: str, settings: Settings) -> None:
+def refuse_source(given: str, settings: Settings, own: Sequence[str] = ()) -> None:
     """Refuse a source that this run may not read.
 
-    SAG_SOURCE may always be read. Anything else must lie below a folder of SAG_SOURCE_ROOTS. If that is empty, a
-    command may read everything, and a run that was started elsewhere (the Dagster page) nothing else: whoever types
-    a command has the rights of its shell, whoever reaches the page has not.
+    What the corpus is defined with (`own`; else SAG_SOURCE) may always be read. Anything else must lie below a folder
+    of SAG_SOURCE_ROOTS. If that is empty, a command may read everything, and a run that was started elsewhere (the
+    Dagster page) nothing else: whoever types a command has the rights of its shell, whoever reaches the page has not.
 
     Raises:
         SettingsError: If the run may not read it.
@@ -248,7 +248,8 @@ def refuse_source(given: str, settings: Settings) -> None:
     place = Path(os.path.realpath(given))
     roots = [Path(os.path.realpath(root)) for root in settings.source_roots.split(os.pathsep) if root]
     is_free = not roots and is_launched_here()
-    if is_free or place == Path(os.path.realpath(settings.source)) or any(map(place.is_relative_to, roots)):
+    defined = [Path(os.path.realpath(source)) for source in own or (settings.source,)]
+    if is_free or place in defined or any(map(place.is_relative_to, roots)):
         return
     bounds = settings.source_roots or "none"
     raise SettingsError(

@@ -6,7 +6,7 @@ import dagster as dg
 import pytest
 import yaml
 
-from sag_pipeline.definitions import _nightly, defs
+from sag_pipeline.definitions import _of_settings, defs
 from sag_pipeline.resources import POOL
 from sag_pipeline.steps.folders import launched_here
 from sag_pipeline.tables import STORED
@@ -20,7 +20,7 @@ def test_the_schedule_runs_when_the_settings_say(monkeypatch):
     monkeypatch.setenv("SAG_SCHEDULE", "30 5 * * 1")
     monkeypatch.setenv("SAG_TIME_ZONE", "Asia/Shanghai")
 
-    schedule = _nightly()
+    (schedule,) = _of_settings().schedules
 
     assert (schedule.cron_schedule, schedule.execution_timezone) == ("30 5 * * 1", "Asia/Shanghai")
 
@@ -33,7 +33,7 @@ def test_a_wrong_hour_or_zone_is_named(monkeypatch, name, value, said):
     monkeypatch.setenv(name, value)
 
     with pytest.raises(SettingsError, match=said):
-        _nightly()
+        _of_settings()
 
 
 def outage(retries: int) -> dg.ExecuteInProcessResult:

@@ -1,0 +1,241 @@
+"""A corpus: a home of its own with its assets, jobs, schedule, sensor and reports, as YAML or from Python.
+
+`Corpus` is a Dagster component (`dg scaffold defs sag_pipeline.Corpus news`), and the argument of `corpus_definitions`.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import dagster as dg
+from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+from dagster._utils.schedules import cron_string_iterator, is_valid_cron_schedule
+from pydantic import Field, create_model
+
+from sag_pipeline.assets import documents, release, report
+from sag_pipeline.config import run_config
+from sag_pipeline.corpus_assets import CorpusAsset, CorpusSpec, home_of
+from sag_pipeline.options import RunOptions
+from sag_pipeline.resources import PipelineResource
+from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.options import build_options
+from sag_retrieval.core.settings import load_settings
+
+ASSETS: Final = tuple(
+    value
+    for module in (documents, release, report)
+    for value in vars(module).values()
+    if isinstance(value, CorpusAsset)
+)
+"""What every corpus has, in the order of their modules."""
+_TICKS = 64
+"""Ticks of a schedule that are looked at for its longest pause: a year of weeks, two months of days."""
+
+
+class CorpusReport(dg.Model, dg.Resolvable):
+    """A report of a corpus: an asset `report_<name>` and a job that writes it."""
+
+    name: str = Field(description="Of the report: small letters, digits and underscores.")
+    schedule: str = Field(default="", description="When it is written, as cron; empty: when somebody starts its job.")
+    options: dict[str, Any] = Field(default={}, description="Fields of the asset's configuration, such as title.")
+
+
+class Corpus(dg.Component, dg.Model, dg.Resolvable):
+    """Documents as a release that can be searched: assets, jobs, schedule, sensor and reports of one home."""
+
+    name: str | None = Field(
+        default=None,
+        description="Prefix of its keys and names. In a component: by default the name of its folder.",
+    )
+    home: str = Field(default="", description="Folder of its tables and releases; empty: SAG_HOME.")
+    sources: list[str] = Field(default=[], description="Folders or files that are read; none: SAG_SOURCE.")
+    chat_model: str = Field(default="", description="Empty: SAG_CHAT_MODEL.")
+    embedding_model: str = Field(default="", description="Empty: SAG_EMBEDDING_MODEL.")
+    options: dict[str, Any] = Field(
+        default={}, description="Options of an ingest by name, such as en_size; see `sag settings --options ingest`."
+    )
+    schedule: str = Field(default="", description="When it is ingested, as cron; empty: no schedule.")
+    time_zone: str = Field(default="UTC", description="Of its schedules, such as Asia/Shanghai.")
+    reports: list[CorpusReport] = Field(default=[], description="Reports, each with its options and schedule.")
+
+    def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
+        """The definitions of this corpus; its name is by default that of the component's folder.
+
+        Raises:
+            SettingsError: If a field is wrong, or another component has the same home.
+
+        """
+        same = [each for each in context.component_tree.get_all_components(Corpus) if each is not self]
+        name = context.path.name if self.name is None else self.name
+        return corpus_definitions(self.model_copy(update={"name": name}), beside=same)
+
+    def spec(self) -> CorpusSpec:
+        """The corpus as its assets see it.
+
+        Raises:
+            SettingsError: If a name or an option is wrong.
+
+        """
+        for name in (self.name or "corpus", *(each.name for each in self.reports)):
+            if not (name.isascii() and name.isidentifier() and name == name.lower()):
+                raise SettingsError(f"name {name!r} is not made of small letters, digits and underscores; rename it")
+        load_settings(time_zone=self.time_zone)
+        for whose, cron in (
+            ("", self.schedule),
+            *((f" of the report {each.name!r}", each.schedule) for each in self.reports),
+        ):
+            if cron and not is_valid_cron_schedule(cron):
+                known = f"schedule{whose} of the corpus {self.name!r}" if self.name else f"SAG_SCHEDULE{whose}"
+                raise SettingsError(f"{known} is {cron!r}, write it as cron, like 0 2 * * *")
+        options = run_config(build_options(RunOptions, self.options, what="ingest"))
+        return CorpusSpec(
+            name=self.name or "",
+            sources=tuple(self.sources),
+            resource=PipelineResource(
+                home=self.home, chat_model=self.chat_model, embedding_model=self.embedding_model, **options
+            ),
+            freshness=_freshness(self.schedule, self.time_zone) if self.schedule else None,
+        )
+
+
+def corpus_definitions(*corpora: Corpus, beside: Sequence[Corpus] = ()) -> dg.Definitions:
+    """The definitions of one or more corpora, for a code location of one's own.
+
+    Examples:
+        >>> news = Corpus(name="news", home="homes/news", sources=["news"], schedule="0 3 * * *")
+        >>> cases = Corpus(name="cases", home="homes/cases", sources=["cases"], options={"en_size": 400})
+        >>> defs = corpus_definitions(news, cases)
+        >>> defs.resolve_job_def("cases_ingest").name
+        'cases_ingest'
+
+    Args:
+        corpora: Corpora with different names and homes.
+        beside: Corpora that are defined elsewhere in the same code location.
+
+    Raises:
+        SettingsError: If two have one home or one name, or a name, an option or a schedule is wrong.
+
+    """
+    specs = [corpus.spec() for corpus in corpora]
+    homes = [home_of(spec.resource) for spec in specs] + [home_of(corpus.spec().resource) for corpus in beside]
+    for what, found in (("name", [spec.name for spec in specs]), ("home", homes)):
+        for value in sorted({each for each in found if found.count(each) > 1}):
+            raise SettingsError(f"two corpora have the {what} {value!r}; give each its own, or define one corpus")
+    return dg.Definitions.merge(*map(_definitions, corpora, specs))
+
+
+def _definitions(corpus: Corpus, spec: CorpusSpec) -> dg.Definitions:
+    assets = [each.build(spec) for each in ASSETS]
+    written = [_report_asset(spec, each) for each in corpus.reports]
+    ingest, *others = _jobs(corpus, spec, [key for asset in assets for key in asset.keys])
+    scheduled = [(ingest, "nightly_ingest", corpus.schedule)]
+    scheduled += [(job, job.name, each.schedule) for job, each in zip(others[1:], corpus.reports, strict=True)]
+    return dg.Definitions(
+        assets=[*assets, *written],
+        jobs=[ingest, *others],
+        schedules=[_schedule(spec, job, name, cron, corpus.time_zone) for job, name, cron in scheduled if cron],
+        sensors=[_inbox(spec, ingest)],
+        resources={spec.resource_key: spec.resource},
+    )
+
+
+def _jobs(corpus: Corpus, spec: CorpusSpec, own: Sequence[dg.AssetKey]) -> Iterator[UnresolvedAssetJobDefinition]:
+    """The jobs of a corpus: `ingest`, `report`, and one for each further report."""
+    of_corpus = dg.AssetSelection.assets(*own)  # never what others feed it with
+    communities = spec.key("communities")
+
+    def job(name: str, selection: dg.AssetSelection, said: str, **more: Any) -> UnresolvedAssetJobDefinition:  # noqa: ANN401
+        # Steps are short and share one store: one process per step costs 2 s per step.
+        return dg.define_asset_job(
+            spec.named(name), selection, description=said, executor_def=dg.in_process_executor, **more
+        )
+
+    yield job(
+        "ingest",
+        dg.AssetSelection.assets(communities).upstream() & of_corpus,
+        "Documents to a release and its communities; only what changed is processed.",
+        tags={report.BY_RULES: "true"},
+    )
+    said = "Communities of the current release, and the report page about them."
+    for name in ("report", *(f"report_{each.name}" for each in corpus.reports)):
+        yield job(name, dg.AssetSelection.assets(communities, spec.key(name)), said)
+
+
+def _report_asset(spec: CorpusSpec, given: CorpusReport) -> dg.AssetsDefinition:
+    """A further report, whose options are the defaults of its configuration.
+
+    Raises:
+        SettingsError: If an option is wrong.
+
+    """
+    known = report.Reporting.model_fields
+    for name in given.options:
+        if name not in known:
+            raise SettingsError(f"option {name!r} of the report {given.name!r} is none of {', '.join(known)}")
+    report.Reporting(**given.options).options()
+    fields: dict[str, Any] = {
+        name: (known[name].annotation, Field(default=value, description=known[name].description))
+        for name, value in given.options.items()
+    }
+    config = create_model(f"Reporting_{given.name}", __base__=report.Reporting, **fields)
+    return report.report.build(spec, f"report_{given.name}", config)
+
+
+def _schedule(
+    spec: CorpusSpec, job: UnresolvedAssetJobDefinition, name: str, cron: str, time_zone: str
+) -> dg.ScheduleDefinition:
+    return dg.ScheduleDefinition(
+        name=spec.named(name) if job.name != name else f"{name}_schedule",
+        job=job,
+        cron_schedule=cron,
+        execution_timezone=time_zone,
+        description=f"Runs the job {job.name} at {cron!r}, {time_zone}.",
+    )
+
+
+def _freshness(cron: str, time_zone: str) -> dg.FreshnessPolicy:
+    """How old a release may be: a warning two hours after one missed tick of its schedule, a failure after two."""
+    ticks = islice(cron_string_iterator(datetime.now(UTC).timestamp(), cron, time_zone), _TICKS)
+    pause = max((late - early for early, late in pairwise(ticks)), default=timedelta(days=1))
+    slack = timedelta(hours=2)
+    return dg.FreshnessPolicy.time_window(fail_window=2 * pause + slack, warn_window=pause + slack)
+
+
+def state_of(source: Path) -> str:
+    """Hash of the names, sizes and times of the files of a source; empty if the source does not exist."""
+    if not source.exists():
+        return ""
+    digest = blake2b(digest_size=12)
+    for path in sorted(source.rglob("*")) if source.is_dir() else [source]:
+        if path.is_file():
+            stat = path.stat()
+            digest.update(f"{path}\x1f{stat.st_size}\x1f{stat.st_mtime_ns}\n".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _inbox(spec: CorpusSpec, ingest: UnresolvedAssetJobDefinition) -> dg.SensorDefinition:
+    """A sensor that starts an ingest when a source has changed."""
+
+    @dg.sensor(
+        name=spec.named("inbox"),
+        job=ingest,
+        minimum_interval_seconds=60,
+        description="Starts an ingest when a source has changed.",
+    )
+    def inbox(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        """Request one run per state of the sources; a known state starts nothing."""
+        sources = spec.sources or (load_settings().source,)
+        states = [state_of(Path(source)) for source in sources]
+        shown = ", ".join(sources)
+        if not any(states):
+            hint = "create it" if spec.sources else "set SAG_SOURCE to a folder or file of documents"
+            return dg.SkipReason(f"{shown} does not exist; {hint}")
+        state = "".join(states)
+        if state == context.cursor:
+            return dg.SkipReason(f"{shown} has not changed")
+        return dg.SensorResult(run_requests=[dg.RunRequest(run_key=state)], cursor=state)
+
+    return inbox

@@ -123,10 +123,10 @@ class CorpusAsset:
         if said.verb:
             operation = spec.operation(f"{said.verb}_{table}")
             one = dg.AssetSpec(**shared, description=inspect.getdoc(self.body))
-            made: dg.AssetsDefinition = dg.multi_asset(name=operation, specs=[one], pool=pool)(body)
-            return made
+            return dg.multi_asset(name=operation, specs=[one], pool=pool)(body)
         checks = [dg.AssetCheckSpec(check, asset=key, blocking=True) for check in said.checks]
-        return dg.asset(**shared, pool=pool, check_specs=checks)(body)
+        made: dg.AssetsDefinition = dg.asset(**shared, pool=pool, check_specs=checks)(body)
+        return made
 
 
 def corpus_asset(*, group: str, kinds: Iterable[str] = (), **said: Any) -> Callable[[Callable[..., Any]], CorpusAsset]:  # noqa: ANN401

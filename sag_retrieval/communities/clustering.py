@@ -14,9 +14,11 @@ import numpy as np
 from sag_retrieval.communities.edges import Edges, weigh_edges
 from sag_retrieval.communities.events import EventTable, Flags, Floats, Rows
 from sag_retrieval.communities.groups import (
+    TIES_KEPT,
     Communities,
     Community,
     Tie,
+    by_size,
     centralities,
     community_id,
     measure,
@@ -24,9 +26,8 @@ from sag_retrieval.communities.groups import (
     sum_by,
 )
 from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.communities.topics import build_topics
 
-TIES_KEPT = 6
-"""Ties kept for each community."""
 _one_at_a_time = threading.Lock()  # igraph has one random number generator for the whole process
 
 
@@ -81,16 +82,6 @@ def seeded(seed: int) -> Iterator[None]:
             igraph.set_random_number_generator(random)
 
 
-def by_size(group: Rows) -> Rows:
-    """The same groups numbered by falling size, ties by their first member."""
-    if not len(group):
-        return group
-    _, first, number, count = np.unique(group, return_index=True, return_inverse=True, return_counts=True)
-    rank = np.empty(len(first), dtype=np.int32)
-    rank[np.lexsort((first, -count))] = np.arange(len(first), dtype=np.int32)
-    return rank[number]
-
-
 def coarser(edges: Edges, group: Rows, options: ClusterOptions, level: int) -> Rows:
     """Group number of every node one level up: whole groups of the level below, joined by their ties.
 
@@ -141,7 +132,7 @@ def strongest_ties(edges: Edges, group: Rows, ids: Sequence[str]) -> Iterator[Ti
 def build_communities(
     events: EventTable, options: ClusterOptions | None = None, edges: Edges | None = None
 ) -> Communities:
-    """The communities of the events, without titles: `name_communities` adds these.
+    """The communities of the events; only topics have titles, `name_communities` adds the others.
 
     Args:
         events: What to group; none gives no communities.
@@ -156,6 +147,8 @@ def build_communities(
 
     """
     options = options or ClusterOptions()
+    if options.method == "topics":
+        return build_topics(events, options)
     edges = weigh_edges(events, options) if edges is None else edges
     if not len(events):
         return Communities(communities=(), quality=())

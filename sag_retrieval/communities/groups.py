@@ -9,6 +9,8 @@ from sag_retrieval.communities.edges import Edges
 from sag_retrieval.communities.events import Floats, Rows
 from sag_retrieval.core.records import make_id
 
+TIES_KEPT = 6
+"""Ties kept for each community."""
 _NOTHING = 1e-12
 """Less weight than this is the rounding of sums."""
 
@@ -155,3 +157,13 @@ def members_of(group: Rows, centrality: Floats) -> list[Rows]:
 def community_id(level: int, event_ids: Sequence[str]) -> str:
     """Equal for equal members in any order; different for each level."""
     return make_id("g", level, *sorted(event_ids))
+
+
+def by_size(group: Rows) -> Rows:
+    """The same groups numbered by falling size, ties by their first member."""
+    if not len(group):
+        return group
+    _, first, number, count = np.unique(group, return_index=True, return_inverse=True, return_counts=True)
+    rank = np.empty(len(first), dtype=np.int32)
+    rank[np.lexsort((first, -count))] = np.arange(len(first), dtype=np.int32)
+    return rank[number]

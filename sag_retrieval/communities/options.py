@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.options import Bounds, check_options
 
-ClusterMethod = Literal["leiden", "leiden-modularity", "louvain", "key-type"]
+ClusterMethod = Literal["leiden", "leiden-modularity", "louvain", "key-type", "topics"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,10 @@ class ClusterOptions:
 
     method: ClusterMethod = "leiden"
     """`leiden`: few strong ties, groups keep their size as the corpus grows; `leiden-modularity`; `louvain`;
-    `key-type`: by the commonest key of the one type in `key_types`."""
+    `key-type`: by the commonest key of the one type in `key_types`; `topics`: by the words that events share, across
+    documents, without regard to keys."""
+    topics: Annotated[int, Bounds(2, 100)] = 12
+    """Topics aimed at, for the method `topics`."""
     pairs: Literal["candidates", "all"] = "candidates"
     """`all` weighs every pair: exact, for at most 5,000 events."""
     use_idf: bool = True

@@ -1,0 +1,191 @@
+"""Find the words that say what events are about: no names, no function words, nothing that most events say."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import Final
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+
+from sag_retrieval.communities.events import EventTable, Floats, Rows
+from sag_retrieval.text.words import STOP_WORDS, is_cjk, stem
+
+_WORD: Final = re.compile(r"[\u4e00-\u9fff]+|[\u30a0-\u30ff]{2,}|[^\W\d_\u3040-\u30ff\u4e00-\u9fff][^\W\d_]*(?:[-'’][^\W\d_]+)*")
+_SHORTEST: Final = 3
+"""Letters of a word outside Chinese and Japanese."""
+_SHORTEST_CJK: Final = 2
+_TOPIC: Final = "topic"
+"""Type of the keys that name a subject, not a person, place or thing."""
+_MOSTLY: Final = 0.5
+_COMMON: Final = 0.15
+"""A word in a larger share of the events of one language says nothing about any of them."""
+_FEW: Final = 5
+MANY_DOCUMENTS: Final = 6
+"""From so many documents on a topic has to appear in several of them; below, in several chunks."""
+SPREAD: Final = 3
+"""Documents, or chunks, that a word or topic has to appear in."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordPlace:
+    """A word of an event: its number (-1: it belongs to no topic), and its first character and end in the content."""
+
+    word: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TopicWords:
+    """The words of all events that a topic can consist of."""
+
+    counts: csr_array
+    """Shape (events, words), 1 where the event says the word."""
+    forms: Sequence[str]
+    """The commonest form of each word."""
+    places: Sequence[Sequence[WordPlace]]
+    """The words of each event in order."""
+    idf: Floats
+    """Shape (words,): `ln(events / events that say the word)`."""
+
+
+def topic_words(events: EventTable) -> TopicWords:
+    """Read the words of the events.
+
+    A word counts if at least three documents say it (chunks, where there are fewer than six documents), if it is not
+    part of a name in most places, and if at most 15 % of the events in each language say it.
+
+    Source:
+        docs/algorithm.md §reports.3.
+
+    """
+    texts = [_read(content, language) for content, language in zip(events.contents, _languages(events), strict=True)]
+    numbers: dict[str, int] = {}
+    for found in texts:
+        for root, _, _, _ in found:
+            numbers.setdefault(root, len(numbers))
+    event = np.repeat(np.arange(len(texts)), [len(found) for found in texts])
+    word = np.array([numbers[root] for found in texts for root, _, _, _ in found], dtype=np.int64)
+    named = _is_named(events, texts)
+    chosen = _chosen(events, event, word, named, len(numbers))
+    row = np.full(len(numbers), -1, np.int64)
+    row[chosen] = np.arange(len(chosen))
+    counts = _incidence(event[~named], row[word[~named]], (len(texts), len(chosen)))
+    return TopicWords(
+        counts=counts,
+        forms=_commonest_forms(texts, numbers, row, len(chosen)),
+        places=list(_places(texts, numbers, row, named)),
+        idf=np.log(max(1, len(texts)) / np.maximum(1, counts.sum(axis=0))).astype(np.float64),
+    )
+
+
+_Read = list[tuple[str, str, int, int]]
+"""Root, form, first character and end of each word."""
+
+
+def _read(text: str, language: str) -> _Read:
+    found: _Read = []
+    for match in _WORD.finditer(text):
+        if is_cjk(match[0]):
+            found.extend(_read_cjk(match[0], match.start(), language))
+        else:
+            form = match[0].casefold()
+            if len(form) >= _SHORTEST and form not in STOP_WORDS and form not in _function_words():
+                found.append((stem(form), form, match.start(), match.end()))
+    return found
+
+
+def _read_cjk(run: str, start: int, language: str) -> Iterator[tuple[str, str, int, int]]:
+    """Words of a run of Chinese characters by dictionary; a run in Japanese is one word."""
+    for word in [run] if language == "ja" else _segmented(run):
+        end = start + len(word)
+        if len(word) >= _SHORTEST_CJK and word not in _function_words():
+            yield word, word, start, end
+        start = end
+
+
+@lru_cache(maxsize=1 << 16)
+def _segmented(run: str) -> Sequence[str]:
+    import rjieba  # noqa: PLC0415  its dictionary is read once, and only where there is Chinese
+
+    return tuple(rjieba.cut(run))
+
+
+@lru_cache
+def _function_words() -> frozenset[str]:
+    """Words of grammar and words that any text uses, besides the stop words of the index."""
+    text = resources.files("sag_retrieval.communities").joinpath("function_words.txt").read_text(encoding="utf-8")
+    return frozenset(word for line in text.splitlines() if not line.startswith("#") for word in line.split())
+
+
+def _languages(events: EventTable) -> list[str]:
+    return [events.documents.languages[row] for row in events.document.tolist()]
+
+
+def _is_named(events: EventTable, texts: Sequence[_Read]) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    """Of each word of each event, whether a key of the event that is a name holds it."""
+    roots: dict[int, frozenset[str]] = {}
+    starts = np.searchsorted(events.links.event, np.arange(len(texts) + 1))
+    flags: list[bool] = []
+    for row, found in enumerate(texts):
+        names: set[str] = set()
+        for key in events.links.key[starts[row] : starts[row + 1]].tolist():
+            if key not in roots:
+                is_name = events.keys.types[key] != _TOPIC
+                roots[key] = frozenset(each[0] for each in _read(events.keys.values[key], "")) if is_name else frozenset()
+            names |= roots[key]
+        flags.extend(each[0] in names for each in found)
+    return np.array(flags, dtype=np.bool_)
+
+
+def _chosen(
+    events: EventTable, event: Rows, word: Rows, named: "np.ndarray[tuple[int], np.dtype[np.bool_]]", count: int
+) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+    """Numbers of the words that can be part of a topic, in the order of their first occurrence."""
+    said = _incidence(event, word, (len(events), count))
+    free = _incidence(event[~named], word[~named], (len(events), count))
+    is_name = np.asarray(free.sum(axis=0)) < _MOSTLY * np.asarray(said.sum(axis=0))
+    place = events.document if len(set(events.document.tolist())) >= MANY_DOCUMENTS else events.chunk
+    spread = _incidence(place[event[~named]], word[~named], (int(place.max(initial=0)) + 1, count)).sum(axis=0)
+    languages = _languages(events)
+    is_common = np.zeros(count, np.bool_)
+    for language in sorted(set(languages)):
+        rows = np.flatnonzero(np.array(languages) == language)
+        is_common |= np.asarray(said[rows].sum(axis=0)) > max(_FEW, _COMMON * len(rows))
+    return np.flatnonzero(~is_name & ~is_common & (np.asarray(spread) >= SPREAD))
+
+
+def _incidence(row: Rows, column: Rows, shape: tuple[int, int]) -> csr_array:
+    """1 for each pair of a row and a column, however often it occurs; pairs with a column below 0 are left out."""
+    kept = column >= 0
+    matrix = csr_array(coo_array((np.ones(int(kept.sum())), (row[kept], column[kept])), shape=shape))
+    matrix.sum_duplicates()
+    matrix.data[:] = 1.0
+    return matrix
+
+
+def _commonest_forms(texts: Sequence[_Read], numbers: dict[str, int], row: Rows, count: int) -> list[str]:
+    forms: list[Counter[str]] = [Counter() for _ in range(count)]
+    for found in texts:
+        for root, form, _, _ in found:
+            number = int(row[numbers[root]])
+            if number >= 0:
+                forms[number][form] += 1
+    return [min(each, key=lambda form: (-each[form], form)) for each in forms]
+
+
+def _places(
+    texts: Sequence[_Read], numbers: dict[str, int], row: Rows, named: "np.ndarray[tuple[int], np.dtype[np.bool_]]"
+) -> Iterator[list[WordPlace]]:
+    start = 0
+    for found in texts:
+        is_name = named[start : start + len(found)].tolist()
+        start += len(found)
+        yield [
+            WordPlace(-1 if hidden else int(row[numbers[root]]), first, end)
+            for (root, _, first, end), hidden in zip(found, is_name, strict=True)
+        ]

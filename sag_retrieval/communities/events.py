@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from scipy.sparse import coo_array, csr_array
 
 from sag_retrieval.core.types import Flags, Floats, Rows
@@ -15,6 +16,9 @@ from sag_retrieval.text.places import place_name, places_within
 
 _GAP = re.compile(r"\s{2,}|[^\S ]")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+
+FORECAST = "is_forecast"
+"""Type of the boolean key of events that tell of a plan or forecast."""
 
 __all__ = ["Chunks", "Documents", "EventLinks", "EventTable", "Flags", "Floats", "Keys", "Rows"]
 
@@ -46,6 +50,9 @@ class Keys:
     types: Sequence[str]
     values: Sequence[str]
     is_text: Flags | None = None
+    numbers: Sequence[float | None] = ()
+    """Value of each that is a number; empty where none is known."""
+    units: Sequence[str | None] = ()
 
     def can_name(self, row: int) -> bool:
         """Whether a community may be named by this key."""
@@ -78,6 +85,8 @@ class EventTable:
     keys: Keys
     links: EventLinks
     vectors: Vectors
+    is_forecast: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
+    """Of each event, whether it tells of a plan or a forecast; empty where none does."""
 
     def __len__(self) -> int:
         """Count of events."""
@@ -159,7 +168,16 @@ def event_table(index: Index, allowed: Flags | None = None) -> EventTable:
         keys=_keys(index, key_rows),
         links=links,
         vectors=arrays.vectors["events"].take(event_rows),
+        is_forecast=_forecasts(index, event_rows),
     )
+
+
+def _forecasts(index: Index, event_rows: Rows) -> Flags:
+    """Whether each event carries the flag of a plan or forecast."""
+    keys, lists = index.rows["keys"], index.arrays.event_keys
+    is_flag = pc.and_(pc.equal(keys["key_type"], FORECAST), pc.fill_null(keys["value_bool"], False)).to_numpy()  # noqa: FBT003
+    carried = np.concatenate([[0], np.cumsum(is_flag[lists.items])])
+    return np.asarray(carried[lists.starts[1:]] > carried[lists.starts[:-1]])[event_rows]
 
 
 def _links(index: Index, event_rows: Rows) -> tuple[Rows, EventLinks]:
@@ -207,6 +225,8 @@ def _keys(index: Index, rows: Rows) -> Keys:
         types=table["key_type"].to_pylist(),
         values=[_shown(*row) for row in zip(*(table[name].to_pylist() for name in names[1:]), strict=True)],
         is_text=table["value_string"].is_valid().to_numpy(),
+        numbers=table["value_number"].to_pylist(),
+        units=table["unit"].to_pylist(),
     )
 
 

@@ -55,7 +55,7 @@ def name_communities(
 ) -> NamedCommunities:
     """Give every community a summary and a title that no other of its level has.
 
-    What is known by id is kept. With a model the largest `MOST_ASKED` of the others are asked for; a failed
+    What is known by id is kept. Topics keep their title, and get a summary from a model only. With a model the largest `MOST_ASKED` of the others are asked for; a failed
     answer, a title that is taken or too long, and sentences that no event states are replaced by those of the rules.
 
     Raises:
@@ -82,9 +82,11 @@ def name_communities(
     for each, group in zip(communities, groups, strict=True):
         title, summary = known.get(each.community_id) or described.get(each.community_id) or ("", ())
         if each.community_id not in known and (not title or title in taken[each.level]):
-            title = make_title(clean_events, group, taken[each.level])
+            title = each.title or make_title(clean_events, group, taken[each.level])
         taken[each.level].add(title)
-        named.append(replace(each, title=title, summary=summary or make_summary(clean_events, group)))
+        if not summary and not each.title:
+            summary = make_summary(clean_events, group)
+        named.append(replace(each, title=title, summary=summary))
     return NamedCommunities(replace(communities, communities=tuple(named)), usage, failures)
 
 

@@ -12,9 +12,13 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 
 from sag_retrieval.communities.events import EventTable, Floats, Rows
+from sag_retrieval.communities.statements import is_prose
 from sag_retrieval.text.words import STOP_WORDS, is_cjk, stem
 
 _WORD: Final = re.compile(r"[\u4e00-\u9fff]+|[\u30a0-\u30ff]{2,}|[^\W\d_\u3040-\u30ff\u4e00-\u9fff][^\W\d_]*(?:[-'’][^\W\d_]+)*")
+_CONTRACTED: Final = re.compile("['’]")
+_STARTS: Final = re.compile(r"(?:^|[.!?:;\n\"“‘(\[*#-]\s?)\s?$")
+"""Before the first word of a sentence or line."""
 _SHORTEST: Final = 3
 """Letters of a word outside Chinese and Japanese."""
 _SHORTEST_CJK: Final = 2
@@ -54,7 +58,7 @@ class TopicWords:
 
 
 def topic_words(events: EventTable) -> TopicWords:
-    """Read the words of the events.
+    """Read the words of the events that are prose.
 
     A word counts if at least three documents say it (chunks, where there are fewer than six documents), if it is not
     part of a name in most places, and if at most 15 % of the events in each language say it.
@@ -63,13 +67,16 @@ def topic_words(events: EventTable) -> TopicWords:
         docs/algorithm.md §reports.3.
 
     """
-    texts = [_read(content, language) for content, language in zip(events.contents, _languages(events), strict=True)]
+    texts = [
+        _read(content, language) if is_prose(content) else []
+        for content, language in zip(events.contents, _languages(events), strict=True)
+    ]
     numbers: dict[str, int] = {}
     for found in texts:
-        for root, _, _, _ in found:
-            numbers.setdefault(root, len(numbers))
+        for each in found:
+            numbers.setdefault(each.root, len(numbers))
     event = np.repeat(np.arange(len(texts)), [len(found) for found in texts])
-    word = np.array([numbers[root] for found in texts for root, _, _, _ in found], dtype=np.int64)
+    word = np.array([numbers[each.root] for found in texts for each in found], dtype=np.int64)
     named = _is_named(events, texts)
     chosen = _chosen(events, event, word, named, len(numbers))
     row = np.full(len(numbers), -1, np.int64)
@@ -83,8 +90,18 @@ def topic_words(events: EventTable) -> TopicWords:
     )
 
 
-_Read = list[tuple[str, str, int, int]]
-"""Root, form, first character and end of each word."""
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A word as it stands in a text; `is_capital` where a capital letter marks a name."""
+
+    root: str
+    form: str
+    start: int
+    end: int
+    is_capital: bool = False
+
+
+_Read = list[_Word]
 
 
 def _read(text: str, language: str) -> _Read:
@@ -94,17 +111,24 @@ def _read(text: str, language: str) -> _Read:
             found.extend(_read_cjk(match[0], match.start(), language))
         else:
             form = match[0].casefold()
-            if len(form) >= _SHORTEST and form not in STOP_WORDS and form not in _function_words():
-                found.append((stem(form), form, match.start(), match.end()))
+            if len(form) >= _SHORTEST and not _CONTRACTED.search(form) and not _is_function_word(form):
+                is_capital = _is_capital(match[0], text[: match.start()][-4:], language)
+                found.append(_Word(stem(form), form, match.start(), match.end(), is_capital))
     return found
 
 
-def _read_cjk(run: str, start: int, language: str) -> Iterator[tuple[str, str, int, int]]:
+def _is_capital(word: str, before: str, language: str) -> bool:
+    """Whether capital letters mark a name: inside a word, or at its start within a sentence where nouns have none."""
+    inner = word[1:] != word[1:].lower() and word != word.upper()
+    return inner or (word[0].isupper() and language != "de" and not _STARTS.search(before))
+
+
+def _read_cjk(run: str, start: int, language: str) -> Iterator[_Word]:
     """Words of a run of Chinese characters by dictionary; a run in Japanese is one word."""
     for word in [run] if language == "ja" else _segmented(run):
         end = start + len(word)
         if len(word) >= _SHORTEST_CJK and word not in _function_words():
-            yield word, word, start, end
+            yield _Word(word, word, start, end)
         start = end
 
 
@@ -113,6 +137,10 @@ def _segmented(run: str) -> Sequence[str]:
     import rjieba  # noqa: PLC0415  its dictionary is read once, and only where there is Chinese
 
     return tuple(rjieba.cut(run))
+
+
+def _is_function_word(form: str) -> bool:
+    return form in STOP_WORDS or form in _function_words()
 
 
 @lru_cache
@@ -127,7 +155,7 @@ def _languages(events: EventTable) -> list[str]:
 
 
 def _is_named(events: EventTable, texts: Sequence[_Read]) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-    """Of each word of each event, whether a key of the event that is a name holds it."""
+    """Of each word of each event, whether it is a name there: by a key of the event, or by its capital letter."""
     roots: dict[int, frozenset[str]] = {}
     starts = np.searchsorted(events.links.event, np.arange(len(texts) + 1))
     flags: list[bool] = []
@@ -136,9 +164,9 @@ def _is_named(events: EventTable, texts: Sequence[_Read]) -> "np.ndarray[tuple[i
         for key in events.links.key[starts[row] : starts[row + 1]].tolist():
             if key not in roots:
                 is_name = events.keys.types[key] != _TOPIC
-                roots[key] = frozenset(each[0] for each in _read(events.keys.values[key], "")) if is_name else frozenset()
+                roots[key] = frozenset(each.root for each in _read(events.keys.values[key], "")) if is_name else frozenset()
             names |= roots[key]
-        flags.extend(each[0] in names for each in found)
+        flags.extend(each.is_capital or each.root in names for each in found)
     return np.array(flags, dtype=np.bool_)
 
 
@@ -171,10 +199,10 @@ def _incidence(row: Rows, column: Rows, shape: tuple[int, int]) -> csr_array:
 def _commonest_forms(texts: Sequence[_Read], numbers: dict[str, int], row: Rows, count: int) -> list[str]:
     forms: list[Counter[str]] = [Counter() for _ in range(count)]
     for found in texts:
-        for root, form, _, _ in found:
-            number = int(row[numbers[root]])
+        for each in found:
+            number = int(row[numbers[each.root]])
             if number >= 0:
-                forms[number][form] += 1
+                forms[number][each.form] += 1
     return [min(each, key=lambda form: (-each[form], form)) for each in forms]
 
 
@@ -186,6 +214,6 @@ def _places(
         is_name = named[start : start + len(found)].tolist()
         start += len(found)
         yield [
-            WordPlace(-1 if hidden else int(row[numbers[root]]), first, end)
-            for (root, _, first, end), hidden in zip(found, is_name, strict=True)
+            WordPlace(-1 if hidden else int(row[numbers[each.root]]), each.start, each.end)
+            for each, hidden in zip(found, is_name, strict=True)
         ]

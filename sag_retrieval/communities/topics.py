@@ -35,6 +35,7 @@ _SHARE: Final = 0.5
 _OTHER_SHARE: Final = 0.25
 """An event ties its topic to another one that has at least this share of its weight."""
 _LEAST: Final = 3
+"""Events that a topic has to have: at least three, a third of the root of all, and one in a hundred."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,8 +51,8 @@ def build_topics(events: EventTable, options: ClusterOptions) -> Communities:
     """The topics of the events as communities of one level, with titles; events without a topic are single ones.
 
     Words are nodes, tied where events say them together more often than by chance; Leiden finds groups of words. The
-    resolution is the one whose count of topics is nearest to `options.topics`. A topic has at least three events, of
-    at least three documents (chunks, where there are fewer than six documents).
+    resolution is the one whose count of topics is nearest to `options.topics`. A topic has at least 1 % of the events
+    (more of a few), of at least three documents (chunks, where there are fewer than six documents).
 
     Source:
         docs/algorithm.md §reports.3.
@@ -173,7 +174,7 @@ def _proper(events: EventTable, topic: Rows) -> Rows:
     sizes = np.bincount(topic[has], minlength=count)
     pairs = np.unique(topic[has].astype(np.int64) * (int(place.max(initial=0)) + 1) + place[has])
     spread = np.bincount(pairs // (int(place.max(initial=0)) + 1), minlength=count)
-    kept = np.flatnonzero((sizes >= _LEAST) & (spread >= SPREAD))
+    kept = np.flatnonzero((sizes >= max(_LEAST, len(topic) ** 0.5 / 3, len(topic) / 100)) & (spread >= SPREAD))
     order = kept[np.lexsort((kept, -sizes[kept]))]
     renumbered = np.full(count + 1, -1, np.int32)
     renumbered[order] = np.arange(len(order), dtype=np.int32)

@@ -39,15 +39,15 @@ class ReportOptions:
     models: PrintedText = ""
     failures: PrintedCount = 0
     """Communities a model could not describe."""
-    cluster: ClusterOptions = field(default_factory=ClusterOptions)
-    """How events become communities."""
+    cluster: ClusterOptions = field(default_factory=lambda: ClusterOptions(method="topics"))
+    """How events become communities: by default topics, which go across documents."""
     full_articles: Shown = 40
     """Communities with a whole article each."""
     articles: Shown = 200
     """Communities with an article at all; the others are counted."""
     on_map: Shown = 60
     """Communities on the map."""
-    typical: Shown = 6
+    typical: Shown = 5
     """Events that stand for a community."""
     list_all_up_to: Annotated[int, Bounds(0)] = 3_000
     """Reports of more events list only typical and new ones."""

@@ -9,6 +9,7 @@ import numpy as np
 from sag_retrieval.communities.events import EventTable, Flags, Rows, clean
 from sag_retrieval.communities.groups import CitedSentence, Communities, Community
 from sag_retrieval.communities.similarity import cosines
+from sag_retrieval.communities.statements import good_rows
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.series import Comparison
 
@@ -17,7 +18,9 @@ PROPER = 3
 THEMES = 5
 """Themes with their own colour; number 5 is the colour of the others."""
 _CONSIDERED = 60
-_SAME = 0.9
+_JUDGED = 2_000
+"""Most central events of a community that are judged as statements."""
+_SAME = 0.6
 _LISTED_MOST = 40
 _TYPICAL_IN_SHORT = 3
 _SINGLES = 100
@@ -145,7 +148,8 @@ def _ranked(
         number=number,
         community_id=community.community_id,
         title=community.title,
-        summary=tuple(replace(sentence, text=clean(sentence.text)) for sentence in community.summary),
+        summary=tuple(replace(sentence, text=clean(sentence.text)) for sentence in community.summary)
+        or tuple(CitedSentence(events.contents[row], (events.event_ids[row],)) for row in typical.tolist()),
         members=community.members,
         theme=theme,
         document_count=len(np.unique(events.document[community.members])),
@@ -208,13 +212,15 @@ def typical_events(events: EventTable, community: Community, most: int) -> Rows:
     """At most `most` events that are typical and differ from one another, in time order.
 
     Greedy: the next one has the highest `centrality - similarity`, with the similarity to the most similar of
-    those already taken. A near-duplicate (similarity above .9) is taken only when nothing else is left.
+    those already taken. Statements without a fault come first; a near-duplicate (similarity above .6) is taken only when nothing else is left.
 
     Source:
         docs/algorithm.md §reports.6.
 
     """
-    members, value = community.members[:_CONSIDERED], community.centrality[:_CONSIDERED].copy()
+    centrality = dict(zip(community.members.tolist(), community.centrality.tolist(), strict=True))
+    members = good_rows(events, community.members[:_JUDGED], most)[:_CONSIDERED]
+    value = np.array([centrality[row] for row in members.tolist()])
     most_similar = np.zeros(len(members))
     chosen: list[int] = []
     while len(chosen) < min(most, len(members)):

@@ -32,6 +32,8 @@ from sag_retrieval.reports.tables import report_tables
 
 PAGE_FILE = "report.html"
 MARKDOWN_FILE = "report.md"
+FEWEST_TOPICS = 3
+"""With fewer topics, events are grouped by their keys."""
 
 
 @public
@@ -118,7 +120,7 @@ def write_report(
 
     """
     usage = Usage()
-    if any(not each.title for each in communities):
+    if not any(each.title for each in communities):
         named = name_communities(events, communities, chat)
         communities, usage = named.communities, named.usage
         options = replace(options, failures=options.failures + named.failures)
@@ -203,8 +205,16 @@ def _communities(
     """The communities of the events, and names to keep: those of the release where the report is about all of it."""
     kept = kept_communities(reader, options) if len(events) == reader.index.arrays.event_count else None
     if kept is None:
-        return build_communities(events, options), {}
+        return _built(events, options), {}
     return kept, stored_names(reader.folder / COMMUNITIES).by(chat).names
+
+
+def _built(events: EventTable, options: ClusterOptions) -> Communities:
+    """Communities as the options say; those of the keys where the events have too few words for topics."""
+    found = build_communities(events, options)
+    if options.method == "topics" and sum(1 for each in found if each.title) < FEWEST_TOPICS:
+        return build_communities(events, replace(options, method="leiden"))
+    return found
 
 
 def make_report(

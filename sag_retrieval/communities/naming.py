@@ -55,8 +55,9 @@ def name_communities(
 ) -> NamedCommunities:
     """Give every community a summary and a title that no other of its level has.
 
-    What is known by id is kept. Topics keep their title, and get a summary from a model only. With a model the largest `MOST_ASKED` of the others are asked for; a failed
-    answer, a title that is taken or too long, and sentences that no event states are replaced by those of the rules.
+    What is known by id is kept. Topics keep their title, and get a summary from a model only. With a model the
+    largest `MOST_ASKED` of the others are asked for; a failed answer, a title that is taken or too long, and sentences
+    that no event states are replaced by those of the rules.
 
     Raises:
         ModelUnavailable: If the model's server does not answer.

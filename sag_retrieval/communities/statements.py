@@ -9,19 +9,32 @@ from typing import Final, Literal
 import numpy as np
 
 from sag_retrieval.communities.events import EventTable, Floats, Rows
+from sag_retrieval.communities.titles import names_something
 from sag_retrieval.text.words import is_cjk
 
-Fault = Literal["length", "end", "start", "speech", "row", "heading", "address", "time", "figures", "reference", "key", "plan"]
+Fault = Literal[
+    "length", "end", "start", "speech", "row", "heading", "address", "time", "figures", "reference", "key", "plan"
+]
 _LENGTHS: Final = (30, 320)
 """Characters of a sentence in an alphabet."""
 _LENGTHS_CJK: Final = (10, 140)
 _ENDS: Final = re.compile(r"[.。…][”’\"'」』）)\]]*$")
-_SPEECH: Final = re.compile(r"[!?！？]|^[^\s.。:：]{1,30}[:：]\s*[\"“]?(?:I|we|you)\b|\bI\b|\b(?i:my|me|you|your|we|our|us|let['’]s)\b|[我你您咱]")
+_SPEECH: Final = re.compile(
+    r"[!?！？]|^[^\s.。:：]{1,30}[:：]\s*[\"“]?(?:I|we|you)\b|\bI\b|\b(?i:my|me|you|your|we|our|us|let['’]s)\b|[我你您咱]"
+)
 _ROW: Final = re.compile(r"\||\t|(?:[^:：;；]{1,40}[:：][^:：;；]{1,80}[;；]\s*){2}")
 _LABELLED: Final = re.compile(r"(?:(?:^|[\s。.;；])[^\s:：。.;；]{1,30}[:：]\s*){2}|^[^:：。.]{1,40}[:：]")
-_NUMBERED: Final = re.compile(r"^\s*(?:[#*•·>-]+|\d+(?:\.\d+)*[.)、]|[(（]?[一二三四五六七八九十\divx]+[)）、])\s*", re.IGNORECASE)
+_NUMBERED: Final = re.compile(
+    r"^\s*(?:[#*•·>-]+|\d+(?:\.\d+)*[.)、]|[(（]?[一二三四五六七八九十\divx]+[)）、])\s*", re.IGNORECASE
+)
 _ADDRESS: Final = re.compile(r"https?://|www\.|\S@\S+\.\w|(?:^|\s)/\w+/\w+|\w\.(?:html?|php|pdf|docx?)\b")
 _TIME: Final = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?|^\W*(?:19|20)\d{6}|^\[")
+_JOINED: Final = re.compile(
+    r"^(?:In (?:conclusion|summary|short|addition|contrast|particular|other words|fact|turn|general|terms of)"
+    r"|On the other hand|As (?:a result|a consequence|such|well)|For (?:example|instance)|At the same time|To this end"
+    r"|接着|接下来|进一步|综合来看|总体而言|总的来说)"
+)
+"""Beginnings that continue what was said before."""
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _LETTERS: Final = 0.6
 _FIRST: Final = re.compile(r"^[\"“'‘(（「『]*([^\W\d_]+)")
@@ -60,9 +73,9 @@ def faults(text: str) -> tuple[Fault, ...]:
 def _refers_back(text: str, cjk: bool) -> bool:  # noqa: FBT001  a property of the text
     """Whether the first word stands for something said before."""
     if cjk:
-        return text.lstrip("“”\"'「『（(").startswith(tuple(_referring()))
+        return bool(_JOINED.match(text)) or text.lstrip("“”\"'「『（(").startswith(tuple(_referring()))
     first = _FIRST.match(text)
-    return first is not None and first[1].casefold() in _referring()
+    return bool(_JOINED.match(text)) or (first is not None and first[1].casefold() in _referring())
 
 
 @lru_cache
@@ -73,13 +86,23 @@ def _referring() -> frozenset[str]:
 
 
 def fault_counts(events: EventTable, rows: Rows) -> Floats:
-    """Faults of each event's text, one more for an event without a key and for one that tells of a plan."""
-    carries = np.zeros(len(events), np.bool_)
-    carries[events.links.event] = True
-    plans = events.is_forecast if len(events.is_forecast) else np.zeros(len(events), np.bool_)
-    texts = (events.contents[row] for row in rows.tolist())
-    counted = np.array([len(faults(text)) for text in texts], np.float64)
-    return counted + ~carries[rows] + plans[rows]
+    """Faults of each event's text; one more for a plan, half a one for a text that names nobody and nothing."""
+    starts = np.searchsorted(events.links.event, np.stack([rows, rows + 1])).T
+    counted = np.zeros(len(rows))
+    for place, (row, (start, end)) in enumerate(zip(rows.tolist(), starts.tolist(), strict=True)):
+        text = events.contents[row]
+        is_plan = len(events.is_forecast) > 0 and bool(events.is_forecast[row])
+        keys = events.links.key[start:end].tolist()
+        counted[place] = len(faults(text)) + is_plan + (0.0 if _names(events, keys, text) else 0.5)
+    return counted
+
+
+def _names(events: EventTable, keys: Sequence[int], text: str) -> bool:
+    """Whether the text itself holds the name of one of its keys."""
+    return any(
+        events.keys.types[key] != "title" and names_something(events.keys, key) and events.keys.values[key] in text
+        for key in keys
+    )
 
 
 def good_rows(events: EventTable, rows: Rows, least: int) -> Rows:

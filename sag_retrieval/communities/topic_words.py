@@ -15,7 +15,9 @@ from sag_retrieval.communities.events import EventTable, Floats, Rows
 from sag_retrieval.communities.statements import is_prose
 from sag_retrieval.text.words import STOP_WORDS, is_cjk, stem
 
-_WORD: Final = re.compile(r"[\u4e00-\u9fff]+|[\u30a0-\u30ff]{2,}|[^\W\d_\u3040-\u30ff\u4e00-\u9fff][^\W\d_]*(?:[-'’][^\W\d_]+)*")
+_WORD: Final = re.compile(
+    r"[\u4e00-\u9fff]+|[\u30a0-\u30ff]{2,}|[^\W\d_\u3040-\u30ff\u4e00-\u9fff][^\W\d_]*(?:[-'’][^\W\d_]+)*"
+)
 _CONTRACTED: Final = re.compile("['’]")
 _STARTS: Final = re.compile(r"(?:^|[.!?:;\n\"“‘(\[*#-]\s?)\s?$")
 """Before the first word of a sentence or line."""
@@ -164,7 +166,9 @@ def _is_named(events: EventTable, texts: Sequence[_Read]) -> "np.ndarray[tuple[i
         for key in events.links.key[starts[row] : starts[row + 1]].tolist():
             if key not in roots:
                 is_name = events.keys.types[key] != _TOPIC
-                roots[key] = frozenset(each.root for each in _read(events.keys.values[key], "")) if is_name else frozenset()
+                roots[key] = (
+                    frozenset(each.root for each in _read(events.keys.values[key], "")) if is_name else frozenset()
+                )
             names |= roots[key]
         flags.extend(each.is_capital or each.root in names for each in found)
     return np.array(flags, dtype=np.bool_)

@@ -83,6 +83,8 @@ class CitedSource:
     approximate: bool
     printed: bool
     cited_by: tuple[Citing, ...]
+    first_cited: str = ""
+    """The place that cites it first."""
     place: str = ""
     """Page, slide or sheet; empty where the file has none."""
 
@@ -116,6 +118,7 @@ class Citations:
         self._citing: defaultdict[int, list[Citing]] = defaultdict(list)
         self._spans: dict[int, tuple[int, int, bool]] = {}
         self._sentences: dict[int, list[_Sentence]] = {}
+        self._first: dict[int, str] = {}
         self._approximate: set[int] = set()
         self._printed: set[int] = set()
         self.count = 0
@@ -129,6 +132,7 @@ class Citations:
         marks = self._marks[chunk]
         mark = marks.setdefault((start, end), len(marks) + 1)
         self.count += 1
+        self._first.setdefault(chunk, reference.place)
         name = " · ".join(filter(None, (reference.place, self._events.dates[row])))
         self._citing[chunk].append(Citing(self.count, name))
         if approximate:
@@ -176,6 +180,7 @@ class Citations:
                     approximate=chunk in self._approximate,
                     printed=chunk in self._printed,
                     cited_by=tuple(self._citing[chunk]),
+                    first_cited=self._first[chunk],
                     place=events.chunks.places[chunk] if events.chunks.places else "",
                 )
             )

@@ -16,6 +16,7 @@ from sag_retrieval.reports.citations import Citations, number_statements
 from sag_retrieval.reports.section import ReportContext, ReportSection
 from sag_retrieval.reports.sections import SECTIONS
 from sag_retrieval.reports.sections.header import SECTION as HEADER
+from sag_retrieval.reports.theme_pages import ThemePage
 
 T = TypeVar("T")
 _PACKAGE = "sag_retrieval.reports"
@@ -107,6 +108,23 @@ def render_page(content: Content, context: ReportContext) -> str:
         "base-uri 'none'; form-action 'none'",
     )
     return text.rstrip()
+
+
+def render_theme(page: ThemePage, content: Content, context: ReportContext) -> str:
+    """The page of a theme: all of its events."""
+    style, header = _asset("style.css"), content.of(HEADER)
+    return (
+        _environment()
+        .get_template("theme.html.j2")
+        .render(
+            page=page,
+            title=header.title if header else "",
+            t=context.messages(),
+            style=Markup(style),  # noqa: S704  our own file
+            policy=f"default-src 'none'; style-src {_hash(style)}; base-uri 'none'; form-action 'none'",
+        )
+        .rstrip()
+    )
 
 
 def _drawn(content: Content, context: ReportContext, place: str) -> list[_Drawn]:

@@ -41,7 +41,7 @@ class ReportOptions:
     """Communities a model could not describe."""
     cluster: ClusterOptions = field(default_factory=lambda: ClusterOptions(method="topics"))
     """How events become communities: by default topics, which go across documents."""
-    full_articles: Shown = 40
+    full_articles: Shown = 10
     """Communities with a whole article each."""
     articles: Shown = 200
     """Communities with an article at all; the others are counted."""
@@ -49,8 +49,6 @@ class ReportOptions:
     """Communities on the map."""
     typical: Shown = 5
     """Events that stand for a community."""
-    list_all_up_to: Annotated[int, Bounds(0)] = 3_000
-    """Reports of more events list only typical and new ones."""
 
     def __post_init__(self) -> None:
         """Check every bound once."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sag_retrieval.communities.events import EventTable, Flags, Rows, clean
+from sag_retrieval.communities.events import EventTable, Rows, clean
 from sag_retrieval.communities.groups import CitedSentence, Communities, Community
 from sag_retrieval.communities.similarity import cosines
 from sag_retrieval.communities.statements import good_rows
@@ -21,7 +21,6 @@ _CONSIDERED = 60
 _JUDGED = 2_000
 """Most central events of a community that are judged as statements."""
 _SAME = 0.6
-_LISTED_MOST = 40
 _TYPICAL_IN_SHORT = 3
 _SINGLES = 100
 _LEAST_ON_MAP = 10
@@ -48,19 +47,12 @@ class RankedCommunity:
     is_full: bool
     typical: tuple[int, ...]
     """Rows of its typical events."""
-    rest: tuple[int, ...]
-    """Rows of the other events that its article lists."""
     main_keys: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
         """Count of its events."""
         return len(self.members)
-
-    @property
-    def unlisted(self) -> int:
-        """Count of its events that the article does not list."""
-        return self.size - len(self.typical) - len(self.rest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -133,7 +125,7 @@ def rank_communities(
         on_map=ranked[: options.on_map] if has_map else (),
         singles=shown,
         single_count=len(singles),
-        listed=frozenset([*shown, *(row for each in ranked for row in (*each.typical, *each.rest))]),
+        listed=frozenset([*shown, *(row for each in ranked for row in each.typical)]),
     )
 
 
@@ -142,8 +134,6 @@ def _ranked(
 ) -> RankedCommunity:
     is_full = number <= options.full_articles
     typical = typical_events(events, community, options.typical if is_full else _TYPICAL_IN_SHORT)
-    most = len(community.members) if len(events) <= options.list_all_up_to else _LISTED_MOST
-    listed = listed_events(events, community, comparison.is_new, most) if is_full else typical
     return RankedCommunity(
         number=number,
         community_id=community.community_id,
@@ -158,7 +148,6 @@ def _ranked(
         status=comparison.statuses.get(community.community_id, ""),
         is_full=is_full,
         typical=tuple(typical.tolist()),
-        rest=tuple(listed[~np.isin(listed, typical)].tolist()),
     )
 
 
@@ -168,6 +157,8 @@ def choose_themes(communities: Communities, ranked: Sequence[Community]) -> tupl
     Themes are the five largest communities above that hold two or more ranked ones each: of the lowest level where
     they cover half of the events, else of the level where they cover most. All else is other.
     """
+    if communities.levels == 1:
+        return {each.community_id: 0 for each in ranked}, ("",)
     by_id = {each.community_id: each for each in communities}
     best: tuple[int, dict[str, str], list[str]] = (0, {}, [])
     half = sum(len(each.members) for each in ranked) / 2
@@ -212,7 +203,8 @@ def typical_events(events: EventTable, community: Community, most: int) -> Rows:
     """At most `most` events that are typical and differ from one another, in time order.
 
     Greedy: the next one has the highest `centrality - similarity`, with the similarity to the most similar of
-    those already taken. Statements without a fault come first; a near-duplicate (similarity above .6) is taken only when nothing else is left.
+    those already taken. Statements without a fault come first;
+    a near-duplicate (similarity above .6) is taken only when nothing else is left.
 
     Source:
         docs/algorithm.md §reports.6.
@@ -236,14 +228,6 @@ def in_time_order(events: EventTable, rows: Rows) -> Rows:
     """Rows by date, those without one last, ties by row."""
     key = [(events.dates[row] is None, events.dates[row] or "", row) for row in rows.tolist()]
     return np.array([row for *_, row in sorted(key)], dtype=np.int32)
-
-
-def listed_events(events: EventTable, community: Community, is_new: Flags, most: int) -> Rows:
-    """The events that an article lists: all of them, or above `most` the most typical and all new ones."""
-    members = community.members
-    if len(members) > most:
-        members = members[(np.arange(len(members)) < most) | is_new[members]]
-    return in_time_order(events, members)
 
 
 def period_of(events: EventTable, rows: Rows) -> str:

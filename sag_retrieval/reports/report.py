@@ -1,6 +1,7 @@
 """Make a report of a release: an HTML page, the same as Markdown, and tables."""
 
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -23,12 +24,13 @@ from sag_retrieval.models.protocols import ChatModel, Usage
 from sag_retrieval.notebook import render_html
 from sag_retrieval.release.folders import SUMS, write_sums
 from sag_retrieval.release.reader import Reader
-from sag_retrieval.reports.compose import compose, render_markdown, render_page, render_preview
+from sag_retrieval.reports.compose import Content, compose, render_markdown, render_page, render_preview, render_theme
 from sag_retrieval.reports.options import ReportOptions
-from sag_retrieval.reports.section import make_context
+from sag_retrieval.reports.section import ReportContext, make_context
 from sag_retrieval.reports.sections.header import SECTION as HEADER
 from sag_retrieval.reports.series import Previous, find_before, remember
 from sag_retrieval.reports.tables import report_tables
+from sag_retrieval.reports.theme_pages import FOLDER, theme_pages
 
 PAGE_FILE = "report.html"
 MARKDOWN_FILE = "report.md"
@@ -132,6 +134,7 @@ def write_report(
     html = render_page(content, context).encode("utf-8", "replace")
     page.write_bytes(html)
     markdown.write_bytes(render_markdown(content, context).encode("utf-8", "replace"))
+    _write_theme_pages(out, content, context)
     tables = {}
     for name, table in report_tables(content, context, events).items():
         tables[name] = out / f"{name}.parquet"
@@ -149,6 +152,15 @@ def write_report(
         page_bytes=len(html),
         usage=usage,
     )
+
+
+def _write_theme_pages(out: Path, content: Content, context: ReportContext) -> None:
+    """The pages beside the report; those of an earlier report of the same folder go."""
+    shutil.rmtree(out / FOLDER, ignore_errors=True)
+    for page in theme_pages(context):
+        path = out / page.file
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(render_theme(page, content, context).encode("utf-8", "replace"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 (() => {
   const $ = (query, root = document) => root.querySelector(query);
   const all = (query, root = document) => [...root.querySelectorAll(query)];
-  all(".tools, .map-tools").forEach((each) => { each.hidden = false; });
+  all(".tools").forEach((each) => { each.hidden = false; });
 
   // Follow a link into what is closed or filtered away.
   const reveal = () => {
@@ -11,7 +11,6 @@
     if (!target) return;
     for (let each = target; each; each = each.parentElement) {
       if (each.tagName === "DETAILS") each.open = true;
-      each.classList.remove("filtered");
     }
     target.scrollIntoView({ block: "nearest" });
     target.scrollIntoView({ block: target.matches("article, section") ? "start" : "center" });
@@ -42,31 +41,32 @@
     addEventListener("afterprint", () => opened.forEach((each) => { each.open = false; }));
   }
 
-  // Filter events and communities.
+  // Find: mark what holds the words, go to the first, with Enter to the next.
   const filter = $("#filter");
   const found = $("#found");
-  const filterBy = () => {
+  let hits = [];
+  let place = -1;
+  const go = (step) => {
+    if (!hits.length) return;
+    place = (place + step + hits.length) % hits.length;
+    for (let each = hits[place]; each; each = each.parentElement) if (each.tagName === "DETAILS") each.open = true;
+    hits[place].scrollIntoView({ block: "center" });
+  };
+  const find = () => {
     const wanted = filter.value.trim().toLocaleLowerCase();
-    let count = 0;
-    all("article").forEach((article) => {
-      const named = all("h4, .chips", article).some((each) => each.textContent.toLocaleLowerCase().includes(wanted));
-      let hits = 0;
-      all(".event", article).forEach((event) => {
-        const hit = event.textContent.toLocaleLowerCase().includes(wanted);
-        hits += hit;
-        event.classList.toggle("filtered", wanted !== "" && !hit && !named);
-      });
-      const rest = $("details", article);
-      if (rest && wanted) rest.open = !!$(".event:not(.filtered)", rest) && hits > 0;
-      else if (rest) rest.open = false;
-      article.classList.toggle("filtered", wanted !== "" && !hits && !named);
-      count += hits;
-    });
-    found.textContent = wanted ? found.dataset.text.replace("{count}", count) : "";
+    all(".found-here").forEach((each) => each.classList.remove("found-here"));
+    const places = all("main p, main li, main tr, main h4, main .chips > div");
+    hits = wanted ? places.filter((each) => each.textContent.toLocaleLowerCase().includes(wanted)) : [];
+    hits = hits.filter((each) => !hits.some((other) => other !== each && each.contains(other)));
+    hits.forEach((each) => each.classList.add("found-here"));
+    found.textContent = wanted ? found.dataset.text.replace("{count}", hits.length) : "";
+    place = -1;
+    go(1);
   };
   if (filter) {
     let waiting;
-    filter.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(filterBy, 120); });
+    filter.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(find, 120); });
+    filter.addEventListener("keydown", (event) => { if (event.key === "Enter") go(event.shiftKey ? -1 : 1); });
   }
 
   // Sort tables.
@@ -92,7 +92,6 @@
   const tipOf = (link) => {
     const target = document.getElementById(link.getAttribute("href").slice(1));
     if (link.matches(".cite")) return target && target.textContent;
-    if (link.matches(".dots a")) return target && target.matches(".event") ? target.textContent : link.getAttribute("aria-label");
     return link.getAttribute("aria-label");
   };
   const show = (event) => {
@@ -107,66 +106,9 @@
     const under = box.bottom + 8 + tip.offsetHeight < innerHeight;
     tip.style.left = `${left + scrollX}px`;
     tip.style.top = `${(under ? box.bottom + 8 : box.top - tip.offsetHeight - 8) + scrollY}px`;
-    const group = link.closest(".group");
-    if (!group) return;
-    group.classList.add("lit");
-    all(`.tie[data-one="${group.dataset.number}"], .tie[data-other="${group.dataset.number}"]`).forEach((tie) => tie.classList.add("lit"));
+    const tied = (link.dataset.tied || "").split(" ").filter(Boolean);
+    all(".area").forEach((each) => each.classList.toggle("lit", tied.includes(each.dataset.number)));
   };
   ["pointerover", "focusin"].forEach((name) => document.addEventListener(name, show));
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
-
-  // Zoom and drag the map.
-  const map = $("#map-svg");
-  if (!map) return;
-  const whole = map.getAttribute("viewBox").split(" ").map(Number);
-  let view = [...whole];
-  const draw = () => {
-    map.setAttribute("viewBox", view.join(" "));
-    map.classList.toggle("zoomed", view[2] < whole[2] * 0.8);
-  };
-  const zoom = (factor, x = view[0] + view[2] / 2, y = view[1] + view[3] / 2) => {
-    const width = Math.min(Math.max(view[2] * factor, whole[2] / 12), whole[2]);
-    const scale = width / view[2];
-    view = [x - (x - view[0]) * scale, y - (y - view[1]) * scale, width, view[3] * scale];
-    if (width === whole[2]) view = [...whole];
-    draw();
-  };
-  const move = (x, y) => { view[0] += x; view[1] += y; draw(); };
-  const point = (event) => new DOMPoint(event.clientX, event.clientY).matrixTransform(map.getScreenCTM().inverse());
-  all("[data-zoom]").forEach((button) => button.addEventListener("click", () => {
-    zoom({ in: 1 / 1.5, out: 1.5, fit: 1000 }[button.dataset.zoom]);
-  }));
-  map.addEventListener("dblclick", (event) => { event.preventDefault(); const { x, y } = point(event); zoom(1 / 1.8, x, y); });
-  map.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey && !event.metaKey) return;
-    event.preventDefault();
-    const { x, y } = point(event);
-    zoom(event.deltaY > 0 ? 1.2 : 1 / 1.2, x, y);
-  }, { passive: false });
-  map.addEventListener("keydown", (event) => {
-    const step = view[2] / 10;
-    const act = {
-      "+": () => zoom(1 / 1.5), "=": () => zoom(1 / 1.5), "-": () => zoom(1.5), 0: () => zoom(1000),
-      ArrowLeft: () => move(-step, 0), ArrowRight: () => move(step, 0), ArrowUp: () => move(0, -step), ArrowDown: () => move(0, step),
-    }[event.key];
-    if (act && !event.ctrlKey && !event.metaKey && !event.altKey) { event.preventDefault(); act(); }
-  });
-  let held = null;
-  let dragged = false;
-  map.addEventListener("pointerdown", (event) => {
-    dragged = false;
-    if (event.button === 0 && event.pointerType !== "touch") held = [event.clientX, event.clientY];
-  });
-  addEventListener("pointermove", (event) => {
-    if (!held) return;
-    const [x, y] = [event.clientX - held[0], event.clientY - held[1]];
-    if (!dragged && Math.hypot(x, y) < 5) return;
-    dragged = true;
-    const scale = view[2] / map.getBoundingClientRect().width;
-    held = [event.clientX, event.clientY];
-    move(-x * scale, -y * scale);
-  });
-  addEventListener("pointerup", () => { held = null; });
-  map.addEventListener("dragstart", (event) => event.preventDefault());
-  map.addEventListener("click", (event) => { if (dragged) event.preventDefault(); }, true);
 })();

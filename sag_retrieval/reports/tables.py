@@ -95,8 +95,8 @@ def report_tables(content: Content, context: ReportContext, events: EventTable) 
 def _communities(content: Content, context: ReportContext) -> Iterator[Mapping[str, object]]:
     ranked = {each.community_id: each for each in context.ranking.communities}
     drawn = content.of(MAP)
-    circles = drawn.picture.circles if drawn and drawn.picture else ()
-    places = {each.community.community_id: (each.x, each.y) for each in circles}
+    areas = drawn.pictures[0].areas if drawn and drawn.pictures else ()
+    places = {each.community.community_id: (each.tile.x, each.tile.y) for each in areas}
     statuses = context.comparison.statuses
     for each in context.communities:
         article, place = ranked.get(each.community_id), places.get(each.community_id)

@@ -9,11 +9,12 @@ NAMES = (
     "header",
     "empty",
     "highlights",
+    "chart",
     "news",
     "map",
     "timeline",
-    "keys",
     "communities",
+    "keys",
     "sources",
     "made",
 )

@@ -1,34 +1,41 @@
-"""Communities: an article for each ranked community under its theme, then the single events."""
+"""Themes: an article for each ranked community, with its amounts, dated statements, contradictions and sources."""
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sag_retrieval.communities.events import Keys
 from sag_retrieval.communities.groups import CitedSentence
 from sag_retrieval.communities.titles import names_something
-from sag_retrieval.reports.citations import Reference, Statement
+from sag_retrieval.reports.citations import CitedSource, Reference, Statement
+from sag_retrieval.reports.facts import Amount, chosen_amounts, conflicts_in, dated_rows, readable_amount
 from sag_retrieval.reports.ranking import EventRanking, RankedCommunity
 from sag_retrieval.reports.section import KeyStatistics, ReportContext, ReportSection
+from sag_retrieval.reports.theme_pages import theme_file
 from sag_retrieval.reports.wording import Messages, Wording, cited, dated, escaped, figures_of
 
 WORDING: Wording = {
-    "heading": ("Communities", "社区"),
-    "related": ("Related communities", "相关社区"),
+    "heading": ("Themes", "主题"),
+    "related": ("Tied to", "关联主题"),
     "semicolon": ("; ", "；"),
-    "typical": ("Most typical events", "最有代表性的事件"),
-    "more_events": ("{count} more events", "其余 {count} 个事件"),
-    "more_in_page": ("{count} more events (in the web page)", "其余 {count} 个事件（见网页版）"),
-    "single": ("Single events", "单独事件"),
-    "back_to_map": ("Back to the map", "回到地图"),
+    "dated": ("When", "时间"),
+    "amounts": ("How much", "金额与数量"),
+    "who": ("Who", "谁"),
+    "how_much": ("How much", "多少"),
+    "when": ("When", "何时"),
+    "statement": ("Statement", "原文"),
+    "conflicts": ("Documents that disagree", "说法不一"),
+    "all_events": ("All {count} events", "全部 {count} 个事件"),
+    "sources": ("Sources: {count}", "来源：{count} 处"),
     "no_summary": ("There is no summary. Main keys: {keys}", "没有说明。主要属性：{keys}"),
 }
 
 _RELATED = 4
 _SHARED_KEYS = 3
-_CHIPS = 6
+_CHIPS = 4
+_CHIP_TYPES = 3
 _TYPE_ORDER = (
     "person",
     "organisation",
@@ -37,9 +44,12 @@ _TYPE_ORDER = (
     "place",
     "geo",
     "location",
-    "date",
+    "product",
     "topic",
+    "entity",
 )
+_SHOWN_STATEMENT = 64
+"""Characters of a statement in the table of amounts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +69,30 @@ class Related:
     keys: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class AmountRow:
+    """A row of the table of amounts: who, how much, when, and the statement."""
+
+    who: str
+    shown: str
+    statement: Statement
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Article:
-    """One community: its summary, its keys, its events."""
+    """One theme: a paragraph, who and what takes part, dated statements, amounts, ties, contradictions, sources."""
 
     community: RankedCommunity
+    page: str
+    """File of the linked page with all of its events."""
     summary: tuple[Statement, ...]
     chips: tuple[Chips, ...]
     related: tuple[Related, ...]
-    typical: tuple[Statement, ...]
-    rest: tuple[Statement, ...]
+    dated: tuple[Statement, ...]
+    amounts: tuple[AmountRow, ...]
+    conflicts: tuple[tuple[Statement, Statement], ...]
+    sources: tuple[CitedSource, ...] = ()
+    """The passages that the article cites first; none until all citations are numbered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +109,13 @@ class Articles:
     """The whole section."""
 
     themes: tuple[Theme, ...]
-    singles: tuple[Statement, ...]
-    singles_left: int
+    single_count: int
     further: int
     """Communities without an article."""
-    has_map: bool
 
 
 def build(context: ReportContext) -> Articles | None:
-    """The articles theme by theme, and the single events."""
+    """The articles theme by theme."""
     if not len(context.events):
         return None
     messages, ranking = context.messages(WORDING), context.ranking
@@ -104,25 +126,52 @@ def build(context: ReportContext) -> Articles | None:
         themes=tuple(
             Theme(theme, ranking.theme_title(theme, messages.other), tuple(by_theme[theme])) for theme in ranking.themes
         ),
-        singles=tuple(context.statement(row, messages.single) for row in ranking.singles),
-        singles_left=ranking.single_count - len(ranking.singles),
+        single_count=ranking.single_count,
         further=ranking.further,
-        has_map=bool(ranking.on_map),
     )
 
 
 def _article(context: ReportContext, community: RankedCommunity, messages: Messages) -> Article:
-    place, without = str(community.number), context.options.cluster.without_key_types
-    row_of = {context.events.event_ids[row]: row for row in community.members.tolist()}
-    is_full, keys = community.is_full, context.events.keys
+    place, without, events = str(community.number), context.options.cluster.without_key_types, context.events
+    row_of = {events.event_ids[row]: row for row in community.members.tolist()}
+    keys, members = events.keys, community.members if community.is_full else community.members[:0]
     return Article(
         community=community,
+        page=theme_file(community),
         summary=tuple(_sentence(sentence, row_of, place) for sentence in community.summary),
-        chips=_chips(community, keys, context.keys, without, messages) if is_full else (),
-        related=_related(community, context.ranking, keys, context.keys, without) if is_full else (),
-        typical=tuple(context.statement(row, place) for row in community.typical),
-        rest=tuple(context.statement(row, place, printed=False) for row in community.rest),
+        chips=_chips(community, keys, context.keys, without, messages) if community.is_full else (),
+        related=_related(community, context.ranking, keys, context.keys, without) if community.is_full else (),
+        dated=tuple(context.statement(row, place) for row in dated_rows(events, members, community.typical)),
+        amounts=tuple(_amount(context, each, place) for each in chosen_amounts(events, members)),
+        conflicts=tuple(
+            (context.statement(one, place), context.statement(two, place)) for one, two in conflicts_in(events, members)
+        ),
     )
+
+
+def _amount(context: ReportContext, amount: Amount, place: str) -> AmountRow:
+    statement = context.statement(amount.row, place)
+    text = statement.text
+    if len(text) > _SHOWN_STATEMENT:
+        statement = replace(statement, text=text[: _SHOWN_STATEMENT - 1].rstrip() + "…")
+    return AmountRow(amount.who, readable_amount(amount, context.language), statement)
+
+
+def with_sources(content: Articles, passages: tuple[CitedSource, ...]) -> Articles:
+    """The same articles, each with the passages that it cites first."""
+    by_place: defaultdict[str, list[CitedSource]] = defaultdict(list)
+    for each in passages:
+        by_place[each.first_cited].append(each)
+    themes = tuple(
+        replace(
+            theme,
+            articles=tuple(
+                replace(each, sources=tuple(by_place[str(each.community.number)])) for each in theme.articles
+            ),
+        )
+        for theme in content.themes
+    )
+    return replace(content, themes=themes)
 
 
 def _sentence(sentence: CitedSentence, row_of: dict[str, int], place: str) -> Statement:
@@ -143,12 +192,8 @@ def _chips(
         kind = keys.types[int(rows[i])]
         if counts[i] >= least and kind not in without:
             by_type[kind].append((keys.values[int(rows[i])], int(counts[i])))
-    order = sorted(by_type, key=lambda kind: (_type_rank(kind), kind))
+    order = sorted((kind for kind in by_type if kind in _TYPE_ORDER), key=_TYPE_ORDER.index)[:_CHIP_TYPES]
     return tuple(Chips(messages.key_type(kind), tuple(by_type[kind][:_CHIPS])) for kind in order)
-
-
-def _type_rank(kind: str) -> int:
-    return _TYPE_ORDER.index(kind) if kind in _TYPE_ORDER else len(_TYPE_ORDER)
 
 
 def _related(
@@ -168,22 +213,18 @@ def _related(
 
 
 def markdown(content: Articles, messages: Messages) -> Iterator[str]:
-    """Themes, articles and single events under headings."""
+    """Themes and articles under headings."""
     yield from (f"## {messages.heading}", "")
     for theme in content.themes:
         if len(content.themes) > 1:
             yield from (f"### {escaped(theme.title)}", "")
         for article in theme.articles:
             yield from _article_lines(article, messages)
-    if content.singles:
-        yield from (f"### {messages.single}", "")
-        yield from (f"- {dated(each)}" for each in content.singles)
-        yield ""
 
 
 def _article_lines(article: Article, messages: Messages) -> Iterator[str]:
     community = article.community
-    yield from (f"#### {community.number} {escaped(community.title)}", "", figures_of(community, messages), "")
+    yield from (f"### {community.number} {escaped(community.title)}", "", figures_of(community, messages), "")
     keys = escaped(messages.comma.join(community.main_keys))
     yield " ".join(cited(each) for each in article.summary) or messages.no_summary.format(keys=keys)
     yield ""
@@ -193,14 +234,27 @@ def _article_lines(article: Article, messages: Messages) -> Iterator[str]:
     if article.related:
         others = messages.comma.join(f"{each.number} {escaped(each.title)}" for each in article.related)
         yield f"- **{messages.related}**: {others}"
-    yield from ("", f"{messages.typical}:", "")
-    yield from (f"- {dated(each)}" for each in article.typical)
-    if article.rest:
-        yield from ("", f"{messages.counted(messages.more_events, len(article.rest))}:", "")
-        yield from (f"- {dated(each)}" for each in article.rest)
-    if community.unlisted:
-        yield from ("", messages.not_listed.format(count=f"{community.unlisted:,}", file="`report_events.parquet`"))
-    yield ""
+    if article.dated:
+        yield from ("", f"{messages.dated}:", "")
+        yield from (f"- {dated(each)}" for each in article.dated)
+    if article.amounts:
+        yield ""
+        head = [messages.who, messages.how_much, messages.when, messages.statement]
+        yield f"| {' | '.join(head)} |"
+        yield f"|{' --- |' * len(head)}"
+        for each in article.amounts:
+            cells = (escaped(each.who), escaped(each.shown), each.statement.date, cited(each.statement))
+            yield f"| {' | '.join(cells)} |"
+    for one, other in article.conflicts:
+        yield from ("", f"{messages.conflicts}: {cited(one)} / {cited(other)}")
+    yield from ("", f"[{messages.all_events.format(count=f'{community.size:,}')}]({article.page})", "")
 
 
-SECTION = ReportSection(name="communities", anchor="communities", build=build, markdown=markdown, wording=WORDING)
+SECTION = ReportSection(
+    name="communities",
+    anchor="communities",
+    build=build,
+    markdown=markdown,
+    wording=WORDING,
+    with_sources=with_sources,
+)

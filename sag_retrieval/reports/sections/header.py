@@ -1,36 +1,53 @@
-"""Header: title, headline and key figures."""
+"""Header: title, what the documents are about in three sentences, and key figures."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from sag_retrieval.communities.events import EventTable, clean
-from sag_retrieval.reports.ranking import period_of
+from sag_retrieval.reports.facts import most_named
+from sag_retrieval.reports.ranking import in_time_order, period_of
 from sag_retrieval.reports.section import ReportContext, ReportSection
 from sag_retrieval.reports.wording import Messages, Wording, escaped
 
 WORDING: Wording = {
-    "kind": ("Community report", "社区报告"),
-    "headline": (
-        "{events} from {documents} form {communities}; the largest is “{title}” ({size})",
-        "{documents}中的 {events}分成 {communities}，最大的是“{title}”（{size}）",
+    "kind": ("Report", "报告"),
+    "about": ("{documents}{period} are above all about {themes}.", "{documents}{period}主要涉及：{themes}。"),
+    "about_one": ("{documents}{period} is above all about {themes}.", "{documents}{period}主要涉及：{themes}。"),
+    "gap": (" ", ""),
+    "period_of": (" of {period}", "（{period}）"),
+    "and": (" and ", "和"),
+    "quoted": ("“{title}”", "“{title}”"),
+    "named": ("Named in most of them: {names}.", "其中提到最多的是{names}。"),
+    "named_key": ("{value} ({documents})", "{value}（{documents}）"),
+    "since": (
+        "Since the report before, {new} are new, most of them about {title}.",
+        "与上一份报告相比新增 {new}，多数属于{title}。",
     ),
-    "headline_new": (
-        ", and {new} events are new since the previous release",
-        "；与上一版本相比新增 {new} 个事件",
+    "first": (
+        "The largest theme, {title}, rests on {events} of {documents}.",
+        "最大的主题是{title}，涉及{documents}中的 {events}。",
     ),
     "no_events": ("The chosen range holds no events.", "所选范围内没有事件。"),
 }
 
+_THEMES = 3
+_NAMES = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Title, one sentence, and figures with their names."""
+    """Title, sentences that say what the documents are about, and figures with their names."""
 
     title: str
-    headline: str
+    sentences: tuple[str, ...]
     figures: tuple[tuple[str, str], ...]
+
+    @property
+    def headline(self) -> str:
+        """The first sentence."""
+        return self.sentences[0]
 
 
 def build(context: ReportContext) -> Header:
@@ -38,49 +55,85 @@ def build(context: ReportContext) -> Header:
     messages = context.messages(WORDING)
     title = clean(context.options.title) or messages.kind
     if not len(context.events):
-        return Header(title, messages.no_events, ())
-    return Header(title, _headline(context, messages), _figures(context, messages))
+        return Header(title, (messages.no_events,), ())
+    return Header(title, _sentences(context, messages), _figures(context, messages))
 
 
-def _headline(context: ReportContext, messages: Messages) -> str:
+def _sentences(context: ReportContext, messages: Messages) -> tuple[str, ...]:
+    """What the documents are about, who is named most, and what is new or the largest theme."""
     counts, ranked = context.counts, context.ranking.communities
+    documents = messages.counted(messages.document_count, counts["documents"])
     if not ranked:
-        return messages.counted(messages.event_count, counts["events"]) + messages.stop
-    text = messages.headline.format(
-        documents=messages.counted(messages.document_count, counts["documents"]),
-        events=messages.counted(messages.event_count, counts["events"]),
-        communities=messages.counted(messages.community_count, counts["communities"]),
-        title=ranked[0].title,
-        size=messages.counted(messages.event_count, ranked[0].size),
+        return (documents + messages.stop,)
+    period = _whole_period(context.events)
+    titles = [messages.quoted.format(title=each.title) for each in ranked[:_THEMES]]
+    about = messages["about_one" if counts["documents"] == 1 else "about"].format(
+        documents=documents,
+        period=messages.period_of.format(period=period) if period else "",
+        themes=_listed(titles, messages),
     )
-    if counts["new"]:
-        text += messages.headline_new.format(new=f"{counts['new']:,}")
-    return text + messages.stop
+    return tuple(filter(None, (about, _named(context, messages), _newest(context, messages))))
+
+
+def _listed(parts: Sequence[str], messages: Messages) -> str:
+    """`a, b and c`."""
+    return messages["and"].join(filter(None, (messages.comma.join(parts[:-1]), parts[-1])))
+
+
+def _named(context: ReportContext, messages: Messages) -> str:
+    """The names that most documents hold; empty where none is in two."""
+    parts = [
+        messages.named_key.format(value=name, documents=messages.counted(messages.document_count, count))
+        for name, count in most_named(context.events, _NAMES)
+        if count > 1
+    ]
+    return messages.named.format(names=_listed(parts, messages)) if parts else ""
+
+
+def _newest(context: ReportContext, messages: Messages) -> str:
+    counts, ranked = context.counts, context.ranking.communities
+    if context.comparison.previous and counts["new"]:
+        most = max(ranked, key=lambda each: (each.new_count, -each.number))
+        new = messages.counted(messages.event_count, counts["new"])
+        return messages.since.format(new=new, title=messages.quoted.format(title=most.title))
+    return messages["first"].format(
+        title=messages.quoted.format(title=ranked[0].title),
+        events=messages.counted(messages.event_count, ranked[0].size),
+        documents=messages.counted(messages.document_count, ranked[0].document_count),
+    )
 
 
 def _figures(context: ReportContext, messages: Messages) -> tuple[tuple[str, str], ...]:
     counts = context.counts
     return (
-        (messages.events, f"{counts['events']:,}"),
         (messages.documents, f"{counts['documents']:,}"),
         (messages.communities, f"{counts['communities']:,}"),
-        (messages.keys, f"{counts['keys']:,}"),
         (messages.new, f"{counts['new']:,}" if context.comparison.previous else "–"),
         (messages.period, _whole_period(context.events) or "–"),
     )
 
 
 def _whole_period(events: EventTable) -> str:
-    return period_of(events, np.arange(len(events), dtype=np.int32))
+    """The period of the dated events; a date outside the middle 98 % may be a slip of the pen."""
+    rows = in_time_order(events, np.array([row for row, date in enumerate(events.dates) if date], np.int32))
+    cut = len(rows) // 100
+    return period_of(events, rows[cut : len(rows) - cut])
 
 
 def _joined(content: Header) -> str:
     return " · ".join(f"{name} **{escaped(value)}**" for name, value in content.figures)
 
 
-def markdown(content: Header, _messages: Messages) -> Iterator[str]:
+def markdown(content: Header, messages: Messages) -> Iterator[str]:
     """Title, headline and figures."""
-    yield from (f"# {escaped(content.title)}", "", escaped(content.headline), "", _joined(content), "")
+    yield from (
+        f"# {escaped(content.title)}",
+        "",
+        escaped(messages.gap.join(content.sentences)),
+        "",
+        _joined(content),
+        "",
+    )
 
 
 def preview(content: Header, _messages: Messages) -> Iterator[str]:

@@ -1,131 +1,42 @@
-"""Marks of the report's pictures, and the layout of the map: circles, dots and labels."""
+"""Marks of the report's pictures, and text that has to fit into them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
-import igraph
-import numpy as np
-import numpy.typing as npt
-
-from sag_retrieval.communities.clustering import seeded
-from sag_retrieval.communities.events import Floats
 from sag_retrieval.text.words import is_cjk
 
-WIDTH, HEIGHT = 1000.0, 620.0
-LABEL_SIZE = 13.0
-_COVER = 0.2
-"""Share of the map that circles fill."""
-_GAP = 16.0
-_SMALLEST = 12.0
-_GOLDEN = np.pi * (3 - np.sqrt(5))
-_ROUNDS = 600
-Points = npt.NDArray[np.float64]
+LABEL_SIZE: Final = 14.0
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A dot, circle or bar of one or more events; `target` is their place in the page, empty for none."""
+    """A circle or bar of one or more events; `target` is their place in the page, empty for none."""
 
     x: float
     y: float
     size: float
     target: str
     tip: str
-    is_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """Circles: centres of shape (communities, 2), radii, and the box (x, y, width, height) of it all."""
-
-    centre: Points
-    radius: Floats
-    box: tuple[float, float, float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """Position of a title: `anchor` is start, middle or end; hidden at first if it does not fit."""
+class Tile:
+    """A rectangle of a treemap."""
 
     x: float
     y: float
-    anchor: str
-    text: str
-    fits: bool
-
-
-Box = tuple[float, float, float, float]
-
-
-def place_circles(sizes: Sequence[int], pairs: Sequence[tuple[int, int, float]], seed: int = 0) -> Placed:
-    """Circles with an area in proportion to their size, tied ones near each other, none touching; deterministic.
-
-    Very small ones are drawn larger than their size, so that their number fits in.
-
-    Source:
-        docs/algorithm.md §reports.8.
-
-    """
-    area = np.asarray(sizes, dtype=float)
-    radius = np.sqrt(area * _COVER * WIDTH * HEIGHT / (np.pi * max(area.sum(), 1)))
-    radius = np.maximum(radius * min(1.0, HEIGHT / 4 / float(radius.max(initial=1))), _SMALLEST)
-    graph = igraph.Graph(n=len(sizes), edges=[(one, two) for one, two, _ in pairs])
-    start = [[np.cos(_GOLDEN * i) * np.sqrt(i + 1), np.sin(_GOLDEN * i) * np.sqrt(i + 1)] for i in range(len(sizes))]
-    with seeded(seed):
-        layout = graph.layout_fruchterman_reingold(
-            weights=[weight for *_, weight in pairs] or None, seed=start, niter=1_000
-        )
-    centre = _apart(_stretched(np.asarray(layout.coords, dtype=float).reshape(-1, 2)), radius)
-    low = (centre - radius[:, None]).min(axis=0) - LABEL_SIZE * 2
-    high = (centre + radius[:, None]).max(axis=0) + LABEL_SIZE * 2
-    side = LABEL_SIZE * 4
-    return Placed(
-        np.round(centre, 1),
-        np.round(radius, 1),
-        (float(low[0] - side), float(low[1]), float(high[0] - low[0] + 2 * side), float(high[1] - low[1])),
-    )
-
-
-def _stretched(point: Points) -> Points:
-    middle, spread = point.mean(axis=0), np.maximum(np.ptp(point, axis=0), 1e-9)
-    scaled: Points = np.round((point - middle) / spread * [WIDTH * 0.8, HEIGHT * 0.8], 6)
-    return scaled
-
-
-def _apart(centre: Points, radius: Floats) -> Points:
-    """Push circles apart until none touch, with a pull to the middle, stronger upright than sideways."""
-    reach = radius[:, None] + radius[None, :] + _GAP
-    for turn in range(_ROUNDS):
-        if turn < _ROUNDS * 2 // 3:
-            centre = centre * [0.992, 0.97]
-        gap = centre[:, None] - centre[None, :]
-        distance = np.hypot(gap[..., 0], gap[..., 1])
-        np.fill_diagonal(distance, np.inf)
-        overlap = np.maximum(reach - distance, 0)
-        if turn >= _ROUNDS * 2 // 3 and not overlap.any():
-            break
-        push = np.where(distance > 0, overlap / np.maximum(distance, 1e-9) / 2, 0)
-        centre = centre + (gap * push[..., None]).sum(axis=1) * 0.6
-    return centre
-
-
-def place_dots(count: int, x: float, y: float, radius: float) -> tuple[Points, float]:
-    """Centres of `count` dots on a Fermat spiral around the number, and the radius of a dot."""
-    order = np.arange(count)
-    hole, rim = min(14.0, radius * 0.5), radius * 0.9
-    away = np.sqrt(hole**2 + (rim**2 - hole**2) * (order + 0.5) / max(count, 1))
-    turn = order * _GOLDEN
-    point = np.column_stack([x + away * np.cos(turn), y + away * np.sin(turn)])
-    return np.round(point, 1), round(float(np.clip(0.62 * rim / np.sqrt(max(count, 1)), 0.8, 2.6)), 2)
+    width: float
+    height: float
 
 
 def text_width(text: str, size: float = LABEL_SIZE) -> float:
-    """About how wide a text is drawn: a Chinese character is square, another a little over half as wide."""
-    return sum(size * (1.04 if is_cjk(character) or ord(character) > 0x2E80 else 0.6) for character in text)  # noqa: PLR2004  full-width forms
+    """Estimated width of a text as drawn; Chinese characters are as wide as high."""
+    return sum(size if is_cjk(character) else size * 0.6 for character in text)
 
 
 def shortened(title: str, width: float, size: float = LABEL_SIZE) -> str:
-    """The title as far as it fits the width, with `…` where it was cut."""
+    """The title, cut with `…` where it is wider."""
     if text_width(title, size) <= width:
         return title
     while title and text_width(title + "…", size) > width:
@@ -133,39 +44,58 @@ def shortened(title: str, width: float, size: float = LABEL_SIZE) -> str:
     return title.rstrip() + "…"
 
 
-def place_labels(placed: Placed, titles: Sequence[str]) -> list[Label]:
-    """A position for each title next to, below or above its circle that overlaps nothing; larger circles first."""
-    taken: list[Box] = [
-        (x - r, y - r, x + r, y + r) for (x, y), r in zip(placed.centre.tolist(), placed.radius.tolist(), strict=True)
-    ]
-    labels: dict[int, Label] = {}
-    for number in np.argsort(-placed.radius, kind="stable").tolist():
-        x, y = placed.centre[number].tolist()
-        places = _places(x, y, float(placed.radius[number]), titles[number])
-        free = next(((label, box) for label, box in places if _is_free(box, taken, placed.box)), None)
-        label, box = free or (places[0][0], None)
-        if box:
-            taken.append(box)
-        labels[number] = Label(label.x, label.y, label.anchor, label.text, fits=box is not None)
-    return [labels[number] for number in range(len(titles))]
+def wrapped(text: str, width: float, size: float = LABEL_SIZE) -> list[str]:
+    """The text in lines that are no wider; words stay whole unless one alone is wider."""
+    parts = list(text) if is_cjk(text) else [f"{word} " for word in text.split(" ")]
+    lines: list[str] = []
+    for part in parts:
+        if lines and text_width((lines[-1] + part).rstrip(), size) <= width:
+            lines[-1] += part
+        else:
+            lines.append(part)
+    return [shortened(line.rstrip(), width, size) for line in lines]
 
 
-def _places(x: float, y: float, radius: float, text: str) -> list[tuple[Label, Box]]:
-    wide, high = text_width(text), LABEL_SIZE * 1.2
-    found = []
-    for left, base, anchor, at in (
-        (x - wide / 2, y + radius + high, "middle", x),
-        (x + radius + 5, y + high / 3, "start", x + radius + 5),
-        (x - radius - 5 - wide, y + high / 3, "end", x - radius - 5),
-        (x - wide / 2, y - radius - 5, "middle", x),
-    ):
-        box = (left, base - high, left + wide, base + high * 0.25)
-        found.append((Label(round(at, 1), round(base, 1), anchor, text, fits=True), box))
-    return found
+def treemap(sizes: Sequence[float], whole: Tile) -> list[Tile]:
+    """Tiles whose areas are in proportion to the sizes, in their order: rows as near to squares as they can be.
+
+    Sizes fall from first to last and are above 0. Source: Bruls, Huizing and van Wijk, Squarified Treemaps (2000).
+
+    Examples:
+        >>> [round(tile.width * tile.height) for tile in treemap([6, 3, 1], Tile(0, 0, 100, 10))]
+        [600, 300, 100]
+
+    """
+    scale = whole.width * whole.height / sum(sizes) if sizes else 0.0
+    areas, tiles, left = [size * scale for size in sizes], [], whole
+    while areas:
+        side = min(left.width, left.height)
+        count = 1
+        while count < len(areas) and _worst(areas[: count + 1], side) <= _worst(areas[:count], side):
+            count += 1
+        row, areas = areas[:count], areas[count:]
+        placed, left = _place(row, left)
+        tiles.extend(placed)
+    return tiles
 
 
-def _is_free(box: Box, taken: Sequence[Box], whole: Box) -> bool:
-    left, top, right, bottom = box
-    if left < whole[0] or top < whole[1] or right > whole[0] + whole[2] or bottom > whole[1] + whole[3]:
-        return False
-    return all(right < one[0] or left > one[2] or bottom < one[1] or top > one[3] for one in taken)
+def _worst(row: Sequence[float], side: float) -> float:
+    """The largest ratio of two sides among tiles of these areas in one row along a side."""
+    total = sum(row)
+    return max(side**2 * max(row) / total**2, total**2 / (side**2 * min(row)))
+
+
+def _place(row: Sequence[float], left: Tile) -> tuple[list[Tile], Tile]:
+    """A row of tiles along the shorter side, and what is left beside it."""
+    total = sum(row)
+    if left.width >= left.height:
+        depth, y, tiles = total / left.height, left.y, []
+        for area in row:
+            tiles.append(Tile(left.x, y, depth, area / depth))
+            y += area / depth
+        return tiles, Tile(left.x + depth, left.y, left.width - depth, left.height)
+    depth, x, tiles = total / left.width, left.x, []
+    for area in row:
+        tiles.append(Tile(x, left.y, area / depth, depth))
+        x += area / depth
+    return tiles, Tile(left.x, left.y + depth, left.width, left.height - depth)

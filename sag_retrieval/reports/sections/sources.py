@@ -1,4 +1,4 @@
-"""Sources: every cited passage with its marked sentences and the places that cite it."""
+"""Sources: the cited passages with their marked sentences and the places that cite them; in Markdown all of them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,9 +8,7 @@ from sag_retrieval.reports.section import ReportContext, ReportSection
 from sag_retrieval.reports.wording import Messages, Wording, escaped
 
 WORDING: Wording = {
-    "heading": ("Sources", "来源"),
-    "cited_by": ("Cited by", "引用于"),
-    "approximate": ("approximate", "近似"),
+    "heading": ("Other sources", "其他来源"),
 }
 
 
@@ -27,8 +25,8 @@ def build(context: ReportContext) -> Sources | None:
 
 
 def with_sources(_content: Sources, passages: tuple[CitedSource, ...]) -> Sources:
-    """The list of all cited passages."""
-    return Sources(passages)
+    """The passages that no theme cites first; those of themes stand there."""
+    return Sources(tuple(each for each in passages if not each.first_cited.isdecimal()))
 
 
 def markdown(content: Sources, messages: Messages) -> Iterator[str]:

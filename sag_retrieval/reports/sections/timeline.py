@@ -22,13 +22,14 @@ WORDING: Wording = {
     "heading": ("Timeline", "时间线"),
     "how": (
         (
-            "The bars on top are all events of a period. Each row is a community; "
+            "The bars on top are all events of a period. Each row is a theme; "
             "the area of a circle stands for its events in that period. "
             "Click a circle to open the first of them."
         ),
-        "最上面的柱子是每个时段的全部事件；每行一个社区，圆的面积表示该时段的事件数。点击圆打开其中第一个事件。",
+        "最上面的柱子是每个时段的全部事件；每行一个主题，圆的面积表示该时段的事件数。点击圆打开其中第一个事件。",
     ),
-    "part": ("Only the {shown} largest communities have a row.", "只列出最大的 {shown} 个社区。"),
+    "part": ("Only the {shown} largest themes have a row.", "只列出最大的 {shown} 个主题。"),
+    "undated": ("{count} events have no date that fits a period.", "{count} 个事件没有可归入时段的日期。"),
     "no_dates": ("None of the events has a date, so there is no timeline.", "事件都没有日期，所以没有时间线。"),
 }
 
@@ -54,14 +55,15 @@ class Timeline:
     columns: tuple[Column, ...]
     counts: Rows
     first: Rows
-    has_undated: bool
+    undated: int
+    """Events without a date, or with a year only where columns are finer."""
 
 
 def make_timeline(events: EventTable, groups: Sequence[Rows]) -> Timeline | None:
     """Events by month, quarter, half-year, year or longer: the finest that gives at most 32 columns.
 
     The outer hundredth of the events goes into the first and last column. Events without a date, or with a
-    year only where columns are finer, go into a last column. None if no event has a date.
+    year only where columns are finer, are counted apart. None if no event has a date.
 
     Source:
         docs/algorithm.md §reports.9.
@@ -81,15 +83,14 @@ def make_timeline(events: EventTable, groups: Sequence[Rows]) -> Timeline | None
     placed = dated & ~(is_year_only & (step < _YEAR))
     width = last - first + 1
     column = np.where(placed, np.clip(month // step, first, last) - first, width)
-    has_undated = bool((~placed).any())
     rows = [np.arange(len(events), dtype=np.int32), *groups]
     counts = np.array([np.bincount(column[row], minlength=width + 1) for row in rows], dtype=np.int32)
     names = _columns(first, last, step, lumps=(month[placed].min() // step < first, month.max() // step > last))
     return Timeline(
-        columns=names + ((Column(""),) if has_undated else ()),
-        counts=counts if has_undated else counts[:, :width],
-        first=np.array([_firsts(column, row, width + 1, month) for row in rows], dtype=np.int32),
-        has_undated=has_undated,
+        columns=names,
+        counts=counts[:, :width],
+        first=np.array([_firsts(column, row, width + 1, month)[:width] for row in rows], dtype=np.int32),
+        undated=int((~placed).sum()),
     )
 
 
@@ -158,7 +159,7 @@ class TimelinePicture:
     bars: tuple[Mark, ...]
     rows: tuple[Row, ...]
     years: tuple[tuple[float, str], ...]
-    undated_x: float | None
+    undated: int
     is_partial: bool
 
 
@@ -207,7 +208,7 @@ def draw(
         bars=_marks(timeline, 0, _BARS + 8, listed, messages),
         rows=rows,
         years=_spaced(years),
-        undated_x=round(_RIGHT - step / 2, 1) if timeline.has_undated else None,
+        undated=timeline.undated,
         is_partial=len(communities) > len(shown),
     )
 
@@ -222,7 +223,7 @@ def _marks(timeline: Timeline, row: int, y: float, listed: Collection[int], mess
     for column in np.flatnonzero(counts).tolist():
         share, event = counts[column] / most, int(timeline.first[row, column])
         size = max(_BARS * share, 1.0) if row == 0 else max(largest * np.sqrt(share), 1.4)
-        name = timeline.columns[column].name or messages.no_date
+        name = timeline.columns[column].name
         marks.append(
             Mark(
                 round(_LEFT + (column + 0.5) * step, 1),

@@ -1,0 +1,157 @@
+"""Facts of a theme: its amounts as rows, its dated statements, and statements of two documents that contradict."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+
+from sag_retrieval.communities.events import EventTable, Rows
+from sag_retrieval.communities.similarity import cosines
+from sag_retrieval.communities.statements import faults
+from sag_retrieval.communities.titles import names_something
+
+_MEASURED: Final = ("money", "quantity", "percentage")
+"""Types of keys that are amounts, the most telling first."""
+_BEARERS: Final = ("organisation", "organization", "company", "person", "product", "place", "entity")
+"""Types of keys that can have an amount, first choice first."""
+_AMOUNTS: Final = 4
+_DATED: Final = 3
+_JUDGED: Final = 1_500
+_ALIKE: Final = 0.6
+_SCALES: Final = {
+    "en": ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")),
+    "zh": ((1e12, "万亿"), (1e8, "亿"), (1e4, "万")),
+}
+"""Words for large numbers, the largest first."""
+_CONFLICTS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """An amount that an event states: who has it, how it is shown, its number and unit, and the event's row."""
+
+    who: str
+    shown: str
+    number: float
+    unit: str
+    row: int
+
+
+def amounts_of(events: EventTable, rows: Rows) -> list[Amount]:
+    """At most one amount for each event and bearer, of whole statements, in the order of the rows."""
+    keys = _keys_by_event(events, rows)
+    found: list[Amount] = []
+    for row in rows.tolist():
+        measured = [key for key in keys[row] if _is_amount(events, key)]
+        who = _bearer(events, row, keys[row])
+        if len(measured) == 1 and who and not faults(events.contents[row]):
+            key = measured[0]
+            number = events.keys.numbers[key]
+            found.append(Amount(who, events.keys.values[key], float(number or 0), events.keys.units[key] or "", row))
+    return found
+
+
+def chosen_amounts(events: EventTable, rows: Rows, most: int = _AMOUNTS) -> list[Amount]:
+    """The largest amounts in the unit that most of them have, one for each bearer; none for fewer than three."""
+    found = amounts_of(events, rows[:_JUDGED])
+    units = Counter(each.unit for each in found)
+    if not units:
+        return []
+    unit = min(units, key=lambda name: (-units[name], name))
+    best: dict[str, Amount] = {}
+    for each in sorted((each for each in found if each.unit == unit), key=lambda each: (-abs(each.number), each.row)):
+        best.setdefault(each.who, each)
+    chosen = list(best.values())[:most]
+    return chosen if len(chosen) >= 3 else []  # noqa: PLR2004  fewer are no comparison
+
+
+def readable_amount(amount: Amount, language: str) -> str:
+    """The amount with a word for its scale.
+
+    Examples:
+        >>> readable_amount(Amount("Marlow", "5,000,000,000 USD", 5e9, "USD", 0), "en")
+        '5 billion USD'
+
+    """
+    for scale, word in _SCALES["zh" if language == "zh" else "en"]:
+        if abs(amount.number) >= scale:
+            shown = f"{amount.number / scale:,.4g}"
+            return f"{shown} {word} {amount.unit}".rstrip()
+    return amount.shown
+
+
+def most_named(events: EventTable, most: int) -> list[tuple[str, int]]:
+    """The names that most documents hold, with their count; people, organisations, places and products first."""
+    width = len(events.documents.titles) + 1
+    pairs = np.unique(events.links.key.astype(np.int64) * width + events.document[events.links.event])
+    counts = np.bincount(pairs // width, minlength=len(events.keys.values))
+    order = np.lexsort((np.arange(len(counts)), -counts)).tolist()
+    for kinds in (_BEARERS[:-1], _BEARERS):
+        found = [key for key in order if events.keys.types[key] in kinds and names_something(events.keys, key)][:most]
+        if len(found) == most and counts[found[-1]] > 1:
+            break
+    return [(events.keys.values[key], int(counts[key])) for key in found]
+
+
+def _is_amount(events: EventTable, key: int) -> bool:
+    numbers = events.keys.numbers
+    return events.keys.types[key] in _MEASURED and bool(numbers) and numbers[key] is not None
+
+
+def _bearer(events: EventTable, row: int, keys: Sequence[int]) -> str:
+    """The name that the amount belongs to: by type, then the first one in the text."""
+    text = events.contents[row]
+    named = [key for key in keys if events.keys.types[key] in _BEARERS and names_something(events.keys, key)]
+    places = {key: text.find(events.keys.values[key]) for key in named}
+    inside = [key for key in named if places[key] >= 0]
+    best = min(inside, key=lambda key: (_BEARERS.index(events.keys.types[key]), places[key]), default=None)
+    return "" if best is None else events.keys.values[best]
+
+
+def _keys_by_event(events: EventTable, rows: Rows) -> dict[int, list[int]]:
+    starts = np.searchsorted(events.links.event, np.stack([rows, rows + 1]))
+    return {
+        row: events.links.key[start:end].tolist()
+        for row, start, end in zip(rows.tolist(), *starts.tolist(), strict=True)
+    }
+
+
+def dated_rows(events: EventTable, rows: Rows, without: Sequence[int], most: int = _DATED) -> list[int]:
+    """Whole statements with a date, the most typical of each date, at most `most`, in time order."""
+    found: dict[str, int] = {}
+    for row in rows[:_JUDGED].tolist():
+        date = events.dates[row]
+        if date and date not in found and row not in without and not faults(events.contents[row]):
+            found[date] = row
+        if len(found) == most:
+            break
+    return [found[date] for date in sorted(found)]
+
+
+def conflicts_in(events: EventTable, rows: Rows, most: int = _CONFLICTS) -> list[tuple[int, int]]:
+    """Pairs of alike statements of two documents about one name and date with different amounts of one unit."""
+    by_subject: defaultdict[tuple[str, str, str], list[Amount]] = defaultdict(list)
+    for each in amounts_of(events, rows[:_JUDGED]):
+        date = events.dates[each.row]
+        if date:
+            by_subject[each.who, date, each.unit].append(each)
+    return list(_differing(events, by_subject.values(), most))
+
+
+def _differing(events: EventTable, groups: Iterable[list[Amount]], most: int) -> Iterator[tuple[int, int]]:
+    document, left = events.document, most
+    for group in groups:
+        for one, two in combinations(group, 2):
+            if not left:
+                return
+            apart = document[one.row] != document[two.row] and one.number != two.number
+            if apart and _similarity(events, one.row, two.row) >= _ALIKE:
+                left -= 1
+                yield one.row, two.row
+
+
+def _similarity(events: EventTable, one: int, two: int) -> float:
+    return float(cosines(events.vectors, np.array([one], np.int32), np.array([two], np.int32))[0])

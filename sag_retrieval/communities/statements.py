@@ -110,9 +110,9 @@ def good_rows(events: EventTable, rows: Rows, least: int) -> Rows:
     counted = fault_counts(events, rows)
     clean = rows[counted == 0]
     if len(clean) >= min(least, len(rows)):
-        return clean
+        return np.asarray(clean)
     order = np.lexsort((np.arange(len(rows)), counted))[: min(least, len(rows))]
-    return rows[np.sort(order)]
+    return np.asarray(rows[np.sort(order)])
 
 
 def is_prose(text: str) -> bool:

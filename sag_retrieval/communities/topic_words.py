@@ -11,8 +11,9 @@ from typing import Final
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
-from sag_retrieval.communities.events import EventTable, Floats, Rows
+from sag_retrieval.communities.events import EventTable, Flags, Floats
 from sag_retrieval.communities.statements import is_prose
+from sag_retrieval.core.types import Rows, Rows64
 from sag_retrieval.text.words import STOP_WORDS, is_cjk, stem
 
 _WORD: Final = re.compile(
@@ -77,7 +78,7 @@ def topic_words(events: EventTable) -> TopicWords:
     for found in texts:
         for each in found:
             numbers.setdefault(each.root, len(numbers))
-    event = np.repeat(np.arange(len(texts)), [len(found) for found in texts])
+    event = np.repeat(np.arange(len(texts), dtype=np.int64), [len(found) for found in texts])
     word = np.array([numbers[each.root] for found in texts for each in found], dtype=np.int64)
     named = _is_named(events, texts)
     chosen = _chosen(events, event, word, named, len(numbers))
@@ -156,7 +157,7 @@ def _languages(events: EventTable) -> list[str]:
     return [events.documents.languages[row] for row in events.document.tolist()]
 
 
-def _is_named(events: EventTable, texts: Sequence[_Read]) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+def _is_named(events: EventTable, texts: Sequence[_Read]) -> Flags:
     """Of each word of each event, whether it is a name there: by a key of the event, or by its capital letter."""
     roots: dict[int, frozenset[str]] = {}
     starts = np.searchsorted(events.links.event, np.arange(len(texts) + 1))
@@ -174,9 +175,7 @@ def _is_named(events: EventTable, texts: Sequence[_Read]) -> "np.ndarray[tuple[i
     return np.array(flags, dtype=np.bool_)
 
 
-def _chosen(
-    events: EventTable, event: Rows, word: Rows, named: "np.ndarray[tuple[int], np.dtype[np.bool_]]", count: int
-) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+def _chosen(events: EventTable, event: Rows64, word: Rows64, named: Flags, count: int) -> Rows64:
     """Numbers of the words that can be part of a topic, in the order of their first occurrence."""
     said = _incidence(event, word, (len(events), count))
     free = _incidence(event[~named], word[~named], (len(events), count))
@@ -191,7 +190,7 @@ def _chosen(
     return np.flatnonzero(~is_name & ~is_common & (np.asarray(spread) >= SPREAD))
 
 
-def _incidence(row: Rows, column: Rows, shape: tuple[int, int]) -> csr_array:
+def _incidence(row: Rows | Rows64, column: Rows64, shape: tuple[int, int]) -> csr_array:
     """1 for each pair of a row and a column, however often it occurs; pairs with a column below 0 are left out."""
     kept = column >= 0
     matrix = csr_array(coo_array((np.ones(int(kept.sum())), (row[kept], column[kept])), shape=shape))
@@ -200,7 +199,7 @@ def _incidence(row: Rows, column: Rows, shape: tuple[int, int]) -> csr_array:
     return matrix
 
 
-def _commonest_forms(texts: Sequence[_Read], numbers: dict[str, int], row: Rows, count: int) -> list[str]:
+def _commonest_forms(texts: Sequence[_Read], numbers: dict[str, int], row: Rows64, count: int) -> list[str]:
     forms: list[Counter[str]] = [Counter() for _ in range(count)]
     for found in texts:
         for each in found:
@@ -210,9 +209,7 @@ def _commonest_forms(texts: Sequence[_Read], numbers: dict[str, int], row: Rows,
     return [min(each, key=lambda form: (-each[form], form)) for each in forms]
 
 
-def _places(
-    texts: Sequence[_Read], numbers: dict[str, int], row: Rows, named: "np.ndarray[tuple[int], np.dtype[np.bool_]]"
-) -> Iterator[list[WordPlace]]:
+def _places(texts: Sequence[_Read], numbers: dict[str, int], row: Rows64, named: Flags) -> Iterator[list[WordPlace]]:
     start = 0
     for found in texts:
         is_name = named[start : start + len(found)].tolist()

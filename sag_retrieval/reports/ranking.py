@@ -22,7 +22,6 @@ _JUDGED = 2_000
 """Most central events of a community that are judged as statements."""
 _SAME = 0.6
 _TYPICAL_IN_SHORT = 3
-_SINGLES = 100
 _LEAST_ON_MAP = 10
 Ties = Mapping[int, Sequence[tuple[int, float]]]
 """Tied communities with the weight by number, strongest first."""
@@ -67,11 +66,7 @@ class EventRanking:
     ties: Ties
     on_map: tuple[RankedCommunity, ...]
     """The communities that the map shows; none where there is no map."""
-    singles: tuple[int, ...]
-    """Rows of the listed single events in time order."""
     single_count: int
-    listed: frozenset[int]
-    """Rows of all events that the report lists, so that pictures can link to them."""
 
     @property
     def further(self) -> int:
@@ -113,9 +108,6 @@ def rank_communities(
         _ranked(events, each, number, options, comparison, themes[each.community_id])
         for number, each in enumerate(ordered, 1)
     )
-    small = [each.members for each in finest if len(each.members) < PROPER]
-    singles = in_time_order(events, np.concatenate([np.zeros(0, np.int32), *small]))
-    shown = tuple(singles[:_SINGLES].tolist())
     has_map = len(ranked[: options.on_map]) > 1 and len(events) >= _LEAST_ON_MAP
     return EventRanking(
         communities=ranked,
@@ -123,9 +115,7 @@ def rank_communities(
         theme_titles=titles,
         ties=_ties(communities, ranked),
         on_map=ranked[: options.on_map] if has_map else (),
-        singles=shown,
-        single_count=len(singles),
-        listed=frozenset([*shown, *(row for each in ranked for row in each.typical)]),
+        single_count=sum(len(each.members) for each in finest if len(each.members) < PROPER),
     )
 
 

@@ -15,7 +15,6 @@ WORDING: Wording = {
     "kind": ("Report", "报告"),
     "about": ("{documents}{period} are above all about {themes}.", "{documents}{period}主要涉及：{themes}。"),
     "about_one": ("{documents}{period} is above all about {themes}.", "{documents}{period}主要涉及：{themes}。"),
-    "gap": (" ", ""),
     "period_of": (" of {period}", "（{period}）"),
     "and": (" and ", "和"),
     "quoted": ("“{title}”", "“{title}”"),
@@ -43,6 +42,11 @@ class Header:
     title: str
     sentences: tuple[str, ...]
     figures: tuple[tuple[str, str], ...]
+
+    @property
+    def text(self) -> str:
+        """The sentences as one text; Chinese ones need no space between them."""
+        return ("" if self.headline.endswith("。") else " ").join(self.sentences)
 
     @property
     def headline(self) -> str:
@@ -124,12 +128,12 @@ def _joined(content: Header) -> str:
     return " · ".join(f"{name} **{escaped(value)}**" for name, value in content.figures)
 
 
-def markdown(content: Header, messages: Messages) -> Iterator[str]:
+def markdown(content: Header, _messages: Messages) -> Iterator[str]:
     """Title, headline and figures."""
     yield from (
         f"# {escaped(content.title)}",
         "",
-        escaped(messages.gap.join(content.sentences)),
+        escaped(content.text),
         "",
         _joined(content),
         "",

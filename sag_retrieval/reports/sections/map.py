@@ -30,7 +30,7 @@ WORDING: Wording = {
         "主题只有一个，或事件不足 10 个，所以不画地图。",
     ),
 }
-_SHAPES: Final = ((864.0, 480.0), (358.0, 640.0))
+_SHAPES: Final = ((824.0, 480.0), (358.0, 640.0))
 """Width and height for wide and for narrow screens, in the pixels of the page: text keeps its size."""
 _BOLD_SIZE: Final = LABEL_SIZE * 1.12
 """Bold letters are wider: as wide as plain ones of this size."""

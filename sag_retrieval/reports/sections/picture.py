@@ -11,12 +11,11 @@ LABEL_SIZE: Final = 14.0
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A circle or bar of one or more events; `target` is their place in the page, empty for none."""
+    """A circle or bar of one or more events."""
 
     x: float
     y: float
     size: float
-    target: str
     tip: str
 
 

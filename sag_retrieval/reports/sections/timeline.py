@@ -1,7 +1,7 @@
 """Timeline: bars of all events by period, and a row of circles for each of the largest communities."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,9 +24,9 @@ WORDING: Wording = {
         (
             "The bars on top are all events of a period. Each row is a theme; "
             "the area of a circle stands for its events in that period. "
-            "Click a circle to open the first of them."
+            "Click a circle to open the theme."
         ),
-        "最上面的柱子是每个时段的全部事件；每行一个主题，圆的面积表示该时段的事件数。点击圆打开其中第一个事件。",
+        "最上面的柱子是每个时段的全部事件；每行一个主题，圆的面积表示该时段的事件数。点击圆打开该主题。",
     ),
     "part": ("Only the {shown} largest themes have a row.", "只列出最大的 {shown} 个主题。"),
     "undated": ("{count} events have no date that fits a period.", "{count} 个事件没有可归入时段的日期。"),
@@ -50,11 +50,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Counts of shape (rows, columns) and each cell's first event (-1: none); row 0 is all events."""
+    """Counts of shape (rows, columns); row 0 is all events."""
 
     columns: tuple[Column, ...]
     counts: Rows
-    first: Rows
     undated: int
     """Events without a date, or with a year only where columns are finer."""
 
@@ -89,7 +88,6 @@ def make_timeline(events: EventTable, groups: Sequence[Rows]) -> Timeline | None
     return Timeline(
         columns=names,
         counts=counts[:, :width],
-        first=np.array([_firsts(column, row, width + 1, month)[:width] for row in rows], dtype=np.int32),
         undated=int((~placed).sum()),
     )
 
@@ -101,13 +99,6 @@ def _months(dates: Sequence[str | None]) -> tuple[Rows, "np.typing.NDArray[np.bo
             month[row] = int(match[1]) * _YEAR + (int(match[2]) - 1 if match[2] else 0)
             is_year_only[row] = match[2] is None
     return month, is_year_only
-
-
-def _firsts(column: Rows, rows: Rows, width: int, month: Rows) -> Rows:
-    first = np.full(width, -1, np.int32)
-    order = rows[np.lexsort((rows, month[rows]))][::-1]
-    first[column[order]] = order
-    return first
 
 
 def _columns(first: int, last: int, step: int, lumps: tuple[bool, bool]) -> tuple[Column, ...]:
@@ -175,12 +166,10 @@ def build(context: ReportContext) -> TimelineSection | None:
     if not len(context.events):
         return None
     ranking = context.ranking
-    return TimelineSection(draw(context.events, ranking.communities, ranking.listed, context.messages(WORDING)))
+    return TimelineSection(draw(context.events, ranking.communities, context.messages(WORDING)))
 
 
-def draw(
-    events: EventTable, communities: Sequence[RankedCommunity], listed: Collection[int], messages: Messages
-) -> TimelinePicture | None:
+def draw(events: EventTable, communities: Sequence[RankedCommunity], messages: Messages) -> TimelinePicture | None:
     """Bars of all events and a row of circles for each of the 15 largest communities."""
     shown = communities[:_ROWS]
     timeline = make_timeline(events, [each.members for each in shown])
@@ -193,7 +182,7 @@ def draw(
             community,
             shortened(f"{community.number} {community.title}", _LEFT - 16, _LABEL_SIZE),
             top + i * _ROW,
-            _marks(timeline, i + 1, top + i * _ROW, listed, messages),
+            _marks(timeline, i + 1, top + i * _ROW, messages),
         )
         for i, community in enumerate(shown)
     )
@@ -205,7 +194,7 @@ def draw(
         right=_RIGHT,
         bar_base=_BARS + 8,
         bar_width=round(step * 0.72, 1),
-        bars=_marks(timeline, 0, _BARS + 8, listed, messages),
+        bars=_marks(timeline, 0, _BARS + 8, messages),
         rows=rows,
         years=_spaced(years),
         undated=timeline.undated,
@@ -213,7 +202,7 @@ def draw(
     )
 
 
-def _marks(timeline: Timeline, row: int, y: float, listed: Collection[int], messages: Messages) -> tuple[Mark, ...]:
+def _marks(timeline: Timeline, row: int, y: float, messages: Messages) -> tuple[Mark, ...]:
     """Bars (row 0, height by count) or circles (area by count) of one row."""
     step = (_RIGHT - _LEFT) / len(timeline.columns)
     counts = timeline.counts[row]
@@ -221,7 +210,7 @@ def _marks(timeline: Timeline, row: int, y: float, listed: Collection[int], mess
     largest = min(_ROW, step) / 2 + 1.5
     marks = []
     for column in np.flatnonzero(counts).tolist():
-        share, event = counts[column] / most, int(timeline.first[row, column])
+        share = counts[column] / most
         size = max(_BARS * share, 1.0) if row == 0 else max(largest * np.sqrt(share), 1.4)
         name = timeline.columns[column].name
         marks.append(
@@ -229,7 +218,6 @@ def _marks(timeline: Timeline, row: int, y: float, listed: Collection[int], mess
                 round(_LEFT + (column + 0.5) * step, 1),
                 y,
                 round(float(size), 1),
-                f"e{event}" if event in listed else "",
                 name + messages.colon + messages.counted(messages.event_count, int(counts[column])),
             )
         )

@@ -1,62 +1,76 @@
-"""The map: nothing touches, areas are sizes, labels keep clear."""
+"""The map of a report: areas in proportion, labels that fit, in both shapes."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_retrieval.reports.sections.picture import place_circles, place_dots, place_labels
+from sag_retrieval.reports.ranking import RankedCommunity
+from sag_retrieval.reports.sections.map import draw
+from sag_retrieval.reports.sections.picture import Tile, shortened, text_width, treemap, wrapped
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.lists(st.integers(3, 300), min_size=2, max_size=40), st.integers(0, 1_000))
-def test_circles_never_touch_and_keep_inside_the_box(sizes, seed):
-    random = np.random.default_rng(seed)
-    pairs = [(i - 1, i, float(random.random() + 0.1)) for i in range(1, len(sizes)) if random.random() < 0.7]
-
-    placed = place_circles(sizes, pairs)
-
-    gap = np.hypot(*(placed.centre[:, None] - placed.centre[None, :]).transpose(2, 0, 1))
-    np.fill_diagonal(gap, np.inf)
-    assert np.all(gap > placed.radius[:, None] + placed.radius[None, :])
-    left, top, width, height = placed.box
-    assert np.all(placed.centre - placed.radius[:, None] >= [left, top])
-    assert np.all(placed.centre + placed.radius[:, None] <= [left + width, top + height])
-
-
-def test_area_is_size():
-    placed = place_circles([100, 400], [(0, 1, 1.0)])
-
-    assert placed.radius[1] / placed.radius[0] == pytest.approx(2, rel=0.02)
+def community(number, size, title="Net profit and shareholder equity"):
+    return RankedCommunity(
+        number=number,
+        community_id=f"g{number}",
+        title=title,
+        summary=(),
+        members=np.arange(size, dtype=np.int32),
+        theme=0,
+        document_count=1,
+        period="",
+        new_count=0,
+        status="",
+        is_full=True,
+        typical=(),
+        main_keys=("Evergreen Consumer Goods", "Elevate Retail", "ERP"),
+    )
 
 
-def test_tied_communities_lie_nearer_than_others():
-    pairs = [(a, b, 5.0) for group in ((0, 1, 2), (3, 4, 5)) for a in group for b in group if a < b]
+@given(st.lists(st.integers(1, 10_000), min_size=1, max_size=60))
+def test_tiles_fill_the_whole_in_proportion_and_do_not_overlap(sizes):
+    sizes = sorted(sizes, reverse=True)
 
-    placed = place_circles([20] * 6, [*pairs, (2, 3, 0.1)])
+    tiles = treemap(sizes, Tile(0.0, 0.0, 864.0, 480.0))
 
-    gap = np.hypot(*(placed.centre[:, None] - placed.centre[None, :]).transpose(2, 0, 1))
-    assert gap[0, 1] < gap[0, 4]
-
-
-def test_the_same_input_gives_the_same_map():
-    one, two = (place_circles([9, 5, 7], [(0, 1, 1.0)]) for _ in range(2))
-
-    assert np.array_equal(one.centre, two.centre)
-
-
-def test_dots_stay_in_their_circle_around_the_number():
-    points, size = place_dots(83, 100, 50, 40)
-
-    away = np.hypot(points[:, 0] - 100, points[:, 1] - 50)
-    assert away.max() + size <= 40
-    assert away.min() > 8
-    assert away.argmin() == 0
+    share = 864 * 480 / sum(sizes)
+    assert [tile.width * tile.height for tile in tiles] == pytest.approx([size * share for size in sizes], rel=1e-6)
+    for place, one in enumerate(tiles):
+        assert one.x >= -1e-6
+        assert one.x + one.width <= 864 + 1e-6
+        assert one.y >= -1e-6
+        assert one.y + one.height <= 480 + 1e-6
+        for other in tiles[:place]:
+            across = min(one.x + one.width, other.x + other.width) - max(one.x, other.x)
+            down = min(one.y + one.height, other.y + other.height) - max(one.y, other.y)
+            assert across < 1e-6 or down < 1e-6
 
 
-def test_shown_labels_overlap_no_circle():
-    placed = place_circles([30] * 12, [(i, i + 1, 1.0) for i in range(11)])
+@pytest.mark.parametrize("count", [2, 10, 60, 200])
+@pytest.mark.parametrize("shape", [(864.0, 480.0), (358.0, 640.0)])
+@pytest.mark.parametrize("title", ["Net profit and shareholder equity", "信息披露与内部控制"])
+def test_every_label_lies_inside_its_area(count, shape, title):
+    shown = [community(number, 4 * (count - number) + 3, title) for number in range(1, count + 1)]
 
-    labels = place_labels(placed, ["a long enough title"] * 12)
+    picture = draw(shown, {}, *shape)
 
-    assert any(label.fits for label in labels)
+    assert len(picture.areas) == count
+    for area in picture.areas:
+        lines = (*area.label, *area.keys)
+        assert all(text_width(line) <= area.tile.width for line in lines)
+        assert 17.5 * len(lines) <= area.tile.height
+
+
+def test_a_map_names_the_themes_that_are_tied():
+    shown = [community(number, 10) for number in (1, 2, 3)]
+
+    picture = draw(shown, {1: [(3, 2.0), (7, 1.0)], 3: [(1, 2.0)]}, 864.0, 480.0)
+
+    assert [area.tied for area in picture.areas] == [(3,), (), (1,)]
+
+
+def test_words_stay_whole_where_they_fit():
+    assert wrapped("Net profit and equity", text_width("profit and")) == ["Net profit", "and equity"]
+    assert wrapped("信息披露与内部控制", text_width("信息披露")) == ["信息披露", "与内部控", "制"]
+    assert shortened("Shareholder", text_width("Share…")) == "Share…"

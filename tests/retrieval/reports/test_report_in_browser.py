@@ -79,48 +79,75 @@ def test_the_page_says_nothing_asks_for_nothing_and_draws_both_pictures(opened):
     assert page.said == []
     assert [url for url in page.asked if not url.startswith("file:")] == []
     assert len(page.asked) == 1
-    for picture in ("#map-svg circle.disc", "#timeline-svg circle.mark"):
+    for picture in (".map.wide .area rect", "#timeline-svg circle.mark"):
         box = page.locator(picture).first.bounding_box()
         assert box["width"] > 1
         assert box["height"] > 1
 
 
-def test_a_click_on_a_circle_opens_its_community_and_on_a_dot_its_event(opened):
+def test_a_click_on_an_area_opens_its_theme(opened):
     page = opened()
 
-    page.locator(".group[data-number='2'] .community").focus()
+    page.locator(".map.wide .area[data-number='2']").focus()
     page.keyboard.press("Enter")
+
     assert page.evaluate("location.hash") == "#c2"
     assert page.locator("#c2").evaluate("each => each.getBoundingClientRect().top < innerHeight")
 
-    page.locator(".group[data-number='1'] .dots a").last.dispatch_event("click")
-    target = page.locator(page.evaluate("location.hash"))
-    assert target.evaluate("each => each.matches('.event')")
-    assert target.is_visible()
 
-
-def test_hovering_a_dot_shows_the_event_and_a_citation_its_sentence(opened):
+def test_pointing_at_an_area_shows_its_neighbours_and_at_a_citation_its_sentence(opened):
     page = opened()
+    area = page.locator(".map.wide .area").first
+    tied = area.get_attribute("data-tied").split()
 
-    page.locator("#map").scroll_into_view_if_needed()
-    page.locator(".group[data-number='1'] .dots circle").first.hover()
-    assert "月" in page.locator("#tip").inner_text()
+    area.hover()
 
+    assert tied
+    assert page.evaluate(
+        "[...document.querySelectorAll('.map.wide .area.lit')].map((each) => each.dataset.number)"
+    ) == sorted(tied, key=int)
     page.locator(".highlights .cite").first.hover()
     assert page.locator("#tip").inner_text().endswith("。")
 
 
-def test_the_filter_leaves_what_matches_and_says_how_many(opened):
+def test_finding_marks_every_place_and_goes_to_the_first_and_the_next(opened):
     page = opened()
 
     page.fill("#filter", "沙袋")
     page.locator("#found").wait_for(state="visible")
-    assert page.locator("#found").inner_text() == "找到 6 个事件"
-    assert page.locator("article:visible").count() < page.locator("article").count()
+    marked = page.locator(".found-here")
+    assert page.locator("#found").inner_text() == f"找到 {marked.count()} 处，按回车跳到下一处"
+    assert marked.count() > 1
+    assert marked.first.evaluate(
+        "each => { const box = each.getBoundingClientRect(); return box.top >= 0 && box.bottom <= innerHeight }"
+    )
+
+    page.press("#filter", "Enter")
+    assert marked.nth(1).is_visible()
 
     page.fill("#filter", "")
     page.locator("#found").wait_for(state="hidden")
-    assert page.locator("article:visible").count() == page.locator("article").count()
+    assert marked.count() == 0
+
+
+@pytest.mark.parametrize("size", [(1280, 900), (390, 844)])
+def test_every_label_of_the_map_is_at_least_14_pixels_high_and_lies_in_its_area(opened, size):
+    page = opened(size=size, languages=("en", "zh"))
+
+    shown = page.evaluate(
+        """() => [...document.querySelectorAll('.map .area')].filter((each) => each.getClientRects().length &&
+              each.getBoundingClientRect().width).flatMap((each) => {
+            const area = each.querySelector('rect').getBoundingClientRect();
+            return [...each.querySelectorAll('text')].map((text) => {
+                const box = text.getBoundingClientRect();
+                const scale = area.width / each.querySelector('rect').width.baseVal.value;
+                return [14 * scale, box.left - area.left, area.right - box.right, area.bottom - box.bottom];
+            });
+        })"""
+    )
+
+    assert shown
+    assert all(height >= 13.5 and min(gaps) >= -1 for height, *gaps in shown)
 
 
 def test_a_citation_leads_to_its_marked_sentence_and_back(opened):
@@ -139,7 +166,7 @@ def test_a_citation_leads_to_its_marked_sentence_and_back(opened):
 
 def test_a_link_into_closed_details_opens_them(opened):
     page = opened()
-    inside = page.locator("details.rest .event").first.get_attribute("id")
+    inside = page.locator("details.sources .source").first.get_attribute("id")
 
     page.evaluate(f"location.hash = '{inside}'")
 
@@ -147,23 +174,20 @@ def test_a_link_into_closed_details_opens_them(opened):
     assert page.locator(f"details:has(#{inside})").evaluate("each => each.open")
 
 
-def test_the_map_zooms_by_button_key_and_ctrl_wheel_and_fits_again(opened):
+def test_the_page_of_a_theme_opens_and_leads_back(opened):
     page = opened()
-    view = "Number(document.querySelector('#map-svg').getAttribute('viewBox').split(' ')[2])"
-    whole = page.evaluate(view)
 
-    page.click("[data-zoom='in']")
-    by_button = page.evaluate(view)
-    page.focus("#map-svg")
-    page.keyboard.press("+")
-    by_key = page.evaluate(view)
-    page.keyboard.press("0")
-    assert by_key < by_button < whole
-    assert page.evaluate(view) == whole
+    page.locator("article a[href^='themes/']").first.click()
+    assert page.locator("li.event").count() > 2
+    page.locator(".kind a").click()
+
+    assert page.url.endswith("report.html#c1")
+    assert page.said == []
 
 
 def test_tables_sort_by_a_click_on_their_heads(opened):
     page = opened()
+    page.locator("#map details summary").click()
     head = page.locator("table.sortable").first.locator("th button").first
 
     head.click()
@@ -224,7 +248,7 @@ def test_without_scripts_everything_can_be_read_and_links_work(opened):
 
     assert page.locator("article").first.is_visible()
     assert not page.locator(".tools").is_visible()
-    assert page.locator("#map-svg .community").first.get_attribute("href") == "#c1"
+    assert page.locator(".map .area").first.get_attribute("href") == "#c1"
 
 
 def test_every_control_has_a_name_and_headings_step_down_one_by_one(opened):
@@ -258,16 +282,15 @@ def test_chinese_is_drawn_and_not_as_boxes(opened):
     assert len(set(widths)) == 3
 
 
-def test_print_leaves_out_tools_and_closed_events_unless_all_are_wanted(opened):
+def test_print_leaves_out_tools_and_sources_unless_they_are_wanted(opened):
     page = opened()
     page.emulate_media(media="print")
 
     assert not page.locator(".tools").is_visible()
-    assert not page.locator("details.rest .event").first.is_visible()
-    assert "见网页版" in page.locator("details.rest summary").first.inner_text()
+    assert not page.locator("details.sources .source").first.is_visible()
 
     page.emulate_media(media="screen")
     page.check("#print-all")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
-    assert page.locator("details.rest .event").first.is_visible()
+    assert page.locator("details.sources .source").first.is_visible()

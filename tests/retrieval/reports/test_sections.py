@@ -116,7 +116,7 @@ def test_citations_are_numbered_as_the_page_is_read(towns):
     page = render_page(content, context)
     read = [int(each) for each in re.findall(r'class="cite" id="r(\d+)"', page)]
     assert read == list(range(1, content.citations.count + 1))
-    assert len(read) > len(context.events)
+    assert len(read) > 20
     first = list(dict.fromkeys(re.findall(r'class="cite"[^>]*>\[(\d+)\]', page)))
     assert first == [str(each + 1) for each in range(len(first))]
 
@@ -127,7 +127,8 @@ def test_other_sections_in_another_order_are_numbered_in_that_order(towns):
 
     content = compose(context, backwards)
 
-    assert [each.name for each, _ in content] == [each.name for each in backwards if each.name != "empty"]
+    absent = {"empty"} | {each.name for each in SECTIONS if each.build(context) is None}
+    assert [each.name for each, _ in content] == [each.name for each in backwards if each.name not in absent]
     assert cites_in(tuple(own for each, own in content if each.name != "sources"))[0] == 1
     read = [int(each) for each in re.findall(r'class="cite" id="r(\d+)"', render_page(content, context))]
     assert read == list(range(1, content.citations.count + 1))
@@ -208,7 +209,7 @@ def test_a_section_is_added_by_its_own_files_and_one_line(tmp_path):
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     markdown = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     assert '<li><a href="#languages">语言</a></li>' in page
-    assert page.index('<section id="timeline"') < page.index('<section id="languages"') < page.index('id="keys"')
+    assert page.index('<section id="communities"') < page.index('<section id="languages"') < page.index('id="keys"')
     assert re.search(r'id="languages-h">语言</h2>\n<ul>\n<li>(en|zh): \d+</li>', page)
     assert re.search(r"## 语言\n\n- (en|zh): \d+\n- .*\[\^\d+\]\n", markdown)
     assert ">语言" in page[page.index('<section id="sources"') :]

@@ -4,7 +4,7 @@
     python benchmarks/reports.py HOME … --against CHECKOUT   and another one, in turn
 
 Printed for each: themes with an article, how many of them rest on three documents or more, the share of filler among
-200 statements of the page (`communities/statements.py`), height at 1280 and 390 pixels, kilobytes, and processor seconds.
+200 statements of the page (`communities/statements.py`), height at 1280 and 390 pixels, kilobytes, processor seconds.
 """
 
 import argparse

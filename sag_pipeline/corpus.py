@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
@@ -43,6 +43,27 @@ class CorpusReport(dg.Model, dg.Resolvable):
     options: dict[str, Any] = Field(default={}, description="Fields of the asset's configuration, such as title.")
 
 
+class DocumentTable(dg.Model, dg.Resolvable):
+    """An asset whose rows are documents: a DataFrame, an Arrow table or the path of a Parquet file."""
+
+    asset: str = Field(description="Its key, such as articles or raw/articles.")
+    removal: Literal["absence", "tombstone"] = Field(
+        default="absence",
+        description="When a document is removed: its row is gone, or its column deleted is true and others stay.",
+    )
+
+
+class CorpusScaffolder(dg.Scaffolder):  # type: ignore[type-arg]
+    """Writes `defs.yaml` of a new corpus, with a home and a source named like it."""
+
+    def scaffold(self, request: dg.ScaffoldRequest) -> None:  # type: ignore[type-arg]
+        """Write it below the folder of definitions."""
+        name = request.target_path.name
+        attributes = {"home": f"homes/{name}", "sources": [f"documents/{name}"], "schedule": load_settings().schedule}
+        dg.scaffold_component(request, attributes)
+
+
+@dg.scaffold_with(CorpusScaffolder)
 class Corpus(dg.Component, dg.Model, dg.Resolvable):
     """Documents as a release that can be searched: assets, jobs, schedule, sensor and reports of one home."""
 
@@ -52,6 +73,9 @@ class Corpus(dg.Component, dg.Model, dg.Resolvable):
     )
     home: str = Field(default="", description="Folder of its tables and releases; empty: SAG_HOME.")
     sources: list[str] = Field(default=[], description="Folders or files that are read; none: SAG_SOURCE.")
+    tables: list[DocumentTable] = Field(
+        default=[], description="Assets whose rows are documents; SAG_SOURCE is then read only if it is a source."
+    )
     chat_model: str = Field(default="", description="Empty: SAG_CHAT_MODEL.")
     embedding_model: str = Field(default="", description="Empty: SAG_EMBEDDING_MODEL.")
     options: dict[str, Any] = Field(
@@ -94,6 +118,7 @@ class Corpus(dg.Component, dg.Model, dg.Resolvable):
         return CorpusSpec(
             name=self.name or "",
             sources=tuple(self.sources),
+            tables={table.asset: table.removal for table in self.tables},
             resource=PipelineResource(
                 home=self.home, chat_model=self.chat_model, embedding_model=self.embedding_model, **options
             ),

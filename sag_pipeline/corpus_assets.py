@@ -7,8 +7,9 @@ arguments of `dg.asset`, with upstream tables by their bare names::
     def notes(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult: ...
 
 The function takes what it needs of `context`, `config` (a `dg.Config`), `sag` (the settings, store and models of the
-corpus) and `spec` (the corpus itself). Its name is the last part of the asset's key: `notes`, or `news/notes` in the
-corpus `news`. Whatever else belongs to a corpus (checks, jobs, sensors) takes its keys and names from `CorpusSpec`.
+corpus), `spec` (the corpus itself) and `tables` (the values of the assets that feed it, by key). Its name is the last
+part of the asset's key: `notes`, or `news/notes` in the corpus `news`. Whatever else belongs to a corpus (checks, jobs,
+sensors) takes its keys and names from `CorpusSpec`.
 """
 
 import inspect
@@ -21,6 +22,7 @@ from typing import Any, Final
 import dagster as dg
 
 from sag_pipeline.catalogue import catalogued
+from sag_pipeline.reading.rows import Removal
 from sag_pipeline.resources import KEY, POOL, PipelineResource
 from sag_pipeline.steps.folders import is_launched_here
 from sag_retrieval.core.errors import SettingsError
@@ -39,6 +41,8 @@ class CorpusSpec:
     """Prefix of its keys and names; empty: none."""
     sources: tuple[str, ...] = ()
     """What is read if a run names nothing; empty: SAG_SOURCE."""
+    tables: Mapping[str, Removal] = field(default_factory=dict)
+    """Keys of assets whose rows are documents, and when a document of each is removed."""
     resource: PipelineResource = field(default_factory=PipelineResource)
     """As defined, before any run configuration."""
     freshness: dg.FreshnessPolicy | None = None
@@ -118,6 +122,9 @@ class CorpusAsset:
             **({"freshness_policy": spec.freshness} if said.is_release else {}),
             **said.more,
         }
+        if "tables" in inspect.signature(self.body).parameters:
+            fed = enumerate(spec.tables)
+            shared["ins"] = {f"table_{n}": dg.AssetIn(dg.AssetKey.from_user_string(name)) for n, name in fed}
         pool = spec.pool if said.is_writing else None
         body = _bound(self.body, spec, config)
         if said.verb:
@@ -146,7 +153,9 @@ def corpus_asset(*, group: str, kinds: Iterable[str] = (), **said: Any) -> Calla
 def _bound(body: Callable[..., Any], spec: CorpusSpec, config: type[dg.Config] | None) -> Callable[..., Any]:
     """The function of an asset as Dagster calls it: with the corpus's resource key, after the home is checked."""
     wanted = inspect.signature(body).parameters
-    parameters = {"context": dg.AssetExecutionContext, spec.resource_key: PipelineResource}
+    parameters: dict[str, Any] = {"context": dg.AssetExecutionContext, spec.resource_key: PipelineResource}
+    inputs = [f"table_{n}" for n in range(len(spec.tables))] if "tables" in wanted else []
+    parameters |= dict.fromkeys(inputs, Any)
     if "config" in wanted:
         parameters["config"] = config or wanted["config"].annotation
 
@@ -154,7 +163,8 @@ def _bound(body: Callable[..., Any], spec: CorpusSpec, config: type[dg.Config] |
     def run(context: dg.AssetExecutionContext, **given: Any) -> Any:  # noqa: ANN401  results of an asset
         resource = given.pop(spec.resource_key)
         record_home(context, spec, resource)
-        offered = {"context": context, KEY: resource, "spec": spec, **given}
+        tables = dict(zip(spec.tables, (given.pop(name) for name in inputs), strict=False))
+        offered = {"context": context, KEY: resource, "spec": spec, "tables": tables, **given}
         return body(**{name: offered[name] for name in wanted})
 
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]

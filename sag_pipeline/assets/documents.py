@@ -1,6 +1,7 @@
 """Assets of the tables kept by document: documents, summaries, sections, chunks, events, keys and triples."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +11,12 @@ from pydantic import create_model
 from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.corpus_assets import CorpusAsset, CorpusSpec, corpus_asset
 from sag_pipeline.llm.extract import events_work, known_keys_work, sections_work, summaries_work, triples_work
+from sag_pipeline.reading.rows import StagedRows, staged_rows
 from sag_pipeline.reading.sync import SyncOptions, TooManyRemoved, note_ingest, sync_source, tell_fault
 from sag_pipeline.resources import PipelineResource, current_index, now, progress_of, result_of, table
 from sag_pipeline.runner import RunStats, step_of
 from sag_pipeline.steps.folders import SourceOptions, refuse_source
+from sag_pipeline.store.source_list import ASSET
 from sag_pipeline.store.store import PURGE
 from sag_pipeline.tables import INPUTS
 from sag_retrieval.core.errors import SourceError
@@ -43,20 +46,26 @@ def _by_document(name: str, group: str) -> Callable[[Callable[..., Any]], Corpus
 
 @_by_document("documents", "read")
 def documents(
-    context: dg.AssetExecutionContext, config: SourcesConfig, sag: PipelineResource, spec: CorpusSpec
+    context: dg.AssetExecutionContext,
+    config: SourcesConfig,
+    sag: PipelineResource,
+    spec: CorpusSpec,
+    tables: Mapping[str, object],
 ) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per document: new and changed ones are read, missing ones removed, unreadable ones skipped."""
     settings, ingest = sag.settings(), sag.options()
     options, step = config.options(ingest.source), step_of("documents", ingest)
-    own = spec.sources or (settings.source,)
-    sources = config.sources or own
-    for source in sources:
+    own = spec.sources or (() if tables else (settings.source,))
+    given = config.sources or own
+    for source in given:
         refuse_source(source, settings, own)
     tally, faults = RunStats(), list[SourceError]()
     with sag.store() as store:
-        for source in sources:
+        for source in (*given, *(f"{ASSET}{key}" for key in tables)):
             try:
-                found = sync_source(store, step, source, options, progress_of(context), engine=settings.engine)
+                with _rows_of(source, spec, tables) as staged:
+                    progress = progress_of(context)
+                    found = sync_source(store, step, source, options, progress, engine=settings.engine, staged=staged)
             except SourceError as error:
                 context.log.warning("%s", error)
                 tell_fault(store, source, str(error))
@@ -66,7 +75,7 @@ def documents(
             tally.counts.update(found.counts)
             tally.seconds += found.seconds
         refused = [error for error in faults if isinstance(error, TooManyRemoved)]
-        if refused or (len(faults) == len(sources) and store.ledger.whole(PURGE) is None):
+        if refused or (len(faults) == len(given) + len(tables) and store.ledger.whole(PURGE) is None):
             raise SourceError("; ".join(map(str, refused or faults)))
         skipped = [
             {"source": e.source, "file": e.path, "line": e.line if e.line >= 0 else "", "reason": e.reason}
@@ -79,6 +88,12 @@ def documents(
             put_aside=table(skipped, width=200),
             unread_sources=dg.MetadataValue.json([str(error) for error in faults]),
         )
+
+
+def _rows_of(source: str, spec: CorpusSpec, tables: Mapping[str, object]) -> AbstractContextManager[StagedRows | None]:
+    """The rows of an asset, written for a sync; None for a folder or a file."""
+    key = source.removeprefix(ASSET)
+    return staged_rows(key, tables[key], spec.tables[key]) if source.startswith(ASSET) else nullcontext()
 
 
 @_by_document("summaries", "read")

@@ -10,9 +10,10 @@ from sag_pipeline.engines.engine import workers_for
 from sag_pipeline.progress import reported
 from sag_pipeline.reading.bounded import refusal_of
 from sag_pipeline.reading.readers import ReadDocument, Readers
+from sag_pipeline.reading.rows import StagedRows
 from sag_pipeline.runner import ProgressCallback, RunStats, ignore_progress
 from sag_pipeline.steps.folders import SourceOptions
-from sag_pipeline.steps.sources import RawDocument, list_source
+from sag_pipeline.steps.sources import FoundDocument, RawDocument, list_source
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.source_list import Source, SourceList, rename_documents, unit_of
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
@@ -57,6 +58,8 @@ class _Found:
     refused: dict[tuple[str, int], Entry]
     """What the last run skipped, by path and line."""
     seen: set[str] = field(default_factory=set)
+    staged: StagedRows | None = None
+    """Rows of a table, which are read instead of the source's place."""
     aside: dict[str, Entry] = field(default_factory=dict)
     fresh: list[tuple[RawDocument, Pending]] = field(default_factory=list)
 
@@ -68,8 +71,11 @@ class _Found:
         return cls(source, {entry.unit: entry for entry in entries}, places, refused)
 
     def gone(self) -> list[str]:
-        """Documents of this source that are no longer there."""
-        return [unit for _, _, unit in self.places if unit not in self.seen]
+        """Documents of this source that are no longer there, or that a partial table says are deleted."""
+        missing = [unit for _, _, unit in self.places if unit not in self.seen]
+        if self.staged is None or not self.staged.is_partial:
+            return missing
+        return [unit for unit in missing if unit in self.staged.deleted]
 
     def skip(self, skipped: Quarantined, refusal: str = "") -> None:
         """Record a reason, and keep what is stored of a place that could not be listed or read.
@@ -97,6 +103,8 @@ class _Found:
         owner = self.known.get(skipped.document_id or "")
         if owner is not None and owner.source == self.source.name:
             yield owner.unit
+        if self.staged is not None:
+            return  # the rows of a table have no order: another document may have stood at this one
         own: tuple[str, ...] | tuple[str, int] = (
             (skipped.path,) if skipped.line is None else (skipped.path, skipped.line)
         )
@@ -112,7 +120,7 @@ class _Found:
             yield self.places[n][2]
 
 
-def sync_source(
+def sync_source(  # noqa: PLR0913  where from, how, and whom to tell
     store: Store,
     step: StepSpec,
     given: str,
@@ -120,11 +128,21 @@ def sync_source(
     progress: ProgressCallback = ignore_progress,
     *,
     engine: str = "local",
+    staged: StagedRows | None = None,
 ) -> RunStats:
     """Bring the documents of one source up to date; documents of other sources do not change.
 
     A document that can no longer be read keeps its last good version, and the reason is recorded; one that is no
     longer there is removed with every row made from it.
+
+    Args:
+        store: The store, locked.
+        step: The step of the table of documents.
+        given: Path of a folder or file, or `asset://` and the key of an asset.
+        options: What is read and how much may be removed.
+        progress: Called after each commit.
+        engine: Says how many files are converted at a time.
+        staged: Rows of the asset, which are the documents of the source.
 
     Raises:
         SourceError: If the source does not exist.
@@ -135,6 +153,7 @@ def sync_source(
     source = one_source(store, given)
     known = store.ledger.entries("step = 'documents' AND kind = 'document'")
     found = _Found.nothing(source, known, _faults(store, source))
+    found.staged = staged
     _list(step, given, found, options)
     SourceList(store).put(source)
     _refuse_many_removed(found, options)
@@ -184,7 +203,8 @@ def tell_fault(store: Store, given: str, reason: str) -> None:
 
 def _list(step: StepSpec, given: str, found: _Found, options: SyncOptions) -> None:
     name = found.source.name
-    for raw in reported(list_source(given, options.source, name), step.name, lambda raw: raw.path):
+    listed = list_source(given, options.source, name) if found.staged is None else _rows(found.staged, name, options)
+    for raw in reported(listed, step.name, lambda raw: raw.path):
         if isinstance(raw, Quarantined):
             found.skip(raw)
             continue
@@ -206,6 +226,14 @@ def _list(step: StepSpec, given: str, found: _Found, options: SyncOptions) -> No
                 found.fresh.append((raw, pending))
 
 
+def _rows(staged: StagedRows, name: str, options: SyncOptions) -> Iterator[FoundDocument]:
+    """Documents of a table; a table without any is empty, while an empty file would be a damaged one."""
+    if staged.written:
+        yield from list_source(str(staged.file), options.source, name)
+    for row, (reason, document_id) in staged.skipped.items():
+        yield Quarantined(name, staged.file.name, row, "documents", reason, document_id)
+
+
 def _skip_again(found: _Found, old: Entry, pending: Pending) -> None:
     """Skip a file again without reading it: neither its bytes nor the bounds nor the code changed."""
     found.aside[old.unit] = old
@@ -222,10 +250,12 @@ def _refuse_many_removed(found: _Found, options: SyncOptions) -> None:
     is_much = gone >= options.least_removed and gone > options.max_removed_share * total
     if options.allow_removals or not (is_much or (gone == total > 0 and not found.seen)):
         return
+    in_dagster = "run configuration of `documents`: `allow_removals: true`"
+    command = f"run `sag ingest --allow-removals` with this source (in Dagster: {in_dagster})"
     raise TooManyRemoved(
         f"source {found.source.name!r}: {gone:,} of its {total:,} documents are gone from {found.source.path}, "
-        f"more than {options.max_removed_share:.0%}; nothing was removed. If they should be removed, run "
-        f"`sag ingest --allow-removals` with this source (in Dagster: `allow_removals: true` of `documents`)"
+        f"more than {options.max_removed_share:.0%}; nothing was removed. If they should be removed, "
+        f"{command if found.staged is None else f'set in the {in_dagster}'}"
     )
 
 

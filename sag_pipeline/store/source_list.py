@@ -13,6 +13,8 @@ from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import SourceError
 
 FILE = "sources.json"
+ASSET = "asset://"
+"""Before the key of an asset whose rows are documents: such a source has no place in the file system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +29,8 @@ class Source:
 
     @property
     def is_there(self) -> bool:
-        """Whether the file or folder exists now."""
-        return os.path.exists(self.path)  # noqa: PTH110  never raises, whatever the rights
+        """Whether the file or folder exists now; an asset always does."""
+        return self.path.startswith(ASSET) or os.path.exists(self.path)  # noqa: PTH110  never raises, whatever the rights
 
 
 class SourceList:
@@ -105,6 +107,8 @@ class SourceList:
 def _absolute(given: str) -> str:
     if not given.strip():
         raise SourceError(f"source {given!r} is empty; give a folder or a file")
+    if given.startswith(ASSET):
+        return given
     try:
         return os.path.abspath(given)  # noqa: PTH100  links stay, `..` goes
     except OSError as error:

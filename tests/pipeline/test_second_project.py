@@ -1,0 +1,149 @@
+"""A Dagster project of somebody else installs the wheel and has two corpora, by the commands that its users type."""
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from sag_retrieval import open_release
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+MAINS = {"dg": "dagster_dg_cli.cli", "create-dagster": "create_dagster.cli"}
+HERON = "# Heron\n\nLumen Optics sold 120 buoys in 2021. Ada Byrne led Lumen Optics from 2019."
+LOAN = "# 贷款\n\n2021年,安平银行向三号变电站提供贷款五千万元。三号变电站由北河电力公司建设。"
+
+
+@dataclass(frozen=True)
+class Project:
+    """The folder of a project, and the environment in which its commands run."""
+
+    folder: Path
+    venv: Path
+
+    def run(
+        self, command: str, *words: str, folder: Path | None = None, **variables: str
+    ) -> subprocess.CompletedProcess:
+        """A command as its users type it, in the project's environment."""
+        own = ("SAG_", "OPENAI_", "PYTHON", "DAGSTER_", "COLUMNS")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(own)}
+        path = f"{self.venv / 'bin'}{os.pathsep}{environment['PATH']}"
+        start = f"from {MAINS[command]} import main; main()"
+        return subprocess.run(
+            [self.venv / "bin" / "python", "-c", start, *words],
+            cwd=folder or self.folder,
+            env={**environment, "VIRTUAL_ENV": str(self.venv), "PATH": path, "COLUMNS": "200", **variables},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+
+    def dg(self, *words: str, folder: Path | None = None, **variables: str) -> str:
+        """What a `dg` command that succeeds prints."""
+        done = self.run("dg", *words, folder=folder, **variables)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel; what it depends on is found where the tests have it."""
+    folder = tmp_path_factory.mktemp("installed")
+    source = folder / "source"
+    source.mkdir()
+    for name in ("pyproject.toml", "dagster.yaml", "README.md", "LICENSE", "sag_pipeline", "sag_retrieval"):
+        place = ROOT / name
+        if place.is_dir():
+            shutil.copytree(place, source / name, ignore=shutil.ignore_patterns("__pycache__", "demo_corpus"))
+        else:
+            shutil.copy(place, source)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
+    built = ["wheel", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", folder / "dist", source]
+    subprocess.run([*pip, *built], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+    (site,) = (folder / "venv" / "lib").glob("python*/site-packages")
+    others = [path for path in sys.path if Path(path).name == "site-packages"]
+    (site / "dependencies.pth").write_text("\n".join(others) + "\n", encoding="utf-8")
+    (wheel,) = (folder / "dist").glob("*.whl")
+    install = ["--python", folder / "venv/bin/python", "install", "--no-deps", "--no-index", "--force-reinstall", wheel]
+    subprocess.run([*pip[:3], *install, "--disable-pip-version-check", "-q"], check=True)
+    return folder / "venv"
+
+
+@pytest.fixture(scope="module")
+def project(venv: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project made by `create-dagster`, with two scaffolded corpora and a document for each."""
+    folder = tmp_path_factory.mktemp("projects") / "shop"
+    made = Project(folder, venv)
+    done = made.run("create-dagster", "project", "shop", "--no-uv-sync", folder=folder.parent)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (site,) = (venv / "lib").glob("python*/site-packages")
+    (site / "shop.pth").write_text(f"{folder / 'src'}\n", encoding="utf-8")  # as an editable install does
+    for name, text in (("birds", HERON), ("loans", LOAN)):
+        made.dg("scaffold", "defs", "sag_pipeline.Corpus", name)
+        (folder / "documents" / name).mkdir(parents=True)
+        (folder / "documents" / name / "a.md").write_text(text, encoding="utf-8")
+    return made
+
+
+def test_the_component_is_listed_for_every_project(project):
+    assert "sag_pipeline.Corpus" in project.dg("list", "components")
+
+
+def test_a_scaffolded_corpus_has_a_home_a_source_and_a_schedule(project):
+    written = yaml.safe_load((project.folder / "src/shop/defs/birds/defs.yaml").read_text(encoding="utf-8"))
+
+    assert written == {
+        "type": "sag_pipeline.Corpus",
+        "attributes": {"home": "homes/birds", "sources": ["documents/birds"], "schedule": "0 2 * * *"},
+    }
+
+
+def test_two_corpora_are_listed_materialized_and_searched(project, tmp_path):
+    listed = project.dg("list", "defs")
+    for name in ("birds", "loans"):
+        told = project.dg("launch", "--job", f"{name}_ingest", DAGSTER_HOME=str(tmp_path))
+        assert not [line for line in told.splitlines() if "leaked" in line or "Traceback" in line], told
+
+    for word in ("birds/documents", "loans/release", "birds_nightly_ingest", "loans_inbox"):
+        assert word in listed
+    with (
+        open_release(project.folder / "homes/birds") as birds,
+        open_release(project.folder / "homes/loans") as loans,
+    ):
+        assert "buoys" in birds.search("Who sold buoys?").hits[0].text
+        assert "安平银行" in loans.search("三号变电站的贷款").hits[0].text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [("homes/loans", "homes/birds", "two corpora have the home"), ("home:", "hoem:", "hoem")],
+    ids=["one home for two", "a misspelt field"],
+)
+def test_a_wrong_component_is_refused_with_the_reason(project, old, new, said):
+    path = project.folder / "src/shop/defs/loans/defs.yaml"
+    before = path.read_text(encoding="utf-8")
+    path.write_text(before.replace(old, new), encoding="utf-8")
+    try:
+        done = project.run("dg", "check", "defs")
+    finally:
+        path.write_text(before, encoding="utf-8")
+
+    assert done.returncode != 0
+    assert said in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("words", [("list", "defs"), ("check", "defs")])
+def test_dg_works_in_the_root_of_this_project_without_a_notice(project, words):
+    root = project.venv.parent / "source"
+
+    told = project.dg(*words, folder=root, DAGSTER_HOME=str(root))
+
+    assert not [notice for notice in ("plugin manifest", "Telemetry", "Traceback", "leaked") if notice in told], told

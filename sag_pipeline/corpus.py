@@ -53,10 +53,10 @@ class DocumentTable(dg.Model, dg.Resolvable):
     )
 
 
-class CorpusScaffolder(dg.Scaffolder):  # type: ignore[type-arg]
+class CorpusScaffolder(dg.Scaffolder):
     """Writes `defs.yaml` of a new corpus, with a home and a source named like it."""
 
-    def scaffold(self, request: dg.ScaffoldRequest) -> None:  # type: ignore[type-arg]
+    def scaffold(self, request: dg.ScaffoldRequest) -> None:
         """Write it below the folder of definitions."""
         name = request.target_path.name
         attributes = {"home": f"homes/{name}", "sources": [f"documents/{name}"], "schedule": load_settings().schedule}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import dagster as dg
-from pydantic import Field, create_model
+from pydantic import Field, PrivateAttr, create_model
 
 from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.llm.cached_chat import CachedChat, Call
@@ -20,11 +20,12 @@ from sag_pipeline.options import IngestOptions, RunOptions
 from sag_pipeline.progress import listener
 from sag_pipeline.runner import ProgressCallback, RunStats, Work, by_model, by_rules, run_step, step_of
 from sag_pipeline.steps.folders import is_launched_here
+from sag_pipeline.store.ledger import Ledger
 from sag_pipeline.store.store import StepSpec, Store
 from sag_pipeline.tables import to_table
 from sag_retrieval.core.errors import ModelUnavailable, SagError
 from sag_retrieval.core.options import build_options
-from sag_retrieval.core.settings import Settings, load_settings
+from sag_retrieval.core.settings import OFFLINE, Settings, load_settings
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.reader import open_reader
@@ -59,6 +60,8 @@ class PipelineResource(_Configured):
         default=2, ge=0, description="How often a step is repeated while the model cannot be reached; 0: it fails."
     )
     outage_minutes: float = Field(default=10.0, ge=0, description="Minutes before it is repeated.")
+    _options: RunOptions | None = PrivateAttr(default=None)
+    _ledger: Ledger | None = PrivateAttr(default=None)
 
     def create_resource(self, context: dg.InitResourceContext) -> Any:  # noqa: ANN401  Dagster leaves the type open
         """The resource of a run. Run configuration below the deprecated key is used, with a warning in the run's log.
@@ -81,8 +84,10 @@ class PipelineResource(_Configured):
             return made.sag
 
     def run_options(self) -> RunOptions:
-        """The options of the run, checked."""
-        return build_options(RunOptions, given_options(self, _FIELDS), what="ingest")
+        """The options of the run, checked once."""
+        if self._options is None:
+            self._options = build_options(RunOptions, given_options(self, _FIELDS), what="ingest")
+        return self._options
 
     def settings(self) -> Settings:
         """The current settings, checked."""
@@ -92,10 +97,11 @@ class PipelineResource(_Configured):
 
     @contextmanager
     def store(self) -> Iterator[Store]:
-        """The store, locked against other writers."""
+        """The store, locked against other writers; its ledger is held, so that a run reads it once."""
         self.run_options()  # a wrong option is reported before any work
         home = Path(self.settings().home)
         with Store.locked(home) as store:
+            self._ledger = store.ledger
             yield store
 
     def options(self) -> IngestOptions:
@@ -110,6 +116,8 @@ class PipelineResource(_Configured):
     ) -> dg.MaterializeResult:  # type: ignore[type-arg]
         """Bring a table up to date by the language model, or by rules where the settings name none."""
         settings, run = self.settings(), self.run_options()
+        if settings.chat_model == OFFLINE:
+            return self.make(context, table)
         with open_cached_chat(settings, run.chat, run.batch) as chat:
             if chat is None:
                 return self.make(context, table)

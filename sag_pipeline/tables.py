@@ -1,11 +1,13 @@
 """The tables kept by document: one entry per table, and its records as Arrow rows."""
 
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from functools import cache
 from hashlib import blake2b
 from importlib import import_module
+from itertools import repeat
+from operator import attrgetter
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
@@ -115,23 +117,39 @@ def with_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 def to_table(table: str, records: Sequence[Any]) -> pa.Table:
     """Rows of the records, in their order; no records give an empty table of the same schema."""
     schema = schema_of(table)
-    columns = [
-        [getattr(r.key if hasattr(r, "key") and not hasattr(r, name) else r, name) for r in records]
-        for name in schema.names
-    ]
+    columns = (
+        zip(*map(_values(type(records[0]), tuple(schema.names)), records), strict=True)
+        if records
+        else repeat((), len(schema))
+    )
     return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
+
+
+@cache
+def _values(record: type[Any], names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    """What reads the values of some columns from a record; those that it has not itself are its key's."""
+    own = {each.name for each in fields(record)}
+    read = attrgetter(*(name if name in own else f"key.{name}" for name in names))
+    return read if len(names) > 1 else lambda one: (read(one),)
 
 
 def from_table(table: str, rows: pa.Table) -> list[Any]:
     """The records of the rows, in their order."""
     if table != "keys":
-        record = RECORDS[table]
-        return [record(**row) for row in with_columns(rows, schema_of(table)).to_pylist()]
-    own = [f.name for f in fields(Key)]
-    return [
-        EventKey(row["document_id"], row["event_id"], Key(**{name: row[name] for name in own}), row["same_as"])
-        for row in rows.to_pylist()
-    ]
+        columns = with_columns(rows, schema_of(table)).to_pydict()
+        return [RECORDS[table](**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+    names = [f.name for f in fields(Key)]
+    keys = map(Key, *(rows[name].to_pylist() for name in names))
+    own = (rows[name].to_pylist() for name in ("document_id", "event_id", "same_as"))
+    return [EventKey(document, event, key, same) for document, event, same, key in zip(*own, keys, strict=True)]
+
+
+def by_document(table: str, rows: pa.Table) -> dict[str, list[Any]]:
+    """The records of each document, in their order; read all at once, as each slice of Arrow rows costs some 50 µs."""
+    found: dict[str, list[Any]] = {}
+    for document, record in zip(rows["document_id"].to_pylist(), from_table(table, rows), strict=True):
+        found.setdefault(document, []).append(record)
+    return found
 
 
 def content_hash(records: Iterable[object]) -> str:

@@ -129,11 +129,10 @@ def events(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mater
 def keys(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per key of an event, as its document spells it, and one for the main key of each chunk."""
     settings, options = sag.settings(), sag.run_options().key
-    index = current_index(settings)
     return sag.extract(
         context,
         "keys",
-        lambda chat, store: known_keys_work(chat, settings, store, index, options),
+        lambda chat, store: known_keys_work(chat, settings, store, current_index(settings), options),
     )
 
 

@@ -56,7 +56,8 @@ def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg
         if not store.is_current_whole("idf", state):
             store.commit_whole("idf", weigh_keys(store, store.ledger.row_count("events"), smoothing), state)
         rows = store.whole("idf")
-    weights = rows["idf"].to_numpy() if rows is not None else np.zeros(0)
+    # Not by `ChunkedArray.to_numpy`, which imports pandas.
+    weights = np.zeros(0) if rows is None or not rows.num_rows else np.from_dlpack(rows["idf"].combine_chunks())
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": len(weights),

@@ -10,14 +10,9 @@ from pydantic import Field, create_model
 
 from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.corpus_assets import corpus_asset
-from sag_pipeline.kg_export import FILE, write_graph
 from sag_pipeline.resources import PipelineResource, table
-from sag_retrieval.api import open_release
-from sag_retrieval.communities.of_release import release_communities
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.core.options import build_options
-from sag_retrieval.models.open import open_chat, open_embedder
-from sag_retrieval.release.reader import open_reader
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.reports.options import ReportOptions
 
@@ -42,6 +37,10 @@ def communities(context: dg.AssetExecutionContext, config: Clustering, sag: Pipe
     started, settings = time.perf_counter(), sag.settings()
     if not sag.run_options().communities:
         return dg.MaterializeResult(metadata={"is_made": False, "seconds": 0.0})
+    from sag_retrieval.communities.of_release import release_communities  # noqa: PLC0415  graph libraries
+    from sag_retrieval.models.open import open_chat, open_embedder  # noqa: PLC0415
+    from sag_retrieval.release.reader import open_reader  # noqa: PLC0415
+
     with closing(open_reader(settings.home, None, open_embedder)) as reader:
         releases = [each.folder for each in Releases(settings.home).found() if each.folder != reader.folder]
         chat = None if BY_RULES in context.run.tags else open_chat(settings)
@@ -78,6 +77,9 @@ class Exporting(dg.Config):
 @corpus_asset(group="report", deps=["release"], kinds={"json"})
 def kg_output(config: Exporting, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """The triples of the current release as kg_output.json, for other systems; `sag import kg` reads it again."""
+    from sag_pipeline.kg_export import FILE, write_graph  # noqa: PLC0415  an ingest needs neither this
+    from sag_retrieval.api import open_release  # noqa: PLC0415  nor the whole of retrieval
+
     started, home = time.perf_counter(), sag.settings().home
     out = Path(config.out) if config.out else Path(home) / FILE
     with open_release(home) as release:
@@ -121,6 +123,8 @@ class Reporting(_ReportConfig):
 @corpus_asset(group="report", deps=["communities"], kinds={"html", "markdown", "parquet"}, verb="write")
 def report(config: Reporting, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One page about the events of the current release, each statement cited; what is new since the last one."""
+    from sag_retrieval.api import open_release  # noqa: PLC0415  an ingest does not need the whole of retrieval
+
     started = time.perf_counter()
     with open_release(sag.settings().home) as release:
         made = release.report(

@@ -20,7 +20,6 @@ from sag_pipeline.llm.known_keys import (
 )
 from sag_pipeline.llm.prompts import FURTHER
 from sag_pipeline.options import IngestOptions
-from sag_pipeline.rules.relations import derive_triples
 from sag_pipeline.runner import Work
 from sag_pipeline.steps.document_dates import with_context_dates
 from sag_pipeline.steps.events import event_requests, events_from_reply, given_events, readable
@@ -265,6 +264,7 @@ def known_keys_work(
 
 def triples_work(chat: ChatModel, language: str = "auto") -> Work:
     """Triples of documents: supplied ones unchanged (derived if there are none), else one question per chunk."""
+    from sag_pipeline.rules.relations import derive_triples  # noqa: PLC0415  it loads the dictionaries of all rules
 
     def ask(inputs: StepInput) -> Questions:
         document: Document = inputs.one("documents")

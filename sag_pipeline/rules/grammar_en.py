@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
+from sag_pipeline.rules.forms_en import all_lemmas, inflected
 from sag_pipeline.steps.triples import NameSpan
 
 _TOKEN: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*|\d[\d.,]*|['’]|[^\w\s]")
@@ -32,6 +33,8 @@ _CLASS: Final = {word: name for name, listed in _CLASSES.items() for word in lis
 _NOMINAL: Final = frozenset({"DET", "ADJ", "PREP", "OF", "NUMBER"})
 VERBAL: Final = frozenset({"VERB", "BE", "HAVE", "AUX"})
 _GAPS: Final = frozenset({"ADV", "NOT"})
+_BEFORE_VERB: Final = frozenset({"BE", "HAVE", "AUX", "TO", *_GAPS})
+_BEGINS_VERB: Final = _BEFORE_VERB | {"VERB"}
 
 
 @dataclass(slots=True)
@@ -62,16 +65,12 @@ class Verb:
 @lru_cache(maxsize=1 << 16)
 def _lemmas(word: str) -> dict[str, str]:
     """Part of speech → lemma, of the dictionary alone; empty for unknown words."""
-    from lemminflect import getAllLemmas  # noqa: PLC0415  it reads its dictionaries for half a second
-
-    return {part: found[0] for part, found in sorted(getAllLemmas(word).items())}
+    return {part: found[0] for part, found in sorted(all_lemmas(word).items())}
 
 
 @lru_cache(maxsize=1 << 14)
 def _is_form(word: str, lemma: str, tag: str) -> bool:
-    from lemminflect import getInflection  # noqa: PLC0415
-
-    return word in getInflection(lemma, tag, inflect_oov=False)
+    return word in inflected(lemma, tag)
 
 
 def items_of(content: str, names: Sequence[NameSpan]) -> list[SentenceItem]:
@@ -151,8 +150,11 @@ def verbs_of(items: Sequence[SentenceItem]) -> list[Verb]:
     found: list[Verb] = []
     row = 0
     while row < len(items):
+        if items[row].kind not in _BEGINS_VERB:
+            row += 1
+            continue
         end = row
-        while end < len(items) and items[end].kind in {"BE", "HAVE", "AUX", *_GAPS, "TO"}:
+        while end < len(items) and items[end].kind in _BEFORE_VERB:
             end += 1
         verb = _verb(items, row, end)
         if verb is None:

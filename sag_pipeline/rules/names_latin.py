@@ -4,8 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
-
-from sumy.utils import get_stop_words
+from importlib.resources import files
 
 from sag_pipeline.rules.latin_runs import CUT_OFF, Name, RunReader
 from sag_pipeline.rules.name_types import ENTITY, PERSON, WORK, may_be_person, name_type
@@ -92,7 +91,9 @@ def _cut_off(language: str) -> frozenset[str]:
     known = _STOP_WORDS.get(language)
     if not known:
         return CUT_OFF
-    return _WORDS["CURRENCIES"] | _WORDS["EMPTY_CELLS"] | frozenset(get_stop_words(known))
+    # The files alone: sumy's own reader of them imports what fetches web pages.
+    listed = files("sumy").joinpath("data", "stopwords", f"{known}.txt").read_text(encoding="utf-8")
+    return _WORDS["CURRENCIES"] | _WORDS["EMPTY_CELLS"] | frozenset(filter(None, map(str.rstrip, listed.splitlines())))
 
 
 def _quoted_titles(text: str) -> Iterator[Name]:

@@ -1,9 +1,10 @@
 """Summaries of documents: their most important sentences, or a language model's summary of these."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Annotated, Any
+from itertools import islice, pairwise
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,7 +14,7 @@ from sag_retrieval.core.records import Document, Summary
 from sag_retrieval.models.protocols import Request
 from sag_retrieval.prompts import load_prompt
 from sag_retrieval.text.layout import LineKind, logical_lines, marker_length
-from sag_retrieval.text.sentences import SumyTokenizer, one_line, sentences, spans_within
+from sag_retrieval.text.sentences import one_line, sentences, spans_within
 from sag_retrieval.text.words import tokens
 
 SENTENCES = 12
@@ -24,6 +25,9 @@ _LONGEST_SENTENCE = 600
 _WEIGHED = 60
 """Words of a sentence that are rated: longer sentences would win by length alone."""
 _SHORTEST_SENTENCE = 5
+_SHORTEST_WORD = 2
+_OFTEN = 2
+_GAP = 4
 _ENDS = tuple('.!?。！？…"”’」』)）')
 
 
@@ -100,31 +104,29 @@ def _prose(text: str) -> Iterator[str]:
 
 def _best(candidates: Sequence[str], rows: Sequence[int], count: int) -> list[int]:
     """The rows of the `count` sentences that Luhn's method rates highest, in order."""
-    from sumy.models.dom import ObjectDocumentModel, Paragraph, Sentence  # noqa: PLC0415  loads nltk
-
     if len(rows) <= count:
         return list(rows)
-    reader = SumyTokenizer(_WEIGHED, shortest_word=2)
-    parts = [Sentence(candidates[row], reader) for row in rows]
-    chosen = _summarizer()(ObjectDocumentModel([Paragraph(parts)]), count)
-    wanted = {id(part) for part in chosen}
-    return [row for row, part in zip(rows, parts, strict=True) if id(part) in wanted]
+    words = [_weighed(candidates[row]) for row in rows]
+    counts = Counter(word for own in words for word in own)
+    rated = {row: _rating(own, counts) for row, own in zip(rows, words, strict=True)}
+    return sorted(sorted(rows, key=lambda row: -rated[row])[:count])
 
 
-@cache
-def _summarizer() -> Any:  # noqa: ANN401  sumy has no types
-    from sumy.summarizers.luhn import LuhnSummarizer  # noqa: PLC0415
+def _weighed(sentence: str) -> list[str]:
+    """The first folded stems of a sentence that have two characters or more."""
+    return list(islice((term for term in tokens(sentence) if len(term) >= _SHORTEST_WORD), _WEIGHED))
 
-    class Luhn(LuhnSummarizer):  # type: ignore[misc]
-        """Luhn's method over folded stems; significant words in a set, because sumy scans a tuple for each word."""
 
-        def stem_word(self, word: str) -> str:
-            return word
+def _rating(words: Sequence[str], counts: Mapping[str, int]) -> float:
+    """Luhn's rating of a sentence: that of its best cluster of words that occur again in the text.
 
-        def _get_significant_words(self, words: Sequence[str]) -> frozenset[str]:
-            return frozenset(super()._get_significant_words(words))
-
-    return Luhn()
+    Between two words of a cluster stand fewer than `_GAP` others; its rating is the square of their number by the
+    number of all words from the first to the last.
+    """
+    places = [place for place, word in enumerate(words) if counts[word] >= _OFTEN]
+    ends = [row for row, (place, after) in enumerate(pairwise(places), 1) if after - place > _GAP]
+    clusters = [places[start:end] for start, end in pairwise([0, *ends, len(places)])]
+    return max((len(one) ** 2 / (one[-1] - one[0] + 1) for one in clusters if len(one) > 1), default=0)
 
 
 class ExtractedSummary(BaseModel):

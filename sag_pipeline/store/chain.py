@@ -62,6 +62,14 @@ def drop_links(folder: Path, keep: Path) -> None:
             discard(path)
 
 
+def state_of(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    """Name, size and time of every file: the same as long as nothing was written, removed or damaged there."""
+    if not folder.is_dir():
+        return ()
+    stats = ((path.name, path.stat()) for path in sorted(folder.iterdir()))
+    return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
+
+
 def read_head(folder: Path) -> str:
     """The name in HEAD; empty if there is no HEAD, `?` if it holds no valid name."""
     try:

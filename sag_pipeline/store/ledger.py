@@ -6,15 +6,18 @@ current. A part without a current row does not count, so a crash between the two
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
+from itertools import repeat
+from operator import attrgetter
 from pathlib import Path
 from threading import RLock
 from typing import Literal
+from weakref import WeakValueDictionary
 
 import duckdb
 import pyarrow as pa
 
-from sag_pipeline.store.chain import append_link, breaks, drop_links, link_files, read_head
+from sag_pipeline.store.chain import append_link, breaks, drop_links, link_files, read_head, state_of
 from sag_retrieval.core.errors import StoreError
 
 Kind = Literal["document", "aside", "whole", "appended"]
@@ -94,6 +97,15 @@ class Entry:
 
 
 _COLUMNS = ", ".join(f.name for f in fields(Entry))
+_DECLARED = ", ".join(f"{each.name} {'INTEGER' if each.type == pa.int32() else 'VARCHAR'}" for each in SCHEMA)
+
+
+_values = attrgetter(*SCHEMA.names)
+
+
+def _rows_of(entries: Sequence[Entry]) -> pa.Table:
+    columns = zip(*map(_values, entries), strict=True) if entries else repeat((), len(SCHEMA))
+    return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
 
 
 def _whole_files(folder: Path) -> Sequence[Path]:
@@ -103,11 +115,18 @@ def _whole_files(folder: Path) -> Sequence[Path]:
     return link_files(folder)
 
 
+_held: WeakValueDictionary[Path, "Ledger"] = WeakValueDictionary()
+"""The newest ledger of each folder that somebody holds."""
+
+
 class Ledger:
     """The current entries, with SQL over them; commits are durable when `commit` returns."""
 
     def __init__(self, folder: Path, files: Sequence[Path] | None = None) -> None:
         """Read every commit below the folder; a missing folder is an empty ledger.
+
+        Where somebody in this process still holds the ledger of this folder, and no file there has changed since it
+        was read, its entries are shared and nothing is read.
 
         Args:
             folder: Where the commits lie.
@@ -119,10 +138,20 @@ class Ledger:
         """
         self._folder = folder
         self._lock = RLock()
-        self._database = duckdb.connect(config={"threads": 1})
-        self._database.register("no_entries", SCHEMA.empty_table())
-        self._database.execute(f"CREATE TABLE entries AS SELECT {_COLUMNS} FROM no_entries")
-        self._load(_whole_files(folder) if files is None else files)
+        self._state = state_of(folder)
+        held = _held.get(folder) if files is None else None
+        if held is not None and held._state == self._state:  # noqa: SLF001  another one of this class
+            self._lock, self._database = held._lock, held._database  # noqa: SLF001
+        else:
+            self._database = duckdb.connect(config={"threads": 1})
+            self._open(_whole_files(folder) if files is None else files)
+        if files is None:
+            _held[folder] = self
+
+    def _open(self, files: Sequence[Path]) -> None:
+        self._database.execute(f"CREATE TABLE no_entries ({_DECLARED})")  # registering Arrow rows would import pandas
+        self._database.execute("CREATE TABLE entries AS SELECT * FROM no_entries")
+        self._load(files)
         self._database.execute("CREATE VIEW current AS SELECT * FROM entries WHERE status <> 'removed'")
         self._database.execute("CREATE VIEW by_document AS SELECT * FROM current WHERE kind = 'document'")
 
@@ -148,16 +177,18 @@ class Ledger:
         """Make the entries current, all or none; each (kind, unit, step) at most once."""
         if not entries:
             return
-        rows = pa.Table.from_pylist([asdict(entry) for entry in entries], schema=SCHEMA)
+        rows = _rows_of(entries)
         with self._lock:
             append_link(self._folder, rows)
             self._insert(rows)
+            self._state = state_of(self._folder)
             if len(link_files(self._folder)) > _FILES_BEFORE_SNAPSHOT:
                 self.take_snapshot()
 
     def take_snapshot(self, previous: str | None = None) -> None:
         """Write all current entries as one file in place of the commits, so that no trace of what was removed stays."""
         with self._lock:
+            self._state = ()  # of no folder: the next one reads the snapshot
             rows = self._database.sql(f"SELECT {_COLUMNS} FROM current ORDER BY kind, unit, step").to_arrow_table()
             snapshot = append_link(self._folder, rows.cast(SCHEMA), is_snapshot=True, previous=previous)
             drop_links(self._folder, keep=snapshot)
@@ -165,7 +196,7 @@ class Ledger:
     def rebuild(self, entries: Sequence[Entry]) -> None:
         """Replace all files, damaged ones too, by one snapshot of what was read and of these entries."""
         with self._lock:
-            self._insert(pa.Table.from_pylist([asdict(entry) for entry in entries], schema=SCHEMA))
+            self._insert(_rows_of(entries))
             self.take_snapshot(previous=read_head(self._folder))
 
     def select(self, sql: str, *values: object) -> list[tuple[object, ...]]:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import StoreError
+from sag_retrieval.release.table import read_parquet
 
 _BLOCK = 1 << 22
 _SEALED = re.compile(r"-[0-9a-f]{24}$")
@@ -49,12 +50,7 @@ def read_rows(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     with reading(path):
         if path.is_dir():
             raise IsADirectoryError("it is a folder")
-        return pq.read_table(
-            path,
-            columns=None if columns is None else list(columns),
-            partitioning=None,
-            page_checksum_verification=True,
-        )
+        return read_parquet(path, columns, is_checked=True)
 
 
 def read_footer(path: Path) -> pq.FileMetaData:
@@ -83,7 +79,7 @@ def damage(path: Path) -> str:
     """What is wrong with the bytes of a file; empty if they are as written; without a hash, if it can be read."""
     try:
         if not is_sealed(path):
-            pq.read_table(path, partitioning=None).validate(full=True)
+            read_parquet(path).validate(full=True)
         elif _hash(path) != path.stem[-24:]:
             return "its bytes are not those that were written"
     except FileNotFoundError:

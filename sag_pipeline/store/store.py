@@ -14,6 +14,7 @@ from sag_pipeline.store.parts import Parts, by_document, of_documents, reading
 from sag_pipeline.tables import from_table, schema_of, with_columns
 from sag_pipeline.work import Made, Output, StepResult, made_of
 from sag_retrieval.release.folders import write_lock
+from sag_retrieval.release.table import no_rows
 
 PURGE = "purge"
 """Ledger step that marks: a document was removed, so no dead row may stay after this run."""
@@ -149,6 +150,8 @@ class Store:
             "SELECT part, list(unit ORDER BY unit) FROM current c {} "
             "WHERE step = '{}' AND part <> '' GROUP BY 1 ORDER BY 1"
         )
+        if documents is not None and not documents:
+            return {}
         if documents is None:
             return dict(self.ledger.select(sql.format("", table)))  # type: ignore[arg-type]
         with self.ledger.registered("wanted", pa.table({"wanted_id": pa.array(documents, pa.string())})):
@@ -159,7 +162,7 @@ class Store:
 
         With `columns`, at least those columns.
         """
-        yield schema_of(table).empty_table()
+        yield no_rows(schema_of(table))
         live = self.ledger.select(f"{_LIVE_ROWS} WHERE step = '{table}' AND part <> '' GROUP BY 1")
         rows_of = {str(part): count for part, count in live}
         read = None if columns is None else sorted({"document_id", *columns})

@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import entry_points
 from typing import Any
 
 import click
@@ -100,9 +99,10 @@ def main() -> None:
 
 def _join_commands() -> None:
     from sag_retrieval.cli import commands  # noqa: PLC0415  after the environment above is set
+    from sag_retrieval.core.plugins import installed  # noqa: PLC0415
 
     commands.register(main)
-    for point in sorted(entry_points(group="sag.commands"), key=lambda p: p.name):
+    for point in installed("sag.commands"):
         try:
             point.load()(main)
         except ImportError as error:

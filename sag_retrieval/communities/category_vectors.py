@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from scipy.sparse import csr_array, issparse, vstack
 
 from sag_retrieval.communities.storage import DAMAGE
 from sag_retrieval.models.protocols import Embedder, Vectors
+from sag_retrieval.release.table import read_parquet
 
 VECTORS: Final = "categories.npz"
 _FEWEST_EVENTS: Final = 2
@@ -42,7 +42,7 @@ def write_category_vectors(folder: Path, embedder: Embedder, earlier: Path | Non
         earlier: Such a folder of an earlier release: its texts are not embedded again.
 
     """
-    texts = category_texts(categories_in(pq.read_table(folder / "communities.parquet", columns=_COLUMNS)))
+    texts = category_texts(categories_in(read_parquet(folder / "communities.parquet", columns=_COLUMNS)))
     known, old = _earlier(earlier, embedder)
     fresh = [text for text in dict.fromkeys(texts) if text not in known]
     number = known | {text: len(known) + place for place, text in enumerate(fresh)}
@@ -69,7 +69,7 @@ def _earlier(folder: Path | None, embedder: Embedder) -> tuple[dict[str, int], V
     if folder is None or vectors is None:
         return {}, None
     try:
-        texts = category_texts(categories_in(pq.read_table(folder / "communities.parquet", columns=_COLUMNS)))
+        texts = category_texts(categories_in(read_parquet(folder / "communities.parquet", columns=_COLUMNS)))
     except DAMAGE:
         return {}, None
     if len(texts) != vectors.shape[0]:

@@ -10,7 +10,6 @@ from typing import Final
 import pyarrow.parquet as pq
 
 from sag_retrieval.communities.category_vectors import write_category_vectors
-from sag_retrieval.communities.clustering import build_communities
 from sag_retrieval.communities.events import event_table
 from sag_retrieval.communities.groups import CitedSentence, Communities
 from sag_retrieval.communities.naming import KnownNames, name_communities
@@ -80,6 +79,8 @@ def release_communities(
     kept = kept_communities(reader, options)
     if kept is not None and (chat is None or mark_of(folder) == _mark(options, chat)):
         return kept
+    from sag_retrieval.communities.clustering import build_communities  # noqa: PLC0415  loads the graph libraries
+
     events = event_table(reader.index)
     built = build_communities(events, options) if kept is None else kept
     stored = [stored_names(each / COMMUNITIES).by(chat) for each in (earlier, reader.folder) if each is not None]

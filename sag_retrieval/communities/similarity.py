@@ -7,7 +7,6 @@ from math import isqrt
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
-from scipy.special import expit
 
 from sag_retrieval.communities.events import Floats, Rows
 from sag_retrieval.models.protocols import Vectors
@@ -151,6 +150,8 @@ class Normal:
         """`sigmoid((shared - mean) / deviation)`; one half where all pairs are equal."""
         if self.deviation == 0:
             return np.full(len(shared), 0.5)
+        from scipy.special import expit  # noqa: PLC0415  a third of a second, and only to make communities
+
         return np.asarray(expit((shared - self.mean) / self.deviation))
 
 

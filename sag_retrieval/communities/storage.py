@@ -15,6 +15,7 @@ from sag_retrieval.communities.groups import CitedSentence, Communities, Communi
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import SchemaMismatch
 from sag_retrieval.release.folders import DRAFT
+from sag_retrieval.release.table import read_parquet
 
 COMMUNITIES = "communities"
 """Folder inside that of a release, and inside that of a report."""
@@ -194,7 +195,7 @@ def write_communities(
 
 def read_tables(folder: Path) -> dict[str, pa.Table]:
     """The tables of communities in a folder."""
-    return {name: pq.read_table(folder / f"{name}.parquet") for name in COMMUNITY_SCHEMAS}
+    return {name: read_parquet(folder / f"{name}.parquet") for name in COMMUNITY_SCHEMAS}
 
 
 def settings_hash(*parts: object) -> str:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import Generic, Protocol, TypeVar
 
 from sag_retrieval.core.errors import PluginError
@@ -24,9 +24,15 @@ EntryT = TypeVar("EntryT", bound=Named)
 
 
 @cache
+def every_entry_point() -> EntryPoints:
+    """The entry points of all installed packages: their files are read once per process, whatever the groups."""
+    return entry_points()
+
+
 def installed(group: str) -> tuple[EntryPoint, ...]:
-    """The entry points of a group, by name and package; looked up once per process."""
-    return tuple(sorted(entry_points(group=group), key=lambda point: (point.name, package_of(point))))
+    """The entry points of a group, by name and package."""
+    found = every_entry_point().select(group=group)
+    return tuple(sorted(found, key=lambda point: (point.name, package_of(point))))
 
 
 def package_of(point: EntryPoint) -> str:

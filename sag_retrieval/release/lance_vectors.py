@@ -1,10 +1,13 @@
 """The vectors of a table searched by Lance, with its index where there is one: for releases larger than memory."""
 
 import contextvars
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +20,7 @@ from sag_retrieval.release.placed import LANCE, read_runs
 from sag_retrieval.release.topk import top_k
 from sag_retrieval.release.vectors import as_query
 
+_CLIENT: Final = "lance_namespace_urllib3_client"
 VECTOR: Final = "vector"
 METRIC: Final = "dot"
 _FIRST: Final = 2
@@ -27,12 +31,39 @@ _SCANNED: Final = 0.05
 _BLOCK: Final = 65_536
 
 
+class _Deferred(ModuleType):
+    """A package whose own code runs when one of its names is first asked for; its submodules are imported as ever."""
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  as a module's
+        """Run the package, unless only what any module may have is asked for."""
+        if (
+            (name.startswith("__") and name not in {"__all__", "__version__"})
+            or self.__spec__ is None
+            or self.__spec__.loader is None
+        ):
+            raise AttributeError(name)
+        self.__class__ = ModuleType  # type: ignore[assignment]
+        self.__spec__.loader.exec_module(self)
+        return getattr(self, name)
+
+
+def _defer(package: str) -> None:
+    spec = None if package in sys.modules else find_spec(package)
+    if spec is not None and spec.loader is not None:
+        made = _Deferred(package)
+        made.__spec__, made.__loader__, made.__package__ = spec, spec.loader, package
+        made.__path__, made.__file__ = list(spec.submodule_search_locations or []), spec.origin
+        sys.modules[package] = made
+
+
 def open_database(folder: Path) -> Any:  # noqa: ANN401  lancedb ships no types
     """The Lance tables of a folder.
 
     The package is imported here, as that takes a second which most commands need not spend; and in its own context,
-    as the thread that it starts would otherwise hold the context of a Dagster step until the process ends.
+    as the thread that it starts would otherwise hold the context of a Dagster step until the process ends. The client
+    of its servers, which builds hundreds of validators for longer than all the rest takes, waits until it is used.
     """
+    _defer(_CLIENT)
     lancedb = contextvars.Context().run(import_module, "lancedb")
     return lancedb.connect(folder)
 

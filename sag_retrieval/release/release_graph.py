@@ -16,13 +16,14 @@ from sag_retrieval.release.arrays import GraphParts, Index, row_numbers
 from sag_retrieval.release.csr import map_array, save_array
 from sag_retrieval.release.knowledge_graph import KnowledgeGraph, build_graph
 from sag_retrieval.release.schema import TABLES
+from sag_retrieval.release.table import no_rows
 from sag_retrieval.text.words import normal_name
 
 FOLDER: Final = "graph"
 ATTRIBUTE_TYPES: Final = frozenset({"date", "time"})
 """Types of text keys that say something of an entity and are none: a path over a year joins whatever happened then."""
 
-_NO_TRIPLES: Final = TABLES["triples"].empty_table()
+_NO_TRIPLES: Final = no_rows(TABLES["triples"])
 _ENDS: Final = ("head", "tail")
 
 _built: dict[int, "ReleaseGraph"] = {}

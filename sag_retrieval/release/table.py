@@ -1,9 +1,11 @@
 """The description of one table of a release."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,28 @@ class Table:
     """Whether `sql` may read it."""
     is_volatile: bool = False
     """Whether its values differ from run to run; it is then left out of the content hash."""
+
+
+def no_rows(schema: pa.Schema) -> pa.Table:
+    """An empty table; `Schema.empty_table` makes arrays, and the first array that Arrow makes imports pandas."""
+    return pa.Table.from_batches([], schema)
+
+
+def read_parquet(path: Path, columns: Sequence[str] | None = None, *, is_checked: bool = False) -> pa.Table:
+    """The rows of a file, or some of its columns; `pyarrow.parquet.read_table` would import pandas.
+
+    Args:
+        path: The file.
+        columns: Names of the columns, in the order of the result; None: all.
+        is_checked: Whether every page is compared with its checksum.
+
+    Raises:
+        KeyError: If a column is missing.
+
+    """
+    with pq.ParquetFile(path, page_checksum_verification=is_checked) as file:
+        rows = file.read(columns=None if columns is None else list(columns))
+    return rows if columns is None else rows.select(list(columns))
 
 
 def columns(**given: tuple[pa.DataType, str]) -> pa.Schema:

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from scipy.sparse import csr_array
 
 from sag_retrieval.communities.category_vectors import categories_in, category_texts, read_category_vectors
@@ -17,6 +16,7 @@ from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.csr import CsrLists, group
 from sag_retrieval.release.folders import MADE, check_made
+from sag_retrieval.release.table import read_parquet
 
 COMMUNITIES: Final = "communities"
 _TABLES: Final = ("communities", "community_events")
@@ -91,7 +91,7 @@ def _folder(home: Path | None) -> Path | None:
 
 def _communities(index: Index, folder: Path) -> Categories:
     """The finest communities of two events and more."""
-    communities, members = (pq.read_table(folder / f"{name}.parquet") for name in _TABLES)
+    communities, members = (read_parquet(folder / f"{name}.parquet") for name in _TABLES)
     communities = categories_in(communities)
     ids = communities["community_id"].combine_chunks()
     number = pc.index_in(members["community_id"].combine_chunks(), value_set=ids)

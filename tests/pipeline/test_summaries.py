@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from sag_pipeline.steps.summaries import SummaryOptions, important_sentences, summarise
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.records import Document
+from sag_retrieval.text.sentences import SumyTokenizer
 
 SENTENCES = {
     "zh": [
@@ -72,3 +73,25 @@ def test_more_sentences_can_be_asked_for():
 def test_options_that_leave_nothing_are_refused(options):
     with pytest.raises(SettingsError, match=next(iter(options))):
         SummaryOptions(**options)
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("tide boat moon strait the of noon".split()), min_size=3), min_size=4, max_size=9)
+)
+@settings(max_examples=60, deadline=None)
+def test_sentences_are_rated_by_luhns_method_as_sumy_does(words):
+    from sumy.models.dom import ObjectDocumentModel, Paragraph, Sentence
+    from sumy.summarizers.luhn import LuhnSummarizer
+
+    class Luhn(LuhnSummarizer):
+        def stem_word(self, word):
+            return word
+
+    texts = [f"{' '.join(each)}." for each in words]
+    parts = [Sentence(text, SumyTokenizer(60, shortest_word=2)) for text in texts]
+    chosen = {id(part) for part in Luhn()(ObjectDocumentModel([Paragraph(parts)]), 2)}
+    document = Document("d", "s", "", "\n\n".join(texts), "en")
+
+    assert important_sentences(document, count=2) == [
+        text for text, part in zip(texts, parts, strict=True) if id(part) in chosen
+    ]

@@ -13,7 +13,7 @@ import pytest
 from sag_retrieval import PluginError, QueryError
 from sag_retrieval.ask.options import MODES, Mode
 from sag_retrieval.core.errors import SettingsError
-from sag_retrieval.core.plugins import Registry, installed
+from sag_retrieval.core.plugins import Registry, every_entry_point
 from sag_retrieval.core.settings import CHAT_MODELS, EMBEDDERS, Provider, load_settings, provider_of
 from sag_retrieval.models.open import open_chat, open_dense
 from sag_retrieval.search.registry import METHODS, MethodEntry, MethodName, method_named, resolve_method
@@ -89,9 +89,9 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         encoding="utf-8",
     )
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
-    installed.cache_clear()
+    every_entry_point.cache_clear()
     yield
-    installed.cache_clear()
+    every_entry_point.cache_clear()
 
 
 def test_an_installed_package_adds_a_method_an_embedder_and_a_reader(plugin, work):

@@ -1,5 +1,7 @@
 """The store keeps exactly the newest version of each document, whatever happens in between."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import pyarrow as pa
@@ -12,7 +14,7 @@ from sag_pipeline.store.parts import Parts
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
 from sag_pipeline.tables import content_hash, from_table, schema_of, to_table
 from sag_pipeline.upkeep import compact, wasteful
-from sag_retrieval.core.errors import SourceError
+from sag_retrieval.core.errors import SourceError, StoreError
 from sag_retrieval.core.records import Document, EventKey, Key, Summary
 
 DOCUMENTS = StepSpec("documents")
@@ -204,3 +206,47 @@ def test_the_content_hash_follows_order_and_content():
 
     assert content_hash([one, two]) == content_hash([Summary("a", "x"), Summary("b", "y")])
     assert content_hash([one, two]) != content_hash([two, one])
+
+
+def test_a_ledger_that_is_held_is_read_once_until_its_files_change(tmp_path):
+    with Store.locked(tmp_path) as first:
+        put(first, document("a"))
+    with Store.locked(tmp_path) as again:
+        assert again.ledger._database is first.ledger._database
+        put(again, document("b"))
+    assert Store(tmp_path).ledger.document_count("documents") == 2
+    (tmp_path / "other").mkdir()
+    assert Ledger(tmp_path / "other")._database is not first.ledger._database
+    again.ledger.take_snapshot()
+    with Store.locked(tmp_path) as after:
+        assert after.ledger._database is not first.ledger._database
+        assert after.ledger.document_count("documents") == 2
+
+
+def test_commits_of_another_process_are_read_although_the_ledger_is_held(tmp_path):
+    held = Store(tmp_path)
+    put(held, document("a"))
+    code = "import sys; from pathlib import Path; from sag_pipeline.store.store import Store; "
+    code += "Store(Path(sys.argv[1])).remove(['a'])"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+
+    assert Store(tmp_path).ledger.document_count("documents") == 0
+    assert held.ledger.document_count("documents") == 1
+
+
+def test_a_held_ledger_that_was_damaged_since_it_was_read_is_refused(tmp_path):
+    with Store.locked(tmp_path) as store:
+        put(store, document("a"))
+    commit = next((tmp_path / "ledger").glob("*.parquet"))
+    commit.write_bytes(commit.read_bytes()[:-20])
+
+    with pytest.raises(StoreError, match="sag repair"):
+        Store(tmp_path)
+    assert store.ledger.document_count("documents") == 1
+
+
+def test_a_file_without_a_wanted_column_is_damaged(tmp_path):
+    part = Parts(tmp_path).write("summaries", to_table("summaries", [Summary("a", "text")]), ["a"])
+
+    with pytest.raises(StoreError, match="damaged"):
+        Parts(tmp_path).read("summaries", part, ["document_id", "nothing"])

@@ -17,7 +17,7 @@ from sag_retrieval.core.types import Flags, Floats32, Rows, Rows64
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.csr import map_array
 from sag_retrieval.release.placed import LANCE, read_runs
-from sag_retrieval.release.topk import top_k
+from sag_retrieval.release.topk import BinaryIndex, read_binary_index, top_k
 from sag_retrieval.release.vectors import as_query
 
 _CLIENT: Final = "lance_namespace_urllib3_client"
@@ -76,6 +76,8 @@ class LanceVectors:
     name: str
     row_ids: Rows64
     dimension: int
+    signs: BinaryIndex | None = None
+    """For the likeness of all rows, of which Lance tells the nearest alone."""
 
     @property
     def row_count(self) -> int:
@@ -105,6 +107,10 @@ class LanceVectors:
         blocks = (wanted[at : at + _BLOCK] for at in range(0, len(wanted), _BLOCK))
         found = [np.vecdot(self.take(block), as_query(query)) for block in blocks]
         return np.asarray(np.concatenate([np.zeros(0, np.float32), *found]), np.float32)
+
+    def likeness(self, query: Vectors) -> Floats32 | None:
+        """A number of each row that grows with its cosine: how far the signs agree; None without signs."""
+        return None if self.signs is None else self.signs.likeness(as_query(query))
 
     def take(self, rows: Rows) -> Floats32:
         """The vectors of some rows; zeros where there is none."""
@@ -165,4 +171,5 @@ def open_lance(folder: Path, name: str) -> LanceVectors:
 
     """
     row_ids = np.asarray(map_array(folder / f"{name}.lance_rows"))
-    return LanceVectors(folder.parent.parent / LANCE, name, row_ids, read_runs(folder, name).dimension)
+    dimension, signs = read_runs(folder, name).dimension, read_binary_index(folder, name)
+    return LanceVectors(folder.parent.parent / LANCE, name, row_ids, dimension, signs)

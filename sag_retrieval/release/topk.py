@@ -4,6 +4,7 @@ A float32 scan is bound by memory: 384 columns take 1,536 bytes per row, one bit
 """
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,13 +23,18 @@ Matrix = Floats32 | RemappedArray | PlacedRows
 INDEXED_ROWS: Final = 5_000
 """Up to this number of rows an exact scan is as fast."""
 RECALL_GOAL: Final = 0.95
-_REACHES: Final = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000)
-_LEAST_REACH: Final = 500
-_LEAST_SHARE: Final = 1 / 250
+_LEAST_SHARE, _MOST_SHARE = 1 / 250, 1 / 10
+_WIDEST: Final = 64_000
+"""Reaches tried: from 1,000 rows, or this share of many rows, to this number or half the rows, or the other share."""
+_LEAST_KEPT: Final = 500
+_KEPT: Final = 4
+"""Of this number of rows that signs alone select, one is kept by what the query weighs at each sign."""
 _QUERIES: Final = 32
 _NEAREST: Final = 50
 _BITS: Final = 64
 _BLOCK: Final = 65_536
+_UNPACKED: Final = 4_096
+"""Rows whose signs are unpacked at a time."""
 _SAMPLED: Final = 16_384
 _SAMPLE_MARGIN, _SAMPLE_MORE = 1.1, 32
 """The sampled bound is taken this share, and this number of sampled values, above the expected place."""
@@ -65,31 +71,58 @@ def kth_largest(scores: npt.NDArray[Any], k: int) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BinaryIndex:
-    """Sign bits of shape (words, rows), 64 columns per word; `reach` candidates are selected for the best 50 rows."""
+    """Sign bits of shape (words, rows), 64 columns per word; `reach` rows are selected by them for the best 50."""
 
     words: Words64
     reach: int
+    least_kept: int = _LEAST_KEPT
+    """Selected rows that are kept in any case."""
 
     def oversampling_for(self, k: int) -> int:
-        """Number of candidates to select for the best k rows."""
-        return max(_LEAST_REACH, self.reach * k // _NEAREST)
+        """Number of rows to select by signs for the best k rows."""
+        return max(self.least_kept, self.reach * k // _NEAREST)
+
+    def kept_of(self, reach: int) -> int:
+        """Number of candidates among the rows selected by signs: those are scored exactly."""
+        return max(self.least_kept, reach // _KEPT)
 
     def candidates(self, query: Floats32, reach: int, allowed: Flags | None = None) -> Rows:
+        """Rows to score exactly, ascending: of those that `near` selects, the ones that may be nearest.
+
+        A sign counts as much as the query weighs in its column, which tells apart rows at the same distance.
+        """
+        near, kept = self.near(query, reach, allowed), self.kept_of(reach)
+        if len(near) <= kept:
+            return near
+        blocks = (near[start : start + _UNPACKED] for start in range(0, len(near), _UNPACKED))
+        weighed = np.concatenate([self._weighed(query, block) for block in blocks])
+        return near[weighed >= kth_largest(weighed, kept)]
+
+    def near(self, query: Floats32, reach: int, allowed: Flags | None = None) -> Rows:
         """The `reach` allowed rows at the smallest Hamming distance from the query, and their ties; ascending."""
-        distance = self._distances(pack(query[None, :])[:, 0])
+        distance = _distances(self.words, pack(query[None, :])[:, 0])
         rows = None if allowed is None else np.flatnonzero(allowed)
-        distance = distance if rows is None else distance[rows]
-        near = nearest(distance, reach)
+        near = nearest(distance if rows is None else distance[rows], reach)
         return (near if rows is None else rows[near]).astype(np.int32)
 
-    def _distances(self, query: Words64) -> npt.NDArray[np.uint16]:
-        """Hamming distance of each row; one block at a time, which fits the processor's cache."""
-        found = np.zeros(self.words.shape[1], np.uint16)
-        for start in range(0, len(found), _BLOCK):
-            block = found[start : start + _BLOCK]
-            for stored, asked in zip(self.words, query, strict=True):
-                block += np.bitwise_count(stored[start : start + _BLOCK] ^ asked)
-        return found
+    def likeness(self, query: Floats32) -> Floats32:
+        """Share of columns with the sign of the query less that of the others, of each row."""
+        distance = _distances(self.words, pack(query[None, :])[:, 0])
+        return np.asarray(1 - distance * np.float32(2 / max(1, len(query))), np.float32)
+
+    def _weighed(self, query: Floats32, rows: Rows) -> Floats32:
+        signs = np.ascontiguousarray(self.words[:, rows].T).view(np.uint8)
+        return np.asarray(np.unpackbits(signs, axis=1, count=len(query)).astype(np.float32) @ query, np.float32)
+
+
+def _distances(words: Words64, asked: Words64) -> npt.NDArray[np.uint16]:
+    """Hamming distance of each row; one block at a time, which fits the processor's cache."""
+    found = np.zeros(words.shape[1], np.uint16)
+    for start in range(0, len(found), _BLOCK):
+        block = found[start : start + _BLOCK]
+        for stored, query in zip(words, asked, strict=True):
+            block += np.bitwise_count(stored[start : start + _BLOCK] ^ query)
+    return found
 
 
 def nearest(distance: npt.NDArray[np.uint16], count: int) -> npt.NDArray[np.int64]:
@@ -161,13 +194,29 @@ def calibrate(matrix: Matrix, words: Words64) -> dict[str, Any]:
     sampled = matrix[np.linspace(0, len(matrix) - 1, _QUERIES).astype(np.int64)]
     questions = np.asarray(sampled + np.roll(sampled, 1, axis=0))
     truth = exact_nearest(matrix, questions, _NEAREST)
-    recall, reach = 0.0, _REACHES[-1]
-    for reach in (each for each in _REACHES if each >= _LEAST_SHARE * len(matrix)):
+    recall, reach = 0.0, 0
+    for reach in reaches(len(matrix)):
         signs = BinaryIndex(words, reach)
         recall = float(np.mean([_recall(matrix, signs, *pair) for pair in zip(questions, truth, strict=True)]))
         if recall >= RECALL_GOAL:
             break
     return {"kind": "signs", "reach": reach, "recall_at_50": round(recall, 3)}
+
+
+def reaches(row_count: int) -> Iterator[int]:
+    """Reaches to try for a table, each twice the one before; there are some for any number of rows.
+
+    Examples:
+        >>> [*reaches(20_000)]
+        [1000, 2000, 4000, 8000]
+        >>> [*reaches(100_000_000)]
+        [400000, 800000, 1600000, 3200000, 6400000]
+
+    """
+    reach = max(1_000, math.ceil(_LEAST_SHARE * row_count))
+    while reach <= max(1_000, min(_WIDEST, row_count / 2), _MOST_SHARE * row_count):
+        yield reach
+        reach *= 2
 
 
 def exact_nearest(matrix: Matrix, questions: Floats32, k: int) -> Sequence[Rows]:

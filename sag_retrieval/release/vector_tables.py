@@ -84,10 +84,10 @@ class VectorTables(OpenedTables[VectorSet]):
             placed = open_placed(folder, name)
             if not contents.is_checked and (fault := placed.fault()):
                 raise contents.damaged(f"{VECTORS}{name}{PLACED}", fault)
+            contents.check(*(f"{VECTORS}{name}.signs.{kind}" for kind in ("npy", "json")))
             if self._mode == "lance":
                 contents.check(f"{LANCE}/{name}.lance/")
                 return open_lance(folder, name)
-            contents.check(*(f"{VECTORS}{name}.signs.{kind}" for kind in ("npy", "json")))
             return open_mapped(folder, name, self._check_of(_placed_blocks(name, placed)))
         if name in self._dense:
             file = f"{VECTORS}{name}{DENSE}"

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.release.arrays import Arrays
 from sag_retrieval.release.text_index import Postings
+from sag_retrieval.release.topk import kth_largest
 from sag_retrieval.search.method import ParsedQuery, best_rows
 from sag_retrieval.search.options import SearchOptions
 
@@ -167,8 +168,7 @@ def choose_starts(scores: Floats, document: npt.NDArray[Any], options: SearchOpt
     pool = min(len(scores), 8 * options.bridge_starts)
     if pool == 0:
         return np.zeros(0, np.int32)
-    least = np.partition(scores, -pool)[-pool]
-    rows = np.flatnonzero((scores >= least) & (scores > 0))
+    rows = np.flatnonzero((scores >= kth_largest(scores, pool)) & (scores > 0))
     chosen: list[int] = []
     taken: dict[int, int] = {}
     for row in rows[np.argsort(-scores[rows], kind="stable")].tolist():

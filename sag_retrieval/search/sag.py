@@ -24,7 +24,7 @@ from sag_retrieval.search.method import (
     weigh_names,
 )
 from sag_retrieval.search.options import SAG, SearchOptions
-from sag_retrieval.search.rank import ChunkScores, bridge_strength, rank, read_texts, walk_trust
+from sag_retrieval.search.rank import ChunkScores, TextRoute, bridge_strength, rank, read_texts, walk_trust
 from sag_retrieval.search.weights import links_from, look_up
 from sag_retrieval.search.why import explain_hit, held_words
 
@@ -54,8 +54,17 @@ def make_ranking(search: SearchState, seconds: Mapping[str, float]) -> Ranking:
     }
     allowed = query.allowed.chunks if query.allowed else None
     ranking = rank_by(scores.final, query.top_k, allowed, parts, seconds)
+    ranking = with_exact_cosines(ranking, search.index, search.reading, scores.route)
     trace = explain(search, ranking.chunks) if query.explain else {}
     return replace(ranking, keys=ranked_keys(search), trace=trace)
+
+
+def with_exact_cosines(ranking: Ranking, index: Index, reading: ParsedQuery, route: TextRoute) -> Ranking:
+    """The same with the exact cosine of each hit, also of one that was found by other signs."""
+    if route.is_exact:
+        return ranking
+    cosine = index.arrays.vectors["chunks"].scores(reading.vector, ranking.chunks)
+    return replace(ranking, parts={**ranking.parts, "cosine": cosine.astype(np.float64)})
 
 
 def ranked_keys(search: SearchState) -> tuple[RankedKey, ...]:
@@ -242,7 +251,8 @@ def bridge(index: Index, query: Query) -> Ranking:
     added = np.zeros(len(root))
     added[bridges.ends] = strength * bridges.gains
     parts = {"text": root, "bridge": added, "cosine": route.cosine, "bm25": route.bm25}
-    return rank_by(root + added, query.top_k, _allowed(query), parts, stopwatch.seconds)
+    ranking = rank_by(root + added, query.top_k, _allowed(query), parts, stopwatch.seconds)
+    return with_exact_cosines(ranking, index, reading, route)
 
 
 def _allowed(query: Query) -> Flags | None:

@@ -1,7 +1,8 @@
 """Formulas that pass weights between keys, events and chunks, and personalised PageRank on their graph."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil, log
+from math import ceil, log, sqrt
 from typing import Any, Final
 
 import numpy as np
@@ -139,11 +140,13 @@ def power(
     pass_key, pass_chunk = (damping / side.degrees for side in (key_chunks, chunk_keys))
     stay_key = (1 - damping) * _spread_out(key_restart, key_chunks)
     stay_chunk = (1 - damping) * _spread_out(chunk_restart, chunk_keys)
-    key, chunk = stay_key, stay_chunk
-    for _ in range(_rounds(damping, tolerance)):
+    before = chunk = stay_chunk
+    for onward, back in _steps(damping, tolerance):
         key = stay_key + of_key @ (chunk * pass_chunk)[: of_key.shape[1]]
-        chunk = stay_chunk + of_chunk @ (key * pass_key)[: of_chunk.shape[1]]
-    return _to_one(key, chunk)
+        passed = stay_chunk + of_chunk @ (key * pass_key)[: of_chunk.shape[1]]
+        before, chunk = chunk, back * (chunk - before) + before + onward * (passed - chunk)
+    chunk = np.maximum(chunk, 0)
+    return _to_one(stay_key + of_key @ (chunk * pass_chunk)[: of_key.shape[1]], chunk)
 
 
 def _spread_out(seeds: Seeds, lists: CsrLists) -> Floats:
@@ -152,9 +155,20 @@ def _spread_out(seeds: Seeds, lists: CsrLists) -> Floats:
     return whole
 
 
-def _rounds(damping: float, tolerance: float) -> int:
-    """A round passes to the keys and back, so the error shrinks by the square of the damping."""
-    return max(1, ceil(log(tolerance) / (2 * log(damping)))) if damping > 0 else 1
+def _steps(damping: float, tolerance: float) -> Iterator[tuple[float, float]]:
+    """How far each round moves on, and away from the round before: Chebyshev's acceleration.
+
+    A round passes to the keys and back, which is symmetric up to a scale and shrinks all mass by factors between 0 and
+    the square of the damping, so known steps need 7 rounds for what plain rounds need 17 (at a damping of .7).
+    """
+    widest = damping**2
+    ratio = widest / (2 - widest)
+    shrinks = ratio / (1 + sqrt(1 - ratio**2))
+    weight = 1.0
+    for number in range(max(1, ceil(log(tolerance / 2) / log(shrinks))) if shrinks > 0 else 1):
+        if number:
+            weight = 1 / (1 - ratio**2 * weight / (2 if number == 1 else 4))
+        yield weight * 2 / (2 - widest), weight
 
 
 def push(

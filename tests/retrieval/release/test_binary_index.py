@@ -1,4 +1,5 @@
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -7,10 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from sag_retrieval.release import topk
-from sag_retrieval.release.topk import BinaryIndex, describe_binary_index, exact_nearest, nearest, pack
+from sag_retrieval.release.topk import BinaryIndex, describe_binary_index, exact_nearest, nearest, pack, reaches
 from sag_retrieval.release.vectors import DenseVectors, open_vectors, write_vectors
 
-ROWS, DIMENSION = 3000, 70
+ROWS, LARGE, DIMENSION = 3000, 12_000, 70
 
 
 def sample(rows, seed=0):
@@ -21,23 +22,12 @@ def sample(rows, seed=0):
     return (matrix / np.linalg.norm(matrix, axis=1, keepdims=True)).astype(np.float32)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def few_are_proposed():
-    """So that signs decide in small tables too."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(topk, "_LEAST_REACH", 20)
-        yield
-
-
-@pytest.fixture
-def large(tmp_path, monkeypatch):
-    """A table that counts as large, with its signs."""
-    monkeypatch.setattr("sag_retrieval.release.vectors.INDEXED_ROWS", 1000)
-    monkeypatch.setattr(topk, "_REACHES", (50, 100, 200, 400))
-    monkeypatch.setattr(topk, "_NEAREST", 10)
-    monkeypatch.setattr(topk, "_LEAST_REACH", 50)
-    write_vectors(tmp_path, "events", [(np.arange(ROWS), sample(ROWS))], (ROWS, DIMENSION))
-    return open_vectors(tmp_path)["events"], tmp_path
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A table with signs, and its folder."""
+    folder = tmp_path_factory.mktemp("large")
+    write_vectors(folder, "events", [(np.arange(LARGE), sample(LARGE))], (LARGE, DIMENSION))
+    return open_vectors(folder)["events"], folder
 
 
 @given(
@@ -47,7 +37,7 @@ def large(tmp_path, monkeypatch):
 def test_the_distance_is_the_number_of_columns_with_another_sign(matrix, query):
     query = query[: matrix.shape[1]]
 
-    near = [BinaryIndex(pack(matrix), reach).candidates(query, reach) for reach in range(len(matrix) + 1)]
+    near = [BinaryIndex(pack(matrix), reach).near(query, reach) for reach in range(len(matrix) + 1)]
 
     distance = ((matrix > 0) != (query > 0)).sum(axis=1)
     assert near[-1].tolist() == list(range(len(matrix)))
@@ -63,6 +53,38 @@ def test_the_reach_is_the_smallest_that_finds_enough_and_is_written_down(large):
     assert found["recall_at_50"] >= topk.RECALL_GOAL
     assert vectors.signs.reach == found["reach"]
     assert json.loads((folder / "events.signs.json").read_text()) == found
+
+
+@pytest.mark.parametrize("row_count", [1, 5_001, 97_000, 16_000_000, 16_000_001, 100_000_000, 2_000_000_000])
+def test_a_reach_is_tried_for_any_number_of_rows(row_count):
+    tried = [*reaches(row_count)]
+
+    assert tried
+    assert tried[0] >= row_count / 250
+    assert all(later == 2 * earlier for earlier, later in pairwise(tried))
+
+
+def test_of_rows_at_like_distance_those_that_the_query_weighs_higher_are_kept(large):
+    vectors, _ = large
+    index = BinaryIndex(vectors.signs.words, 2000, least_kept=100)
+    kept, found = [], []
+    for query in sample(40, seed=7):
+        best = np.argsort(-(vectors.matrix[:] @ query), kind="stable")[:10]
+        kept.append(len(np.intersect1d(index.candidates(query, 2000), best)) / 10)
+        found.append(len(np.intersect1d(index.near(query, 500), best)) / 10)
+
+    assert len(index.candidates(sample(1, seed=7)[0], 2000)) == pytest.approx(500, abs=5)
+    assert np.mean(kept) >= np.mean(found)
+    assert np.mean(kept) > 0.95
+
+
+def test_likeness_is_the_share_of_equal_signs_less_that_of_others():
+    matrix, query = sample(50), sample(1, seed=5)[0]
+
+    found = BinaryIndex(pack(matrix), 50).likeness(query)
+
+    agree = ((matrix > 0) == (query > 0)).mean(axis=1)
+    assert found == pytest.approx(2 * agree - 1, abs=1e-6)
 
 
 def test_what_signs_propose_is_what_an_exact_scan_finds(large):
@@ -91,7 +113,7 @@ def test_cosines_are_exact_and_descend(large):
 @given(st.floats(0.0, 1.0), st.integers(1, 20), st.integers(0, 100))
 def test_under_any_restriction_as_many_rows_are_found_as_there_are(share, k, seed):
     matrix = np.abs(sample(ROWS))
-    vectors = DenseVectors(matrix, BinaryIndex(pack(matrix), 50))
+    vectors = DenseVectors(matrix, BinaryIndex(pack(matrix), 50, least_kept=20))
     allowed = np.random.default_rng(seed).random(ROWS) < share
 
     rows, _ = vectors.top(np.abs(sample(1, seed=seed)), k, allowed)
@@ -106,19 +128,17 @@ def test_rows_far_from_the_query_are_found_where_nothing_else_is_allowed():
     cosines = matrix @ query[0]
     allowed = (cosines > 0) & (cosines < np.quantile(cosines[cosines > 0], 0.7))
 
-    rows, _ = DenseVectors(matrix, BinaryIndex(pack(matrix), 50)).top(query, 10, allowed)
+    rows, _ = DenseVectors(matrix, BinaryIndex(pack(matrix), 50, least_kept=20)).top(query, 10, allowed)
 
     assert len(rows) == 10
     assert allowed[rows].all()
 
 
-def test_vectors_whose_signs_say_too_little_are_scanned_exactly(tmp_path, monkeypatch):
-    monkeypatch.setattr("sag_retrieval.release.vectors.INDEXED_ROWS", 1000)
-    monkeypatch.setattr(topk, "_REACHES", (50,))
-    matrix = sample(ROWS) + np.where(np.arange(DIMENSION) < DIMENSION - 6, 9, 0)
+def test_vectors_whose_signs_say_too_little_are_scanned_exactly(tmp_path):
+    matrix = sample(LARGE) + np.where(np.arange(DIMENSION) < DIMENSION - 6, 9, 0)
     matrix = (matrix / np.linalg.norm(matrix, axis=1, keepdims=True)).astype(np.float32)
 
-    write_vectors(tmp_path, "events", [(np.arange(ROWS), matrix)], (ROWS, DIMENSION))
+    write_vectors(tmp_path, "events", [(np.arange(LARGE), matrix)], (LARGE, DIMENSION))
 
     assert [path.name for path in tmp_path.iterdir()] == ["events.dense.npy"]
     assert open_vectors(tmp_path)["events"].signs is None

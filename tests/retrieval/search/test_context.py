@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sag_retrieval.release.topk import BinaryIndex, pack
+from sag_retrieval.release.vectors import DenseVectors
 from sag_retrieval.search.expand import WeightedKeys
 from sag_retrieval.search.method import Query, parse_query
 from sag_retrieval.search.options import SAG
@@ -12,7 +14,9 @@ from sag_retrieval.search.rank import (
     best_neighbour,
     breadth,
     bridge_strength,
+    chunk_cosines,
     read_texts,
+    relative,
     restart,
     structure_share,
     text_weight,
@@ -176,3 +180,40 @@ def test_neighbours_count_as_far_as_documents_are_long(build):
     assert short == pytest.approx(least)
     assert long == pytest.approx(most)
     assert 0 < short < long
+
+
+def many_chunks(count=20_000, dimension=96):
+    """Vectors of chunks around three hundred subjects, with signs, as if there were too many to score each."""
+    random = np.random.default_rng(3)
+    matrix = random.normal(size=(300, dimension))[random.integers(0, 300, count)]
+    matrix = matrix + 0.8 * random.normal(size=(count, dimension))
+    matrix = (matrix / np.linalg.norm(matrix, axis=1, keepdims=True)).astype(np.float32)
+    return DenseVectors(matrix, BinaryIndex(pack(matrix), 1000), scored_rows=1000)
+
+
+@pytest.mark.parametrize("is_restricted", [False, True])
+def test_of_very_many_chunks_those_that_may_be_found_have_exact_cosines_on_the_scale_of_all(is_restricted):
+    vectors, random = many_chunks(), np.random.default_rng(4)
+    query = vectors.matrix[[7]] + vectors.matrix[[9]]
+    words = np.where(random.random(vectors.row_count) < 0.01, random.random(vectors.row_count), 0)
+    allowed = random.random(vectors.row_count) < 0.5 if is_restricted else None
+
+    cosine, is_exact = chunk_cosines(vectors, query, words, allowed)
+
+    exact = vectors.scores(query).astype(np.float64)
+    wanted = relative(exact, allowed) + relative(words, allowed)
+    best = np.argsort(-wanted, kind="stable")[:50]
+    assert not is_exact
+    assert cosine[best] == pytest.approx(exact[best], abs=1e-6)
+    assert relative(cosine, allowed)[best] == pytest.approx(relative(exact, allowed)[best], abs=0.02)
+    assert np.corrcoef(cosine, exact)[0, 1] > 0.7
+
+
+def test_a_few_chunks_all_have_exact_cosines():
+    vectors = DenseVectors(many_chunks().matrix[:900])
+    query = vectors.matrix[[7]]
+
+    cosine, is_exact = chunk_cosines(vectors, query, np.zeros(900), None)
+
+    assert is_exact
+    assert cosine == pytest.approx(vectors.matrix @ query[0], abs=1e-6)

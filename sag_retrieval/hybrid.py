@@ -14,6 +14,7 @@ from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.csr import take_rows
 from sag_retrieval.release.release_graph import graph_of
 from sag_retrieval.search.method import (
     Method,
@@ -240,5 +241,5 @@ def _with_keywords(index: Index, reading: ParsedQuery, raw: RawScores, options: 
     share = options.dense_share(reading.query.text)
     best = best_rows(fuse(raw, options, share=share, top_k=_READ).final, _READ, raw.allowed)
     overlap = np.zeros(len(raw.bm25))
-    overlap[best] = keyword_overlap(wanted, index.rows["chunks"]["text"].take(best).to_pylist())
+    overlap[best] = keyword_overlap(wanted, take_rows(index.rows["chunks"].select(["text"]), best)["text"].to_pylist())
     return replace(raw, keyword=overlap)

@@ -15,7 +15,7 @@ from sag_pipeline.steps.keys import Smoothing, idf
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.types import Rows64
-from sag_retrieval.release.csr import CsrLists
+from sag_retrieval.release.csr import CsrLists, join
 from sag_retrieval.release.schema import TABLES
 from sag_retrieval.text.words import normal_name
 
@@ -86,20 +86,26 @@ def make_links(store: Store) -> dict[str, pa.Table]:
 
 def places(wanted: pa.Array | pa.ChunkedArray, among: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
     """Row of each wanted id among others; -1 for an unknown one."""
-    whole = among.combine_chunks() if isinstance(among, pa.ChunkedArray) else among
-    return np.asarray(pc.fill_null(pc.index_in(wanted, whole), -1)).astype(np.int64)
+    return np.asarray(pc.fill_null(pc.index_in(wanted, among), -1)).astype(np.int64)
 
 
 def _links(raw_keys: pa.Table, key_ids: pa.ChunkedArray, canonical: pa.Table) -> tuple[pa.Table, pa.Table]:
     """The ids that carry keys, and each link once as row numbers."""
     stands_for = np.arange(len(key_ids))
     stands_for[places(canonical["key_id"], key_ids)] = places(canonical["canonical"], key_ids)
-    coded = raw_keys["event_id"].combine_chunks().dictionary_encode()
-    pairs = np.asarray(coded.indices).astype(np.int64) * len(key_ids) + stands_for[places(raw_keys["key_id"], key_ids)]
+    carriers, codes = coded(raw_keys["event_id"])
+    pairs = codes.astype(np.int64) * len(key_ids) + stands_for[places(raw_keys["key_id"], key_ids)]
     pairs.sort()
     carrier, key = np.divmod(pairs[np.flatnonzero(np.diff(pairs, prepend=-1))], max(1, len(key_ids)))
     links = pa.table({"carrier": carrier.astype(np.int32), "key": key.astype(np.int32)})
-    return pa.table({"carrier_id": coded.dictionary}), links
+    return pa.table({"carrier_id": carriers}), links
+
+
+def coded(values: pa.ChunkedArray) -> tuple[pa.Array, npt.NDArray[np.int32]]:
+    """Distinct values by first occurrence, and the number of each: chunk by chunk, as joined ones may exceed 2 GiB."""
+    chunks = values.dictionary_encode().chunks  # all with the same dictionary
+    distinct = chunks[-1].dictionary if chunks else pa.array([], values.type)
+    return distinct, join((chunk.indices.to_numpy() for chunk in chunks), np.int32)
 
 
 def _text_keys(distinct: pa.Table) -> KeyColumns:
@@ -191,7 +197,7 @@ def key_rows(
 def key_table(links: Mapping[str, pa.Table], keyed: KeyOwners, chunk_document: Rows64, event_count: int) -> pa.Table:
     """The table `keys`, with the number of events, chunks and documents that carry each."""
     keys = links["distinct_keys"].take(pa.array(keyed.chosen))
-    counted = links["idf"].take(pc.index_in(keys["key_id"], links["idf"]["key_id"].combine_chunks()))
+    counted = links["idf"].take(pc.index_in(keys["key_id"], links["idf"]["key_id"]))
     chunk, key = keyed.chunk_key.T
     documents = np.unique(chunk_document[chunk] * max(1, len(keys)) + key) % max(1, len(keys))
     columns = {

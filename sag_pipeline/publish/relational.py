@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import duckdb
 import numpy as np
@@ -15,6 +16,7 @@ from sag_retrieval.core.types import Rows64
 from sag_retrieval.release.arrays import GraphParts
 from sag_retrieval.release.schema import NUMBERED, ORDER, TABLES
 
+_TAKEN: Final = 16_000_000
 _DOCUMENTS = """
     SELECT d.document_id, d.source, d.title, d.language, d.text, coalesce(s.summary, '') AS summary, d.metadata,
            d.version, length(d.text)::INTEGER AS char_count
@@ -139,16 +141,21 @@ def _shaped(name: str, rows: pa.Table) -> pa.Table:
     """Rows in the columns and types of the schema; equal rows give equal bytes, however they were made."""
     schema = TABLES[name]
     shaped = rows.select(schema.names).cast(pa.schema([f.remove_metadata() for f in schema])).combine_chunks()
-    every = pa.array(np.arange(len(shaped)))
     for place, field in enumerate(shaped.schema):
         if shaped[field.name].null_count:  # `take` clears the bytes below a null
-            shaped = shaped.set_column(place, field, shaped[field.name].take(every))
+            shaped = shaped.set_column(place, field, _again(shaped[field.name]))
     return shaped
 
 
+def _again(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pa.chunked_array([chunk.take(pa.array(np.arange(len(chunk)))) for chunk in column.chunks], column.type)
+
+
 def _taken(ids: pa.ChunkedArray, rows: Rows64) -> pa.ChunkedArray:
-    """The id of each row; null for -1."""
-    return ids.take(pa.array(rows, mask=rows < 0))
+    """The id of each row; null for -1. In blocks, as the ids of all links may exceed the 2 GiB of an array."""
+    whole = ids.combine_chunks()
+    blocks = (rows[start : start + _TAKEN] for start in range(0, len(rows), _TAKEN))
+    return pa.chunked_array([whole.take(pa.array(block, mask=block < 0)) for block in blocks], ids.type)
 
 
 def _counts(store: Store, keyed: KeyOwners, chunks: pa.Table, keys: pa.Table) -> npt.NDArray[np.int32]:

@@ -13,6 +13,7 @@ from sag_retrieval.models.protocols import estimate_tokens
 from sag_retrieval.notebook import readable
 from sag_retrieval.prompts import as_lines
 from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.csr import take_rows
 from sag_retrieval.text.places import PLACES
 
 _COLUMNS: Final[Mapping[str, Sequence[str]]] = {
@@ -97,10 +98,10 @@ def _key_types(keys: pa.Table) -> Iterator[dict[str, Any]]:
         found: dict[str, Any] = {"key_type": _cut(names[code]), "column": column}
         rows = rows[holds[column][rows]]
         if column == "value_number":
-            found["units"] = _ranges(keys.select(["unit", column]).take(pa.array(rows)))
+            found["units"] = _ranges(take_rows(keys.select(["unit", column]), rows))
         else:
             first = rows[np.lexsort((rows, -events[rows]))][:_EXAMPLES]
-            found["examples"] = [_cut(value) for value in keys[column].take(pa.array(first)).to_pylist()]
+            found["examples"] = [_cut(value) for value in take_rows(keys.select([column]), first)[column].to_pylist()]
         yield found
 
 

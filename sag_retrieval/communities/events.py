@@ -12,6 +12,7 @@ from scipy.sparse import coo_array, csr_array
 from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.csr import take_rows
 from sag_retrieval.text.places import place_name, places_within
 
 _GAP = re.compile(r"\s{2,}|[^\S ]")
@@ -146,11 +147,11 @@ def event_table(index: Index, allowed: Flags | None = None) -> EventTable:
     chosen = np.arange(arrays.event_count) if allowed is None else np.flatnonzero(allowed)
     event_rows = chosen.astype(np.int32)
     columns = ["event_id", "content", "start", "end", "date"]
-    events = index.rows["events"].select(columns).take(pa.array(event_rows))
+    events = take_rows(index.rows["events"].select(columns), event_rows)
     chunk_rows, chunk = np.unique(arrays.event_chunk[event_rows], return_inverse=True)
     document_rows, document = np.unique(arrays.chunk_document[chunk_rows], return_inverse=True)
     key_rows, links = _links(index, event_rows)
-    chunks = index.rows["chunks"].select(["chunk_id", "text", "start"]).take(pa.array(chunk_rows))
+    chunks = take_rows(index.rows["chunks"].select(["chunk_id", "text", "start"]), chunk_rows)
     texts = chunks["text"].to_pylist()
     return EventTable(
         event_ids=events["event_id"].to_pylist(),
@@ -203,14 +204,14 @@ def _spans(events: pa.Table, chunk_start: Rows, chunk_length: Rows) -> Rows:
 
 def _places(index: Index, documents: Rows, starts: Sequence[int], texts: Sequence[str]) -> Sequence[str]:
     """The place of each chunk; none at all where no document names places."""
-    metadata = index.rows["documents"]["metadata"].take(pa.array(documents)).to_pylist()
+    metadata = take_rows(index.rows["documents"].select(["metadata"]), documents)["metadata"].to_pylist()
     spans = ((given, start, start + len(text)) for given, start, text in zip(metadata, starts, texts, strict=True))
     found = [place_name(places_within(given, start, end), start, end) for given, start, end in spans]
     return found if any(found) else ()
 
 
 def _documents(index: Index, rows: Rows) -> Documents:
-    table = index.rows["documents"].select(["document_id", "title", "language"]).take(pa.array(rows))
+    table = take_rows(index.rows["documents"].select(["document_id", "title", "language"]), rows)
     return Documents(
         document_ids=table["document_id"].to_pylist(),
         titles=table["title"].to_pylist(),
@@ -220,7 +221,7 @@ def _documents(index: Index, rows: Rows) -> Documents:
 
 def _keys(index: Index, rows: Rows) -> Keys:
     names = ["key_type", "value_string", "value_number", "unit"]
-    table = index.rows["keys"].select(names).take(pa.array(rows))
+    table = take_rows(index.rows["keys"].select(names), rows)
     return Keys(
         types=table["key_type"].to_pylist(),
         values=[_shown(*row) for row in zip(*(table[name].to_pylist() for name in names[1:]), strict=True)],

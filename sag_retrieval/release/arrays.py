@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.core.types import Flags, Floats32, Rows
 from sag_retrieval.models.protocols import Embedder
-from sag_retrieval.release.csr import CsrLists, Starts, group, map_array, ranges, save_array
+from sag_retrieval.release.csr import CsrLists, Starts, group, map_array, ranges, save_array, take_rows
 from sag_retrieval.release.text_index import Mentions, Postings, Terms, Texts, open_text, write_mentions, write_text
 from sag_retrieval.release.vectors import VectorSet, open_vectors
 from sag_retrieval.text.words import normal_name
@@ -105,7 +105,7 @@ _ARRAYS = (
 
 def row_numbers(wanted: pa.ChunkedArray, among: pa.ChunkedArray) -> Rows:
     """Row of each wanted id; -1 for null."""
-    found = pc.index_in(wanted, value_set=among.combine_chunks(), skip_nulls=True)
+    found = pc.index_in(wanted, value_set=among, skip_nulls=True)
     missing = wanted.filter(pc.and_(pc.is_null(found), pc.is_valid(wanted)))
     if len(missing):
         raise ReleaseError(f"{len(missing)} rows name ids that do not exist, such as {missing[0]}: tables disagree")
@@ -168,12 +168,12 @@ def _build_arrays(parts: GraphParts) -> dict[str, npt.NDArray[Any]]:
 def _texts(rows: Mapping[str, pa.Table], chunk_document: Rows) -> Texts:
     """What full text is made of: a file is asked for by the words of its path too, a ticket by its number."""
     documents = rows["documents"]
-    ids = documents["document_id"].combine_chunks()
+    of_chunks = take_rows(documents.select(["document_id"]), chunk_document)["document_id"]
     return Texts(
-        headers=pc.binary_join_element_wise(rows["chunks"]["header"], ids.take(pa.array(chunk_document)), "\n"),
+        headers=pc.binary_join_element_wise(rows["chunks"]["header"], of_chunks, "\n"),
         texts=rows["chunks"]["text"],
         chunk_document=chunk_document,
-        titles=pc.binary_join_element_wise(documents["title"], ids, "\n"),
+        titles=pc.binary_join_element_wise(documents["title"], documents["document_id"], "\n"),
     )
 
 

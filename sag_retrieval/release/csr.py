@@ -1,11 +1,11 @@
 """Arrays in files that are memory-mapped, and lists of row numbers in CSR form."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Final, Literal
 
 import marisa_trie
 import numpy as np
@@ -17,6 +17,8 @@ from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.core.types import Rows
 
 Starts = npt.NDArray[np.int64]
+_TAKEN: Final = 65_536
+"""Rows taken at a time: their text stays far below the 2 GiB of an array."""
 
 
 def save_array(path: Path, array: npt.NDArray[Any]) -> None:
@@ -79,6 +81,38 @@ def map_rows(path: Path) -> pa.Table:
             return pa.ipc.open_file(source).read_all()
     except (OSError, pa.ArrowException) as error:
         raise ReleaseError(f"{path} is missing or damaged ({error}); {MEND}") from error
+
+
+def take_rows(table: pa.Table, rows: npt.ArrayLike) -> pa.Table:
+    """Rows by number, in the given order, read from the batches that hold them.
+
+    Arrow's own `take` first joins all batches of a column of text: a copy of the whole column, and beyond 2 GiB an
+    error.
+
+    Raises:
+        IndexError: If there is no such row.
+
+    """
+    batches, numbers = table.to_batches(), np.asarray(rows, np.int64)
+    ends = np.cumsum([0, *(len(batch) for batch in batches)])
+    if len(numbers) and (numbers.min() < 0 or numbers.max() >= ends[-1]):
+        raise IndexError(f"rows {numbers.min()} to {numbers.max()} are not all among {len(table)}")
+    blocks = (numbers[start : start + _TAKEN] for start in range(0, len(numbers), _TAKEN))
+    return pa.concat_tables([table.schema.empty_table(), *(_take(batches, ends, block) for block in blocks)])
+
+
+def _take(batches: Sequence[pa.RecordBatch], ends: Starts, rows: npt.NDArray[np.int64]) -> pa.Table:
+    wanted, back = np.unique(rows, return_inverse=True)
+    cuts = np.searchsorted(wanted, ends)
+    used = np.flatnonzero(np.diff(cuts)).tolist()
+    found = [batches[n].take(_numbers(wanted[cuts[n] : cuts[n + 1]] - ends[n])) for n in used]
+    return pa.Table.from_batches(found).take(_numbers(back))
+
+
+def _numbers(rows: npt.NDArray[Any]) -> pa.Array:
+    """Row numbers for Arrow; `pa.array` of NumPy's own would load pandas, for half a second."""
+    numbers = np.ascontiguousarray(rows, np.int64)
+    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
 
 
 class RemappedArray:

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from sag_retrieval.core.types import Floats, Rows
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.release.csr import join
+from sag_retrieval.release.csr import join, take_rows
 from sag_retrieval.search.calibration import likelihoods
 from sag_retrieval.search.method import Query, Ranking
 from sag_retrieval.search.result import Hit, HitEvent, HitKey, ResultKey, SearchResult
@@ -101,7 +100,5 @@ def _events(index: Index, chunks: Rows) -> tuple[list[int], Iterator[HitEvent]]:
 
 def _taken(index: Index, table: str, columns: tuple[str, ...], rows: npt.NDArray[Any]) -> list[dict[str, Any]]:
     """Some columns of some rows as plain values."""
-    numbers = np.ascontiguousarray(rows, np.int32)  # an array made of NumPy's own would load pandas, for half a second
-    places = pa.Array.from_buffers(pa.int32(), len(numbers), [None, pa.py_buffer(numbers)])
-    found: list[dict[str, Any]] = index.rows[table].select(columns).take(places).to_pylist()
+    found: list[dict[str, Any]] = take_rows(index.rows[table].select(columns), rows).to_pylist()
     return found

@@ -12,14 +12,18 @@ from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Allowed, Index
-from sag_retrieval.release.topk import kth_largest
+from sag_retrieval.release.topk import kth_largest, top_k
 from sag_retrieval.release.vectors import VectorSet
 from sag_retrieval.search.paths import GraphEvidence
 from sag_retrieval.search.question_words import without_question_words
+from sag_retrieval.search.weights import min_max
 
 __all__ = ["Allowed", "Method", "Query", "RankedKey", "Ranking"]
 
 
+_SPREAD: Final = 256
+_EXACT, _EXACT_SHARE = 4_000, 50
+"""Of very many chunks the best have an exact cosine: this number, or one in so many."""
 LONGEST_QUERY: Final = 20_000
 LONGEST_KEY: Final = 1_000
 MOST_KEYS: Final = 1_000
@@ -136,6 +140,26 @@ class QuerySimilarity:
         if self._all is not None:
             return self._all[rows]
         return np.asarray(self.vectors.scores(self.query, rows), np.float64)
+
+
+def chunk_cosines(vectors: VectorSet, query: Vectors, bm25: Floats, allowed: Flags | None) -> tuple[Floats, bool]:
+    """Shape (chunks,): cosines with the query, and whether all are exact.
+
+    Of very many chunks they are exact where a chunk may be found, and for the least like, which set the scale. For the
+    others a line through the cosines of chunks spread over all tells from the likeness what the cosine is.
+    """
+    likeness = vectors.likeness(query)
+    if likeness is None:
+        return np.asarray(vectors.scores(query), np.float64), True
+    spread = np.unique(np.linspace(0, len(likeness) - 1, _SPREAD).astype(np.int32))
+    slope, base = np.polyfit(likeness[spread], vectors.scores(query, spread), 1) if np.ptp(likeness[spread]) else (0, 0)
+    cosine = base + slope * likeness.astype(np.float64)
+    alike = (min_max(cosine, allowed) + min_max(bm25, allowed)).astype(np.float32)
+    unlike = 2 - likeness if allowed is None else np.where(allowed, 2 - likeness, 0)
+    best, least = top_k(alike, max(_EXACT, len(alike) // _EXACT_SHARE))[0], top_k(unlike, _SPREAD)[0]
+    for chosen in (np.sort(best), np.sort(least)):
+        cosine[chosen] = vectors.scores(query, chosen)
+    return np.maximum(cosine, cosine[least].min(initial=1.0)), False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,22 +7,17 @@ import numpy as np
 import numpy.typing as npt
 
 from sag_retrieval.core.types import Flags, Floats, Rows
-from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Arrays, Index
 from sag_retrieval.release.csr import group
 from sag_retrieval.release.topk import top_k
-from sag_retrieval.release.vectors import VectorSet
 from sag_retrieval.search.boosts import Bridges, boost_mentioned_titles, build_bridges, cover, named_subjects
 from sag_retrieval.search.expand import WeightedKeys
-from sag_retrieval.search.method import ParsedQuery
+from sag_retrieval.search.method import ParsedQuery, chunk_cosines
 from sag_retrieval.search.options import SearchOptions
 from sag_retrieval.search.weights import SMALL_GRAPH, Seeds, chunk_weights, key_terms, min_max, power, push, sum_at
 
 _TYPICAL = 20
 """Number of best chunks used to estimate the typical document length."""
-_SPREAD = 256
-_EXACT, _EXACT_SHARE = 4_000, 50
-"""Of very many chunks the best have an exact cosine: this number, or one in so many."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,26 +55,6 @@ def read_texts(index: Index, reading: ParsedQuery, options: SearchOptions) -> Te
         length = typical_length(arrays, similarity)
     in_context = _in_context(arrays, reading, similarity, length, options)
     return TextRoute(cosine, is_exact, bm25, similarity, in_context, length)
-
-
-def chunk_cosines(vectors: VectorSet, query: Vectors, bm25: Floats, allowed: Flags | None) -> tuple[Floats, bool]:
-    """Shape (chunks,): cosines with the query, and whether all are exact.
-
-    Of very many chunks they are exact where a chunk may be found, and for the least like, which set the scale. For the
-    others a line through the cosines of chunks spread over all tells from the likeness what the cosine is.
-    """
-    likeness = vectors.likeness(query)
-    if likeness is None:
-        return np.asarray(vectors.scores(query), np.float64), True
-    spread = np.unique(np.linspace(0, len(likeness) - 1, _SPREAD).astype(np.int32))
-    slope, base = np.polyfit(likeness[spread], vectors.scores(query, spread), 1) if np.ptp(likeness[spread]) else (0, 0)
-    cosine = base + slope * likeness.astype(np.float64)
-    alike = (relative(cosine, allowed) + relative(bm25, allowed)).astype(np.float32)
-    unlike = 2 - likeness if allowed is None else np.where(allowed, 2 - likeness, 0)
-    best, least = top_k(alike, max(_EXACT, len(alike) // _EXACT_SHARE))[0], top_k(unlike, _SPREAD)[0]
-    for chosen in (np.sort(best), np.sort(least)):
-        cosine[chosen] = vectors.scores(query, chosen)
-    return np.maximum(cosine, cosine[least].min(initial=1.0)), False
 
 
 def relative(values: Floats, allowed: Flags | None) -> Floats:

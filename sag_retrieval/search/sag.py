@@ -8,6 +8,7 @@ import numpy as np
 
 from sag_retrieval.core.types import Flags, Rows
 from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.csr import take_rows
 from sag_retrieval.search.boosts import build_bridges
 from sag_retrieval.search.expand import Expansion, WeightedKeys, expand, propagate
 from sag_retrieval.search.hits import key_of
@@ -131,13 +132,13 @@ def _stages(search: SearchState, hits: Rows) -> list[dict[str, Any]]:
         "hits": hits,
     }
     gold = set(search.reading.query.gold_documents)
-    names = search.index.rows["documents"]["document_id"]
+    ids = search.index.rows["documents"].select(["document_id"])
     found = []
     for name, chunks in stages.items():
         stage: dict[str, Any] = {"stage": name, "chunks": len(np.unique(chunks))}
         if gold:
             documents = np.unique(arrays.chunk_document[chunks])
-            stage["gold_documents"] = len(gold.intersection(names.take(documents).to_pylist()))
+            stage["gold_documents"] = len(gold.intersection(take_rows(ids, documents)["document_id"].to_pylist()))
         found.append(stage)
     return found
 

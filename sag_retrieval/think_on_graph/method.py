@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 
 from sag_retrieval.core.types import Flags, Floats, Rows64
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.csr import take_rows
 from sag_retrieval.release.release_graph import ReleaseGraph, graph_of
 from sag_retrieval.release.topk import INDEXED_ROWS
 from sag_retrieval.release.vectors import SparseVectors
@@ -137,7 +137,7 @@ def _event_likeness(index: Index, known: ReleaseGraph, reading: ParsedQuery) -> 
 
 def _entities(index: Index, known: ReleaseGraph, keys: list[int]) -> list[int]:
     """Entities with the same names as some text keys."""
-    names = index.rows["keys"]["value_string"].take(pa.array(keys, pa.int64())).to_pylist()
+    names = take_rows(index.rows["keys"].select(["value_string"]), keys)["value_string"].to_pylist()
     return [row for name in names if name for row in known.graph.named(normal_name(name)).tolist()]
 
 

@@ -14,7 +14,7 @@ from sag_retrieval.core.errors import QueryError, SettingsError, nearest, shown
 from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.release.csr import CsrLists, group
+from sag_retrieval.release.csr import CsrLists, group, take_rows
 from sag_retrieval.release.folders import MADE, check_made
 from sag_retrieval.release.table import read_parquet
 
@@ -122,7 +122,7 @@ def _key_groups(index: Index, key_type: str) -> Categories:
     rows = np.flatnonzero(is_group.to_numpy(zero_copy_only=False)).astype(np.int32)
     owner, place = index.arrays.key_events.gather(rows)
     events = group(owner, index.arrays.key_events.items[place], len(rows))[0]
-    chosen = keys.take(rows)
+    chosen = take_rows(keys, rows)
     titles = tuple(chosen["value_string"].to_pylist())
     counts = chosen["event_count"].to_pylist()
     summaries = tuple(f"{title} ({count})" for title, count in zip(titles, counts, strict=True))

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sag_retrieval.core.types import Rows
+from sag_retrieval.release.csr import take_rows
 from sag_retrieval.search.method import Query
 from sag_retrieval.text.words import is_cjk
 from sag_retrieval.tiers.source import ReleaseTiers, Tier
@@ -57,7 +58,7 @@ def _stage(source: ReleaseTiers, query: Query, name: str, chunks: Rows) -> dict[
     stage: dict[str, Any] = {"stage": name, "chunks": len(np.unique(chunks))}
     if query.gold_documents:
         documents = np.unique(source.index.arrays.chunk_document[chunks])
-        names = source.index.rows["documents"]["document_id"].take(documents).to_pylist()
+        names = take_rows(source.index.rows["documents"].select(["document_id"]), documents)["document_id"].to_pylist()
         stage["gold_documents"] = len(set(query.gold_documents).intersection(names))
     return stage
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from sag_retrieval.core.types import Flags, Floats
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.csr import take_rows
 from sag_retrieval.search.method import Allowed, QuerySimilarity
 from sag_retrieval.tiers.categories import Categories, best_of, cosines
 
@@ -142,12 +143,12 @@ class ReleaseTiers:
             return [self.categories.row(number[row]) for row in ids]
         table = self.index.rows[_TABLES[tier][0]]
         chosen = table.select(_CAPTION) if tier == "resource" else table
-        found: list[dict[str, Any]] = chosen.take(pa.array(self.rows_of(tier, ids))).to_pylist()
+        found: list[dict[str, Any]] = take_rows(chosen, self.rows_of(tier, ids)).to_pylist()
         return found
 
     def _keys(self, events: npt.NDArray[np.int64]) -> list[list[dict[str, Any]]]:
         owner, place = self.index.arrays.event_keys.gather(events)
-        keys = self.index.rows["keys"].take(pa.array(self.index.arrays.event_keys.items[place]))
+        keys = take_rows(self.index.rows["keys"], self.index.arrays.event_keys.items[place])
         names = ("value_string", "value_number", "value_bool")
         found: list[list[dict[str, Any]]] = [[] for _ in events]
         for event, key in zip(owner.tolist(), keys.to_pylist(), strict=True):
@@ -167,7 +168,7 @@ class ReleaseTiers:
 
     def _ids(self, tier: Tier, rows: npt.NDArray[np.integer]) -> list[str]:
         table, column = _TABLES[tier]
-        found: list[str] = self.index.rows[table][column].take(pa.array(rows)).to_pylist()
+        found: list[str] = take_rows(self.index.rows[table].select([column]), rows)[column].to_pylist()
         self.row_of.update(zip(found, rows.tolist(), strict=True))
         return found
 

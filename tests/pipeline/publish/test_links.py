@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sag_pipeline.publish.links import make_links, normal_names, weigh_keys
+from sag_pipeline.publish.links import coded, make_links, normal_names, weigh_keys
 from sag_pipeline.publish.relational import _shaped, build_tables
 from sag_pipeline.steps.keys import make_key
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
@@ -112,3 +112,13 @@ def test_what_lies_below_a_null_is_in_no_byte(tmp_path, below):
     shaped = _shaped("keys", keys.slice(0, 1).set_column(place, "value_number", number))
 
     assert np.frombuffer(shaped["value_number"].chunk(0).buffers()[1], np.float64)[0] == 0.0
+
+
+def test_more_text_than_an_arrow_array_holds_is_numbered():
+    texts = pa.array([f"{number} " + "x" * 100_000 for number in range(200)])
+
+    distinct, codes = coded(pa.chunked_array([texts] * 110))
+
+    assert distinct.to_pylist() == texts.to_pylist()
+    assert codes.tolist() == [*range(200)] * 110
+    assert [len(each) for each in coded(pa.chunked_array([], pa.string()))] == [0, 0]

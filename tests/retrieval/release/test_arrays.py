@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -6,7 +8,7 @@ from hypothesis import strategies as st
 
 from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.release.arrays import open_arrays, write_arrays
-from sag_retrieval.release.csr import CsrLists, group, map_array, ranges, save_array
+from sag_retrieval.release.csr import CsrLists, group, map_array, ranges, save_array, take_rows
 from sag_retrieval.release.text_index import (
     LENGTH_SHARE,
     SATURATION,
@@ -280,3 +282,37 @@ def test_lists_know_their_degrees_and_their_links():
     assert lists.degrees.tolist() == [2, 1, 1]
     assert lists.links.toarray().tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
     assert CsrLists(np.zeros(1, np.int64), np.zeros(0, np.int32)).links.shape == (0, 0)
+
+
+def much_text():
+    """A table of 2.2 GB of text in batches that all lie at the same place in memory."""
+    texts = pa.array([f"{number} " + "x" * 100_000 for number in range(200)])
+    return pa.table({"text": pa.chunked_array([texts] * 110), "row": np.arange(22_000)})
+
+
+def test_rows_are_taken_from_more_text_than_an_arrow_array_holds():
+    table = much_text()
+    with pytest.raises(pa.ArrowInvalid, match="offset overflow"):
+        table.take([0])
+
+    found = take_rows(table, [21_999, 3, 200, 3])
+
+    assert found["row"].to_pylist() == [21_999, 3, 200, 3]
+    assert [text.split()[0] for text in found["text"].to_pylist()] == ["199", "3", "0", "3"]
+
+
+@given(st.lists(st.integers(0, 5), max_size=5), st.data())
+def test_rows_are_taken_as_from_one_batch(sizes, data):
+    whole = [f"row {number}" for number in range(sum(sizes))]
+    ends = np.cumsum([0, *sizes])
+    pieces = [pa.array(whole[a:b], pa.string()) for a, b in pairwise(ends.tolist())]
+    rows = data.draw(st.lists(st.integers(0, len(whole) - 1), max_size=9)) if whole else []
+
+    found = take_rows(pa.table({"text": pa.chunked_array(pieces, pa.string())}), rows)
+
+    assert found["text"].to_pylist() == [whole[row] for row in rows]
+
+
+def test_a_row_that_does_not_exist_is_refused():
+    with pytest.raises(IndexError, match="rows 1 to 3 are not all among 3"):
+        take_rows(pa.table({"text": ["a", "b", "c"]}), [1, 3])

@@ -8,13 +8,12 @@ from hypothesis import strategies as st
 from sag_retrieval.release.topk import BinaryIndex, pack
 from sag_retrieval.release.vectors import DenseVectors
 from sag_retrieval.search.expand import WeightedKeys
-from sag_retrieval.search.method import Query, parse_query
+from sag_retrieval.search.method import Query, chunk_cosines, parse_query
 from sag_retrieval.search.options import SAG
 from sag_retrieval.search.rank import (
     best_neighbour,
     breadth,
     bridge_strength,
-    chunk_cosines,
     read_texts,
     relative,
     restart,

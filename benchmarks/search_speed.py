@@ -3,7 +3,8 @@
     python benchmarks/search_speed.py [--sizes 10000,100000] [--vectors hashing,dense] [--out FILE]
 
 One query, one thread, warm; steps in processor time, the rest by the wall. `search` is `expand` and `rank` alone,
-`events` the vector step over all events, `plain` the same by an exact scan. Prints a table, writes JSON.
+`events` the vector step over all events, `plain` the same by an exact scan, `hits` reading the texts of a hundred
+events from all of them, `joined` the same by Arrow's own `take`. Prints a table, writes JSON.
 """
 
 import argparse
@@ -23,11 +24,13 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 import numpy as np  # noqa: E402
 import psutil  # noqa: E402
+import pyarrow as pa  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parent))
 from grown import describe, grow, open_grown, questions  # noqa: E402
 
 from sag_retrieval.release.arrays import Index  # noqa: E402
+from sag_retrieval.release.csr import map_rows, take_rows  # noqa: E402
 from sag_retrieval.release.vectors import DenseVectors  # noqa: E402
 from sag_retrieval.search.expand import expand, propagate  # noqa: E402
 from sag_retrieval.search.method import Query, best_rows, parse_query  # noqa: E402
@@ -35,6 +38,8 @@ from sag_retrieval.search.options import SAG  # noqa: E402
 from sag_retrieval.search.rank import rank, walk_trust  # noqa: E402
 
 ROUNDS = 3
+BATCH = 65_536
+"""Rows of a batch of a release's Arrow files."""
 Milliseconds = list[float]
 
 
@@ -80,6 +85,21 @@ def steps(index: Index) -> dict[str, dict[str, float]]:
         times["events"].append(worked(lambda v=events, r=reading: v.top(r.vector, 50)))
         times["plain"].append(worked(lambda v=plain, r=reading: v.top(r.vector, 50)))
     return {name: percentiles(each) for name, each in times.items()}
+
+
+def reading(folder: Path, count: int) -> dict[str, dict[str, float]]:
+    """Processor time of reading the text of a hundred events from the Arrow file of all."""
+    texts = pa.table({"content": [f"{number} " + "what happened " * 8 for number in range(BATCH)]})
+    with pa.OSFile(str(folder / "events.arrow"), "wb") as sink, pa.ipc.new_file(sink, texts.schema) as writer:
+        for start in range(0, count, BATCH):
+            writer.write_table(texts[: count - start])
+    table, random = map_rows(folder / "events.arrow"), np.random.default_rng(0)
+    chosen = [np.sort(random.integers(0, count, 100)) for _ in range(10)]
+    ways: dict[str, Callable[[np.ndarray], object]] = {
+        "hits": lambda rows: take_rows(table, rows),
+        "joined": lambda rows: table.take(pa.array(rows)),
+    }
+    return {name: percentiles([worked(lambda r=r, w=way: w(r)) for r in chosen]) for name, way in ways.items()}
 
 
 def agreement(index: Index) -> float:
@@ -156,7 +176,7 @@ def measure(size: int, kind: str) -> dict[str, object]:
             "build_seconds": built,
             "open_ms": min(opened),
             "first_ms": first,
-            "steps_ms": steps(index),
+            "steps_ms": steps(index) | reading(folder, index.arrays.event_count),
             "queries_per_second": throughput(folder, dense=dense, count=60 if size > 200_000 else 200),
             "agreement_top_10": agreement(index),
             "recall_at_50": recall(index),

@@ -2,6 +2,7 @@
 
     python benchmarks/vector_readers.py                      100,000 generated vectors of 384 columns
     python benchmarks/vector_readers.py 20000 --queries 50
+    python benchmarks/vector_readers.py 10000000 --dimension 96 --mapped     in blocks, without Lance
 
 Vectors are mixtures of 512 centres with noise; a query is the mean of two of them. First: reading the candidates of a
 query for their exact cosines, in milliseconds. Then: the fifty nearest by each reader, recall against the exact scan,
@@ -26,22 +27,51 @@ import numpy as np  # noqa: E402
 from sag_pipeline.store.vectors import VectorStore, vector_ids  # noqa: E402
 from sag_retrieval.release.lance_vectors import METRIC, VECTOR, open_lance  # noqa: E402
 from sag_retrieval.release.placed import LANCE, open_placed, write_placed  # noqa: E402
-from sag_retrieval.release.topk import exact_nearest, write_binary_index  # noqa: E402
-from sag_retrieval.release.vectors import DenseVectors, VectorSet, open_mapped  # noqa: E402
+from sag_retrieval.release.topk import Matrix, describe_binary_index, exact_nearest, write_binary_index  # noqa: E402
+from sag_retrieval.release.vectors import DenseVectors, VectorSet, open_mapped, open_vectors, write_vectors  # noqa: E402
 
 K = 50
+BLOCK = 100_000
 CANDIDATES = (400, 1000, 4000)
 INDEXES = ("flat", "IvfSq", "IvfRq", "IvfPq", "IvfHnswSq", "IvfHnswPq")
 """Classes of `lancedb.index`."""
 
 
-def generated(count: int, dimension: int) -> np.ndarray:
-    """Mixtures of centres with noise, of length 1."""
+def generated(count: int, dimension: int) -> Iterator[np.ndarray]:
+    """Blocks of mixtures of centres with noise, of length 1."""
     random = np.random.default_rng(0)
     centres = random.standard_normal((512, dimension)).astype(np.float32)
-    rows = centres[random.integers(0, 512, count)] + centres[random.integers(0, 512, count)]
-    rows += 0.7 * random.standard_normal((count, dimension), dtype=np.float32)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    for start in range(0, count, BLOCK):
+        size = min(BLOCK, count - start)
+        rows = centres[random.integers(0, 512, size)] + centres[random.integers(0, 512, size)]
+        rows += 0.7 * random.standard_normal((size, dimension), dtype=np.float32)
+        yield rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def asked(matrix: Matrix, count: int) -> np.ndarray:
+    """Queries, each half way between two rows."""
+    sampled = matrix[np.linspace(0, len(matrix) - 1, count).astype(np.int64)]
+    queries = np.asarray(sampled + np.roll(sampled, 1, axis=0))
+    return queries / np.linalg.norm(queries, axis=1, keepdims=True)
+
+
+def mapped(folder: Path, count: int, dimension: int, queries: int) -> Iterator[dict[str, object]]:
+    """The readers of an array that is too large for memory."""
+    blocks = (
+        (np.arange(at * BLOCK, at * BLOCK + len(rows)), rows) for at, rows in enumerate(generated(count, dimension))
+    )
+    start = perf_counter()
+    write_vectors(folder, "events", blocks, (count, dimension))
+    built = perf_counter() - start
+    start = perf_counter()
+    vectors = open_vectors(folder)["events"]
+    opened = 1000 * (perf_counter() - start)
+    assert isinstance(vectors, DenseVectors)
+    questions = asked(vectors.matrix, queries)
+    truth = [*exact_nearest(vectors.matrix, questions, K)]
+    size = sum(path.stat().st_size for path in folder.glob("*.signs.*")) / 1e6
+    told = {"reader": "mapped, signs", "build": built, "MB": size, "open ms": opened}
+    yield told | describe_binary_index(folder, "events") | searched(vectors, questions, truth)
 
 
 def release_of(folder: Path, vectors: np.ndarray) -> Path:
@@ -141,12 +171,15 @@ def main() -> None:
     parser.add_argument("--dimension", type=int, default=384)
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--indexes", default=",".join(INDEXES))
+    parser.add_argument("--mapped", action="store_true", help="our own readers alone, written in blocks")
     parser.add_argument("--out", type=Path)
     chosen = parser.parse_args()
-    vectors = generated(chosen.count, chosen.dimension)
-    sampled = vectors[np.linspace(0, len(vectors) - 1, chosen.queries).astype(np.int64)]
-    queries = sampled + np.roll(sampled, 1, axis=0)
-    queries /= np.linalg.norm(queries, axis=1, keepdims=True)
+    if chosen.mapped:
+        with tempfile.TemporaryDirectory() as folder:
+            show(mapped(Path(folder), chosen.count, chosen.dimension, chosen.queries))
+        return
+    vectors = np.concatenate([*generated(chosen.count, chosen.dimension)])
+    queries = asked(vectors, chosen.queries)
     with tempfile.TemporaryDirectory() as folder:
         arrays = release_of(Path(folder), vectors)
         found = [

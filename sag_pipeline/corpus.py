@@ -15,18 +15,19 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 from dagster._utils.schedules import cron_string_iterator, is_valid_cron_schedule
 from pydantic import Field, create_model
 
-from sag_pipeline.assets import documents, release, report
+from sag_pipeline.assets import documents, release, report, storage
 from sag_pipeline.config import run_config
 from sag_pipeline.corpus_assets import CorpusAsset, CorpusSpec, home_of
 from sag_pipeline.options import RunOptions
 from sag_pipeline.resources import PipelineResource
+from sag_pipeline.run_records import HOME
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.settings import load_settings
 
 ASSETS: Final = tuple(
     value
-    for module in (documents, release, report)
+    for module in (documents, release, report, storage)
     for value in vars(module).values()
     if isinstance(value, CorpusAsset)
 )
@@ -82,6 +83,9 @@ class Corpus(dg.Component, dg.Model, dg.Resolvable):
         default={}, description="Options of an ingest by name, such as en_size; see `sag settings --options ingest`."
     )
     schedule: str = Field(default="", description="When it is ingested, as cron; empty: no schedule.")
+    prune_schedule: str = Field(
+        default="", description="When old releases, reports and runs are deleted, as cron; an ingest does so too."
+    )
     time_zone: str = Field(default="UTC", description="Of its schedules, such as Asia/Shanghai.")
     reports: list[CorpusReport] = Field(default=[], description="Reports, each with its options and schedule.")
 
@@ -107,12 +111,13 @@ class Corpus(dg.Component, dg.Model, dg.Resolvable):
             if not (name.isascii() and name.isidentifier() and name == name.lower()):
                 raise SettingsError(f"name {name!r} is not made of small letters, digits and underscores; rename it")
         load_settings(time_zone=self.time_zone)
-        for whose, cron in (
-            ("", self.schedule),
-            *((f" of the report {each.name!r}", each.schedule) for each in self.reports),
+        for field, whose, cron in (
+            ("schedule", "", self.schedule),
+            ("prune_schedule", "", self.prune_schedule),
+            *(("schedule", f" of the report {each.name!r}", each.schedule) for each in self.reports),
         ):
             if cron and not is_valid_cron_schedule(cron):
-                known = f"schedule{whose} of the corpus {self.name!r}" if self.name else f"SAG_SCHEDULE{whose}"
+                known = f"{field}{whose} of the corpus {self.name!r}" if self.name else f"SAG_{field.upper()}{whose}"
                 raise SettingsError(f"{known} is {cron!r}, write it as cron, like 0 2 * * *")
         options = run_config(build_options(RunOptions, self.options, what="ingest"))
         return CorpusSpec(
@@ -155,12 +160,12 @@ def corpus_definitions(*corpora: Corpus, beside: Sequence[Corpus] = ()) -> dg.De
 def _definitions(corpus: Corpus, spec: CorpusSpec) -> dg.Definitions:
     assets = [each.build(spec) for each in ASSETS]
     written = [_report_asset(spec, each) for each in corpus.reports]
-    ingest, *others = _jobs(corpus, spec, [key for asset in assets for key in asset.keys])
-    scheduled = [(ingest, "nightly_ingest", corpus.schedule)]
+    ingest, prune, *others = _jobs(corpus, spec, [key for asset in assets for key in asset.keys])
+    scheduled = [(ingest, "nightly_ingest", corpus.schedule), (prune, "nightly_prune", corpus.prune_schedule)]
     scheduled += [(job, job.name, each.schedule) for job, each in zip(others[1:], corpus.reports, strict=True)]
     return dg.Definitions(
         assets=[*assets, *written],
-        jobs=[ingest, *others],
+        jobs=[ingest, prune, *others],
         schedules=[_schedule(spec, job, name, cron, corpus.time_zone) for job, name, cron in scheduled if cron],
         sensors=[_inbox(spec, ingest)],
         resources={spec.resource_key: spec.resource},
@@ -168,22 +173,28 @@ def _definitions(corpus: Corpus, spec: CorpusSpec) -> dg.Definitions:
 
 
 def _jobs(corpus: Corpus, spec: CorpusSpec, own: Sequence[dg.AssetKey]) -> Iterator[UnresolvedAssetJobDefinition]:
-    """The jobs of a corpus: `ingest`, `report`, and one for each further report."""
+    """The jobs of a corpus: `ingest`, `prune`, `report`, and one for each further report."""
     of_corpus = dg.AssetSelection.assets(*own)  # never what others feed it with
     communities = spec.key("communities")
 
-    def job(name: str, selection: dg.AssetSelection, said: str, **more: Any) -> UnresolvedAssetJobDefinition:  # noqa: ANN401
+    def job(name: str, selection: dg.AssetSelection, said: str, **tags: str) -> UnresolvedAssetJobDefinition:
         # Steps are short and share one store: one process per step costs 2 s per step.
         return dg.define_asset_job(
-            spec.named(name), selection, description=said, executor_def=dg.in_process_executor, **more
+            spec.named(name),
+            selection,
+            description=said,
+            executor_def=dg.in_process_executor,
+            tags={HOME: home_of(spec.resource), **tags},
         )
 
     yield job(
         "ingest",
         dg.AssetSelection.assets(communities).upstream() & of_corpus,
         "Documents to a release and its communities; only what changed is processed.",
-        tags={report.BY_RULES: "true"},
+        **{report.BY_RULES: "true"},
     )
+    said = "Delete old releases, reports and run records, and measure what is left."
+    yield job("prune", dg.AssetSelection.assets(spec.key("storage")), said)
     said = "Communities of the current release, and the report page about them."
     for name in ("report", *(f"report_{each.name}" for each in corpus.reports)):
         yield job(name, dg.AssetSelection.assets(communities, spec.key(name)), said)

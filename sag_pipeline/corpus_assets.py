@@ -24,11 +24,10 @@ import dagster as dg
 from sag_pipeline.catalogue import catalogued
 from sag_pipeline.reading.rows import Removal
 from sag_pipeline.resources import KEY, POOL, PipelineResource
+from sag_pipeline.run_records import HOME
 from sag_pipeline.steps.folders import is_launched_here
 from sag_retrieval.core.errors import SettingsError
 
-HOME: Final = "sag/home"
-"""Tag of a run, and metadata of each of its materializations: the home that it wrote to."""
 _COMMAND: Final = "sag/is_command"
 """Metadata of a materialization: whether a command made it, and not a run that Dagster started."""
 

@@ -4,7 +4,8 @@ documents ─► summaries ─┐
     └─────► sections ───┴─► chunks ─► events ─► keys ─► event_keys ─► idf ─┐
                               │         └────► triples ────────────────────┤
                               └──────────────► vectors ────────────────────┴─► release ─► communities ─► report
-                                                                                       └──► kg_output
+                                                                                       ├──► kg_output
+                                                                                       └──► storage
 """
 
 import dagster as dg
@@ -18,12 +19,14 @@ def _of_settings() -> dg.Definitions:
     """The corpus of the settings.
 
     Raises:
-        SettingsError: If `SAG_SCHEDULE` is no cron expression.
+        SettingsError: If `SAG_SCHEDULE` or `SAG_PRUNE_SCHEDULE` is no cron expression.
 
     """
     settings = load_settings()
     return dg.Definitions.merge(
-        corpus_definitions(Corpus(schedule=settings.schedule, time_zone=settings.time_zone)),
+        corpus_definitions(
+            Corpus(schedule=settings.schedule, prune_schedule=settings.prune_schedule, time_zone=settings.time_zone)
+        ),
         dg.Definitions(
             resources={DEPRECATED_KEY: DeprecatedPipelineResource()},
             executor=dg.in_process_executor,  # a process per step costs 2 s per step

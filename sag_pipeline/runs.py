@@ -2,8 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
@@ -18,39 +17,12 @@ from sag_pipeline.definitions import defs
 from sag_pipeline.options import RunOptions
 from sag_pipeline.progress import listener
 from sag_pipeline.resources import PipelineResource
+from sag_pipeline.run_records import in_words, open_instance, process_tag
 from sag_pipeline.steps.folders import launched_here
 from sag_pipeline.store.store import Store
-from sag_pipeline.upkeep import process_tag
 from sag_retrieval.core.errors import SagError, SettingsError
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.settings import load_settings
-
-_CONFIG: Final = "dagster.yaml"
-
-
-@contextmanager
-def _instance() -> Iterator[dg.DagsterInstance]:
-    """The instance that the Dagster page shows: that of `DAGSTER_HOME`, or that of the `dagster.yaml` of this folder.
-
-    Where neither exists, one in memory.
-    """
-    home = os.environ.get("DAGSTER_HOME")
-    if not home and not Path(_CONFIG).is_file():
-        with dg.DagsterInstance.ephemeral() as instance:
-            yield instance
-        return
-    if home and not Path(home).is_dir():
-        raise SettingsError(f"DAGSTER_HOME is {home!r}, which is not a folder; create it or correct the variable")
-    try:
-        opened = dg.DagsterInstance.from_config(home or ".")
-    except Exception as error:  # any class that the file names may raise anything
-        place = f"in DAGSTER_HOME ({home})" if home else "in this folder"
-        way_out = "change DAGSTER_HOME" if home else "run `sag` in another folder"
-        raise SettingsError(
-            f"{_CONFIG} {place} cannot be used: {_in_words(error)}; correct it, or {way_out}"
-        ) from error
-    with opened as instance:
-        yield instance
 
 
 def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -64,7 +36,7 @@ def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any
         KeyboardInterrupt: If Ctrl-C ended the run; committed batches stay.
 
     """
-    with _instance() as instance, launched_here():
+    with open_instance() as instance, launched_here():
         spec, known = _corpus_of(instance)
         job = known.resolve_job_def(spec.named(name))
         config = {**_under(spec, run_config), "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -81,7 +53,7 @@ def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any
                 run_config=config, instance=instance, raise_on_error=False, run_id=run_id, tags=process_tag()
             )
         except dg.DagsterInvalidConfigError as error:
-            raise SettingsError(f"job {name!r}: {_in_words(error)}") from error
+            raise SettingsError(f"job {name!r}: {in_words(error)}") from error
         except dg.DagsterExecutionInterruptedError as error:
             raise KeyboardInterrupt from error
     if _is_interrupted(result):
@@ -122,12 +94,6 @@ def _under(spec: CorpusSpec, config: Mapping[str, Any]) -> dict[str, Any]:
     """Run configuration of the corpus without a name, with the names of another."""
     renamed = {"resources": lambda _: spec.resource_key, "ops": spec.operation}
     return {part: {renamed[part](name): each for name, each in given.items()} for part, given in config.items()}
-
-
-def _in_words(error: Exception) -> str:
-    """What is wrong, in one line without the dump of a configuration schema."""
-    faults = [found.message for found in error.errors] if isinstance(error, dg.DagsterInvalidConfigError) else []
-    return "; ".join(" ".join(fault.split()) for fault in faults or [str(error) or type(error).__name__])
 
 
 def _is_interrupted(result: dg.ExecuteInProcessResult) -> bool:

@@ -1,17 +1,22 @@
-"""Count what is stored, pending and skipped with errors below a home."""
+"""Describe a home: what is stored, pending and skipped, its sources, last run, sizes, and how it grows."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache, CacheError
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.runner import step_of
+from sag_pipeline.space import age_hours, growth_of, mean_growth, sizes_of
+from sag_pipeline.store.source_list import Source, SourceList
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import stored_vectors
 from sag_pipeline.tables import INPUTS
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.release.releases import Releases
+
+_CONFIG: Final = "dagster.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +35,54 @@ def kept_of(settings: Settings) -> Kept:
 
 
 def status_of(settings: Settings) -> dict[str, Any]:
-    """Counts by table, all skipped and failed with reasons, warnings, and the current release; nothing is changed."""
+    """Counts by table, skipped and failed with reasons, sources, last run, sizes and growth; nothing is changed."""
     store = Store(settings.home)
+    steps = growth_of(settings.home)
     return {
         "home": str(settings.home),
         "release": Releases(settings.home).current(),
+        "release_age_hours": age_hours(settings.home),
+        "last_run": _last_run(settings),
+        "sources": [source_row(store, listed, source) for listed in [SourceList(store)] for source in listed],
+        "sizes": sizes_of(settings.home),
+        "growth": [step.to_dict() for step in steps],
+        "mean_growth": mean_growth(steps),
         "megabytes": store.bytes_used() / 1e6,
         "tables": [_table(store, name) for name in INPUTS],
         "put_aside": _entries(store, "status IN ('failed', 'partial')"),
         "warnings": _entries(store, "status = 'done' AND kind = 'document' AND reason <> ''"),
         "calls": _calls(store),
     }
+
+
+def source_row(store: Store, listed: SourceList, source: Source) -> dict[str, Any]:
+    """A source, whether it exists, its documents, its skipped files, and when it was ingested last."""
+    ((documents, aside),) = store.ledger.select(
+        "SELECT count(*) FILTER (kind = 'document'), count(*) FILTER (kind = 'aside') "
+        "FROM current WHERE step = 'documents' AND list_contains(?, source)",
+        sorted(listed.spellings(source)),
+    )
+    return {
+        "source": source.name,
+        "path": source.path,
+        "is_there": source.is_there,
+        "documents": documents,
+        "put_aside": aside,
+        "last_ingest": source.last_ingest,
+    }
+
+
+def _last_run(settings: Settings) -> dict[str, Any] | None:
+    """The newest ingest that Dagster recorded; None where no record is kept or none can be read."""
+    if not os.environ.get("DAGSTER_HOME") and not Path(_CONFIG).is_file():
+        return None
+    from sag_pipeline.run_records import last_run, open_instance  # noqa: PLC0415  Dagster takes a second to import
+
+    try:
+        with open_instance() as instance:
+            return last_run(instance, "ingest", settings.home)
+    except Exception as error:  # noqa: BLE001  a database that is away must not hide what is stored
+        return {"outcome": "unknown", "reason": " ".join(str(error).split())}
 
 
 def _table(store: Store, name: str) -> dict[str, Any]:

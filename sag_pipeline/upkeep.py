@@ -1,20 +1,16 @@
 """After each ingest: rewrite parts without dead rows, delete old releases, reports and run records."""
 
 import logging
-import os
-import shutil
-import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import dagster as dg
 import pyarrow as pa
-from dagster._core.storage.dagster_run import FINISHED_STATUSES
 
 from sag_pipeline.embed import wanted_vectors
 from sag_pipeline.options import Keep
+from sag_pipeline.run_records import prune_runs
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.parts import of_documents
 from sag_pipeline.store.store import PURGE, Store
@@ -28,8 +24,6 @@ from sag_retrieval.reports.series import prune_reports
 _DEAD_SHARE, _UNUSED_SHARE = 0.3, 0.3
 """Above this share of dead rows a part is rewritten; of unused vectors, their store."""
 _SMALL_PART, _MOST_SMALL_PARTS, _ROWS_A_PART = 20_000, 24, 200_000
-PROCESS = "sag/process"
-"""Tag of a run: its machine and process."""
 _log = logging.getLogger(__name__)
 
 
@@ -122,71 +116,23 @@ def _is_wasteful(store: Store, vectors: VectorStore) -> bool:
 
 def keep_in_size(home: Path, instance: dg.DagsterInstance, keep: Keep) -> dict[str, int]:
     """Prune releases, reports and run records; the number of each deleted. A failure is logged and stops nothing."""
+    gone, faults = prune_all(home, instance, keep)
+    for fault in faults:
+        _log.warning("%s", fault)
+    return gone
+
+
+def prune_all(home: Path, instance: dg.DagsterInstance, keep: Keep) -> tuple[dict[str, int], list[str]]:
+    """Prune releases, reports and run records; the number of each deleted, and why some could not be."""
     work: dict[str, Callable[[], int]] = {
         "pruned_releases": lambda: len(prune_releases(home, keep=keep.keep_releases, grace_hours=keep.grace_hours)),
         "pruned_reports": lambda: len(prune_reports(home, keep=keep.keep_reports, grace_hours=keep.grace_hours)),
         "pruned_runs": lambda: prune_runs(instance, keep=keep.keep_runs, days=keep.keep_run_days),
     }
-    gone: dict[str, int] = {}
+    gone, faults = dict.fromkeys(work, 0), list[str]()
     for name, prune in work.items():
         try:
             gone[name] = prune()
         except (OSError, SagError) as error:
-            _log.warning("%s: %s", name, error)
-            gone[name] = 0
-    return gone
-
-
-def prune_runs(instance: dg.DagsterInstance, *, keep: int, days: float, now: datetime | None = None) -> int:
-    """Delete finished runs beyond the newest `keep` or older than `days`, with events and logs; the number deleted."""
-    end_lost_runs(instance)
-    oldest = (now or datetime.now(UTC)) - timedelta(days=days)
-    finished = instance.get_run_records(dg.RunsFilter(statuses=list(FINISHED_STATUSES)))
-    gone = [each for n, each in enumerate(finished) if n >= keep or each.create_timestamp < oldest]
-    for each in gone:
-        run_id = each.dagster_run.run_id
-        instance.compute_log_manager.delete_logs(prefix=[run_id])
-        instance.delete_run(run_id)
-        for path in _files_of(instance, run_id):
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    return len(gone)
-
-
-def _files_of(instance: dg.DagsterInstance, run_id: str) -> Iterator[Path]:
-    """Files of a run that Dagster does not delete: its event log if that is a SQLite file, and its outputs."""
-    storage = instance.event_log_storage
-    shard = getattr(getattr(storage, "event_log_storage", storage), "path_for_shard", None)
-    if shard is not None:
-        database = Path(shard(run_id))
-        yield from (database.with_name(database.name + end) for end in ("", "-wal", "-shm", "-journal"))
-    outputs = Path(instance.storage_directory()) / run_id
-    if outputs.is_dir():
-        yield outputs
-
-
-def process_tag() -> dict[str, str]:
-    """The tag with the machine and process of a run."""
-    return {PROCESS: f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"}
-
-
-def end_lost_runs(instance: dg.DagsterInstance) -> int:
-    """Report runs as failed if their process on this machine was killed: Dagster would count them as running."""
-    running = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING]))
-    lost: Sequence[dg.DagsterRun] = [run for run in running if _is_lost(run.tags.get(PROCESS, ""))]
-    for run in lost:
-        instance.report_run_failed(run, "its process was killed")
-    return len(lost)
-
-
-def _is_lost(tag: str) -> bool:
-    host, _, process = tag.partition(":")
-    number, _, started = process.partition(":")
-    return host == socket.gethostname() and number.isdigit() and _started(int(number)) != started
-
-
-def _started(number: int) -> str:
-    """Start time of a process in ticks since boot, as numbers are reused; empty if there is no such process."""
-    try:
-        return Path(f"/proc/{number}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return ""
+            faults.append(f"{name}: {error}")
+    return gone, faults

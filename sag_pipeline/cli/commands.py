@@ -1,6 +1,5 @@
-"""The commands demo, ingest and status; and the list of all commands of the pipeline."""
+"""The commands demo and ingest; and the list of all commands of the pipeline."""
 
-import json
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.table import Column, Table
 from rich.text import Text
 
+from sag_pipeline.cli.status import status
 from sag_pipeline.cli.stored import repair, sources, verify
 from sag_pipeline.importers.command import export_command, import_command
 from sag_pipeline.progress import listening
@@ -154,22 +154,6 @@ _FOLLOW = {"allow_removals": "allow_removals", "follow_links": "follow_links_out
 
 @click.command()
 @as_json
-def status(*, is_json: bool) -> None:
-    """Show what is stored, what was skipped and why, what is pending, and the current release.
-
-    \b
-    sag status
-    sag status --json
-    """
-    from sag_pipeline.status import status_of  # noqa: PLC0415
-    from sag_retrieval.core.settings import load_settings  # noqa: PLC0415
-
-    found = status_of(load_settings())
-    print_json(found) if is_json else _show_status(Terminal(), found)
-
-
-@click.command()
-@as_json
 def demo(*, is_json: bool) -> None:
     """Try everything on a small corpus: ingest, search, ask and report; then print where the results are."""
     from sag_pipeline.demo import run_demo  # noqa: PLC0415
@@ -255,30 +239,3 @@ def _show_rows(console: Console, rows: list[Mapping[str, Any]]) -> None:
     for row in rows:
         table.add_row(*(f"{value:,}" if isinstance(value, int) else escape(str(value)) for value in row.values()))
     console.print(table)
-
-
-def _failure(row: Mapping[str, Any]) -> str:
-    """What happened to a file or, in a later step, to its document."""
-    return "skipped with errors" if row["step"] == "documents" else f"failed in {row['step']}"
-
-
-def _place_and_reason(row: Mapping[str, Any]) -> str:
-    folder = f"{row['source']}: " if row["source"] not in ("", row["file"]) else ""
-    line = f":{row['line']}" if row["line"] else ""
-    return " ".join(f"{folder}{row['file']}{line}: {row['reason']}".split())
-
-
-def _show_status(console: Console, found: Mapping[str, Any]) -> None:
-    home, release = escape(found["home"]), escape(found["release"] or "none yet")
-    console.print(f"home {home} · {found['megabytes']:.1f} MB of tables · release {release}")
-    table = Table("table", "documents", "rows", "pending", "failed", box=None)
-    for row in found["tables"]:
-        numbers = (f"{row[name]:,}" for name in ("documents", "rows", "pending", "failed"))
-        table.add_row(row["table"], *numbers)
-    console.print(table)
-    for row in found["put_aside"]:
-        console.print(f"[yellow]{_failure(row)}[/yellow] {escape(_place_and_reason(row))}", highlight=False)
-    for row in found["warnings"]:
-        console.print(f"read with warnings {escape(_place_and_reason(row))}", highlight=False)
-    for row in found["calls"]:
-        console.print(f"calls {escape(json.dumps(row))}", highlight=False)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from rich.markup import escape
@@ -43,8 +43,10 @@ def list_sources(*, is_json: bool) -> None:
 
 
 def _list(*, is_json: bool) -> None:
+    from sag_pipeline.status import source_row  # noqa: PLC0415  keeps `sag --help` fast
+
     with _sources(is_changed=False) as (store, listed):
-        rows = [_row(store, listed, source) for source in listed]
+        rows = [source_row(store, listed, source) for source in listed]
     if is_json:
         print_json(rows)
         return
@@ -86,28 +88,13 @@ def _sources(*, is_changed: bool) -> "Iterator[tuple[Store, SourceList]]":
         yield store, SourceList(store)
 
 
-def _row(store: "Store", listed: "SourceList", source: "Source") -> dict[str, Any]:
-    ((documents, aside),) = store.ledger.select(
-        "SELECT count(*) FILTER (kind = 'document'), count(*) FILTER (kind = 'aside') "
-        "FROM current WHERE step = 'documents' AND list_contains(?, source)",
-        sorted(listed.spellings(source)),
-    )
-    return {
-        "source": source.name,
-        "path": source.path,
-        "is_there": source.is_there,
-        "documents": documents,
-        "put_aside": aside,
-        "last_ingest": source.last_ingest,
-    }
-
-
 @sources.command()
 @click.argument("old")
 @click.argument("new")
 @as_json
 def move(*, old: str, new: str, is_json: bool) -> None:
     """Record that the source OLD was moved or renamed to NEW; its documents stay, and none is read again."""
+    from sag_pipeline.status import source_row  # noqa: PLC0415
     from sag_pipeline.store.source_list import Source, rename_documents  # noqa: PLC0415
 
     with _sources(is_changed=True) as (store, listed):
@@ -118,7 +105,7 @@ def move(*, old: str, new: str, is_json: bool) -> None:
         moved = Source(new, target.path, source.last_ingest)
         rename_documents(store, spellings, moved.name)
         listed.put(moved, instead_of=spellings)
-        row = _row(store, listed, moved)
+        row = source_row(store, listed, moved)
     print_json(row) if is_json else say(
         f"{source.name} is now {moved.name}, {row['documents']:,} documents; `sag ingest {moved.name}` publishes it"
     )

@@ -188,8 +188,11 @@ class Settings(BaseSettings):
         "in processes where there are several cores and enough work",
     )
     schedule: str = Field(default="0 2 * * *", description="when the schedule `nightly_ingest` runs, as cron")
+    prune_schedule: str = Field(
+        default="30 4 * * *", description="when the schedule `nightly_prune` deletes old releases, as cron"
+    )
     time_zone: Annotated[str, AfterValidator(_time_zone)] = Field(
-        default="UTC", description="time zone of the schedule, such as `Asia/Shanghai`"
+        default="UTC", description="time zone of the schedules, such as `Asia/Shanghai`"
     )
 
 

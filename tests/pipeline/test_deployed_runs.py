@@ -16,18 +16,26 @@ ROOT = Path(__file__).parents[2]
 NOWHERE = "http://127.0.0.1:9/v1"  # the port `discard`, where nothing listens
 
 
-def test_the_schedule_runs_when_the_settings_say(monkeypatch):
+def test_schedules_run_when_the_settings_say(monkeypatch):
     monkeypatch.setenv("SAG_SCHEDULE", "30 5 * * 1")
+    monkeypatch.setenv("SAG_PRUNE_SCHEDULE", "0 6 * * 1")
     monkeypatch.setenv("SAG_TIME_ZONE", "Asia/Shanghai")
 
-    (schedule,) = _of_settings().schedules
+    found = {each.name: (each.cron_schedule, each.execution_timezone) for each in _of_settings().schedules}
 
-    assert (schedule.cron_schedule, schedule.execution_timezone) == ("30 5 * * 1", "Asia/Shanghai")
+    assert found == {
+        "nightly_ingest": ("30 5 * * 1", "Asia/Shanghai"),
+        "nightly_prune": ("0 6 * * 1", "Asia/Shanghai"),
+    }
 
 
 @pytest.mark.parametrize(
     ("name", "value", "said"),
-    [("SAG_SCHEDULE", "daily", "SAG_SCHEDULE is 'daily'"), ("SAG_TIME_ZONE", "Mars/North", "'Mars/North' is no time")],
+    [
+        ("SAG_SCHEDULE", "daily", "SAG_SCHEDULE is 'daily'"),
+        ("SAG_PRUNE_SCHEDULE", "61 4 * * *", "SAG_PRUNE_SCHEDULE is '61 4"),
+        ("SAG_TIME_ZONE", "Mars/North", "'Mars/North' is no time"),
+    ],
 )
 def test_a_wrong_hour_or_zone_is_named(monkeypatch, name, value, said):
     monkeypatch.setenv(name, value)
@@ -87,7 +95,7 @@ def test_a_run_of_a_command_fails_at_once_when_the_model_is_out_of_reach(unreach
 
 
 def test_assets_that_write_to_the_home_share_a_pool_with_one_place():
-    writing = {*STORED, "event_keys", "idf", "vectors", "release"}
+    writing = {*STORED, "event_keys", "idf", "vectors", "release", "storage"}
     pools = {
         key.to_user_string(): asset.op.pool
         for asset in defs.assets or []

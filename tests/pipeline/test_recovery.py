@@ -15,9 +15,10 @@ from click.testing import CliRunner
 
 from sag_pipeline.embed import open_embedding
 from sag_pipeline.publish.publish import publish
+from sag_pipeline.run_records import PROCESS, end_lost_runs, prune_runs
 from sag_pipeline.runs import run_ingest, run_report
 from sag_pipeline.store.store import Store
-from sag_pipeline.upkeep import PROCESS, Keep, end_lost_runs, keep_in_size, prune_runs, vacuum
+from sag_pipeline.upkeep import Keep, keep_in_size, vacuum
 from sag_retrieval import ReleaseError, SettingsError, SourceError, open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.communities.of_release import release_communities

@@ -1,0 +1,148 @@
+"""The files of `deploy/`: every command of ours is run as a plain process, and an ingest through them succeeds."""
+
+import fnmatch
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+
+from sag_pipeline.definitions import defs
+from sag_retrieval import open_release
+from tests.support.deployed import ROOT, compose, composed, until
+
+DEPLOY = ROOT / "deploy"
+OURS = {"code", "webserver", "daemon"}
+OTHERS = {"postgres": "postgres:", "objects": "minio/minio:"}
+"""Services by images of others; a PostgreSQL of a package stands in for the first."""
+
+
+@pytest.fixture
+def database(tmp_path):
+    pgserver = pytest.importorskip("pgserver", reason="pgserver, a PostgreSQL from PyPI, is not installed")
+    server = pgserver.get_server(tmp_path / "pg", cleanup_mode="delete")
+    yield server.get_uri().replace("postgresql://", "postgresql+psycopg2://")
+    server.cleanup()
+
+
+@pytest.fixture
+def services(tmp_path, database):
+    (tmp_path / "work").mkdir()
+    made = composed(tmp_path / "work", database)
+    yield made
+    made.stop()
+
+
+@pytest.mark.slow
+def test_the_services_of_the_compose_file_ingest_and_the_page_shows_it(services):
+    inbox, home = services.folder / "srv/inbox", services.folder / "srv/home"
+    (inbox / "a.md").write_text("# Heron\n\nLumen Optics sold 120 buoys in 2021.", encoding="utf-8")
+    checks = {
+        name: service["healthcheck"]["test"][1:] for name, service in compose().items() if "healthcheck" in service
+    }
+    port = services.environment["SAG_CODE_PORT"]
+    code_check = [port if word == "4000" else word for word in checks["code"]]
+
+    services.start("code")
+    until(lambda: services.run(*code_check) == 0, "the health check of the code location")
+    services.start("webserver", "daemon")
+    until(services.is_up, "the page")
+    until(lambda: services.run(*checks["daemon"]) == 0, "the health check of the daemon")
+    ran = services.launch("ingest")
+
+    assert services.ended(ran) == "SUCCESS"
+    assert {"SENSOR", "SCHEDULER", "QUEUED_RUN_COORDINATOR", "MONITORING"} <= services.healthy_daemons()
+    assert services.ended(services.launch("prune")) == "SUCCESS"
+    with open_release(home) as release:
+        assert release.manifest.counts["documents"] == 1
+    assert psutil.Process(services.running["code"].pid).is_running()
+
+
+def test_every_service_is_ours_or_a_known_image_of_others():
+    found = compose()
+
+    assert set(found) == OURS | set(OTHERS)
+    for name, start in OTHERS.items():
+        assert re.fullmatch(rf"{re.escape(start)}[\w.-]+", found[name]["image"]), name
+    for name in OURS:
+        assert found[name]["build"]["dockerfile"] == "deploy/Dockerfile"
+        assert shutil.which(found[name]["command"][0]), name
+        ports = found[name].get("ports", [])
+        assert all(port.startswith("127.0.0.1:") for port in ports), name
+
+
+def test_the_image_runs_as_another_user_and_its_command_is_that_of_the_code_location():
+    text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^CMD (.+)$", text, re.MULTILINE)
+
+    assert yaml.safe_load(command) == compose()["code"]["command"]
+    assert re.search(r"^USER 10001:10001$", text, re.MULTILINE)
+    assert len(re.findall(r"^FROM ", text, re.MULTILINE)) == 2
+    for copied in re.findall(r"deploy/postgres/\S+\.yaml", text):
+        assert (ROOT / copied).is_file()
+
+
+@pytest.mark.slow
+def test_what_is_sent_to_the_builder_is_enough_for_the_package(tmp_path):
+    rules = [
+        line for line in (DEPLOY / "Dockerfile.dockerignore").read_text(encoding="utf-8").split() if line[0] == "!"
+    ]
+    for name in (rule[1:] for rule in rules):
+        place = tmp_path / "context" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        skipped = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, place, ignore=skipped, symlinks=True) if (ROOT / name).is_dir() else shutil.copy(
+            ROOT / name, place
+        )
+
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        ".",
+        "--no-deps",
+        "--no-build-isolation",
+        "--no-index",
+        "-w",
+        "out",
+    ]
+    done = subprocess.run(command, cwd=tmp_path / "context", capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    (wheel,) = (tmp_path / "context/out").glob("sag-*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "sag_pipeline/run_launcher.py" in names
+    assert fnmatch.filter(names, "sag_pipeline/demo_corpus/documents/*")
+
+
+def test_the_values_of_the_charts_name_what_the_image_has():
+    values = yaml.safe_load((DEPLOY / "helm/dagster.yaml").read_text(encoding="utf-8"))
+    (ours,) = values["dagster-user-deployments"]["deployments"]
+    ray = yaml.safe_load((DEPLOY / "helm/raycluster.yaml").read_text(encoding="utf-8"))
+    image = compose()["code"]["image"]
+
+    assert f"{ours['image']['repository']}:{ours['image']['tag']}" == image
+    assert f"{ray['image']['repository']}:{ray['image']['tag']}" == f"{image}-ray"
+    assert ours["dagsterApiGrpcArgs"] == compose()["code"]["command"][-2:]
+    assert {each["name"] for each in ours["volumes"]} == {each["name"] for each in ours["volumeMounts"]}
+    assert values["concurrency"]["pools"] == {"granularity": "run", "defaultLimit": 1}
+    assert values["dagsterDaemon"]["runMonitoring"]["enabled"]
+    assert defs.resolve_job_def("ingest")
+
+
+def test_every_variable_of_ours_is_a_setting():
+    from sag_retrieval.core.settings import Settings
+
+    known = {f"SAG_{name.upper()}" for name in Settings.model_fields}
+    known |= {"SAG_DAGSTER_PG_URL", "SAG_CODE_HOST", "SAG_CODE_PORT"}
+    named = set()
+    for path in (*DEPLOY.rglob("*.yaml"), DEPLOY / "Dockerfile"):
+        named |= set(re.findall(r"\bSAG_[A-Z_]+", Path(path).read_text(encoding="utf-8")))
+
+    assert named <= known

@@ -1,0 +1,107 @@
+"""`kill -9` of a run's worker, of the daemon and of the code location: what the page shows, and what is lost."""
+
+from pathlib import Path
+
+import pytest
+
+from sag_retrieval import open_release
+from tests.support.deployed import Services, composed, one_machine, until
+
+pytestmark = pytest.mark.slow
+
+DOCUMENTS = 240
+
+
+@pytest.fixture
+def database(tmp_path):
+    pgserver = pytest.importorskip("pgserver", reason="pgserver, a PostgreSQL from PyPI, is not installed")
+    server = pgserver.get_server(tmp_path / "pg", cleanup_mode="delete")
+    yield server.get_uri().replace("postgresql://", "postgresql+psycopg2://")
+    server.cleanup()
+
+
+def filled(services: Services) -> Services:
+    for number in range(DOCUMENTS):
+        text = f"# Record {number}\n\n" + "".join(
+            f"Lumen Optics sold {number + line} buoys to Heron Works in Port Ansel in {1950 + line}. "
+            for line in range(12)
+        )
+        (services.folder / f"srv/inbox/{number}.md").write_text(text, encoding="utf-8")
+    return services
+
+
+def begun(services: Services) -> None:
+    services.start(*services.commands)
+    until(services.is_up, "the page")
+
+
+def in_the_middle(services: Services) -> str:
+    """A run whose first tables are written and whose release is not."""
+    run = services.launch()
+    chunks = Path(services.folder / "srv/home/tables/chunks")
+    until(lambda: any(chunks.glob("*.parquet")), "the first chunks")
+    assert services.status(run) == "STARTED"
+    return run
+
+
+def whole(services: Services) -> bool:
+    """Whether the release has every document once."""
+    with open_release(services.folder / "srv/home") as release:
+        names = [row["source_document_id"] for row in release.sql("SELECT source_document_id FROM documents").rows]
+    return len(names) == len(set(names)) == DOCUMENTS
+
+
+@pytest.fixture(params=["postgresql", "sqlite"])
+def services(request, tmp_path):
+    (tmp_path / "work").mkdir()
+    made = (
+        composed(tmp_path / "work", request.getfixturevalue("database"))
+        if request.param == "postgresql"
+        else one_machine(tmp_path / "work")
+    )
+    yield filled(made)
+    made.stop()
+
+
+def test_a_killed_worker_fails_its_run_and_the_next_one_goes_on(services):
+    begun(services)
+    run = in_the_middle(services)
+
+    services.worker().kill()
+
+    assert services.ended(run) == "FAILURE"
+    assert "unexpectedly exited" in services.messages(run)
+    assert services.ended(services.launch()) == "SUCCESS"
+    assert whole(services)
+
+
+def test_a_killed_daemon_stops_no_run_and_its_successor_takes_what_waits(services):
+    begun(services)
+    run = in_the_middle(services)
+
+    services.kill("daemon", with_children=False)
+    waiting = services.launch()
+
+    assert services.ended(run) == "SUCCESS"
+    assert services.status(waiting) == "QUEUED"
+    services.start("daemon")
+    assert services.ended(waiting) == "SUCCESS"
+    assert whole(services)
+
+
+def test_a_run_whose_code_location_was_killed_fails_when_that_is_back(tmp_path, database):
+    (tmp_path / "work").mkdir()
+    services = filled(composed(tmp_path / "work", database))
+    try:
+        begun(services)
+        run = in_the_middle(services)
+
+        services.kill("code", with_children=True)
+        services.start("code")
+
+        assert services.ended(run) == "FAILURE"
+        assert "no longer has it" in services.messages(run)
+        assert services.ended(services.launch()) == "SUCCESS"
+        assert whole(services)
+    finally:
+        services.stop()

@@ -14,7 +14,7 @@ import yaml
 
 from sag_pipeline.definitions import defs
 from sag_retrieval import open_release
-from tests.support.deployed import ROOT, compose, composed, until
+from tests.support.deployed import ROOT, compose, composed, program, until
 
 DEPLOY = ROOT / "deploy"
 OURS = {"code", "webserver", "daemon"}
@@ -71,7 +71,7 @@ def test_every_service_is_ours_or_a_known_image_of_others():
         assert re.fullmatch(rf"{re.escape(start)}[\w.-]+", found[name]["image"]), name
     for name in OURS:
         assert found[name]["build"]["dockerfile"] == "deploy/Dockerfile"
-        assert shutil.which(found[name]["command"][0]), name
+        assert program(found[name]["command"])[0] == sys.executable, name
         ports = found[name].get("ports", [])
         assert all(port.startswith("127.0.0.1:") for port in ports), name
 

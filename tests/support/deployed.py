@@ -7,10 +7,12 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,18 @@ def free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
+
+
+def program(command: Sequence[str]) -> list[str]:
+    """A command by the interpreter of the tests: what its installed script calls, whatever PATH says."""
+    name, *words = command
+    scripts = entry_points(group="console_scripts", name=name)
+    if not scripts:
+        return [name, *words]
+    (script,) = {(one.module, one.attr) for one in scripts}
+    module, attribute = script
+    code = f"import sys; from {module} import {attribute}; sys.argv[0] = {name!r}; sys.exit({attribute}())"
+    return [sys.executable, "-c", code, *words]
 
 
 def until(seen: Callable[[], Any], what: str, seconds: float = SECONDS) -> Any:
@@ -70,15 +84,15 @@ class Services:
 
     def start(self, *names: str) -> None:
         for name in names:
-            log = (self.folder / f"{name}.log").open("ab")
-            self.running[name] = subprocess.Popen(
-                self.commands[name],
-                env=self.environment,
-                cwd=self.folder,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+            with (self.folder / f"{name}.log").open("ab") as log:
+                self.running[name] = subprocess.Popen(
+                    program(self.commands[name]),
+                    env=self.environment,
+                    cwd=self.folder,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
 
     def run(self, *command: str) -> int:
         """The exit code of a command with the environment of the services."""

@@ -17,7 +17,7 @@ from sag_pipeline.definitions import defs
 from sag_pipeline.options import RunOptions
 from sag_pipeline.progress import listener
 from sag_pipeline.resources import PipelineResource
-from sag_pipeline.run_records import in_words, open_instance, process_tag
+from sag_pipeline.run_records import HOME, in_words, open_instance, process_tag
 from sag_pipeline.steps.folders import launched_here
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import SagError, SettingsError
@@ -41,6 +41,7 @@ def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any
         job = known.resolve_job_def(spec.named(name))
         config = {**_under(spec, run_config), "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
         run_id, report = str(uuid4()), listener()
+        tags = {**process_tag(), HOME: home_of(PipelineResource())}
 
         def on_event(entry: dg.EventLogEntry) -> None:
             event = entry.dagster_event
@@ -50,7 +51,7 @@ def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any
         instance.add_event_listener(run_id, on_event)
         try:
             result = job.execute_in_process(
-                run_config=config, instance=instance, raise_on_error=False, run_id=run_id, tags=process_tag()
+                run_config=config, instance=instance, raise_on_error=False, run_id=run_id, tags=tags
             )
         except dg.DagsterInvalidConfigError as error:
             raise SettingsError(f"job {name!r}: {in_words(error)}") from error

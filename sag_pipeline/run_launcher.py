@@ -62,7 +62,7 @@ class WatchedRunLauncher(dg.DefaultRunLauncher):
         """Whether the process of a run is there."""
         if GRPC_INFO_TAG not in run.tags:
             return _answer(is_there=not is_lost(run.tags), message="its process was killed")
-        client = self._get_grpc_client_for_termination(run.run_id)
+        client = self._get_grpc_client_for_termination(run.run_id)  # type: ignore[no-untyped-call]
         if client is None:  # it has ended meanwhile
             return CheckRunHealthResult(WorkerStatus.SUCCESS)
         try:

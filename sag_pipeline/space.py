@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from sag_pipeline.llm.answer_cache import ANSWERS
+from sag_retrieval.communities.storage import REPORTS
 from sag_retrieval.release.releases import FoundRelease, Releases
-from sag_retrieval.reports.series import REPORTS
 
 _KINDS: Final = {
     "tables": "tables",

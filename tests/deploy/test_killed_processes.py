@@ -70,7 +70,7 @@ def test_a_killed_worker_fails_its_run_and_the_next_one_goes_on(services):
     services.worker().kill()
 
     assert services.ended(run) == "FAILURE"
-    assert "unexpectedly exited" in services.messages(run)
+    assert "terminated by signal 9 (SIGKILL)" in services.messages(run)
     assert services.ended(services.launch()) == "SUCCESS"
     assert whole(services)
 

@@ -14,7 +14,7 @@ sensors) takes its keys and names from `CorpusSpec`.
 
 import inspect
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Final
@@ -27,6 +27,7 @@ from sag_pipeline.resources import KEY, POOL, PipelineResource
 from sag_pipeline.run_records import HOME
 from sag_pipeline.steps.folders import is_launched_here
 from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.telemetry import span
 
 _COMMAND: Final = "sag/is_command"
 """Metadata of a materialization: whether a command made it, and not a run that Dagster started."""
@@ -164,7 +165,12 @@ def _bound(body: Callable[..., Any], spec: CorpusSpec, config: type[dg.Config] |
         record_home(context, spec, resource)
         tables = dict(zip(spec.tables, (given.pop(name) for name in inputs), strict=False))
         offered = {"context": context, KEY: resource, "spec": spec, "tables": tables, **given}
-        return body(**{name: offered[name] for name in wanted})
+        arguments = {name: offered[name] for name in wanted}
+        labels = {"step": body.__name__, "corpus": spec.name, "dagster.run_id": context.run.run_id}
+        if inspect.isgeneratorfunction(body):
+            return _streamed(body(**arguments), labels)
+        with span("step", **labels):
+            return body(**arguments)
 
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
@@ -173,6 +179,12 @@ def _bound(body: Callable[..., Any], spec: CorpusSpec, config: type[dg.Config] |
         ]
     )
     return run
+
+
+def _streamed(results: Iterator[Any], labels: Mapping[str, str]) -> Iterator[Any]:
+    """The results of an asset that yields them, as one span."""
+    with span("step", **labels):
+        yield from results
 
 
 def record_home(context: dg.AssetExecutionContext, spec: CorpusSpec, resource: PipelineResource) -> None:

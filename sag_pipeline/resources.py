@@ -26,6 +26,7 @@ from sag_pipeline.tables import to_table
 from sag_retrieval.core.errors import ModelUnavailable, SagError
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.settings import OFFLINE, Settings, load_settings
+from sag_retrieval.core.telemetry import count
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.reader import open_reader
@@ -163,6 +164,8 @@ def result_of(
     store: Store, step: StepSpec, tally: RunStats, **more: dg.MetadataValue | float | str
 ) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """Counts, seconds and the first rows of a table; its data version is its content."""
+    for outcome in ("new", "changed", "removed", "failed"):
+        count("documents", tally.counts[outcome], step=step.name, outcome=outcome)
     first = next((rows for rows in store.scan(step.name) if rows.num_rows), None) if step.name != "vectors" else None
     examples = first.slice(0, _EXAMPLES).to_pylist() if first is not None else []
     return dg.MaterializeResult(

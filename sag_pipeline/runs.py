@@ -23,6 +23,7 @@ from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import SagError, SettingsError
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.settings import load_settings
+from sag_retrieval.core.telemetry import span
 
 
 def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -50,9 +51,10 @@ def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any
 
         instance.add_event_listener(run_id, on_event)
         try:
-            result = job.execute_in_process(
-                run_config=config, instance=instance, raise_on_error=False, run_id=run_id, tags=tags
-            )
+            with span("run", step=name, **{"dagster.run_id": run_id}):
+                result = job.execute_in_process(
+                    run_config=config, instance=instance, raise_on_error=False, run_id=run_id, tags=tags
+                )
         except dg.DagsterInvalidConfigError as error:
             raise SettingsError(f"job {name!r}: {in_words(error)}") from error
         except dg.DagsterExecutionInterruptedError as error:

@@ -11,6 +11,7 @@ from sag_retrieval.core.errors import QueryError, ReleaseError, shown
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.public import public
 from sag_retrieval.core.settings import load_settings
+from sag_retrieval.core.telemetry import span
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.opened import OpenedRelease
 from sag_retrieval.release.manifest import Verify
@@ -129,16 +130,19 @@ class Release(OpenedRelease):
         if top_k < 1:
             raise QueryError(f"top_k must be at least 1, got {top_k}")
         is_free = sql is None and (where is None or where == {})
-        allowed = None if is_free else reader.sandbox.allowed(sql, where)
-        wanted = max(top_k, CANDIDATES) if segments is not None else top_k
-        asked = replace(asked, top_k=wanted, allowed=allowed)
-        name, rank = resolve_method(method, options, chat=self.chat, home=reader.folder)
-        ranking = rank(reader.index, asked)
-        if min_score != 0:
-            ranking = ranking.first(count_likely(reader.index, asked, ranking.chunks, min_score))
-        joined = join_segments(reader.index, ranking, segments) if segments is not None else ()
-        best = ranking.first(top_k)
-        found = build_result(reader.index, asked, best, release=self.release_id, method=name)
+        with span("search", top_k=top_k, is_restricted=not is_free) as watched:
+            allowed = None if is_free else reader.sandbox.allowed(sql, where)
+            wanted = max(top_k, CANDIDATES) if segments is not None else top_k
+            asked = replace(asked, top_k=wanted, allowed=allowed)
+            name, rank = resolve_method(method, options, chat=self.chat, home=reader.folder)
+            watched["method"] = name
+            ranking = rank(reader.index, asked)
+            if min_score != 0:
+                ranking = ranking.first(count_likely(reader.index, asked, ranking.chunks, min_score))
+            joined = join_segments(reader.index, ranking, segments) if segments is not None else ()
+            best = ranking.first(top_k)
+            found = build_result(reader.index, asked, best, release=self.release_id, method=name)
+            watched["hits"] = len(found)
         return replace(found, segments=joined)
 
     def searcher(
@@ -223,16 +227,19 @@ class Release(OpenedRelease):
         default = AskOptions(language=self._settings.language)
         chosen = build_options(AskOptions, options, what="ask", base=default)
         bound = chosen.sql if sql is None else sql  # bound to the search, so that a model's restriction narrows it
-        return ask(
-            self.searcher(method, sql=bound, where=where, options=search_options),
-            query,
-            mode=mode,
-            chat=None if mode == "fast" else self.chat,
-            options=replace(chosen, sql=None, keys=chosen.keys if keys is None else tuple(Query("", keys).keys)),
-            on_event=on_event,
-            context=self._context,
-            segments=None if segments is None else segment_options(segments),
-        )
+        with span("ask", mode=mode) as watched:
+            answer = ask(
+                self.searcher(method, sql=bound, where=where, options=search_options),
+                query,
+                mode=mode,
+                chat=None if mode == "fast" else self.chat,
+                options=replace(chosen, sql=None, keys=chosen.keys if keys is None else tuple(Query("", keys).keys)),
+                on_event=on_event,
+                context=self._context,
+                segments=None if segments is None else segment_options(segments),
+            )
+            watched["outcome"] = "answered" if answer.is_found else "refused"
+        return answer
 
     @cached_property
     def _context(self) -> "ReleaseContext":

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sag_retrieval.core.errors import AnswerError, ModelError, SettingsError
+from sag_retrieval.core.telemetry import count, span
 from sag_retrieval.core.types import Floats32
 from sag_retrieval.models.calls import Caller, Refused, in_order, submit
 from sag_retrieval.models.openai import close_all, make_client
@@ -99,10 +100,14 @@ class OpenAIEmbedder:
         if not self._clients:
             self._clients.append(make_client(**self._address, options=self._options))
         create = self._clients[0].embeddings.create
-        response, _ = await self._caller.run(
-            lambda: create(model=self._model, input=texts, encoding_format=encoding),
-            sum(map(estimate_tokens, texts)),
-        )
+        labels = {"gen_ai.operation.name": "embeddings", "gen_ai.request.model": self._model}
+        with span("model", **labels, texts=len(texts)):
+            response, _ = await self._caller.run(
+                lambda: create(model=self._model, input=texts, encoding_format=encoding),
+                sum(map(estimate_tokens, texts)),
+            )
+        count("model.calls", 1, model=self._model)
+        count("model.tokens", getattr(response.usage, "prompt_tokens", 0), model=self._model, direction="input")
         if len(response.data) != len(texts):
             raise AnswerError(f"asked for {len(texts)} vectors, got {len(response.data)}")
         ordered = sorted(response.data, key=lambda item: item.index)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel
 
 from sag_retrieval.core.errors import ModelError, SettingsError
+from sag_retrieval.core.telemetry import count, span
 from sag_retrieval.models.calls import Caller, Refused, UnusableAnswer, in_order, submit
 from sag_retrieval.models.open import DEFAULT_ADDRESS, ModelServer, model_server
 from sag_retrieval.models.protocols import AnswerT, Reply, Request, Usage, estimate_tokens
@@ -159,6 +160,14 @@ class OpenAIChat:
         )
 
     async def _answer(self, request: Request[AnswerT]) -> Reply[AnswerT]:
+        labels = {"gen_ai.operation.name": "chat", "gen_ai.request.model": self._model, "step": request.step}
+        with span("model", **labels) as watched:
+            reply = await self._answered(request)
+            watched["gen_ai.usage.input_tokens"] = reply.usage.input_tokens
+            watched["gen_ai.usage.output_tokens"] = reply.usage.output_tokens
+            return reply
+
+    async def _answered(self, request: Request[AnswerT]) -> Reply[AnswerT]:
         messages = [{"role": "system", "content": request.system}] if request.system else []
         messages.append({"role": "user", "content": request.prompt})
         limit = request.max_tokens or self.options.max_answer_tokens
@@ -215,6 +224,7 @@ class OpenAIChat:
             )
             completion = _read(response, sent, seconds)
             used = completion.usage
+            _count(self._model, used)
         finally:
             self._budget.settle(expected, used)
         self._caller.correct(used.input_tokens + used.output_tokens - sent - EXPECTED_ANSWER_TOKENS)
@@ -268,6 +278,13 @@ def make_client(base_url: str | None, api_key: str | None, options: ChatOptions)
         raise SettingsError(f"no client for {server.address!r}: {error}; check address and proxies") from error
     client.organization, client.project = server.organization or None, server.project or None
     return client
+
+
+def _count(model: str, used: Usage) -> None:
+    """Count the cost of a call, also of one whose answer is of no use."""
+    count("model.calls", used.calls, model=model)
+    count("model.tokens", used.input_tokens, model=model, direction="input")
+    count("model.tokens", used.output_tokens, model=model, direction="output")
 
 
 def _read(response: Any, sent: int, seconds: float) -> _Completion:  # noqa: ANN401  JSON of any server

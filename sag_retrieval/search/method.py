@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol, SupportsIndex
 import numpy as np
 
 from sag_retrieval.core.errors import QueryError, shown
+from sag_retrieval.core.telemetry import span
 from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Allowed, Index
@@ -221,7 +222,8 @@ class Stopwatch:
     def __call__(self, stage: str) -> Iterator[None]:
         """Time the block that follows `with stopwatch("stage"):`."""
         start = perf_counter()
-        yield
+        with span(f"search.{stage}"):
+            yield
         self.seconds[stage] = perf_counter() - start
 
 

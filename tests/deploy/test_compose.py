@@ -23,14 +23,6 @@ OTHERS = {"postgres": "postgres:", "objects": "minio/minio:"}
 
 
 @pytest.fixture
-def database(tmp_path):
-    pgserver = pytest.importorskip("pgserver", reason="pgserver, a PostgreSQL from PyPI, is not installed")
-    server = pgserver.get_server(tmp_path / "pg", cleanup_mode="delete")
-    yield server.get_uri().replace("postgresql://", "postgresql+psycopg2://")
-    server.cleanup()
-
-
-@pytest.fixture
 def services(tmp_path, database):
     (tmp_path / "work").mkdir()
     made = composed(tmp_path / "work", database)

@@ -12,14 +12,6 @@ pytestmark = pytest.mark.slow
 DOCUMENTS = 240
 
 
-@pytest.fixture
-def database(tmp_path):
-    pgserver = pytest.importorskip("pgserver", reason="pgserver, a PostgreSQL from PyPI, is not installed")
-    server = pgserver.get_server(tmp_path / "pg", cleanup_mode="delete")
-    yield server.get_uri().replace("postgresql://", "postgresql+psycopg2://")
-    server.cleanup()
-
-
 def filled(services: Services) -> Services:
     for number in range(DOCUMENTS):
         text = f"# Record {number}\n\n" + "".join(
@@ -47,7 +39,7 @@ def in_the_middle(services: Services) -> str:
 def whole(services: Services) -> bool:
     """Whether the release has every document once."""
     with open_release(services.folder / "srv/home") as release:
-        names = [row["source_document_id"] for row in release.sql("SELECT source_document_id FROM documents").rows]
+        names = list(release.table("documents")["document_id"])
     return len(names) == len(set(names)) == DOCUMENTS
 
 

@@ -1,0 +1,187 @@
+"""Spans and figures by OpenTelemetry, where its usual environment variables turn them on; else nothing is imported.
+
+`OTEL_TRACES_EXPORTER` and `OTEL_METRICS_EXPORTER` take `otlp`, `console` and `none`, the second `prometheus` too.
+Without them, `OTEL_EXPORTER_OTLP_ENDPOINT` (or its form for `TRACES` or `METRICS`) turns `otlp` on.
+`OTEL_SDK_DISABLED=true` turns all off. Attributes are names and numbers of this project: no text of a document, a
+question or an answer, no key.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from time import perf_counter
+from typing import Any, Final
+
+from sag_retrieval.core.public import __version__
+
+Value = str | int | float | bool
+_LABELS: Final = frozenset(
+    {"step", "method", "mode", "outcome", "error.type", "gen_ai.operation.name", "gen_ai.request.model"}
+)
+"""Attributes of a span that its figures have too: each has few values."""
+_SECONDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800, 7200)
+"""Bounds of the histograms: from a search to the longest step of an ingest."""
+_PORT, _HOST = "OTEL_EXPORTER_PROMETHEUS_PORT", "OTEL_EXPORTER_PROMETHEUS_HOST"
+_log = logging.getLogger(__name__)
+
+
+@contextmanager
+def span(name: str, **attributes: Value) -> Iterator[dict[str, Value]]:
+    """A span and a duration (`sag.<name>.duration`) of the block; attributes known later go into what it yields.
+
+    An exception gives it the status ERROR and the name of its class: messages may quote documents.
+    """
+    opened = _opened()
+    if opened is None:
+        yield {}
+        return
+    with opened.span(name, attributes) as later:
+        yield later
+
+
+def count(name: str, amount: float, **labels: Value) -> None:
+    """Add to a counter, `sag.<name>`."""
+    opened = _opened()
+    if opened is not None and amount:
+        opened.count(name, amount, labels)
+
+
+class _Telemetry:
+    """The instruments of this process."""
+
+    def __init__(self, tracer: Any, meter: Any) -> None:  # noqa: ANN401  an extra
+        self._tracer, self._meter = tracer, meter
+        self._made: dict[str, Any] = {}
+
+    @contextmanager
+    def span(self, name: str, attributes: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
+        from opentelemetry.trace import Status, StatusCode  # noqa: PLC0415  an extra
+
+        later: dict[str, Value] = dict(attributes)
+        started = perf_counter()
+        with self._tracer.start_as_current_span(name, record_exception=False, set_status_on_exception=False) as opened:
+            try:
+                yield later
+            except BaseException as error:
+                later["error.type"] = type(error).__name__
+                opened.set_status(Status(StatusCode.ERROR, type(error).__name__))
+                raise
+            finally:
+                opened.set_attributes(later)
+                labels = {label: value for label, value in later.items() if label in _LABELS}
+                self._histogram(f"sag.{name}.duration").record(perf_counter() - started, labels)
+
+    def count(self, name: str, amount: float, labels: Mapping[str, Value]) -> None:
+        if name not in self._made:
+            self._made[name] = self._meter.create_counter(f"sag.{name}")
+        self._made[name].add(amount, labels)
+
+    def _histogram(self, name: str) -> Any:  # noqa: ANN401
+        if name not in self._made:
+            bounds = list(_SECONDS)
+            made = self._meter.create_histogram(name, unit="s", explicit_bucket_boundaries_advisory=bounds)
+            self._made[name] = made
+        return self._made[name]
+
+
+@cache
+def _opened() -> _Telemetry | None:
+    """The instruments, opened at the first span; None where nothing is turned on, or the extra is not installed."""
+    traces, figures = _exporters("TRACES"), _exporters("METRICS")
+    if not traces and not figures:
+        return None
+    try:
+        resource = _resource()
+        return _Telemetry(_tracer(traces, resource), _meter(figures, resource))
+    except ImportError as error:
+        _log.warning('OTEL_* variables are set, but %s is not installed: pip install "sag[telemetry]"', error.name)
+        return None
+
+
+def _exporters(kind: str) -> list[str]:
+    """The exporters of traces or metrics that the environment names."""
+    if os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
+        return []
+    named = os.environ.get(f"OTEL_{kind}_EXPORTER", "")
+    if not named:
+        places = ("OTEL_EXPORTER_OTLP_ENDPOINT", f"OTEL_EXPORTER_OTLP_{kind}_ENDPOINT")
+        return ["otlp"] if any(os.environ.get(place) for place in places) else []
+    found = [name.strip() for name in named.split(",") if name.strip() not in {"", "none"}]
+    known = {"otlp", "console"} | ({"prometheus"} if kind == "METRICS" else set())
+    for name in found:
+        if name not in known:
+            _log.warning("OTEL_%s_EXPORTER names %r, which is none of %s", kind, name, ", ".join(sorted(known)))
+    return [name for name in found if name in known]
+
+
+def _resource() -> Any:  # noqa: ANN401
+    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
+
+    is_named = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    return Resource.create({"service.version": __version__, **({} if is_named else {"service.name": "sag"})})
+
+
+def _tracer(exporters: list[str], resource: Any) -> Any:  # noqa: ANN401
+    """A tracer of the program's own provider, if it has set one, else of one that the environment describes."""
+    from opentelemetry import trace  # noqa: PLC0415
+
+    if not exporters:
+        return trace.NoOpTracer()
+    provider: Any = trace.get_tracer_provider()
+    if isinstance(provider, trace.ProxyTracerProvider):
+        from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter  # noqa: PLC0415
+
+        provider = TracerProvider(resource=resource)
+        for name in exporters:
+            if name == "console":
+                provider.add_span_processor(BatchSpanProcessor(ConsoleSpanExporter(out=sys.stderr)))
+            else:
+                from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
+
+                provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    return provider.get_tracer("sag", __version__)
+
+
+def _meter(exporters: list[str], resource: Any) -> Any:  # noqa: ANN401
+    """A meter whose figures are sent, printed, or served to Prometheus."""
+    from opentelemetry.metrics import NoOpMeter  # noqa: PLC0415
+
+    if not exporters:
+        return NoOpMeter("sag")
+    from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415
+
+    readers = [reader for reader in map(_reader, exporters) if reader is not None]
+    return MeterProvider(readers, resource=resource).get_meter("sag", __version__)
+
+
+def _reader(name: str) -> Any:  # noqa: ANN401
+    from opentelemetry.sdk.metrics.export import (  # noqa: PLC0415
+        ConsoleMetricExporter,
+        PeriodicExportingMetricReader,
+    )
+
+    if name == "console":
+        return PeriodicExportingMetricReader(ConsoleMetricExporter(out=sys.stderr))
+    if name == "otlp":
+        from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter  # noqa: PLC0415
+
+        return PeriodicExportingMetricReader(OTLPMetricExporter())
+    return _prometheus()
+
+
+def _prometheus() -> Any:  # noqa: ANN401
+    """A page of figures for Prometheus; where its port is taken, a warning and no page."""
+    from opentelemetry.exporter.prometheus import PrometheusMetricReader  # noqa: PLC0415
+    from prometheus_client import start_http_server  # noqa: PLC0415
+
+    host, port = os.environ.get(_HOST) or "localhost", os.environ.get(_PORT) or "9464"
+    try:
+        start_http_server(int(port), host)
+    except (OSError, ValueError, OverflowError) as error:
+        _log.warning("no figures at %s:%s (%s); set %s to a free port", host, port, error, _PORT)
+        return None
+    return PrometheusMetricReader()

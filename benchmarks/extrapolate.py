@@ -106,16 +106,8 @@ def predict(points: Sequence[Point], held_out: Point, chunks: float) -> list[dic
     for figure in _FIGURES:
         form, curve = fitted(sizes, [point[figure] for point in points])
         said, true = curve(held_out["chunks"]), held_out[figure]
-        rows.append(
-            {
-                "figure": figure,
-                "form": form,
-                "predicted": said,
-                "measured": true,
-                "error_percent": 100 * (said / true - 1),
-            }
-            | {"at_chunks": curve(chunks)}
-        )
+        values = {"predicted": said, "measured": true, "error_percent": 100 * (said / true - 1)}
+        rows.append({"figure": figure, "form": form, **values, "at_chunks": curve(chunks)})
     return rows
 
 

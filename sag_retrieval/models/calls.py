@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from sag_retrieval.core.errors import AnswerError, BudgetExceeded, ModelError, ModelUnavailable
+from sag_retrieval.core.telemetry import count
 from sag_retrieval.models.protocols import Usage
 from sag_retrieval.models.rate_limits import (
     ChatOptions,
@@ -136,6 +137,13 @@ def _words(error: Exception) -> str:
     body = getattr(error, "body", None)
     said = body.get("message") if isinstance(body, dict) else None
     return " ".join(str(said or error or "no answer in time").split())[:300]
+
+
+def count_call(model: str, used: Usage) -> None:
+    """Count the cost of a call, also of one whose answer is of no use."""
+    count("model.calls", used.calls, model=model)
+    count("model.tokens", used.input_tokens, model=model, direction="input")
+    count("model.tokens", used.output_tokens, model=model, direction="output")
 
 
 ReplyT = TypeVar("ReplyT")

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sag_retrieval.core.errors import AnswerError, ModelError, SettingsError
-from sag_retrieval.core.telemetry import count, span
+from sag_retrieval.core.telemetry import span
 from sag_retrieval.core.types import Floats32
-from sag_retrieval.models.calls import Caller, Refused, in_order, submit
+from sag_retrieval.models.calls import Caller, Refused, count_call, in_order, submit
 from sag_retrieval.models.openai import close_all, make_client
-from sag_retrieval.models.protocols import estimate_tokens
+from sag_retrieval.models.protocols import Usage, estimate_tokens
 from sag_retrieval.models.rate_limits import ChatOptions
 
 if TYPE_CHECKING:
@@ -106,8 +106,7 @@ class OpenAIEmbedder:
                 lambda: create(model=self._model, input=texts, encoding_format=encoding),
                 sum(map(estimate_tokens, texts)),
             )
-        count("model.calls", 1, model=self._model)
-        count("model.tokens", getattr(response.usage, "prompt_tokens", 0), model=self._model, direction="input")
+        count_call(self._model, Usage(1, 0, getattr(response.usage, "prompt_tokens", 0)))
         if len(response.data) != len(texts):
             raise AnswerError(f"asked for {len(texts)} vectors, got {len(response.data)}")
         ordered = sorted(response.data, key=lambda item: item.index)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel
 
 from sag_retrieval.core.errors import ModelError, SettingsError
-from sag_retrieval.core.telemetry import count, span
-from sag_retrieval.models.calls import Caller, Refused, UnusableAnswer, in_order, submit
+from sag_retrieval.core.telemetry import span
+from sag_retrieval.models.calls import Caller, Refused, UnusableAnswer, count_call, in_order, submit
 from sag_retrieval.models.open import DEFAULT_ADDRESS, ModelServer, model_server
 from sag_retrieval.models.protocols import AnswerT, Reply, Request, Usage, estimate_tokens
 from sag_retrieval.models.rate_limits import Budget, ChatOptions
@@ -224,7 +224,7 @@ class OpenAIChat:
             )
             completion = _read(response, sent, seconds)
             used = completion.usage
-            _count(self._model, used)
+            count_call(self._model, used)
         finally:
             self._budget.settle(expected, used)
         self._caller.correct(used.input_tokens + used.output_tokens - sent - EXPECTED_ANSWER_TOKENS)
@@ -278,13 +278,6 @@ def make_client(base_url: str | None, api_key: str | None, options: ChatOptions)
         raise SettingsError(f"no client for {server.address!r}: {error}; check address and proxies") from error
     client.organization, client.project = server.organization or None, server.project or None
     return client
-
-
-def _count(model: str, used: Usage) -> None:
-    """Count the cost of a call, also of one whose answer is of no use."""
-    count("model.calls", used.calls, model=model)
-    count("model.tokens", used.input_tokens, model=model, direction="input")
-    count("model.tokens", used.output_tokens, model=model, direction="output")
 
 
 def _read(response: Any, sent: int, seconds: float) -> _Completion:  # noqa: ANN401  JSON of any server

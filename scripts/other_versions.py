@@ -25,8 +25,12 @@ FAST = ("-q", "-n", "2", "-p", "no:cacheprovider", "-m", "not slow and not brows
 
 
 def run(*command: str | Path) -> int:
-    """Run a command in the repository, without the environment that called; its exit code."""
+    """Run a command in the repository, without the environment that called; its exit code.
+
+    Commands beside it are found first: tests call `sag` by its name.
+    """
     environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
+    environment["PATH"] = os.pathsep.join([str(Path(command[0]).parent), environment.get("PATH", os.defpath)])
     return subprocess.run([str(part) for part in command], cwd=ROOT, env=environment, check=False).returncode  # noqa: S603
 
 

@@ -115,15 +115,23 @@ class AnswerCache:
         self._pending_lock = threading.Lock()
         self._write_lock = threading.Lock()
         durable.make_folder(path.parent)
+        self._connection = self._opened(path)
+
+    @staticmethod
+    def _opened(path: Path) -> sqlite3.Connection:
+        connection = None
         try:
-            self._connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
-            self._connection.execute("pragma journal_mode=wal")
-            self._connection.execute("pragma synchronous=full")
-            self._connection.execute(_SCHEMA)
-            if "digest" not in {row[1] for row in self._connection.execute("pragma table_info(answers)")}:
-                self._connection.execute("alter table answers add column digest text not null default ''")
+            connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
+            connection.execute("pragma journal_mode=wal")
+            connection.execute("pragma synchronous=full")
+            connection.execute(_SCHEMA)
+            if "digest" not in {row[1] for row in connection.execute("pragma table_info(answers)")}:
+                connection.execute("alter table answers add column digest text not null default ''")
         except sqlite3.Error as error:
+            if connection is not None:
+                connection.close()
             raise CacheError(f"{path} cannot be used as the file of answers: {error}; {_MEND}") from error
+        return connection
 
     def close(self) -> None:
         """Close the file; all answers are on disk already."""

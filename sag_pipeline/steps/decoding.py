@@ -6,7 +6,7 @@ import re
 import unicodedata
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from sag_retrieval.text.words import ORDER_MARKS, mark_runs
 
@@ -132,6 +132,22 @@ def _whole_number(digits: str) -> int:
     return int(digits)
 
 
+MOST_LEVELS: Final = 500
+"""Lists and objects of JSON inside one another; how deep Python itself reads depends on its version and the caller."""
+_BRACKET_OR_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
+
+
+def _levels(text: str) -> int:
+    """How many lists and objects of a JSON text lie inside one another, at most."""
+    if text.count("[") + text.count("{") <= MOST_LEVELS:
+        return 0
+    level = most = 0
+    for match in _BRACKET_OR_STRING.finditer(text):
+        level += (match[0] in "[{") - (match[0] in "]}")
+        most = max(most, level)
+    return most
+
+
 _READ = json.JSONDecoder(parse_int=_whole_number)
 _SPLIT = json.JSONDecoder(parse_int=str, parse_float=str)
 """Finds where a value ends, whatever its numbers are."""
@@ -145,11 +161,18 @@ def parse_json(text: str) -> Any:  # noqa: ANN401  any JSON
 
     """
     try:
-        return _READ.decode(text)
+        value = _READ.decode(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error}") from error
     except RecursionError:
-        raise ValueError("not read: nested too deeply") from None
+        value, levels = None, MOST_LEVELS + 1
+    else:
+        levels = _levels(text)
+    if levels > MOST_LEVELS:
+        raise ValueError(
+            f"not read: nested too deeply; at most {MOST_LEVELS} lists and objects inside one another are read"
+        )
+    return value
 
 
 def split_list(text: str) -> list[tuple[int, int]] | None:

@@ -13,6 +13,7 @@ from sag_pipeline.store.source_list import Source, SourceList
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import stored_vectors
 from sag_pipeline.tables import INPUTS
+from sag_retrieval.core.home_urls import shown_home
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.release.releases import Releases
 
@@ -39,7 +40,7 @@ def status_of(settings: Settings) -> dict[str, Any]:
     store = Store(settings.home)
     steps = growth_of(settings.home)
     return {
-        "home": str(settings.home),
+        "home": shown_home(settings.home),
         "release": Releases(settings.home).current(),
         "release_age_hours": age_hours(settings.home),
         "last_run": _last_run(settings),

@@ -64,6 +64,7 @@ from .core.public import __version__ as __version__
 # errors
 from .core.errors import (
     AnswerError as AnswerError,
+    BucketError as BucketError,
     BudgetExceeded as BudgetExceeded,
     FilterError as FilterError,
     ModelError as ModelError,

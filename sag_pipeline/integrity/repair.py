@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sag_pipeline.embed import load_fit, save_fit
+from sag_pipeline.integrity.bucket_files import fetch_home, send_home
 from sag_pipeline.integrity.damaged_files import (
     open_anyway,
     parts_in_use,
@@ -88,6 +89,7 @@ def repair_home(home: Path) -> Repaired:
     """Repair everything below a home; after a kill a second call continues, and an undamaged home is left as it is."""
     done = [*_repair_lock(home)]
     with write_lock(home, _PATIENCE_SECONDS):
+        bucket = fetch_home(home)
         done += _repair_ledger(home)
         store = Store(home)
         sources = sorted(store.ledger.source_names())
@@ -98,6 +100,7 @@ def repair_home(home: Path) -> Repaired:
         done += _repair_tables(store)
         done += _repair_releases(home)
         done += _repair_reports(home)
+        done += [Done(*each) for each in send_home(home, bucket, is_changed=bool(done))]
     return Repaired(done, " ".join(["sag ingest", *map(_quoted, sources)]) if done else "")
 
 

@@ -1,13 +1,14 @@
 """`sag verify`: compare everything below a home with what was written."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from sag_pipeline.embed import load_fit
+from sag_pipeline.integrity.bucket_files import BucketFiles, fetch_home
 from sag_pipeline.integrity.damaged_files import (
     open_anyway,
     parts_in_use,
@@ -32,6 +33,7 @@ from sag_pipeline.store.source_list import SourceList
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import KINDS, VectorStore, vector_ids
 from sag_retrieval.core.errors import SourceError, StoreError
+from sag_retrieval.core.home_urls import shown_home
 from sag_retrieval.release.folders import write_lock, wrong_made
 from sag_retrieval.release.releases import Releases
 
@@ -95,7 +97,9 @@ def verify_home(home: Path, *, deep: bool) -> Verified:
         return Verified(str(home), deep, [CheckedFiles("lock", len(wrong), "files", wrong)])
     try:
         with write_lock(home, _PATIENCE_SECONDS):
-            return look(home, deep=deep)
+            bucket = fetch_home(home)
+            found = look(home, deep=deep)
+            return found if bucket is None else replace(found, checked=[*found.checked, *_bucket(bucket)])
     except PermissionError:  # a read-only home: no other process writes either
         return look(home, deep=deep)
 
@@ -115,7 +119,14 @@ def look(home: Path, *, deep: bool) -> Verified:
     checks: tuple[Callable[[Store, bool], CheckedFiles], ...] = (
         _sources, _ledger, _tables, _vectors, _embedder, _answers, _releases, _reports,
     )  # fmt: skip
-    return Verified(str(home), deep, [check(store, deep) for check in checks])
+    return Verified(shown_home(home), deep, [check(store, deep) for check in checks])
+
+
+def _bucket(found: BucketFiles) -> list[CheckedFiles]:
+    mend = "sent again by `sag repair` if this machine has it, else made again by `sag repair` and `sag ingest`"
+    faults = [HomeFault(key, "it is missing in the bucket, or has another length", mend) for key in found.missing]
+    unused = CheckedFiles("unused", len(found.unused), "files that nothing names, deleted after a day")
+    return [CheckedFiles("bucket", found.count, "files", faults), unused]
 
 
 def _sources(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001  always checked whole: it is small

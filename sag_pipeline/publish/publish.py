@@ -124,10 +124,14 @@ def publish(store: Store, embedding: Embedding, now: str) -> Publication:
             listener()("release", 0, 0, "checksums")
             seal(draft, manifest)
             _take_place(draft, releases.folder / manifest.release_id)
+            if releases.remote and store.bucket:
+                known = releases.remote.known() | store.bucket.known()
+                releases.remote.push(releases.folder / manifest.release_id, known)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    releases.make_current(manifest.release_id)
+    # First, as only one of two runs on two machines can commit; the next run makes current what a kill left out.
     store.ledger.commit([Entry.of_whole("release", input_hash=state, output_hash=manifest.release_id)])
+    releases.make_current(manifest.release_id)
     return Publication(Manifest.read(releases.path()), is_new, checks)
 
 
@@ -150,6 +154,8 @@ def _refuse_first_without_document(store: Store) -> None:
 def _is_sound(releases: Releases, release_id: str, embedding: Embedding) -> bool:
     """Whether a release exists undamaged; a damaged one is built again."""
     folder = releases.folder / release_id
+    if releases.remote and not (releases.remote.has(release_id) and releases.remote.pull(release_id)):
+        return False
     if not folder.exists():
         return False
     fault = fault_of(folder, embedding.embedder)

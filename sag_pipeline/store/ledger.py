@@ -4,7 +4,7 @@ A ledger is a folder of small Parquet files, each one commit, never changed. The
 current. A part without a current row does not count, so a crash between the two loses nothing and doubles nothing.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from itertools import repeat
@@ -96,6 +96,8 @@ class Entry:
         return cls("", step, status, kind="whole", **values)  # type: ignore[arg-type]
 
 
+OnCommit = Callable[[set[tuple[str, str]]], None]
+"""Called with the tables and parts that a commit names, after its file is written and before it counts."""
 _COLUMNS = ", ".join(f.name for f in fields(Entry))
 _DECLARED = ", ".join(f"{each.name} {'INTEGER' if each.type == pa.int32() else 'VARCHAR'}" for each in SCHEMA)
 
@@ -122,7 +124,7 @@ _held: WeakValueDictionary[Path, "Ledger"] = WeakValueDictionary()
 class Ledger:
     """The current entries, with SQL over them; commits are durable when `commit` returns."""
 
-    def __init__(self, folder: Path, files: Sequence[Path] | None = None) -> None:
+    def __init__(self, folder: Path, files: Sequence[Path] | None = None, on_commit: OnCommit = lambda _: None) -> None:
         """Read every commit below the folder; a missing folder is an empty ledger.
 
         Where somebody in this process still holds the ledger of this folder, and no file there has changed since it
@@ -131,12 +133,14 @@ class Ledger:
         Args:
             folder: Where the commits lie.
             files: Read these alone although others are damaged or missing; for repair.
+            on_commit: Sends each commit to the bucket of a home that lies in one.
 
         Raises:
             StoreError: If a commit is damaged or missing.
 
         """
         self._folder = folder
+        self._on_commit = on_commit
         self._lock = RLock()
         self._state = state_of(folder)
         held = _held.get(folder) if files is None else None
@@ -180,6 +184,7 @@ class Ledger:
         rows = _rows_of(entries)
         with self._lock:
             append_link(self._folder, rows)
+            self._on_commit({(entry.step, entry.part) for entry in entries if entry.part})
             self._insert(rows)
             self._state = state_of(self._folder)
             if len(link_files(self._folder)) > _FILES_BEFORE_SNAPSHOT:
@@ -192,6 +197,12 @@ class Ledger:
             rows = self._database.sql(f"SELECT {_COLUMNS} FROM current ORDER BY kind, unit, step").to_arrow_table()
             snapshot = append_link(self._folder, rows.cast(SCHEMA), is_snapshot=True, previous=previous)
             drop_links(self._folder, keep=snapshot)
+            self._on_commit(set())
+
+    def parts(self) -> set[tuple[str, str]]:
+        """Tables and parts that current entries name."""
+        rows = self.select("SELECT DISTINCT step, part FROM current WHERE part <> ''")
+        return {(str(step), str(part)) for step, part in rows}
 
     def rebuild(self, entries: Sequence[Entry]) -> None:
         """Replace all files, damaged ones too, by one snapshot of what was read and of these entries."""

@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -117,9 +117,10 @@ def _hash(path: Path) -> str:
 class Parts:
     """The part files of every table below one folder."""
 
-    def __init__(self, folder: Path) -> None:
-        """Keep the folder; it is created with the first part."""
+    def __init__(self, folder: Path, fetch: Callable[[Path], None] = lambda _: None) -> None:
+        """Keep the folder; it is created with the first part. `fetch` brings a part from the bucket of a home."""
         self._folder = folder
+        self._fetch = fetch
         self._last: dict[str, tuple[str, pa.Table]] = {}
 
     def path(self, table: str, part: str) -> Path:
@@ -139,6 +140,7 @@ class Parts:
 
         """
         path = self.path(table, part)
+        self._fetch(path)
         if columns is not None:
             return read_rows(path, columns)
         if table not in self._last or self._last[table][0] != part:  # batches read documents in part order
@@ -147,7 +149,9 @@ class Parts:
 
     def row_count(self, table: str, part: str) -> int:
         """Rows of a part, dead ones too, without reading them."""
-        return int(read_footer(self.path(table, part)).num_rows)
+        path = self.path(table, part)
+        self._fetch(path)
+        return int(read_footer(path).num_rows)
 
     def names(self, table: str) -> set[str]:
         """Names of all part files of a table, in use or not."""

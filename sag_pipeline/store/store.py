@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from sag_pipeline.store.bucket import BucketHome, bucket_home, refreshed
 from sag_pipeline.store.ledger import Entry, Ledger
 from sag_pipeline.store.parts import Parts, by_document, of_documents, reading
 from sag_pipeline.tables import from_table, schema_of, with_columns
@@ -56,16 +57,24 @@ class DocumentOutcome:
 class Store:
     """The tables below `home`; one writer at a time (`Store.locked`), any number of readers of `status`."""
 
-    def __init__(self, home: Path, ledger: Ledger | None = None) -> None:
-        """Open the tables of a home; a new one is empty. `ledger`: of the undamaged commits, for repair.
+    def __init__(self, home: Path, ledger: Ledger | None = None, bucket: BucketHome | None = None) -> None:
+        """Open the tables of a home; a new one is empty.
+
+        Args:
+            home: The home.
+            ledger: Of the undamaged commits, for repair.
+            bucket: Where commits are sent; None: read what is there.
 
         Raises:
             StoreError: If a commit of the ledger is damaged or missing.
+            BucketError: If the bucket of the home cannot be read.
 
         """
         self.home = home
-        self.ledger = ledger or Ledger(home / "ledger")
-        self.parts = Parts(home / "tables")
+        self.bucket = bucket or refreshed(home)
+        on_commit = bucket.commit if bucket else _nothing
+        self.ledger = ledger or Ledger(home / "ledger", on_commit=on_commit)
+        self.parts = Parts(home / "tables", self.bucket.fetch if self.bucket else _nothing)
 
     @classmethod
     @contextmanager
@@ -74,10 +83,20 @@ class Store:
 
         Raises:
             SourceError: If another process still writes below the same home after `patience` seconds.
+            BucketError: If the bucket of the home cannot be read or written, or another machine writes to it meanwhile.
 
         """
         with write_lock(home, patience):
-            yield cls(home)
+            bucket = bucket_home(home)
+            if bucket is None:
+                yield cls(home)
+                return
+            bucket.probe()
+            bucket.pull(whole=True)
+            store = cls(home, bucket=bucket)
+            bucket.note_sent(store.ledger.parts())
+            yield store
+            bucket.save()
 
     # ── pending work ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -247,6 +266,10 @@ class Store:
     def bytes_used(self) -> int:
         """Bytes of all tables on disk."""
         return self.parts.bytes_used()
+
+
+def _nothing(_: object) -> None:
+    """What a home that is a folder does with its commits and parts."""
 
 
 def _status(output: Output) -> str:

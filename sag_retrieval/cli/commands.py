@@ -130,8 +130,11 @@ def open_report(*, is_json: bool) -> None:
     With `--json`, or without a browser as on a server, the path alone is printed.
     """
     from sag_retrieval.core.settings import load_settings  # noqa: PLC0415
+    from sag_retrieval.remote.reports import pull_reports  # noqa: PLC0415
 
-    found = (load_settings().home / "reports").glob("*/*/report.html")
+    home = load_settings().home
+    pull_reports(home)
+    found = (home / "reports").glob("*/*/report.html")
     pages = [page for page in found if not page.parent.name.startswith(".")]  # not of a report under way
     if not pages:
         raise ReleaseError("no report yet; write one with `sag report`")

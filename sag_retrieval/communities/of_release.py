@@ -26,6 +26,7 @@ from sag_retrieval.communities.storage import (
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.folders import delete, mark_of, sweep, write_lock, write_made
 from sag_retrieval.release.reader import Reader
+from sag_retrieval.release.releases import Releases
 
 NAMED_BY: Final = "named_by.json"
 """The model that named a community, by its id; those named by rules are not listed."""
@@ -93,6 +94,8 @@ def release_communities(
         if folder.exists():
             delete(folder)
         write_communities(folder, named, events.event_ids, finish)
+    if remote := Releases(reader.folder.parents[1]).remote:
+        remote.push_beside(reader.folder.name)
     return named
 
 

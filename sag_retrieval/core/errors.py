@@ -5,6 +5,7 @@ SagError
 ├── PluginError        an entry point of another installed package cannot be used
 ├── SourceError        a source of documents cannot be read at all
 ├── StoreError         a file that the pipeline keeps below SAG_HOME is damaged or missing
+├── BucketError        the bucket of a home cannot be reached, refuses, or was changed by another run
 ├── ReleaseError       the release on disk cannot be used
 │   └── SchemaMismatch a table does not have the columns of its schema
 ├── FilterError        a `where` or `sql` restriction was refused
@@ -65,6 +66,10 @@ class SourceError(SagError):
 
 class StoreError(SagError):
     """A file that the pipeline keeps below SAG_HOME is damaged or missing; `sag repair` fixes it."""
+
+
+class BucketError(SagError):
+    """The bucket of a home cannot be reached, refuses a request, or was changed by another run."""
 
 
 class ReleaseError(SagError):

@@ -9,10 +9,11 @@ from typing import Annotated, Any, Final, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dotenv import dotenv_values
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from sag_retrieval.core.errors import SettingsError, nearest, shown
+from sag_retrieval.core.home_urls import checked_url, is_url, mark, mirror_folder
 from sag_retrieval.core.plugins import Registry
 
 
@@ -169,7 +170,16 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="SAG_", env_file=ENV_FILE, extra="ignore", frozen=True)
 
-    home: Path = Field(default=Path("data"), description="folder of tables, cache, releases and reports")
+    home: Path = Field(
+        default=Path("data"),
+        description="folder of tables, answers, releases and reports; or a bucket, such as `s3://bucket/prefix` (extra "
+        "`object-store`)",
+    )
+    cache: Path = Field(default=Path("~/.cache/sag"), description="folder of copies of what lies in a bucket")
+    cache_gb: float = Field(default=20.0, gt=0, description="gigabytes that these copies may take")
+    bucket_seconds: float = Field(
+        default=60.0, gt=0, description="how long a request to a bucket may take, with all its repetitions"
+    )
     source: str = Field(default="data/documents", description="what `ingest` reads when no source is given")
     source_roots: str = Field(
         default="",
@@ -195,6 +205,21 @@ class Settings(BaseSettings):
         default="UTC", description="time zone of the schedules, such as `Asia/Shanghai`"
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _mirror_a_bucket(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Let the home in a bucket be the folder that mirrors it."""
+        home = given.get("home")
+        if not is_url(home):
+            return given
+        url, cache = checked_url(str(home)), Path(given.get("cache") or cls.model_fields["cache"].default)
+        folder = mirror_folder(url, cache)
+        try:
+            mark(folder, url)
+        except OSError as error:
+            raise SettingsError(f"{cache} cannot hold copies of {url} ({error.strerror}); set SAG_CACHE") from error
+        return given | {"home": folder}
+
 
 def load_settings(**given: object) -> Settings:
     """The current settings; `given` takes precedence over the environment, which takes precedence over `.env`.
@@ -216,7 +241,7 @@ def load_settings(**given: object) -> Settings:
         return Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     except ValidationError as error:
         faults = "; ".join(
-            f"SAG_{str(fault['loc'][0]).upper()}: {fault['msg'].removeprefix('Value error, ')}"
+            f"SAG_{str((fault['loc'] or ('home',))[0]).upper()}: {fault['msg'].removeprefix('Value error, ')}"
             for fault in error.errors()
         )
         raise SettingsError(f"{faults}. `sag settings` shows every setting with its origin") from error

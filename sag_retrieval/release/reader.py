@@ -15,6 +15,7 @@ from typing import get_args
 import numpy as np
 
 from sag_retrieval.core.errors import ReleaseError, SettingsError
+from sag_retrieval.core.home_urls import shown_home
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import Index, open_arrays
 from sag_retrieval.release.folders import digest_of, wrong_lengths
@@ -111,13 +112,12 @@ def open_reader(
 
     """
     for _ in range(3):  # a release may be pruned between reading the pointer and opening it
-        path = Releases(home).path(release)
         try:
-            return Reader(path, open_embedder, verify, vectors)
+            return Reader(Releases(home).path(release), open_embedder, verify, vectors)
         except FileNotFoundError:
             continue
     named = f"release {release}" if release else "the current release"
-    raise ReleaseError(f"{named} below {home} was deleted while it was opened; try again")
+    raise ReleaseError(f"{named} below {shown_home(home)} was deleted while it was opened; try again")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,16 +12,21 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import ReleaseError, SettingsError
+from sag_retrieval.core.home_urls import shown_home, url_of
 from sag_retrieval.core.public import public
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.release.folders import erase, set_aside, sweep, write_lock
 from sag_retrieval.release.manifest import MANIFEST, Manifest
+
+if TYPE_CHECKING:
+    from sag_retrieval.release.remote import RemoteReleases
 
 POINTER = "CURRENT"
 DRAFT_POINTER: Final = f".{POINTER}."
@@ -72,8 +77,22 @@ class Releases:
         self.home = home
         self.folder = home / "releases"
 
+    @cached_property
+    def remote(self) -> "RemoteReleases | None":
+        """The releases in the bucket that the home mirrors; None for a home of its own."""
+        if url_of(self.home) is None:
+            return None
+        from sag_retrieval.release.remote import RemoteReleases  # noqa: PLC0415  local homes do not load it
+        from sag_retrieval.remote.mirror import mirror_of  # noqa: PLC0415
+
+        mirror = mirror_of(self.home)
+        return RemoteReleases(mirror) if mirror else None
+
     def current(self) -> str | None:
         """Id of the current release; None before the first one, and where `CURRENT` holds no valid id."""
+        if self.remote:
+            named = self.remote.current()
+            return named if named and _ID.fullmatch(named) else None
         try:
             text = (self.home / POINTER).read_bytes()[:1024].decode("utf-8", "replace").strip()
         except OSError:
@@ -89,28 +108,33 @@ class Releases:
         """
         if release_id is None:
             return self._current_path()
-        path = self.folder / release_id
-        if not _ID.fullmatch(release_id) or not (path / MANIFEST).is_file():
-            raise ReleaseError(
-                f"release {_shown(release_id)} is not below {self.folder}; `sag releases list` shows what is"
-            )
-        return path
+        if not _ID.fullmatch(release_id) or not self._is_here(release_id):
+            below = url_of(self.home) or self.folder
+            raise ReleaseError(f"release {_shown(release_id)} is not below {below}; `sag releases list` shows what is")
+        return self.folder / release_id
+
+    def _is_here(self, release_id: str) -> bool:
+        """Whether there is such a release; one in a bucket is fetched."""
+        if self.remote:
+            return self.remote.pull(release_id)
+        return (self.folder / release_id / MANIFEST).is_file()
 
     def _current_path(self) -> Path:
-        pointer = self.home / POINTER
-        chosen = self.current()
-        if chosen is None and not os.path.lexists(pointer):
-            raise ReleaseError(f"no release below {self.home} yet; make one with `sag ingest`")
-        if chosen is None or not (self.folder / chosen / MANIFEST).is_file():
+        pointer, chosen = self.home / POINTER, self.current()
+        if chosen is None and (self.remote or not os.path.lexists(pointer)):
+            raise ReleaseError(f"no release below {shown_home(self.home)} yet; make one with `sag ingest`")
+        if chosen is None or not self._is_here(chosen):
             named = _shown(chosen) if chosen else "no valid id"
             raise ReleaseError(
-                f"{pointer} names {named}, and no such release is below {self.folder}; publish again with `sag ingest`"
+                f"{POINTER if self.remote else pointer} names {named}, and no such release is below "
+                f"{url_of(self.home) or self.folder}; publish again with `sag ingest`"
             )
         return self.folder / chosen
 
     def found(self) -> list[FoundRelease]:
         """Every release folder, oldest first, also those that cannot be opened."""
-        folders = [path for path in self.folder.glob("*") if path.is_dir() and _ID.fullmatch(path.name)]
+        names = self.remote.pull_manifests() if self.remote else [path.name for path in self.folder.glob("*")]
+        folders = [path for name in names if (path := self.folder / name).is_dir() and _ID.fullmatch(name)]
         return sorted(map(FoundRelease.look, folders), key=lambda found: (found.created_at, found.folder.name))
 
     def manifests(self) -> list[Manifest]:
@@ -131,6 +155,9 @@ class Releases:
 
     def make_current(self, release_id: str) -> None:
         """The same for a caller that holds the lock and has checked the release."""
+        if self.remote:
+            self.remote.make_current(release_id)
+            return
         pointer = self.home / POINTER
         if pointer.is_dir() and not pointer.is_symlink():
             aside = pointer.with_name(f"{POINTER}.aside-{uuid4().hex}")
@@ -217,11 +244,15 @@ def prune_releases(home: Path, *, keep: int = 3, grace_hours: float = 24.0, now:
         sweep_releases(home)
         below = Releases(home)
         current = below.current()
-        return [
+        gone = [
             found.folder.name
             for found in _beyond(below.found(), keep)
             if found.folder.name != current and found.created_at <= oldest and _delete(found.folder)
         ]
+        if below.remote:
+            below.remote.delete(gone)
+            below.remote.collect(oldest)
+        return gone
 
 
 def sweep_releases(home: Path) -> None:

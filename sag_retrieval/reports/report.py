@@ -24,11 +24,16 @@ from sag_retrieval.models.protocols import ChatModel, Usage
 from sag_retrieval.notebook import render_html
 from sag_retrieval.release.folders import SUMS, write_sums
 from sag_retrieval.release.reader import Reader
+<<<<<<< HEAD
 from sag_retrieval.reports.compose import Content, compose, render_markdown, render_page, render_preview, render_theme
+=======
+from sag_retrieval.remote.reports import pull_reports, send_reports
+from sag_retrieval.reports.compose import compose, render_markdown, render_page, render_preview
+>>>>>>> 15e167a (Keep a home in a bucket, mirrored by a folder)
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.section import ReportContext, make_context
 from sag_retrieval.reports.sections.header import SECTION as HEADER
-from sag_retrieval.reports.series import Previous, find_before, remember
+from sag_retrieval.reports.series import LATEST, Previous, find_before, remember
 from sag_retrieval.reports.tables import report_tables
 from sag_retrieval.reports.theme_pages import FOLDER, theme_pages
 
@@ -262,6 +267,7 @@ def make_report(
         / settings_hash(options.title, scope.in_words(), scope.period, asdict(options.cluster), options.language)
     )
     own = series / reader.manifest.release_id
+    pull_reports(home)
     before = find_before(series, own, events.event_ids)
     known = known_names(before.communities) if before.communities is not None else None
     built, names = _communities(reader, events, options.cluster, chat)
@@ -271,4 +277,5 @@ def make_report(
     report = write_report(events, named.communities, options, out or own, before.previous, chat)
     remember(series, own, before.release, named.communities, events.event_ids)
     write_sums(own)
+    send_reports(home, f"{series.name}/{own.name}/", f"{series.name}/{LATEST}")
     return replace(report, previous=before.release, fault=before.fault)

@@ -22,10 +22,11 @@ from sag_retrieval.communities.storage import (
     write_communities,
 )
 from sag_retrieval.release.folders import DRAFT, delete, sweep, write_lock
+from sag_retrieval.remote.reports import pull_reports, send_reports
 
 _PROPER = 3
 _MAJORITY = 0.5
-_LATEST = "LATEST"
+LATEST = "LATEST"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +222,7 @@ def _kept_predecessor(own: Path) -> str | None:
 
 def _latest(series: Path) -> str:
     try:
-        return _name((series / _LATEST).read_text(encoding="utf-8").strip())
+        return _name((series / LATEST).read_text(encoding="utf-8").strip())
     except DAMAGE:
         return ""
 
@@ -240,9 +241,9 @@ def remember(series: Path, own: Path, before: str, communities: Communities, eve
         sweep(own)
         write_communities(own / COMMUNITIES, communities, event_ids)
         _write(own / "report.json", json.dumps({"release": own.name, "previous": before}, indent=1))
-        if (series / _LATEST).is_dir():
-            delete(series / _LATEST)
-        _write(series / _LATEST, own.name)
+        if (series / LATEST).is_dir():
+            delete(series / LATEST)
+        _write(series / LATEST, own.name)
 
 
 def _write(path: Path, text: str) -> None:
@@ -266,6 +267,7 @@ def prune_reports(home: Path, *, keep: int = 12, grace_hours: float = 24.0, now:
     gone: list[str] = []
     if not (home / REPORTS).is_dir():
         return gone
+    pull_reports(home)
     with write_lock(home / REPORTS):
         for series in sorted(path for path in (home / REPORTS).iterdir() if path.is_dir()):
             sweep(series)
@@ -276,6 +278,7 @@ def prune_reports(home: Path, *, keep: int = 12, grace_hours: float = 24.0, now:
                 if written <= oldest and path.name != _latest(series):
                     delete(path)
                     gone.append(f"{series.name}/{path.name}")
+    send_reports(home, *(f"{report}/" for report in gone))
     return gone
 
 

@@ -1,0 +1,201 @@
+"""Releases in a bucket: fetched to the mirror before they are opened, sent to it before they are current.
+
+releases/<id>/manifest.json       the manifest, put after all files that it names; they lie in files/<hash>
+releases/<id>/communities.json    the files of its communities, which may be made again
+CURRENT                           the current release, replaced on the tag that was seen
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+from sag_retrieval.core import durable
+from sag_retrieval.core.errors import BucketError
+from sag_retrieval.release.manifest import MANIFEST
+from sag_retrieval.remote.buckets import write_conditional
+from sag_retrieval.remote.cache import make_room, touch
+from sag_retrieval.remote.mirror import FILES, Entries, Mirror, listed_below
+
+POINTER: Final = "CURRENT"
+_BELOW: Final = "releases/"
+_BESIDE: Final = "communities"
+_ATTEMPTS: Final = 5
+
+
+class RemoteReleases:
+    """The releases of a bucket. A swap of `CURRENT` replaces what was seen first, which a publish was built on."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        """Keep the mirror; the bucket is not asked before the first use."""
+        self._mirror = mirror
+        self._folder = mirror.folder / "releases"
+        self._seen: tuple[str | None, str | None] | None = None
+
+    def current(self) -> str | None:
+        """Id of the current release; None before the first one."""
+        found = self._mirror.read(POINTER)
+        named, tag = (None, None) if found is None else (_named(found[0]), found[1])
+        if self._seen is None:
+            self._seen = named, tag
+        return named
+
+    def make_current(self, release_id: str) -> None:
+        """Replace the release that was current when this was first asked.
+
+        Raises:
+            BucketError: If another run made another one current meanwhile.
+
+        """
+        if self._seen is None:
+            self.current()
+        before, tag = self._seen or (None, None)
+        told = {"release": release_id, "before": before, "writer": uuid4().hex}
+        done = write_conditional(self._mirror.files, POINTER, (json.dumps(told) + "\n").encode(), tag)
+        if done is None:
+            now = self.current()
+            raise BucketError(
+                f"release {release_id} is not current: another run made {now} current in {self._mirror.url} meanwhile; "
+                "run `sag ingest` again, which goes on from there"
+            )
+        self._seen = release_id, done
+        durable.write_text(self._mirror.folder / POINTER, release_id + "\n")
+
+    def ids(self) -> list[str]:
+        """Ids of all releases whose manifest is there."""
+        found = self._mirror.files.list(_BELOW)
+        return [each.key.split("/")[1] for each in found if each.key.endswith(f"/{MANIFEST}")]
+
+    def has(self, release_id: str) -> bool:
+        """Whether a release is in the bucket."""
+        return self._mirror.read(_key(release_id)) is not None
+
+    def pull_manifests(self) -> list[str]:
+        """Fetch the manifest of every release, and return their ids."""
+        found = self.ids()
+        for release_id in found:
+            self._pull_manifest(release_id)
+        return found
+
+    def pull(self, release_id: str, *, is_tolerant: bool = False) -> bool:
+        """Fetch a release and what lies beside it, but for what is there already; False if there is no such release.
+
+        Raises:
+            BucketError: If a file of it is missing or damaged; with `is_tolerant`, it is left out.
+
+        """
+        place = self._folder / release_id
+        if not self._pull_manifest(release_id):
+            return False
+        entries = manifest_files((place / MANIFEST).read_bytes())
+        try:
+            self._mirror.fetch_all(entries, place, is_tolerant=is_tolerant)
+        except BucketError:
+            if self._mirror.read(_key(release_id)) is None:
+                (place / MANIFEST).unlink(missing_ok=True)
+                raise FileNotFoundError(place) from None  # it was pruned meanwhile
+            raise
+        self.pull_beside(release_id)
+        touch(place)
+        make_room(self._mirror, place)
+        return True
+
+    def _pull_manifest(self, release_id: str) -> bool:
+        path = self._folder / release_id / MANIFEST
+        if path.is_file():
+            return True
+        found = self._mirror.read(_key(release_id))
+        if found is None:
+            return False
+        durable.make_folder(path.parent)
+        durable.write_text(path, found[0].decode("utf-8", "replace"))
+        return True
+
+    def pull_beside(self, release_id: str) -> None:
+        """Fetch the communities of a release; those of this machine are replaced only if they are other ones."""
+        place = self._folder / release_id / _BESIDE
+        tree = self._mirror.tree(_beside(release_id))
+        if tree.tag is not None and listed_below(place) != tree.entries:
+            for path in place.glob("*"):
+                path.unlink()
+            self._mirror.fetch_all(tree.entries, place)
+
+    def push(self, folder: Path, known: Iterable[str] = ()) -> None:
+        """Send a finished release, its manifest last."""
+        manifest = (folder / MANIFEST).read_bytes()
+        self._mirror.push_all(manifest_files(manifest), folder, known)
+        self._mirror.files.put(_key(folder.name), manifest)
+
+    def push_beside(self, release_id: str) -> None:
+        """Send the communities of a release."""
+        place = self._folder / release_id / _BESIDE
+        entries = listed_below(place)
+        for _ in range(_ATTEMPTS):
+            tree = self._mirror.tree(_beside(release_id))
+            if tree.entries == entries:
+                return
+            self._mirror.push_all(entries, place)
+            if self._mirror.write_tree(_beside(release_id), entries, tree) is not None:
+                return
+
+    def delete(self, release_ids: Sequence[str]) -> None:
+        """Delete releases: manifests first, so that nobody opens them; their files are deleted by `collect`."""
+        for key in (_key, _beside):
+            self._mirror.files.delete([key(release_id) for release_id in release_ids])
+
+    def known(self) -> set[str]:
+        """Hashes of the files of the current release, which need not be sent again."""
+        if self._seen is None:
+            self.current()
+        named = self._seen[0] if self._seen else None
+        found = self._mirror.read(_key(named)) if named else None
+        return set() if found is None else {digest for _, digest in manifest_files(found[0]).values()}
+
+    def collect(self, oldest: datetime) -> list[str]:
+        """Delete files that nothing names and that were written before a time; returns their keys."""
+        gone = [each.key for each in self._mirror.files.list(f"{FILES}/") if each.modified <= oldest]
+        if gone:
+            named = self.named()
+            gone = [key for key in gone if key.removeprefix(f"{FILES}/") not in named]
+            self._mirror.files.delete(gone)
+        return gone
+
+    def named(self) -> set[str]:
+        """Hashes of all files that a release, its communities, or a list of files at the top names."""
+        found = set[str]()
+        for each in self._mirror.files.list():
+            top, _, rest = each.key.partition("/")
+            if each.key.endswith(f"/{MANIFEST}") and top == "releases":
+                body = self._mirror.read(each.key)
+                found |= {digest for _, digest in manifest_files(body[0]).values()} if body else set()
+            elif each.key.endswith(f"/{_BESIDE}.json") or (not rest and each.key in TREES):
+                found |= {digest for _, digest in self._mirror.tree(each.key).entries.values()}
+        return found
+
+
+TREES: Final = ("HEAD", "REPORTS")
+"""Lists of files at the top of a bucket: of what an ingest needs, and of reports."""
+
+
+def manifest_files(manifest: bytes) -> Entries:
+    """The files that the text of a manifest names; none if it cannot be read."""
+    with suppress(ValueError, TypeError, KeyError, AttributeError):
+        return {str(name): (int(n), str(digest)) for name, (n, digest) in json.loads(manifest)["files"].items()}
+    return {}
+
+
+def _named(body: bytes) -> str | None:
+    with suppress(ValueError, TypeError, KeyError):
+        return str(json.loads(body)["release"])
+    return None
+
+
+def _key(release_id: str) -> str:
+    return f"{_BELOW}{release_id}/{MANIFEST}"
+
+
+def _beside(release_id: str) -> str:
+    return f"{_BELOW}{release_id}/{_BESIDE}.json"

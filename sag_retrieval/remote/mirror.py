@@ -1,0 +1,241 @@
+"""The folder on this machine that mirrors a bucket: files are fetched once, compared with their hash, and shared.
+
+<SAG_CACHE>/<hash of the url>/bucket.json    the url; the rest has the layout of a local home
+                              files/<hash>   what was fetched, linked from where it belongs
+
+In the bucket `files/<hash>` holds the bytes of every file that is listed by path: of releases, vectors, reports. Equal
+files of two releases are therefore stored, sent and fetched once.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+from sag_retrieval.core import durable
+from sag_retrieval.core.errors import BucketError
+from sag_retrieval.core.home_urls import url_of
+from sag_retrieval.remote.buckets import open_files, write_conditional
+from sag_retrieval.remote.files import Files
+
+FILES: Final = "files"
+_AT_ONCE: Final = 8
+_ATTEMPTS: Final = 4
+_READ: Final = 1 << 22
+Entries = Mapping[str, tuple[int, str]]
+"""By path: length and hash (BLAKE2b, 16 bytes, in hex) of a file, as in the manifest of a release."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A list of files by path as it lies in the bucket, and its tag there; None before it was written."""
+
+    entries: Entries = field(default_factory=dict)
+    tag: str | None = None
+
+
+class Mirror:
+    """A bucket and the folder that mirrors it."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        """Keep the folder; the bucket is not asked before the first use."""
+        self.folder = folder
+        self.url = url
+
+    @property
+    def files(self) -> Files:
+        """The files of the bucket."""
+        return open_files(self.url)
+
+    def read(self, key: str) -> tuple[bytes, str] | None:
+        """The bytes of a small file and its tag; None if there is none.
+
+        Raises:
+            BucketError: If it cannot be read, also when tried again.
+
+        """
+        for attempt in range(_ATTEMPTS):
+            try:
+                found = self.files.get(key)
+                return None if found is None else (found.read(), found.tag)
+            except BucketError:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+        raise AssertionError
+
+    def fetch(self, key: str, path: Path, wanted: tuple[int, str] | None = None, size: int = 16) -> None:
+        """Put a file of the bucket in its place, whole and with the bytes that were written, or leave it absent.
+
+        Args:
+            key: Of the file in the bucket.
+            path: Its place on this machine; nothing is done if a file of the length is there.
+            wanted: Its length and hash; of the length -1, the hash alone is compared.
+            size: Bytes of the hash.
+
+        Raises:
+            BucketError: If it is not there, or its bytes are other ones, also when fetched again.
+
+        """
+        durable.make_folder(path.parent)
+        draft = path.with_name(f".{path.name}.{uuid4().hex}")
+        what = ""
+        try:
+            for attempt in range(_ATTEMPTS):
+                try:
+                    what = self._download(key, draft, wanted, size)
+                except BucketError:
+                    if attempt == _ATTEMPTS - 1:
+                        raise
+                    continue
+                if not what:
+                    draft.replace(path)
+                    return
+                if what == _MISSING:
+                    break
+        finally:
+            draft.unlink(missing_ok=True)
+        raise BucketError(f"{key} in {self.url} {what}; `sag repair` mends the home")
+
+    def _download(self, key: str, draft: Path, wanted: tuple[int, str] | None, size: int) -> str:
+        found = self.files.get(key)
+        if found is None:
+            return _MISSING
+        digest, length = blake2b(digest_size=size), 0
+        with draft.open("wb") as file:
+            for chunk in found.chunks:
+                digest.update(chunk)
+                length += len(chunk)
+                file.write(chunk)
+        os.utime(draft, (found.modified.timestamp(),) * 2)  # when it was written, not when it came here
+        if wanted is None or (wanted[0] in (-1, length) and digest.hexdigest() == wanted[1]):
+            return ""
+        return "is damaged: its bytes are not those that were written"
+
+    def fetch_all(self, entries: Entries, below: Path, *, is_tolerant: bool = False) -> None:
+        """Put files that are listed by path in their places below a folder; those of the length stay.
+
+        Raises:
+            BucketError: If one is missing or damaged; with `is_tolerant`, it is left out.
+
+        """
+        missing = {path: entry for path, entry in entries.items() if not _has_length(below / path, entry[0])}
+
+        def place(each: tuple[str, tuple[int, str]]) -> None:
+            with suppress(*([BucketError] if is_tolerant else [])):
+                self._place(below / each[0], *each[1])
+
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            for _ in pool.map(place, sorted(missing.items())):
+                pass
+
+    def _place(self, path: Path, length: int, digest: str) -> None:
+        own = self.folder / FILES / digest
+        for _ in range(_ATTEMPTS):
+            if not _has_length(own, length):
+                self.fetch(f"{FILES}/{digest}", own, (length, digest))
+            with suppress(FileNotFoundError):  # another process may delete it to make room
+                link(own, path)
+                return
+        raise BucketError(f"{path.name} does not stay in {own.parent}; raise SAG_CACHE_GB")
+
+    def push_all(self, entries: Entries, below: Path, known: Iterable[str] = ()) -> None:
+        """Send the files of a folder that are listed by path, but for the known hashes."""
+        paths = {digest: below / path for path, (_, digest) in entries.items()}
+        wanted = sorted(set(paths) - set(known))
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            for _ in pool.map(lambda digest: self.push(f"{FILES}/{digest}", paths[digest]), wanted):
+                pass
+        for digest in wanted:
+            if not (self.folder / FILES / digest).exists():
+                link(paths[digest], self.folder / FILES / digest)
+
+    def push(self, key: str, path: Path) -> None:
+        """Send one file; what is sent is known by its hash, so sending it again changes nothing."""
+        length = path.stat().st_size
+        self.files.put(key, path.read_bytes() if length <= _READ else path)
+
+    def tree(self, key: str) -> Tree:
+        """A list of files as it is in the bucket now.
+
+        Raises:
+            BucketError: If it is damaged.
+
+        """
+        found = self.read(key)
+        if found is None:
+            return Tree()
+        try:
+            listed = json.loads(found[0])["files"]
+            return Tree({str(path): (int(n), str(digest)) for path, (n, digest) in listed.items()}, found[1])
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise BucketError(f"{key} in {self.url} is damaged; `sag repair` mends the home") from None
+
+    def write_tree(self, key: str, entries: Entries, before: Tree) -> Tree | None:
+        """Replace a list of files and return it with its new tag; None if another process did since it was read."""
+        told = {"files": dict(sorted(entries.items())), "writer": uuid4().hex}
+        body = (json.dumps(told, indent=1) + "\n").encode()
+        tag = write_conditional(self.files, key, body, before.tag)
+        return None if tag is None else Tree(dict(entries), tag)
+
+
+_MISSING: Final = "is missing"
+
+
+@lru_cache(maxsize=64)
+def _opened(folder: Path, url: str) -> Mirror:
+    return Mirror(folder, url)
+
+
+def mirror_of(folder: Path) -> Mirror | None:
+    """The mirror that a home's folder is; None for a home of its own."""
+    url = url_of(folder)
+    return None if url is None else _opened(folder, url)
+
+
+def link(source: Path, path: Path) -> None:
+    """Let a file be in a second place: by a hard link, so that it lies on disk once."""
+    durable.make_folder(path.parent)
+    draft = path.with_name(f".{path.name}.{uuid4().hex}")
+    try:
+        os.link(source, draft)
+    except FileNotFoundError:
+        raise
+    except OSError:  # another disk, or a file system without links
+        shutil.copyfile(source, draft)
+    draft.replace(path)
+    draft.unlink(missing_ok=True)  # renaming a link to the same file leaves both
+
+
+def measure(path: Path) -> tuple[int, str]:
+    """Length and hash of a file."""
+    digest, length = blake2b(digest_size=16), 0
+    with path.open("rb", buffering=0) as file:
+        while block := file.read(_READ):
+            digest.update(block)
+            length += len(block)
+    return length, digest.hexdigest()
+
+
+def listed_below(folder: Path) -> dict[str, tuple[int, str]]:
+    """Every file below a folder by path, without hidden ones and locks."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and _is_content(path.relative_to(folder)))
+    return {path.relative_to(folder).as_posix(): measure(path) for path in paths}
+
+
+def _is_content(path: Path) -> bool:
+    return path.name != "lock" and not any(step.startswith(".") for step in path.parts)
+
+
+def _has_length(path: Path, length: int) -> bool:
+    try:
+        return path.stat().st_size == length
+    except OSError:
+        return False

@@ -13,7 +13,7 @@ from sag_retrieval.core.errors import BucketError, ReleaseError, StoreError
 from sag_retrieval.release.manifest import MANIFEST
 from sag_retrieval.release.releases import POINTER, Releases
 from sag_retrieval.release.remote import manifest_files
-from sag_retrieval.remote.mirror import FILES
+from sag_retrieval.remote.mirror import FILES, measure
 from sag_retrieval.remote.reports import KEY, pull_reports, send_reports
 
 _KINDS: Final = ("tables", FILES, "releases", "answers")
@@ -102,6 +102,10 @@ def send_home(home: Path, found: BucketFiles | None, *, is_changed: bool) -> lis
         return []
     bucket.probe()
     bucket.read_head()
+    for key in found.missing:
+        own = home / key
+        if key.startswith(f"{FILES}/") and own.is_file() and measure(own)[1] == own.name:
+            bucket.mirror.push(key, own)
     releases = Releases(home)
     if releases.remote:
         _send_releases(releases)

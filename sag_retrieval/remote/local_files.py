@@ -30,17 +30,22 @@ class LocalFiles:
     def get(self, key: str) -> Blob | None:
         """A file; None if there is none."""
         try:
-            seen = (self._folder / key).stat()
+            with (self._folder / key).open("rb") as file:
+                seen, start = os.fstat(file.fileno()), file.read(_BLOCK)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise self._error("read", key, error) from None
 
         def chunks() -> Iterator[bytes]:
+            yield start
+            if len(start) == seen.st_size:
+                return
             try:
                 with (self._folder / key).open("rb") as file:
                     if _tag(os.fstat(file.fileno())) != _tag(seen):
                         raise BucketError(f"{key} in {self.url} was replaced while it was read; try again")
+                    file.seek(len(start))
                     while block := file.read(_BLOCK):
                         yield block
             except OSError as error:

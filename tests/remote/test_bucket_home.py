@@ -141,7 +141,7 @@ def test_what_two_releases_share_is_stored_and_fetched_once(bucket: str, filled:
 
     assert set(first) & set(second)
     assert set(first) | set(second) <= {path.name for path in (folder / "files").iterdir()}
-    assert all((folder / "files" / digest).stat().st_nlink == 3 for digest in set(first) & set(second))
+    assert all((folder / "files" / digest).stat().st_nlink >= 3 for digest in set(first) & set(second))
 
 
 @pytest.mark.usefixtures("filled")

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from urllib.request import Request, urlopen
 from uuid import uuid4
@@ -57,6 +57,11 @@ def environment_of(address: str) -> dict[str, str]:
     }
 
 
+def _nothing(_: str, __: str) -> bool:
+    """Most requests go further."""
+    return False
+
+
 class Proxy:
     """What a proxy before an S3 server does with requests, until the test says otherwise."""
 
@@ -67,6 +72,11 @@ class Proxy:
         """Bytes of bodies sent through it."""
         self.sent = 0
         """Bytes of bodies answered through it."""
+        self.requests = 0
+        self.written: list[tuple[str, bytes]] = []
+        """Key and body of every successful write of a file that is replaced: `HEAD` and `CURRENT`."""
+        self.before: Callable[[str, str], bool] = _nothing
+        """Called with the method and path of each request; whether it is to go no further."""
         self._ignored: set[str] = set()
         self._answers: dict[str, tuple[int, str]] = {}
         self._left = 0
@@ -92,7 +102,9 @@ class Proxy:
     async def handle(self, request: web.Request, session: ClientSession, target: str) -> web.StreamResponse:
         """Answer one request."""
         body = await request.read()
-        self.received += len(body)
+        self.received, self.requests = self.received + len(body), self.requests + 1
+        if self.before(request.method, request.path):
+            return web.Response(status=503)
         if request.method in self._answers:
             status, text = self._answers[request.method]
             return web.Response(status=status, text=text, content_type="application/xml")
@@ -111,6 +123,9 @@ class Proxy:
     async def _pass_on(self, request: web.Request, answer: ClientResponse, *, is_cut: bool) -> web.StreamResponse:
         body = await answer.read()
         self.sent += len(body)
+        name = request.path.rpartition("/")[2]
+        if request.method == "PUT" and name in ("HEAD", "CURRENT") and answer.status < 300:
+            self.written.append((name, await request.read()))
         passed = web.StreamResponse(status=answer.status, headers={**answer.headers})
         if not is_cut:
             return web.Response(status=answer.status, headers={**answer.headers}, body=body)

@@ -21,7 +21,9 @@ from sag_pipeline.corpus_assets import CorpusAsset, CorpusSpec, home_of
 from sag_pipeline.options import RunOptions
 from sag_pipeline.resources import PipelineResource
 from sag_pipeline.run_records import HOME
+from sag_pipeline.steps.bucket_source import state_of_bucket
 from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.home_urls import names_bucket
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.settings import load_settings
 
@@ -264,7 +266,7 @@ def _inbox(spec: CorpusSpec, ingest: UnresolvedAssetJobDefinition) -> dg.SensorD
     def inbox(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         """Request one run per state of the sources; a known state starts nothing."""
         sources = spec.sources or (load_settings().source,)
-        states = [state_of(Path(source)) for source in sources]
+        states = [state_of_bucket(source) if names_bucket(source) else state_of(Path(source)) for source in sources]
         shown = ", ".join(sources)
         if not any(states):
             hint = "create it" if spec.sources else "set SAG_SOURCE to a folder or file of documents"

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from sag_pipeline.steps.bucket_source import drop, fetch
 from sag_pipeline.steps.conversion import is_converted, parser_versions
 from sag_pipeline.steps.documents import parse_document, skipped
 from sag_pipeline.steps.folders import SourceOptions
@@ -80,6 +81,19 @@ class BoundedReader:
 
         """
         self.notes = ""
+        if raw.remote is None:
+            return self._read(raw)
+        try:
+            fetch(Path(raw.file), raw.remote)
+        except OSError as error:
+            return skipped(raw, f"cannot be fetched: {error}", is_passing=True)
+        try:
+            return self._read(raw)
+        finally:
+            if raw.line is None:  # lines of one file are read one by one
+                drop(Path(raw.file))
+
+    def _read(self, raw: RawDocument) -> Document | Quarantined:
         try:
             if is_converted(Path(raw.file).suffix.lower()):
                 return self._convert(raw)

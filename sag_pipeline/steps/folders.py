@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, BinaryIO
 
 from sag_retrieval.core.errors import SettingsError, SourceError
+from sag_retrieval.core.home_urls import checked_url, names_bucket
 from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.text.words import without_breaks
@@ -73,6 +74,18 @@ class SourceOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class BucketFile:
+    """A file of a source that lies in a bucket, as it was listed."""
+
+    url: str
+    """Of the source."""
+    key: str
+    tag: str
+    """Another one whenever the bytes were written again."""
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """A file below a source; or, with a reason, a file or folder that is skipped."""
 
@@ -82,6 +95,8 @@ class Place:
     reason: str = ""
     is_unknown: bool = False
     """Whether its content could not be listed, so that its last good version stays."""
+    remote: BucketFile | None = None
+    """Where its bytes lie, if not in `file`, to which they are fetched when they are read."""
 
 
 def walk(root: Path, options: SourceOptions | None = None) -> Iterator[Place]:
@@ -245,14 +260,19 @@ def refuse_source(given: str, settings: Settings, own: Sequence[str] = ()) -> No
         SettingsError: If the run may not read it.
 
     """
-    place = Path(os.path.realpath(given))
     roots = [Path(os.path.realpath(root)) for root in settings.source_roots.split(os.pathsep) if root]
     is_free = not roots and is_launched_here()
-    defined = [Path(os.path.realpath(source)) for source in own or (settings.source,)]
-    if is_free or place in defined or any(map(place.is_relative_to, roots)):
+    if is_free or _spelt(given) in map(_spelt, own or (settings.source,)):
+        return
+    if not names_bucket(given) and any(map(Path(_spelt(given)).is_relative_to, roots)):
         return
     bounds = settings.source_roots or "none"
     raise SettingsError(
         f"source {given!r} is not below any of SAG_SOURCE_ROOTS ({bounds}) and is not SAG_SOURCE; "
         "add its folder to SAG_SOURCE_ROOTS in the environment of the pipeline"
     )
+
+
+def _spelt(source: str) -> str:
+    """A source in the one spelling that all of its spellings have."""
+    return checked_url(source) if names_bucket(source) else os.path.realpath(source)

@@ -7,9 +7,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from sag_pipeline.steps.bucket_source import fetch, version_of, walk_bucket
 from sag_pipeline.steps.conversion import is_read
 from sag_pipeline.steps.decoding import decode_exactly, parse_json, split_list
-from sag_pipeline.steps.folders import Place, SourceOptions, open_regular, walk
+from sag_pipeline.steps.folders import BucketFile, Place, SourceOptions, open_regular, walk
+from sag_retrieval.core.home_urls import names_bucket
 from sag_retrieval.core.records import Quarantined
 from sag_retrieval.text.words import is_text, without_breaks
 
@@ -35,6 +37,8 @@ class RawDocument:
     length: int = 0
     encoding: str = ""
     """Codec of a line or an item; empty for a whole file, whose encoding is found when it is read."""
+    remote: BucketFile | None = None
+    """Where the bytes of `file` lie, if it is to be fetched when it is read."""
 
     def read(self) -> bytes:
         """Its bytes: the file's, its line's or its item's.
@@ -65,7 +69,7 @@ def list_source(source: str, options: SourceOptions | None = None, name: str | N
         name: Name of the source in tables; by default its path.
 
     Raises:
-        SourceError: If there is no such file or folder, or the folder cannot be listed.
+        SourceError: If there is no such file or folder, or it cannot be listed; of a bucket also if it is empty.
 
     Source:
         docs/algorithm.md §extraction.1.
@@ -75,7 +79,7 @@ def list_source(source: str, options: SourceOptions | None = None, name: str | N
     name = source if name is None else name
     seen: dict[str, str] = {}
     unread: dict[str, list[str]] = {}
-    for where in walk(Path(source), options):
+    for where in walk_bucket(source, options) if names_bucket(source) else walk(Path(source), options):
         suffix = where.file.suffix.lower()
         if not where.reason and not is_read(suffix):
             unread.setdefault(suffix, []).append(where.path)
@@ -110,9 +114,28 @@ def _list_place(source: str, where: Place, options: SourceOptions) -> Iterator[F
     else:
         lister = _list_lines if suffix == ".jsonl" else _list_whole
         try:
-            yield from lister(source, where.file, path, options)
+            if where.remote is None:
+                yield from lister(source, where.file, path, options)
+            else:
+                yield from _list_remote(source, where, where.remote, options)
         except OSError as error:
             yield _skipped(source, path, None, f"cannot be read: {error.strerror or error}", path)
+
+
+def _list_remote(source: str, where: Place, remote: BucketFile, options: SourceOptions) -> Iterator[FoundDocument]:
+    """The documents of a file in a bucket; only a file that may hold several is fetched."""
+    suffix = where.file.suffix.lower()
+    if suffix in (".jsonl", ".json") and 0 < remote.size <= options.max_bytes:
+        fetch(where.file, remote)
+        for found in (_list_lines if suffix == ".jsonl" else _list_whole)(source, where.file, where.path, options):
+            yield replace(found, remote=remote) if isinstance(found, RawDocument) else found
+    elif not remote.size:
+        yield _skipped(source, where.path, None, "the file is empty (0 bytes)", where.path)
+    elif remote.size > options.max_bytes:
+        yield _skipped(source, where.path, None, _too_large(remote.size, options), where.path)
+    else:
+        version, file = version_of(remote), str(where.file)
+        yield RawDocument(where.path, source, where.path, None, version, file, 0, remote.size, remote=remote)
 
 
 def _list_whole(source: str, file: Path, path: str, options: SourceOptions) -> Iterator[FoundDocument]:

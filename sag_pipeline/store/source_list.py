@@ -11,6 +11,7 @@ import pyarrow as pa
 from sag_pipeline.store.parts import of_documents
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import SourceError
+from sag_retrieval.core.home_urls import checked_url, names_bucket
 
 FILE = "sources.json"
 ASSET = "asset://"
@@ -29,8 +30,9 @@ class Source:
 
     @property
     def is_there(self) -> bool:
-        """Whether the file or folder exists now; an asset always does."""
-        return self.path.startswith(ASSET) or os.path.exists(self.path)  # noqa: PTH110  never raises, whatever the rights
+        """Whether the file or folder exists now; an asset always does, and a bucket is not asked."""
+        is_place = not (self.path.startswith(ASSET) or names_bucket(self.path))
+        return not is_place or os.path.exists(self.path)  # noqa: PTH110  never raises, whatever the rights
 
 
 class SourceList:
@@ -109,6 +111,8 @@ def _absolute(given: str) -> str:
         raise SourceError(f"source {given!r} is empty; give a folder or a file")
     if given.startswith(ASSET):
         return given
+    if names_bucket(given):
+        return checked_url(given)
     try:
         return os.path.abspath(given)  # noqa: PTH100  links stay, `..` goes
     except OSError as error:

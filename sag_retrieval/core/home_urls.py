@@ -27,6 +27,17 @@ def is_url(given: object) -> bool:
     return isinstance(given, str) and "://" in given
 
 
+def names_bucket(given: str) -> bool:
+    """Whether a source is given as the url of a bucket.
+
+    Example:
+        >>> [names_bucket(source) for source in ("s3://bucket/docs", "asset://made", "docs")]
+        [True, False, False]
+
+    """
+    return given.startswith(tuple(f"{scheme}://" for scheme in SCHEMES))
+
+
 def checked_url(given: str) -> str:
     """The url of a home in one spelling.
 

@@ -29,7 +29,7 @@ def make_room(mirror: Mirror, used: Path | None = None, most: int | None = None)
         most: Bytes; None: SAG_CACHE_GB.
 
     """
-    bound = round(load_settings(home=mirror.url).cache_gb * _GB) if most is None else most
+    bound = round(load_settings(home=mirror.folder).cache_gb * _GB) if most is None else most
     cache, gone = mirror.folder.parent, list[Path]()
     size = bytes_below(cache)
     for path in _candidates(cache, used):
@@ -59,7 +59,7 @@ def bytes_below(folder: Path) -> int:
 
 def _candidates(cache: Path, used: Path | None) -> Iterator[Path]:
     """Releases, parts of tables and vectors, those used longest ago first."""
-    kinds = ("releases", "tables", "vectors")
+    kinds = ("releases", "tables", "vectors", "source")
     found = [path for kind in kinds for path in cache.glob(f"*/{kind}/[!.]*") if path.is_dir() and path != used]
     yield from sorted(found, key=_last_used)
 

@@ -52,7 +52,7 @@ class ObjectFiles:
     def _open(self) -> Any:  # noqa: ANN401  one class for each provider
         if self._scheme == "memory":
             return _IN_MEMORY.setdefault(self.url, MemoryStore())
-        seconds = load_settings(home=self.url).bucket_seconds
+        seconds = load_settings(home=Path()).bucket_seconds  # whichever SAG_HOME names
         endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
         client: Any = {"timeout": f"{seconds:g}s", "connect_timeout": "10s"}
         if self._scheme == "s3" and endpoint.startswith("http://"):

@@ -24,12 +24,8 @@ from sag_retrieval.models.protocols import ChatModel, Usage
 from sag_retrieval.notebook import render_html
 from sag_retrieval.release.folders import SUMS, write_sums
 from sag_retrieval.release.reader import Reader
-<<<<<<< HEAD
-from sag_retrieval.reports.compose import Content, compose, render_markdown, render_page, render_preview, render_theme
-=======
 from sag_retrieval.remote.reports import pull_reports, send_reports
-from sag_retrieval.reports.compose import compose, render_markdown, render_page, render_preview
->>>>>>> 15e167a (Keep a home in a bucket, mirrored by a folder)
+from sag_retrieval.reports.compose import Content, compose, render_markdown, render_page, render_preview, render_theme
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.section import ReportContext, make_context
 from sag_retrieval.reports.sections.header import SECTION as HEADER

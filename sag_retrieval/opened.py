@@ -239,12 +239,12 @@ class OpenedRelease:
         Args:
             sql: Which events: a SELECT of ids, or a condition.
             where: Which events, as conditions.
-            period: Which events by date, such as `2019..2021-06`.
+            period: Which events by date: `2019..2021-06`, `last 7 days`, `this quarter`.
             out: Folder for the files; below `home/reports` if not given.
             options: Title, language, clustering and level of detail: an object, or names and values.
 
         Raises:
-            QueryError: If the period is not like `2019..2021-06`.
+            QueryError: If the period is none of these.
             SettingsError: If an option is unknown or out of bounds.
             FilterError: If the restriction was refused.
             ReleaseError: If the release is closed or damaged.

@@ -102,7 +102,8 @@ class Reporting(_ReportConfig):
     """Title, language, restriction and grouping of the report (`sag settings --options report`); empty: everything."""
 
     period: str = Field(
-        default="", description="Only events of this time, such as 2019..2021-06; either end may be open."
+        default="",
+        description="Only events of this time: 2019..2021-06, either end may be open; last 7 days; this quarter.",
     )
     where: dict[str, Any] = Field(
         default={},

@@ -75,7 +75,12 @@ def _options(name: str, *, is_json: bool) -> None:
 @click.option("--title", help="Title of the page.")
 @with_sql
 @with_where
-@click.option("--period", default="", metavar="FROM..TO", help="Only events of this period, such as 2019..2021-06.")
+@click.option(
+    "--period",
+    default="",
+    metavar="PERIOD",
+    help="Only events of this time: 2019..2021-06, `last 7 days`, `this quarter`.",
+)
 @click.option(
     "--language", type=click.Choice(["auto", "zh", "en"]), help="Language of the report's headings and sentences."
 )

@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from sag_retrieval.release.reader import Reader
 from sag_retrieval.remote.reports import pull_reports, send_reports
 from sag_retrieval.reports.compose import Content, compose, render_markdown, render_page, render_preview, render_theme
 from sag_retrieval.reports.options import ReportOptions
+from sag_retrieval.reports.periods import resolved_period
 from sag_retrieval.reports.section import ReportContext, make_context
 from sag_retrieval.reports.sections.header import SECTION as HEADER
 from sag_retrieval.reports.series import LATEST, Previous, find_before, remember
@@ -166,7 +168,11 @@ def _write_theme_pages(out: Path, content: Content, context: ReportContext) -> N
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Which events a report is about: `sql`, `where`, and a period such as `2019..2021-06` (either end may be open)."""
+    """Which events a report is about: `sql`, `where`, and a period.
+
+    A period is two dates such as `2019..2021-06` (either end may be open), or a rolling one such as `last 7 days`,
+    which ends with the date of the release.
+    """
 
     sql: str | None = None
     where: Mapping[str, object] | None = None
@@ -180,18 +186,16 @@ class Scope:
         ]
         return " · ".join(filter(None, parts))
 
-    def conditions(self) -> list[str]:
-        """SQL conditions of the period.
+    def conditions(self, today: date) -> list[str]:
+        """SQL conditions of the period; a rolling one ends with `today`.
 
         Raises:
-            QueryError: If the period is not two ISO dates with `..` between them.
+            QueryError: If it is no period.
 
         """
         if not self.period:
             return []
-        first, dots, last = self.period.partition("..")
-        if not dots or not all(part == "" or part.replace("-", "").isdigit() for part in (first, last)):
-            raise QueryError(f"period {self.period!r} is not like 2019..2021-06; either end may be left open")
+        first, _, last = resolved_period(self.period, today).partition("..")
         return [*([f"date >= '{first}'"] if first else []), *([f"date < '{last}~'"] if last else [])]
 
 
@@ -206,7 +210,8 @@ def chosen_events(reader: Reader, scope: Scope) -> EventTable:
     if scope.sql is not None or scope.where is not None:
         allowed = reader.sandbox.allowed(scope.sql, scope.where)
         flags &= flags if allowed is None else allowed.events
-    for condition in scope.conditions():
+    released = date.fromisoformat(reader.manifest.created_at[:10])
+    for condition in scope.conditions(released):
         allowed = reader.sandbox.allowed(condition)
         flags &= flags if allowed is None else allowed.events
     return event_table(reader.index, flags)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Annotated
 
+from sag_pipeline.engines.bounds import WorkerBounds
 from sag_pipeline.llm.cached_chat import BatchLimits
 from sag_pipeline.steps.chunks import ChunkOptions
 from sag_pipeline.steps.extract_keys import KeyOptions
@@ -89,6 +90,8 @@ class RunOptions:
     """How much one call to the language model asks about."""
     chat: Annotated[ChatOptions, Inline()] = field(default_factory=ChatOptions)
     """How the language model is called."""
+    worker: Annotated[WorkerBounds, Inline()] = field(default_factory=WorkerBounds)
+    """What one document may take of a worker of the engine."""
     keep: Annotated[Keep, Inline()] = field(default_factory=Keep)
     """What is kept after an ingest."""
 

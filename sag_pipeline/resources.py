@@ -14,6 +14,7 @@ import dagster as dg
 from pydantic import Field, PrivateAttr, create_model
 
 from sag_pipeline.config import config_fields, given_options
+from sag_pipeline.engines.engine import Engine, engine_for
 from sag_pipeline.llm.cached_chat import CachedChat, Call
 from sag_pipeline.llm.extract import model_of, open_cached_chat
 from sag_pipeline.options import IngestOptions, RunOptions
@@ -109,6 +110,10 @@ class PipelineResource(_Configured):
         """The options that steps take."""
         return self.run_options().steps
 
+    def engine_for(self, pending: int) -> Engine:
+        """The engine of the settings, for a step with this number of pending documents."""
+        return engine_for(self.settings().engine, pending, self.run_options().worker)
+
     def extract(
         self,
         context: dg.AssetExecutionContext,
@@ -138,10 +143,10 @@ class PipelineResource(_Configured):
 
     def make(self, context: dg.AssetExecutionContext, table: str) -> dg.MaterializeResult:  # type: ignore[type-arg]
         """Bring a table kept by document up to date by its rule and report what was done."""
-        options, engine = self.options(), self.settings().engine
+        options, choose = self.options(), partial(by_rules, self.engine_for)
         step = step_of(table, options)
         with self.store() as store:
-            tally = run_step(store, step, options, partial(by_rules, engine), progress_of(context))
+            tally = run_step(store, step, options, choose, progress_of(context))
             return result_of(store, step, tally)
 
 

@@ -4,10 +4,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from typing import Protocol
 
-from sag_pipeline.engines.engine import engine_for
+from sag_pipeline.engines.engine import EngineFor
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.progress import listener, reported
 from sag_pipeline.store.store import Pending, StepSpec, Store
@@ -61,9 +62,9 @@ class RunStats:
         return {name: self.counts[name] for name in names} | {"seconds": round(self.seconds, 3)}
 
 
-def by_rules(setting: str, pending: int) -> tuple[Maker, int]:
-    """The engine that a setting names, and how many documents a batch has: a few, so that all workers are busy."""
-    return engine_for(setting, pending).map, _DOCUMENTS_A_BATCH
+def by_rules(engine: EngineFor, pending: int) -> tuple[Maker, int]:
+    """The engine for this number of documents, and how many a batch has: a few, so that all workers are busy."""
+    return partial(engine(pending).map, "step"), _DOCUMENTS_A_BATCH
 
 
 def by_model(work: Work) -> tuple[Maker, int]:
@@ -139,10 +140,12 @@ def run_step(
 def _batches(
     store: Store, step: StepSpec, options: IngestOptions, pending: Sequence[Pending], size: int
 ) -> Iterator[Batch]:
-    for first in range(0, len(pending), size):
-        ids = [each.document_id for each in pending[first : first + size]]
-        tables = {name: store.rows(name, ids) for name in step.inputs}
-        yield Batch(step.name, ids, tables, options, first, len(pending))
+    documents = [each.document_id for each in pending]
+    readers = {name: store.document_rows(name, documents) for name in step.inputs}
+    for first in range(0, len(documents), size):
+        ids = documents[first : first + size]
+        tables = {name: reader.of(ids) for name, reader in readers.items()}
+        yield Batch(step.name, ids, tables, options, first, len(documents))
 
 
 def _count(tally: RunStats, pending: Sequence[Pending], made: Made) -> None:

@@ -12,15 +12,12 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from sag_pipeline.engines.bounds import one_document, reason_of
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.progress import reported
 from sag_pipeline.store.parts import by_document, of_documents
 from sag_pipeline.table import StepInput
-from sag_pipeline.tables import STORED, VERSIONS, content_hash, from_table, to_table
-from sag_retrieval.core.public import __version__
-
-VERSION: Final = f"{__version__} {sorted(VERSIONS.items())}"
-"""Of the package and of the rules of each table."""
+from sag_pipeline.tables import STORED, content_hash, from_table, to_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +32,11 @@ class Batch:
     """Documents of the step before these."""
     total: int = 0
     """Documents of the step in all."""
-    code: str = VERSION
-    """Of the code that asks; a worker with other code refuses."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Slices of tables without the rest of their buffers, which pickling them would bring along."""
+        tables = {name: _packed(rows) for name, rows in self.tables.items()}
+        return _unpacked, (self.step, list(self.documents), tables, self.options, self.first, self.total)
 
     def inputs(self) -> list[StepInput]:
         """The records of each document."""
@@ -54,6 +54,20 @@ class Batch:
         for place, document in enumerate(self.documents):
             tables = {name: of_documents(rows, [document]) for name, rows in self.tables.items()}
             yield Batch(self.step, [document], tables, self.options, self.first + place, self.total)
+
+
+def _packed(rows: pa.Table) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_table(rows)
+    return sink.getvalue()
+
+
+def _unpacked(
+    step: str, documents: Sequence[str], tables: Mapping[str, pa.Buffer], options: IngestOptions, first: int, total: int
+) -> Batch:
+    read = {name: pa.ipc.open_stream(rows).read_all() for name, rows in tables.items()}
+    return Batch(step, documents, read, options, first, total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +115,6 @@ def rule_of(table: str) -> Rule:
 
 def do_batch(batch: Batch) -> Made:
     """The rows that a table's rule makes of a batch; an exception fails only its document."""
-    if batch.code != VERSION:
-        raise RuntimeError(f"this worker has sag {VERSION}, the run has {batch.code}; install the same version")
     rule = rule_of(batch.step)
     inputs = reported(batch.inputs(), batch.step, lambda one: one.document_id, batch.first, batch.total)
     return made_of(batch.step, [_result(rule, one, batch.options) for one in inputs])
@@ -110,9 +122,10 @@ def do_batch(batch: Batch) -> Made:
 
 def _result(rule: Rule, inputs: StepInput, options: IngestOptions) -> StepResult:
     try:
-        return StepResult(tuple(rule(inputs, options)))
+        with one_document():
+            return StepResult(tuple(rule(inputs, options)))
     except Exception as error:  # noqa: BLE001  an error in one document fails that document alone
-        return StepResult(reason=f"{type(error).__name__}: {error}")
+        return StepResult(reason=reason_of(error))
 
 
 def made_of(table: str, results: Iterable[StepResult]) -> Made:
@@ -133,3 +146,26 @@ def joined(parts: Sequence[Made]) -> Made:
     tables = [part.rows for part in parts if part.rows.num_rows]
     rows = pa.concat_tables(tables).combine_chunks() if tables else _NOTHING
     return Made(rows, [output for part in parts for output in part.outputs])
+
+
+class _Step:
+    """The rule of a table on documents, as a task of an engine."""
+
+    @staticmethod
+    def do(batch: Batch, shared: object) -> Made:  # noqa: ARG004  as every task
+        return do_batch(batch)
+
+    @staticmethod
+    def split(batch: Batch) -> list[Batch]:
+        return [*batch.split()]
+
+    @staticmethod
+    def failed(batch: Batch, reason: str) -> Made:
+        return failed(batch, reason)
+
+    @staticmethod
+    def joined(parts: Iterable[Made]) -> Made:
+        return joined([*parts])
+
+
+STEP: Final = _Step()

@@ -72,9 +72,9 @@ def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg
 def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per distinct text of chunks, events and text keys; each is embedded once."""
     with sag.store() as store:
-        embedding = open_embedding(store, sag.settings().embedding_model)
+        embedding = open_embedding(store, sag.settings().embedding_model, sag.engine_for)
         step = step_of("vectors", IngestOptions(), embedding.embedder.fingerprint)
-        tally = embed_pending(store, step, embedding, progress_of(context))
+        tally = embed_pending(store, step, embedding, progress_of(context), engine=sag.engine_for)
         if sag.run_options().lance_index:
             embedding.vectors.index()
         rows = {"dagster/row_count": embedding.vectors.count()}  # the ledger has no rows of vectors: they are shared
@@ -95,7 +95,7 @@ def release(
     """Tables, graph and vectors as one immutable release, checked, then made current by one rename."""
     started = time.perf_counter()
     with sag.store() as store:
-        embedding = open_embedding(store, sag.settings().embedding_model)
+        embedding = open_embedding(store, sag.settings().embedding_model, sag.engine_for)
         forget(store, embedding.vectors)
         done = publish(store, embedding, now())
         vacuum(store, embedding.vectors)

@@ -2,41 +2,68 @@
 
 import atexit
 import os
-from collections.abc import Iterable, Iterator
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor
+from pkgutil import resolve_name
+from typing import Any, Final, Protocol, runtime_checkable
 
-from sag_pipeline.work import Batch, Made, do_batch
+from sag_pipeline.engines.bounds import WorkerBounds
+from sag_pipeline.engines.tasks import task_of
+from sag_retrieval.core.errors import SettingsError
 
 _FEWEST_DOCUMENTS: Final = 64
 """With fewer pending documents, starting processes costs more than they save."""
 
 
 class Engine(Protocol):
-    """Does batches of rule-based work."""
+    """Does pure work on batches."""
 
-    def map(self, batches: Iterable[Batch]) -> Iterator[Made]:
-        """What is made of each batch, in order; a bounded number of batches is under way at a time."""
+    def map(self, task: str, batches: Iterable[Any], shared: object = None) -> Iterator[Any]:
+        """What a task makes of each batch, in order; a bounded number of batches is under way at a time.
+
+        Args:
+            task: A name of `TASKS`.
+            batches: Taken as workers become free.
+            shared: Something that all batches need; it reaches each worker once.
+
+        """
         ...
 
     def close(self) -> None:
-        """End the processes."""
+        """End the workers."""
+        ...
+
+
+@runtime_checkable
+class LoadsModels(Protocol):
+    """An engine with room for models of their own in its workers."""
+
+    def with_models(self) -> Engine:
+        """An engine each of whose workers keeps the model that it loads, until it is closed."""
         ...
 
 
 class LocalEngine:
     """Does all work in this process."""
 
-    def map(self, batches: Iterable[Batch]) -> Iterator[Made]:
+    def map(self, task: str, batches: Iterable[Any], shared: object = None) -> Iterator[Any]:
         """One batch after the other."""
-        return map(do_batch, batches)
+        return (task_of(task).do(batch, shared) for batch in batches)
 
     def close(self) -> None:
         """Nothing to end."""
 
 
-_LOCAL: Final = LocalEngine()
-_open: dict[tuple[int, str], Engine] = {}
+LOCAL: Final = LocalEngine()
+EngineFor = Callable[[int], Engine]
+"""The engine for a number of pending documents."""
+_open: dict[tuple[object, ...], Engine] = {}
 """Engines of this process by setting: starting one takes seconds, and each step of a run needs it."""
+
+
+def here(_: int) -> Engine:
+    """No workers."""
+    return LOCAL
 
 
 def workers_for(setting: str, pending: int) -> int:
@@ -58,34 +85,60 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def engine_for(setting: str, pending: int) -> Engine:
+def engine_for(setting: str, pending: int, bounds: WorkerBounds | None = None) -> Engine:
     """The engine that `SAG_ENGINE` names, for a step with this number of pending documents."""
-    kind, _, address = setting.partition(":")
+    kind, _, detail = setting.partition(":")
     workers = workers_for(setting, pending)
-    if kind != "ray" and (kind == "local" or workers == 1):
-        return _LOCAL
-    place = (os.getpid(), f"ray:{address}" if kind == "ray" else f"processes:{workers}")
+    if kind not in _FAR and (kind == "local" or workers == 1):
+        return LOCAL
+    place = (os.getpid(), kind, detail if kind in _FAR else workers, bounds)
     if place not in _open:
-        _open[place] = _ray(address) if kind == "ray" else _processes(workers)
+        _open[place] = _FAR[kind](detail, bounds) if kind in _FAR else _processes(workers, bounds)
     return _open[place]
 
 
-def _ray(address: str) -> Engine:
+def _ray(address: str, bounds: WorkerBounds | None) -> Engine:
     from sag_pipeline.engines.ray_engine import RayEngine  # noqa: PLC0415  an extra
 
-    return RayEngine(address)
+    return RayEngine(address, bounds)
 
 
-def _processes(workers: int) -> Engine:
-    from sag_pipeline.engines.executors import ProcessEngine  # noqa: PLC0415  only where it is used
+def _executor(place: str, bounds: WorkerBounds | None) -> Engine:
+    """The engine of an executor that a function `module:function` makes.
 
-    return ProcessEngine(workers)
+    Raises:
+        SettingsError: If there is no such function.
+
+    """
+    from sag_pipeline.engines.executors import WINDOW_PER_WORKER, ExecutorEngine  # noqa: PLC0415  only where it is used
+
+    try:
+        start = resolve_name(place)
+        executor: Executor = start()
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        raise SettingsError(
+            f"SAG_ENGINE=executor:{place}: {error}; name a function without arguments as `module:function` that "
+            "returns a `concurrent.futures.Executor`"
+        ) from error
+    window = WINDOW_PER_WORKER * int(getattr(executor, "_max_workers", cores()))
+    first = [executor]
+    return ExecutorEngine(lambda: first.pop() if first else start(), window, bounds=bounds)
+
+
+def _processes(workers: int, bounds: WorkerBounds | None) -> Engine:
+    from sag_pipeline.engines.processes import ProcessEngine  # noqa: PLC0415  only where it is used
+
+    return ProcessEngine(workers, bounds)
+
+
+_FAR: Final = {"ray": _ray, "executor": _executor}
+"""Engines that know themselves how many workers they have."""
 
 
 @atexit.register
 def close_engines() -> None:
     """End the processes of all engines of this process."""
-    for (owner, _), engine in list(_open.items()):
+    for (owner, *_), engine in list(_open.items()):
         if owner == os.getpid():
             engine.close()
     _open.clear()

@@ -1,32 +1,30 @@
 """Batches over any executor, such as processes of this machine: in order, bounded, and past workers that die."""
 
-import multiprocessing
-import signal
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass
-from multiprocessing.context import BaseContext
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, wait
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
-from sag_pipeline.work import Batch, Made, do_batch, failed, joined
+from sag_pipeline.engines.bounds import WorkerBounds
+from sag_pipeline.engines.tasks import Here, Shared, TaskCall, answer, task_of
 
-_WINDOW_PER_WORKER = 2
+WINDOW_PER_WORKER: Final = 2
 """Batches under way per worker: one that is done, and one that waits for it."""
-ENDED: Final = "ended its worker: it crashed, or was killed for its memory; remove or split the document"
+ENDED: Final = "ended its worker: it crashed, or was killed for its time or memory; remove or split the document"
 
 
 @dataclass(slots=True)
 class _UnderWay:
-    batch: Batch
-    future: Future[Made]
+    call: TaskCall
+    future: Future[Any]
 
 
 class ExecutorEngine:
     """Does batches on the workers of a `concurrent.futures.Executor`.
 
-    A batch whose worker died is done again, while nothing else is under way; if it ends its worker again, it is done
-    document by document, and the document that does so is the one that fails.
+    A batch whose worker died is done again, while nothing else is under way; if it ends its worker again, it is split
+    into its smallest batches, and the one that ends its worker alone is the one that fails.
     """
 
     def __init__(
@@ -34,30 +32,35 @@ class ExecutorEngine:
         start: Callable[[], Executor],
         window: int,
         *,
-        do: Callable[[Batch], Made] = do_batch,
-        lost: tuple[type[BaseException], ...] = (BrokenExecutor,),
+        bounds: WorkerBounds | None = None,
+        lost: tuple[type[BaseException], ...] = (BrokenExecutor, MemoryError),
     ) -> None:
         """Start nothing yet.
 
         Args:
             start: Makes an executor, also in place of a broken one.
             window: Batches under way at a time.
-            do: What a worker does with a batch.
-            lost: What a future raises whose worker died.
+            bounds: What one document may take of a worker.
+            lost: What a future raises whose worker died, or could not answer.
 
         """
         self._start = start
         self._window = window
-        self._do = do
+        self._bounds = bounds
         self._lost = lost
         self._executor: Executor | None = None
 
-    def map(self, batches: Iterable[Batch]) -> Iterator[Made]:
+    def share(self, value: object) -> Shared:
+        """An object for all batches of a `map`, as workers receive it."""
+        return Here(value)
+
+    def map(self, task: str, batches: Iterable[Any], shared: object = None) -> Iterator[Any]:
         """What is made of each batch, in order."""
+        call = TaskCall(task, None, self.share(shared), self._bounds)
         under_way: deque[_UnderWay] = deque()
         try:
             for batch in batches:
-                under_way.append(self._submitted(batch))
+                under_way.append(self._submitted(replace(call, batch=batch)))
                 if len(under_way) >= self._window:
                     yield self._first(under_way)
             while under_way:
@@ -72,16 +75,16 @@ class ExecutorEngine:
         if executor is not None:
             executor.shutdown(wait=True, cancel_futures=True)
 
-    def _submitted(self, batch: Batch) -> _UnderWay:
+    def _submitted(self, call: TaskCall) -> _UnderWay:
         self._executor = self._executor or self._start()
         try:
-            return _UnderWay(batch, self._executor.submit(self._do, batch))
+            return _UnderWay(call, self._executor.submit(answer, call))
         except self._lost as error:  # noticed while a batch was handed over
-            future: Future[Made] = Future()
+            future: Future[Any] = Future()
             future.set_exception(error)
-            return _UnderWay(batch, future)
+            return _UnderWay(call, future)
 
-    def _first(self, under_way: deque[_UnderWay]) -> Made:
+    def _first(self, under_way: deque[_UnderWay]) -> Any:  # noqa: ANN401  what the task makes
         """The result of the first batch under way."""
         first = under_way.popleft()
         try:
@@ -89,21 +92,23 @@ class ExecutorEngine:
         except self._lost:
             wait([each.future for each in under_way])
             self._renew()
-        made = self._alone(first.batch)
+        made = self._alone(first.call)
         for each in under_way:
-            if each.future.exception() is not None:  # a broken pool takes all batches with it
-                each.future = _done(self._alone(each.batch))
+            if isinstance(each.future.exception(), self._lost):  # a broken pool takes all batches with it
+                each.future = _done(self._alone(each.call))
         return made
 
-    def _alone(self, batch: Batch) -> Made:
-        """Do a batch while nothing else is under way; if it ends its worker, its documents one by one."""
+    def _alone(self, call: TaskCall) -> Any:  # noqa: ANN401
+        """Do a batch while nothing else is under way; if it ends its worker again, its parts one by one."""
         try:
-            return self._submitted(batch).future.result()
+            return self._submitted(call).future.result()
         except self._lost:
             self._renew()
-        if len(batch.documents) == 1:
-            return failed(batch, ENDED)
-        return joined([self._alone(one) for one in batch.split()])
+        task = task_of(call.task)
+        parts: Sequence[Any] = task.split(call.batch)
+        if len(parts) == 1:
+            return task.failed(call.batch, ENDED)
+        return task.joined([self._alone(replace(call, batch=part)) for part in parts])
 
     def _renew(self) -> None:
         """Forget an executor whose worker died; a broken pool does nothing any more."""
@@ -112,31 +117,7 @@ class ExecutorEngine:
             executor.shutdown(wait=False, cancel_futures=True)
 
 
-def _done(made: Made) -> "Future[Made]":
-    future: Future[Made] = Future()
+def _done(made: object) -> "Future[Any]":
+    future: Future[Any] = Future()
     future.set_result(made)
     return future
-
-
-class ProcessEngine(ExecutorEngine):
-    """Does batches in worker processes."""
-
-    def __init__(self, workers: int, do: Callable[[Batch], Made] = do_batch) -> None:
-        """Start no process yet."""
-        super().__init__(lambda: _pool(workers), _WINDOW_PER_WORKER * workers, do=do)
-
-
-def _pool(workers: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(workers, mp_context=_context(), initializer=_prepare)
-
-
-def _context() -> BaseContext:
-    """Workers are forked from a small server process, never from this one, which has threads."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["sag_pipeline.rules.by_table", "sag_pipeline.work"])
-    return context
-
-
-def _prepare() -> None:
-    """Leave Ctrl-C to the run: it ends the workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

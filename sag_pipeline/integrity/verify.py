@@ -28,6 +28,7 @@ from sag_pipeline.llm.answer_cache import ANSWERS
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.runner import step_of
 from sag_pipeline.store.chain import breaks, link_files
+from sag_pipeline.store.parts import of_documents
 from sag_pipeline.store.source_list import FILE as SOURCES
 from sag_pipeline.store.source_list import SourceList
 from sag_pipeline.store.store import Store
@@ -220,7 +221,8 @@ def _wanted(store: Store, documents: Sequence[str]) -> dict[str, set[bytes]]:
 def _texts(store: Store, table: str, part: str, members: Sequence[str]) -> list[bytes]:
     from sag_pipeline.embed import texts_of  # noqa: PLC0415  takes a second to import
 
-    return list(vector_ids(texts_of(table, store.parts.read(table, part), members)).tolist())
+    rows = of_documents(store.parts.read(table, part), members)
+    return list(vector_ids(texts_of(table, rows).to_pylist()).tolist())
 
 
 def _embedder(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001  its hash is always compared

@@ -1,10 +1,11 @@
-"""Immutable Parquet files named by the hash of their bytes, and the parts of tables kept in them."""
+"""Immutable Parquet files named by the hash of their bytes, the parts of tables kept in them, and rows by document."""
 
 import re
 import shutil
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
+from itertools import groupby
 from pathlib import Path
 from uuid import uuid4
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from sag_pipeline.tables import schema_of, with_columns
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import StoreError
 from sag_retrieval.release.table import read_parquet
@@ -175,8 +177,61 @@ def of_documents(rows: pa.Table, documents: Collection[str]) -> pa.Table:
 
 def by_document(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
     """The rows of each document; rows of one document are adjacent in a part."""
-    runs = pc.run_end_encode(rows["document_id"].combine_chunks())
-    start = 0
-    for document, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+    for document, (start, end) in spans(rows).items():
         yield document, rows.slice(start, end - start)
-        start = end
+
+
+def spans(rows: pa.Table) -> dict[str, tuple[int, int]]:
+    """First row of each document, and the row after its last one."""
+    runs = pc.run_end_encode(rows["document_id"].combine_chunks())
+    ends = runs.run_ends.to_pylist()
+    return dict(zip(runs.values.to_pylist(), zip([0, *ends], ends, strict=False), strict=True))
+
+
+class DocumentRows:
+    """Reads the rows of documents; a part is read once while documents come in the order of parts."""
+
+    def __init__(self, parts: Parts, table: str, places: Mapping[str, Sequence[str]]) -> None:
+        """Keep where the rows lie.
+
+        Args:
+            parts: Where the files are.
+            table: The table.
+            places: For each part, the documents that have rows in it.
+
+        """
+        self._parts = parts
+        self._table = table
+        self._part_of = {document: part for part, members in places.items() for document in members}
+        self._part = ""
+        self._rows = schema_of(table).empty_table()
+        self._spans: Mapping[str, tuple[int, int]] = {}
+
+    def of(self, documents: Sequence[str]) -> pa.Table:
+        """The rows of some documents, in their order; rows that lie one after another are not copied."""
+        found = [schema_of(self._table).empty_table()]
+        placed = (document for document in documents if document in self._part_of)
+        for part, members in groupby(placed, self._part_of.__getitem__):
+            self._open(part)
+            found += [self._rows.slice(start, end - start) for start, end in self._runs(members)]
+        return pa.concat_tables(found)
+
+    def _open(self, part: str) -> None:
+        if part == self._part:
+            return
+        rows = self._parts.read(self._table, part)
+        with reading(self._parts.path(self._table, part)):  # a file of another table has other columns
+            self._rows = with_columns(rows, schema_of(self._table))
+            self._spans = spans(rows)
+        self._part = part
+
+    def _runs(self, documents: Iterator[str]) -> Iterator[tuple[int, int]]:
+        """Spans of rows, those that meet as one."""
+        first, last = 0, 0
+        for document in documents:
+            start, end = self._spans.get(document, (last, last))
+            if start != last:
+                yield first, last
+                first = start
+            last = end
+        yield first, last

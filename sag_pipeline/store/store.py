@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sag_pipeline.store.bucket import BucketHome, bucket_home, refreshed
 from sag_pipeline.store.ledger import Entry, Ledger
-from sag_pipeline.store.parts import Parts, by_document, of_documents, reading
+from sag_pipeline.store.parts import DocumentRows, Parts, by_document, of_documents, reading
 from sag_pipeline.tables import from_table, schema_of, with_columns
 from sag_pipeline.work import Made, Output, StepResult, made_of
 from sag_retrieval.release.folders import write_lock
@@ -156,12 +156,11 @@ class Store:
 
     def rows(self, table: str, documents: Sequence[str]) -> pa.Table:
         """Current rows of some documents; the rows of one document are adjacent."""
-        found = [schema_of(table).empty_table()]
-        for part, members in self.places(table, documents).items():
-            rows = self.parts.read(table, part)
-            with reading(self.parts.path(table, part)):  # a file of another table has other columns
-                found.append(with_columns(of_documents(rows, members), schema_of(table)))
-        return pa.concat_tables(found).combine_chunks()
+        return self.document_rows(table, documents).of(documents).combine_chunks()
+
+    def document_rows(self, table: str, documents: Sequence[str]) -> DocumentRows:
+        """A reader of the current rows of these documents, for those who take them batch by batch."""
+        return DocumentRows(self.parts, table, self.places(table, documents))
 
     def places(self, table: str, documents: Sequence[str] | None = None) -> dict[str, list[str]]:
         """Parts with current rows of some documents, or of all; for each part the documents that have rows in it."""

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy.sparse import csr_array, issparse, vstack
+from scipy.sparse import csr_array, issparse
 
 from sag_pipeline.store.lance_tables import ID, SEALED, LanceTables, SealedTable
 from sag_pipeline.store.parts import read_footer, read_rows
 from sag_retrieval.core.errors import ModelError, StoreError
 from sag_retrieval.core.types import Rows64
-from sag_retrieval.models.protocols import Vectors
+from sag_retrieval.models.protocols import Vectors, joined
 from sag_retrieval.release.folders import delete, sweep
 from sag_retrieval.release.lance_vectors import VECTOR, matrix_of
 from sag_retrieval.release.topk import INDEXED_ROWS
@@ -233,14 +233,6 @@ def check_vectors(ids: VectorIds, vectors: Vectors, dimension: int) -> None:
     values = vectors.data if issparse(vectors) else vectors
     if not np.isfinite(np.asarray(values)).all():
         raise ModelError("the embedder gave a vector with NaN or infinity; check SAG_EMBEDDING_MODEL")
-
-
-def joined(pieces: Sequence[Vectors]) -> Vectors:
-    """Vectors one below another."""
-    sparse = [piece for piece in pieces if isinstance(piece, csr_array)]
-    if sparse:
-        return csr_array(vstack(sparse, format="csr"))
-    return np.concatenate([np.asarray(piece) for piece in pieces])
 
 
 def _ids(rows: pa.Table) -> VectorIds:

@@ -193,9 +193,9 @@ class Settings(BaseSettings):
     language: Literal["auto", "zh", "en"] = Field(default="auto", description="language of the prompts")
     engine: str = Field(
         default="auto",
-        pattern=r"^(auto|local|processes(:[1-9]\d*)?|ray(:.+)?)$",
-        description="where rule-based work is done: `local`, `processes[:n]` or `ray[:address]` (extra `ray`); `auto`: "
-        "in processes where there are several cores and enough work",
+        pattern=r"^(auto|local|processes(:[1-9]\d*)?|ray(:.+)?|executor:.+)$",
+        description="where rule-based work is done: `local`, `processes[:n]`, `ray[:address]` (extra `ray`) or "
+        "`executor:module:function`; `auto`: in processes where there are several cores and enough work",
     )
     schedule: str = Field(default="0 2 * * *", description="when the schedule `nightly_ingest` runs, as cron")
     prune_schedule: str = Field(

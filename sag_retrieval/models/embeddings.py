@@ -4,7 +4,7 @@ import base64
 import binascii
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from sag_retrieval.core.telemetry import span
 from sag_retrieval.core.types import Floats32
 from sag_retrieval.models.calls import Caller, Refused, count_call, in_order, submit
 from sag_retrieval.models.openai import close_all, make_client
-from sag_retrieval.models.protocols import Usage, estimate_tokens
+from sag_retrieval.models.protocols import InWorkers, Usage, estimate_tokens
 from sag_retrieval.models.rate_limits import ChatOptions
 
 if TYPE_CHECKING:
@@ -168,6 +168,8 @@ def _or_raise(part: Floats32 | ModelError) -> Floats32:
 
 class LocalEmbedder:
     """Embeds texts with a model from a folder, or by name from the machine's cache."""
+
+    in_workers: ClassVar[InWorkers] = "loaded"
 
     def __init__(self, model: str, *, batch_size: int = 64) -> None:
         """Load the model.

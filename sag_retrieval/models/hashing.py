@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.records import batched
 from sag_retrieval.core.types import Words64
+from sag_retrieval.models.protocols import InWorkers
 from sag_retrieval.text.words import is_cjk, tokens
 
 BUCKETS: Final = 1 << 20
@@ -69,16 +70,48 @@ class HashingFit:
         return cls(table[:BUCKETS], int(table[BUCKETS]))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Counted:
+    """Of some texts: buckets of features, each once, in how many texts a feature of it occurs, and their number."""
+
+    buckets: npt.NDArray[np.intp]
+    frequency: npt.NDArray[np.int64]
+    text_count: int
+
+
+def count_texts(texts: Sequence[str]) -> Counted:
+    """Count how many of these texts contain each feature."""
+    counts, features = _count_features(texts)
+    frequency = np.bincount(counts.indices, minlength=len(features))
+    buckets, place = np.unique((features & np.uint64(BUCKETS - 1)).astype(np.intp), return_inverse=True)
+    return Counted(buckets, np.bincount(place, frequency, len(buckets)).astype(np.int64), len(texts))
+
+
+def counted_together(parts: Iterable[Counted]) -> Counted:
+    """The sum of counts."""
+    table, count = _summed(parts)
+    buckets = np.flatnonzero(table)
+    return Counted(buckets, table[buckets], count)
+
+
+def fit_of(parts: Iterable[Counted]) -> HashingFit:
+    """The fit on texts that were counted in parts, in constant memory; in any order, and however they were divided."""
+    table, count = _summed(parts)
+    return HashingFit(np.minimum(table, np.iinfo(np.uint32).max).astype(np.uint32), count)
+
+
 def fit(texts: Iterable[str]) -> HashingFit:
     """Count how many texts contain each feature, in one pass and constant memory."""
+    return fit_of(map(count_texts, batched(texts, _BATCH)))
+
+
+def _summed(parts: Iterable[Counted]) -> tuple[npt.NDArray[np.int64], int]:
     table = np.zeros(BUCKETS, np.int64)
     count = 0
-    for batch in batched(texts, _BATCH):
-        counts, features = _count_features(batch)
-        frequency = np.bincount(counts.indices, minlength=len(features))
-        np.add.at(table, (features & np.uint64(BUCKETS - 1)).astype(np.intp), frequency)
-        count += len(batch)
-    return HashingFit(np.minimum(table, np.iinfo(np.uint32).max).astype(np.uint32), count)
+    for part in parts:
+        table[part.buckets] += part.frequency
+        count += part.text_count
+    return table, count
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +128,7 @@ class HashingEmbedder:
 
     fitted: HashingFit = HashingFit(np.zeros(BUCKETS, np.uint32), 0)
     dimension: int = 2048
+    in_workers: ClassVar[InWorkers] = "sent"
 
     @cached_property
     def fingerprint(self) -> str:

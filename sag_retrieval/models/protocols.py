@@ -4,19 +4,31 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from sag_retrieval.core.errors import ModelError, SettingsError
 
 Vectors = npt.NDArray[np.float32] | csr_array
 """Shape (texts, dimension), rows of length 1 (or all zero): dense, or sparse for the hashing embedder."""
 
+InWorkers = Literal["", "sent", "loaded"]
+"""How an ingest may embed in several processes, as the attribute `in_workers` of an embedder says: `sent`: it can be
+pickled and needs nothing but the texts; `loaded`: a worker loads it by name and holds weights; empty: not at all."""
+
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
+
+
+def joined(pieces: Sequence[Vectors]) -> Vectors:
+    """Vectors one below another."""
+    sparse = [piece for piece in pieces if isinstance(piece, csr_array)]
+    if sparse:
+        return csr_array(vstack(sparse, format="csr"))
+    return np.concatenate([np.asarray(piece) for piece in pieces])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,12 @@
 """A text is embedded once, whoever has it, and its vector is appended in large pieces."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from sag_pipeline import embed
 from sag_pipeline.embed import open_embedding
+from sag_pipeline.new_vectors import NewVectors
 from sag_pipeline.publish.publish import Embedding
 from sag_pipeline.runs import run_ingest
 from sag_pipeline.store.store import Store
@@ -34,19 +36,24 @@ class Failing(Counting):
         return super().embed(texts)
 
 
-def appending(tmp_path, embedder: Counting) -> tuple[embed._Appending, VectorStore]:
+def appending(tmp_path, embedder: Counting) -> tuple[NewVectors, VectorStore]:
     vectors = VectorStore(tmp_path, "counting", 4)
-    return embed._Appending(Embedding("counting", embedder, vectors, lambda _: None)), vectors
+    return NewVectors(Embedding("counting", embedder, vectors, lambda _: None)), vectors
+
+
+def new(piece: NewVectors, texts: dict[str, list[str]]) -> int:
+    """Embed texts by kind; how many were new."""
+    return sum(piece.embed((kind, pa.array(each, pa.string())) for kind, each in texts.items()))
 
 
 def test_a_text_of_several_kinds_is_sent_once_and_kept_by_each(tmp_path):
     embedder = Counting()
     piece, vectors = appending(tmp_path, embedder)
 
-    assert piece.embed({"chunks": ["b", "a", "b"], "events": ["a"], "keys": []}) == 2
+    assert new(piece, {"chunks": ["b", "a", "b"], "events": ["a"], "keys": []}) == 2
     piece.flush()
     again, _ = appending(tmp_path, embedder)
-    assert again.embed({"chunks": ["a"], "events": ["a", "c"], "keys": ["b"]}) == 1
+    assert new(again, {"chunks": ["a"], "events": ["a", "c"], "keys": ["b"]}) == 1
     again.flush()
 
     assert embedder.asked == ["b", "a", "c"]
@@ -63,7 +70,7 @@ def test_what_was_embedded_before_a_failure_can_be_appended(tmp_path):
     piece, vectors = appending(tmp_path, embedder)
 
     with pytest.raises(ModelError):
-        piece.embed({"chunks": ["a"], "events": ["c"], "keys": []})
+        new(piece, {"chunks": ["a"], "events": ["c"], "keys": []})
     piece.flush()
 
     assert vectors.known().tolist() == vector_ids("a").tolist()

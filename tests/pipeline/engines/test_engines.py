@@ -1,15 +1,18 @@
 """Every engine makes the same rows in the same order, and survives workers that die."""
 
 import os
-import time
+import pickle
 from collections.abc import Iterator
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from sag_pipeline.engines.engine import LocalEngine, engine_for, workers_for
-from sag_pipeline.engines.executors import ENDED, ProcessEngine
+from sag_pipeline.engines.bounds import WorkerBounds
+from sag_pipeline.engines.engine import LocalEngine, close_engines, engine_for, workers_for
+from sag_pipeline.engines.executors import ENDED
+from sag_pipeline.engines.processes import ProcessEngine
+from sag_pipeline.engines.tasks import TaskCall, answer
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.runs import run_ingest
 from sag_pipeline.store.store import Store
@@ -18,7 +21,7 @@ from sag_pipeline.work import Batch, Made, do_batch
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.records import Document
 from sag_retrieval.core.settings import load_settings
-from tests.support.poisoned import POISON, do_poisoned, do_with_one_death
+from tests.support.poisoned import DEAF, HUNGRY, POISON, SLEEPY, TASK
 
 OPTIONS = IngestOptions()
 
@@ -68,7 +71,7 @@ TEXTS = [
 
 @pytest.mark.slow
 def test_processes_make_the_same_rows_in_the_same_order(processes):
-    there, here = list(processes().map(batches(TEXTS))), list(LocalEngine().map(batches(TEXTS)))
+    there, here = list(processes().map("step", batches(TEXTS))), list(LocalEngine().map("step", batches(TEXTS)))
 
     assert [each.outputs for each in there] == [each.outputs for each in here]
     assert [each.rows for each in there] == [each.rows for each in here]
@@ -79,11 +82,11 @@ def test_processes_make_the_same_rows_in_the_same_order(processes):
 def test_a_document_that_ends_its_worker_fails_alone(processes):
     texts = [*TEXTS[:4], POISON, *TEXTS[5:]]
 
-    made = contents(processes(do=do_poisoned).map(batches(texts)))
+    made = contents(processes().map(TASK, batches(texts)))
 
     assert [place for place, (_, reason) in enumerate(made) if reason] == [4]
     assert made[4][1] == ENDED
-    well = contents(LocalEngine().map(batches(TEXTS)))
+    well = contents(LocalEngine().map("step", batches(TEXTS)))
     assert [each for place, each in enumerate(made) if place != 4] == [
         each for place, each in enumerate(well) if place != 4
     ]
@@ -94,10 +97,36 @@ def test_work_of_a_worker_that_was_killed_is_done_again(processes, tmp_path):
     mark = tmp_path / "mark"
     mark.touch()
 
-    made = contents(processes(do=partial(do_with_one_death, mark)).map(batches(TEXTS)))
+    made = contents(processes().map(TASK, batches(TEXTS), mark))
 
     assert not mark.exists()
-    assert made == contents(LocalEngine().map(batches(TEXTS)))
+    assert made == contents(LocalEngine().map("step", batches(TEXTS)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("word", "reason"), [
+    (HUNGRY, "it needs more than 200,000,000 bytes of memory; split the document, or raise the bound"),
+    (SLEEPY, "it needs more than 2 s; split the document, or raise the bound"),
+    (DEAF, "ended its worker"),
+])  # fmt: skip
+def test_a_document_that_takes_too_much_fails_alone(processes, word, reason):
+    engine = processes(bounds=WorkerBounds(worker_seconds=2, worker_memory=200_000_000))
+
+    made = contents(engine.map(TASK, batches([*TEXTS[:4], word, *TEXTS[5:]])))
+
+    assert [(place, reason in said) for place, (_, said) in enumerate(made) if said] == [(4, True)]
+    well = contents(LocalEngine().map("step", batches(TEXTS)))
+    assert [*made[:4], *made[5:]] == [*well[:4], *well[5:]]
+
+
+def test_a_slice_of_a_table_travels_without_the_rest():
+    whole = to_table("documents", [document(f"d{n}", "text " * 1_000) for n in range(50)])
+    batch = Batch("sections", ["d3"], {"documents": whole.slice(3, 1)}, OPTIONS)
+
+    sent = pickle.dumps(batch)
+
+    assert len(sent) < 20_000
+    assert pickle.loads(sent).tables["documents"].equals(whole.slice(3, 1))
 
 
 @pytest.mark.slow
@@ -110,7 +139,7 @@ def test_no_more_batches_are_taken_than_the_window_allows(processes):
             taken += 1
             yield batch
 
-    for done, _ in enumerate(processes().map(counted()), 1):
+    for done, _ in enumerate(processes().map("step", counted()), 1):
         assert taken <= done + 4
 
     assert taken == len(TEXTS)
@@ -119,8 +148,8 @@ def test_no_more_batches_are_taken_than_the_window_allows(processes):
 def test_a_worker_with_other_code_refuses():
     (batch,) = batches(TEXTS[:1])
 
-    with pytest.raises(RuntimeError, match="this worker has sag"):
-        do_batch(Batch(batch.step, batch.documents, batch.tables, OPTIONS, code="0.0.1"))
+    with pytest.raises(SettingsError, match=r"this worker has sag .*, the run has sag 0.0.1; install the same version"):
+        answer(TaskCall("step", batch, code="0.0.1"))
 
 
 def test_a_failed_document_does_not_fail_its_batch():
@@ -161,16 +190,6 @@ def test_a_wrong_engine_is_refused_by_name(monkeypatch, wrong):
         load_settings()
 
 
-def test_an_address_where_no_cluster_answers_is_said_soon():
-    pytest.importorskip("ray", reason="Ray is an extra")
-    started = time.monotonic()
-
-    with pytest.raises(SettingsError, match="no Ray cluster answers there"):
-        engine_for("ray:127.0.0.1:9", 1)
-
-    assert time.monotonic() - started < 20
-
-
 @pytest.mark.slow
 def test_an_ingest_on_processes_gives_the_same_parts_and_release(home, monkeypatch):
     Path("inbox").mkdir()
@@ -188,21 +207,25 @@ def test_an_ingest_on_processes_gives_the_same_parts_and_release(home, monkeypat
     assert parts("processes:2") == parts("local")
 
 
-@pytest.mark.slow
-def test_a_ray_cluster_makes_the_same_rows_and_survives_a_document_that_ends_its_worker():
-    ray = pytest.importorskip("ray", reason="Ray is an extra")
-    from sag_pipeline.engines.ray_engine import RayEngine
+def threads() -> ThreadPoolExecutor:
+    """Any executor will do."""
+    return ThreadPoolExecutor(2)
 
+
+def test_any_executor_can_be_named(monkeypatch):
+    monkeypatch.setenv("SAG_ENGINE", "executor:tests.pipeline.engines.test_engines:threads")
+
+    engine = engine_for(load_settings().engine, 1)
     try:
-        engine = RayEngine(do=do_poisoned)
-    except Exception as error:  # noqa: BLE001  its agents need more than 15 s on a loaded machine
-        pytest.skip(f"Ray does not start here: {error}")
-    try:
-        made = contents(engine.map(batches([*TEXTS[:4], POISON, *TEXTS[5:]])))
+        made = contents(engine.map("step", batches(TEXTS)))
     finally:
-        engine.close()
-        ray.shutdown()
+        close_engines()
 
-    well = contents(LocalEngine().map(batches(TEXTS)))
-    assert [place for place, (_, reason) in enumerate(made) if reason] == [4]
-    assert [*made[:4], *made[5:]] == [*well[:4], *well[5:]]
+    assert made == contents(LocalEngine().map("step", batches(TEXTS)))
+
+
+def test_an_executor_that_cannot_be_made_is_said_in_one_sentence():
+    with pytest.raises(SettingsError, match=r"SAG_ENGINE=executor:no\.such:place: .*; name a function") as error:
+        engine_for("executor:no.such:place", 1)
+
+    assert "\n" not in str(error.value)

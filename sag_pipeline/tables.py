@@ -118,7 +118,7 @@ def to_table(table: str, records: Sequence[Any]) -> pa.Table:
     """Rows of the records, in their order; no records give an empty table of the same schema."""
     schema = schema_of(table)
     columns = (
-        zip(*map(_values(type(records[0]), tuple(schema.names)), records), strict=True)
+        zip(*map(_values(type(records[0]), tuple(schema.names)), records), strict=True)  # type: ignore[arg-type]  # classes can be hashed
         if records
         else repeat((), len(schema))
     )

@@ -143,6 +143,7 @@ class Ledger:
         self._on_commit = on_commit
         self._lock = RLock()
         self._state = state_of(folder)
+        self._database: duckdb.DuckDBPyConnection
         held = _held.get(folder) if files is None else None
         if held is not None and held._state == self._state:  # noqa: SLF001  another one of this class
             self._lock, self._database = held._lock, held._database  # noqa: SLF001

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, cast
 
 from sag_retrieval.core.errors import PluginError
 
@@ -26,7 +26,7 @@ EntryT = TypeVar("EntryT", bound=Named)
 @cache
 def every_entry_point() -> EntryPoints:
     """The entry points of all installed packages: their files are read once per process, whatever the groups."""
-    return entry_points()
+    return cast("EntryPoints", entry_points())  # mypy knows the form of before Python 3.12
 
 
 def installed(group: str) -> tuple[EntryPoint, ...]:

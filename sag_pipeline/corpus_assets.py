@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import dagster as dg
 
-from sag_pipeline.catalogue import catalogued
+from sag_pipeline.catalogue import catalogued, check_specs
 from sag_pipeline.reading.rows import Removal
 from sag_pipeline.resources import KEY, POOL, PipelineResource
 from sag_pipeline.run_records import HOME
@@ -82,8 +82,6 @@ class AssetDescription:
     """What Dagster shows it is made with."""
     reads: tuple[str, ...] | None = None
     """It is a table of the catalogue, made of these tables; empty: of the inputs of its step."""
-    checks: Sequence[str] = ()
-    """Checks of its own that stop what follows."""
     verb: str = ""
     """Before its name in the name of its operation, where a job has the asset's name: Dagster wants each name once."""
     is_writing: bool = False
@@ -125,13 +123,12 @@ class CorpusAsset:
         if "tables" in inspect.signature(self.body).parameters:
             fed = enumerate(spec.tables)
             shared["ins"] = {f"table_{n}": dg.AssetIn(dg.AssetKey.from_user_string(name)) for n, name in fed}
-        pool = spec.pool if said.is_writing else None
+        pool, checks = spec.pool if said.is_writing else None, check_specs(self.body.__name__, key)
         body = _bound(self.body, spec, config)
         if said.verb:
             operation = spec.operation(f"{said.verb}_{table}")
             one = dg.AssetSpec(**shared, description=inspect.getdoc(self.body))
-            return dg.multi_asset(name=operation, specs=[one], pool=pool)(body)
-        checks = [dg.AssetCheckSpec(check, asset=key, blocking=True) for check in said.checks]
+            return dg.multi_asset(name=operation, specs=[one], pool=pool, check_specs=checks)(body)
         made: dg.AssetsDefinition = dg.asset(**shared, pool=pool, check_specs=checks)(body)
         return made
 

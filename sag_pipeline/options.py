@@ -61,6 +61,21 @@ class Keep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GateOptions:
+    """How much worse a new release may answer the questions of the home than the current one."""
+
+    recall_margin: Annotated[float, Bounds(0, 1)] = 0.05
+    """How much recall, and the share of answered questions, may fall: with twenty questions by one, which new documents
+    that answer as well can cost without a fault."""
+    accept_recall: bool = False
+    """Publish although the questions of the home are answered worse, or their file cannot be read."""
+
+    def __post_init__(self) -> None:
+        """Refuse a margin that is no share."""
+        check_options(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     """The options of one run of the job `ingest`, by subject."""
 
@@ -94,6 +109,8 @@ class RunOptions:
     """What one document may take of a worker of the engine."""
     keep: Annotated[Keep, Inline()] = field(default_factory=Keep)
     """What is kept after an ingest."""
+    gate: Annotated[GateOptions, Inline()] = field(default_factory=GateOptions)
+    """How much worse the release may answer the questions of the home."""
 
     def __post_init__(self) -> None:
         """Refuse values of the wrong type."""

@@ -13,6 +13,7 @@ from typing import Any, Final
 import dagster as dg
 from pydantic import Field, PrivateAttr, create_model
 
+from sag_pipeline.catalogue import check_result
 from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.engines.engine import Engine, engine_for
 from sag_pipeline.llm.cached_chat import CachedChat, Call
@@ -23,6 +24,7 @@ from sag_pipeline.runner import ProgressCallback, RunStats, Work, by_model, by_r
 from sag_pipeline.steps.folders import is_launched_here
 from sag_pipeline.store.ledger import Ledger
 from sag_pipeline.store.store import StepSpec, Store
+from sag_pipeline.table_checks import check_table
 from sag_pipeline.tables import to_table
 from sag_retrieval.core.errors import ModelUnavailable, SagError
 from sag_retrieval.core.options import build_options
@@ -178,10 +180,17 @@ def result_of(
             **tally.metadata(),
             "dagster/row_count": store.ledger.row_count(step.name),
             "examples": table(examples),
+            **place_of(store.home, step.name),
             **more,
         },
         data_version=dg.DataVersion(store.state_hash([step.name]) or "empty"),
+        check_results=[check_result(check) for check in check_table(store, step.name)],
     )
+
+
+def place_of(home: Path, table: str) -> dict[str, str]:
+    """Where a table lies, for its metadata."""
+    return {"dagster/uri": (home / ("" if table == "vectors" else "tables") / table).resolve().as_uri()}
 
 
 def cost_of(calls: Sequence[Call]) -> dict[str, float]:

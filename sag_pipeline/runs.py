@@ -114,7 +114,7 @@ def _without_class(message: str) -> str:
 
 
 def _reason(result: dg.ExecuteInProcessResult) -> str:
-    checks = [c for c in result.get_asset_check_evaluations() if not c.passed]
+    checks = [c for c in result.get_asset_check_evaluations() if not c.passed and c.severity is _ERROR]
     if checks:
         return "; ".join(f"check {c.check_name}: {c.description}" for c in checks)
     for event in result.filter_events(lambda e: e.is_step_failure):
@@ -123,6 +123,9 @@ def _reason(result: dg.ExecuteInProcessResult) -> str:
             error = error.cause
         return f"{_asset_of(event.step_key or '')}: {_without_class((error.message if error else '').strip())}"
     return "see the log of the run"
+
+
+_ERROR: Final = dg.AssetCheckSeverity.ERROR
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401  metadata of any type

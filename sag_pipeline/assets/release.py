@@ -2,18 +2,22 @@
 
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import dagster as dg
 import numpy as np
 
+from sag_pipeline.catalogue import check_result, kept_check
 from sag_pipeline.corpus_assets import corpus_asset
 from sag_pipeline.embed import embed_pending, open_embedding
+from sag_pipeline.gate import gate_of
 from sag_pipeline.options import IngestOptions
-from sag_pipeline.publish.checks import NAMES
+from sag_pipeline.publish.checks import MEANINGS
 from sag_pipeline.publish.links import LINK_TABLES, make_links, weigh_keys
 from sag_pipeline.publish.publish import publish
-from sag_pipeline.resources import PipelineResource, bars, now, progress_of, result_of
+from sag_pipeline.resources import PipelineResource, bars, now, place_of, progress_of, result_of
 from sag_pipeline.runner import step_of
+from sag_pipeline.table_checks import few_names_are_one, rows_are_steady, weights_are_finite
 from sag_pipeline.tables import STORED
 from sag_pipeline.upkeep import forget, keep_in_size, vacuum
 
@@ -31,15 +35,22 @@ def event_keys(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[t
                 store.commit_whole(name, made[name], state)
         tables = {name: store.whole(name) for name in LINK_TABLES}
         counts = {name: rows.num_rows if rows is not None else 0 for name, rows in tables.items()}
+        checks = [
+            few_names_are_one(counts["canonical"], counts["distinct_keys"]),
+            rows_are_steady(store, "event_keys", counts["event_keys"]),
+        ]
+        place = place_of(store.home, "event_keys")
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": counts["event_keys"],
             "keys": counts["distinct_keys"],
             "aligned": counts["canonical"],
             "is_new": is_new,
+            **place,
             "seconds": round(time.perf_counter() - started, 3),
         },
         data_version=dg.DataVersion(state or "empty"),
+        check_results=[check_result(check) for check in checks],
     )
 
 
@@ -55,16 +66,18 @@ def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg
         state += "" if smoothing == "none" else f"|{smoothing}"
         if not store.is_current_whole("idf", state):
             store.commit_whole("idf", weigh_keys(store, store.ledger.row_count("events"), smoothing), state)
-        rows = store.whole("idf")
+        rows, place = store.whole("idf"), place_of(store.home, "idf")
     # Not by `ChunkedArray.to_numpy`, which imports pandas.
     weights = np.zeros(0) if rows is None or not rows.num_rows else np.from_dlpack(rows["idf"].combine_chunks())
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": len(weights),
             "median": float(np.median(weights)) if len(weights) else 0.0,
+            **place,
             "seconds": round(time.perf_counter() - started, 3),
         },
         data_version=dg.DataVersion(state or "empty"),
+        check_results=[check_result(weights_are_finite(weights))],
     )
 
 
@@ -85,35 +98,35 @@ def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mate
     group="publish",
     deps=[*(name for name, table in STORED.items() if table.is_published), "event_keys", "idf", "vectors"],
     kinds={"duckdb"},
-    checks=NAMES,
     is_writing=True,
     is_release=True,
+    output_required=False,  # of a release that a check refused nothing is shown, or it would look fresh
 )
 def release(
     context: dg.AssetExecutionContext, sag: PipelineResource
 ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:  # type: ignore[type-arg]
     """Tables, graph and vectors as one immutable release, checked, then made current by one rename."""
-    started = time.perf_counter()
+    started, options = time.perf_counter(), sag.run_options()
     with sag.store() as store:
         embedding = open_embedding(store, sag.settings().embedding_model, sag.engine_for)
         forget(store, embedding.vectors)
-        done = publish(store, embedding, now())
+        done = publish(store, embedding, now(), partial(gate_of, store.home, options.gate))
         vacuum(store, embedding.vectors)
-    gone = keep_in_size(sag.settings().home, context.instance, sag.run_options().keep)
+    gone = keep_in_size(sag.settings().home, context.instance, options.keep)
     manifest = done.manifest
-    yield dg.MaterializeResult(
-        metadata={
-            "release": manifest.release_id,
-            "is_new": done.is_new,
-            "is_in_force": not done.faults,
-            "rows": dg.MetadataValue.md(bars({n: float(c) for n, c in manifest.counts.items()}, "Rows by table")),
-            **gone,
-            "seconds": round(time.perf_counter() - started, 3),
-        },
-        data_version=dg.DataVersion(manifest.content_hash),
-    )
+    if not done.faults:
+        yield dg.MaterializeResult(
+            metadata={
+                "release": manifest.release_id,
+                "is_new": done.is_new,
+                "dagster/row_count": sum(manifest.counts.values()),
+                "dagster/uri": (sag.settings().home / "releases" / manifest.release_id).resolve().as_uri(),
+                "rows": dg.MetadataValue.md(bars({n: float(c) for n, c in manifest.counts.items()}, "Rows by table")),
+                **gone,
+                "seconds": round(time.perf_counter() - started, 3),
+            },
+            data_version=dg.DataVersion(manifest.content_hash),
+        )
     found = {check.name: check for check in done.checks}
-    for name in NAMES:  # a release that is current already passed them when it was built
-        check = found.get(name)
-        message = check.message if check else str(manifest.checks.get(name, "not known when it was built"))
-        yield dg.AssetCheckResult(check_name=name, passed=check is None or check.passed, description=message)
+    for name in MEANINGS:  # a release that is current already passed them when it was built
+        yield check_result(found.get(name) or kept_check(name, manifest.checks.get(name)))

@@ -8,9 +8,11 @@ from typing import Any, Final
 import dagster as dg
 from pydantic import Field, create_model
 
+from sag_pipeline.catalogue import check_result
 from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.corpus_assets import corpus_asset
 from sag_pipeline.resources import PipelineResource, table
+from sag_pipeline.table_checks import communities_are_dense, file_has_every_triple, report_is_whole
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.core.options import build_options
 from sag_retrieval.release.releases import Releases
@@ -36,7 +38,8 @@ def communities(context: dg.AssetExecutionContext, config: Clustering, sag: Pipe
     """Communities of events of the current release: one row per community, with title, summary and events."""
     started, settings = time.perf_counter(), sag.settings()
     if not sag.run_options().communities:
-        return dg.MaterializeResult(metadata={"is_made": False, "seconds": 0.0})
+        none = check_result(communities_are_dense({}, 0))
+        return dg.MaterializeResult(metadata={"is_made": False, "seconds": 0.0}, check_results=[none])
     from sag_retrieval.communities.of_release import release_communities  # noqa: PLC0415  graph libraries
     from sag_retrieval.models.open import open_chat, open_embedder  # noqa: PLC0415
     from sag_retrieval.release.reader import open_reader  # noqa: PLC0415
@@ -48,6 +51,7 @@ def communities(context: dg.AssetExecutionContext, config: Clustering, sag: Pipe
         release_id = reader.manifest.release_id
     finest = found.at(0)
     largest = [{"title": each.title, "events": len(each.members)} for each in finest[:_SHOWN]]
+    quality = {name: round(float(value), 4) for name, value in _quality(found).items()}
     return dg.MaterializeResult(
         metadata={
             "is_made": True,
@@ -55,10 +59,11 @@ def communities(context: dg.AssetExecutionContext, config: Clustering, sag: Pipe
             "rows": len(finest),
             "release": release_id,
             "levels": found.levels,
-            **{name: round(float(value), 4) for name, value in _quality(found).items()},
+            **quality,
             "largest": table(largest),
             "seconds": round(time.perf_counter() - started, 3),
-        }
+        },
+        check_results=[check_result(communities_are_dense(quality, len(finest)))],
     )
 
 
@@ -84,13 +89,16 @@ def kg_output(config: Exporting, sag: PipelineResource) -> dg.MaterializeResult:
     out = Path(config.out) if config.out else Path(home) / FILE
     with open_release(home) as release:
         counts = write_graph(release, out)
+        check = file_has_every_triple(counts["total_triples"], release.manifest.counts["triples"])
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": counts["total_triples"],
             "file": dg.MetadataValue.path(str(out.resolve())),
+            "dagster/uri": out.resolve().as_uri(),
             **counts,
             "seconds": round(time.perf_counter() - started, 3),
-        }
+        },
+        check_results=[check_result(check)],
     )
 
 
@@ -142,6 +150,7 @@ def report(config: Reporting, sag: PipelineResource) -> dg.MaterializeResult:  #
             "preview": dg.MetadataValue.md(made.preview),
             "largest": table(largest),
             "page": dg.MetadataValue.path(str(made.page.resolve())),
+            "dagster/uri": made.page.resolve().as_uri(),
             "page_bytes": made.page_bytes,
             "previous": made.previous,
             "fault": made.fault,
@@ -150,4 +159,5 @@ def report(config: Reporting, sag: PipelineResource) -> dg.MaterializeResult:  #
             "tokens": made.usage.input_tokens + made.usage.output_tokens,
             "seconds": round(time.perf_counter() - started, 3),
         },
+        check_results=[check_result(report_is_whole(made.counts, made.fault))],
     )

@@ -50,6 +50,9 @@ def _ingest_options() -> object:
 @click.option(
     "--allow-removals", is_flag=True, help="Remove documents that are gone, even if that is most of a source."
 )
+@click.option(
+    "--accept-recall", is_flag=True, help="Publish although the questions of the home are answered worse than before."
+)
 @click.option("--follow-links", is_flag=True, help="Read symbolic links that lead out of a source.")
 @click.option(
     "--include",
@@ -78,7 +81,7 @@ def ingest(*, sources: tuple[str, ...], estimate: bool, pairs: tuple[str, ...], 
     """
     with checked_call():
         given: dict[str, Any] = {**parse_settings(pairs, "ingest")}
-    given |= {name: which[name] for name in ("include", "exclude") if which[name]}
+    given |= {name: which[name] for name in ("include", "exclude", "accept_recall") if which[name]}
     if estimate:
         planned = _estimate(sources, given, follow_links=which["follow_links"])
         print_json(planned) if is_json else _show_rows(Terminal(), planned["steps"])

@@ -1,25 +1,30 @@
 """What must hold of a release before it becomes current, and whether one on disk can still be used."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, Final
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_retrieval.core.errors import SagError, SchemaMismatch
+from sag_pipeline.progress import listener
+from sag_retrieval.core.errors import ReleaseError, SagError, SchemaMismatch
 from sag_retrieval.core.settings import HASHING
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import open_arrays
-from sag_retrieval.release.manifest import Manifest
+from sag_retrieval.release.manifest import ANSWERS, Manifest
 from sag_retrieval.release.reader import Reader
+from sag_retrieval.release.releases import Releases, measurements_of
 from sag_retrieval.release.schema import MAPPED, REGISTRY, TABLES
 from sag_retrieval.release.vectors import DenseVectors
 
 RECALL_FLOOR = 0.9
+_MEASUREMENTS: Final = 50
+"""Measurements of earlier releases that a manifest carries."""
 _HEADERS = 3 * 4096
 """Bytes before the first block of a DuckDB file."""
 
@@ -31,17 +36,28 @@ class Check:
     name: str
     passed: bool
     message: str
+    numbers: Mapping[str, float | int] = field(default_factory=dict)
+    """What was measured: the manifest keeps it, and Dagster plots it over time."""
+
+    def as_json(self) -> dict[str, Any]:
+        """As the manifest keeps it."""
+        return {"passed": self.passed, "message": self.message, **self.numbers}
 
 
-NAMES = (
-    "schema",
-    "no_orphans",
-    "one_value_per_key",
-    "idf_not_negative",
-    "vectors_finite",
-    "counts_tie_up",
-    "nearest_neighbour_recall",
-)
+MEANINGS: Final = {
+    "schema": "Every table has the columns and types of the release format, and no null where none is allowed.",
+    "no_orphans": "Every id in a table refers to a row that is there.",
+    "one_value_per_key": "Every key has exactly one value: a text, a number or a flag.",
+    "idf_not_negative": "No weight of a key is negative or not finite.",
+    "vectors_finite": "Every row has a vector of the embedder's dimension, and every value is finite.",
+    "counts_tie_up": "Tables, arrays and manifest have the same numbers of rows.",
+    "nearest_neighbour_recall": "The index of the vectors finds at least 90 % of the exact neighbours of queries that "
+    "did not choose its parameters.",
+    ANSWERS: "The questions of the home are answered about as well as by the current release.",
+}
+"""What each check of a release says, in the order in which they are made; each blocks publishing."""
+NAMES = tuple(name for name in MEANINGS if name != ANSWERS)
+"""Checks of a draft; that of the answers is made once the release can be opened."""
 
 _ORPHANS = {
     f"{name} without {column.removesuffix('_id')}": f"SELECT count(*) FROM {name} ANTI JOIN {other} USING ({column})"
@@ -70,10 +86,10 @@ def check_schema(tables: Mapping[str, pa.Table]) -> Check:
         if found.names != wanted.names:
             mismatch = SchemaMismatch(name, set(wanted.names) - set(found.names), set(found.names) - set(wanted.names))
             return Check("schema", passed=False, message=str(mismatch))
-        for field in wanted:
-            column = tables[name][field.name]
-            if column.type != field.type or (not field.nullable and column.null_count):
-                fault = f"{name}.{field.name} is {column.type} with {column.null_count} nulls, not {field.type}"
+        for expected in wanted:
+            column = tables[name][expected.name]
+            if column.type != expected.type or (not expected.nullable and column.null_count):
+                fault = f"{name}.{expected.name} is {column.type} with {column.null_count} nulls, not {expected.type}"
                 return Check("schema", passed=False, message=fault)
     return Check("schema", passed=True, message=f"{len(TABLES)} tables")
 
@@ -85,21 +101,29 @@ def _check_orphans(folder: Path) -> Check:
     finally:
         connection.close()
     found = {name: count for name, count in counts.items() if count}
-    return Check("no_orphans", passed=not found, message=str(found) if found else "0 orphans")
+    numbers = {"orphans": sum(found.values())}
+    return Check("no_orphans", passed=not found, message=str(found) if found else "0 orphans", numbers=numbers)
 
 
 def check_values(keys: pa.Table) -> Check:
     """Every key has exactly one value."""
     given = [pc.cast(pc.is_valid(keys[name]), pa.int8()) for name in ("value_string", "value_number", "value_bool")]
     wrong = pc.sum(pc.not_equal(pc.add(pc.add(given[0], given[1]), given[2]), 1)).as_py() or 0
-    return Check("one_value_per_key", passed=wrong == 0, message=f"{wrong} of {keys.num_rows} keys differ")
+    return Check(
+        "one_value_per_key",
+        passed=wrong == 0,
+        message=f"{wrong} of {keys.num_rows} keys differ",
+        numbers={"wrong": wrong},
+    )
 
 
 def check_idf(keys: pa.Table) -> Check:
     """No idf is negative or not finite."""
     idf = keys["idf"].to_numpy()
     wrong = int((~np.isfinite(idf) | (idf < 0)).sum())
-    return Check("idf_not_negative", passed=wrong == 0, message=f"{wrong} of {len(idf)} keys below 0")
+    return Check(
+        "idf_not_negative", passed=wrong == 0, message=f"{wrong} of {len(idf)} keys below 0", numbers={"wrong": wrong}
+    )
 
 
 def _check_vectors(folder: Path, manifest: Manifest) -> Check:
@@ -128,14 +152,42 @@ def _check_counts(folder: Path, manifest: Manifest, tables: Mapping[str, pa.Tabl
     }
     wrong = {n: (c, tables[n].num_rows) for n, c in pairs.items() if not c == tables[n].num_rows == manifest.counts[n]}
     counts = ", ".join(f"{count} {name}" for name, count in pairs.items())
-    return Check("counts_tie_up", passed=not wrong, message=f"arrays and tables differ: {wrong}" if wrong else counts)
+    message = f"arrays and tables differ: {wrong}" if wrong else counts
+    return Check("counts_tie_up", passed=not wrong, message=message, numbers=pairs)
 
 
 def check_recall(manifest: Manifest) -> Check:
     """Where there is an index of vectors, it finds at least `RECALL_FLOOR` of the exact neighbours."""
     measured = {n: i["recall_at_50"] for n, i in manifest.index.items() if "recall_at_50" in i}
     passed = all(recall >= RECALL_FLOOR for recall in measured.values())
-    return Check("nearest_neighbour_recall", passed=passed, message=str(measured) if measured else "exact scan")
+    message = str(measured) if measured else "exact scan"
+    return Check("nearest_neighbour_recall", passed=passed, message=message, numbers=measured)
+
+
+Gate = Callable[[str, str | None], Check]
+"""Compares a release, by its id, with the current one, if there is one, before it becomes current."""
+
+
+def ask_gate(gate: Gate | None, releases: Releases, release_id: str, *, is_new: bool) -> list[Check]:
+    """What the gate says of a release; the manifest of a new one, which nobody has open yet, keeps it with history."""
+    if gate is None:
+        return []
+    listener()("release", 0, 0, "questions")
+    folder, current = releases.folder / release_id, releases.current()
+    check = gate(release_id, current)
+    if is_new:
+        history = _history(releases, current)
+        manifest = Manifest.read(folder)
+        replace(manifest, checks={**manifest.checks, check.name: {**check.as_json(), "history": history}}).write(folder)
+    return [check]
+
+
+def _history(releases: Releases, current: str | None) -> list[dict[str, Any]]:
+    """How the current release, and those before it, answered the questions of the home."""
+    try:
+        return measurements_of(Manifest.read(releases.path(current)))[-_MEASUREMENTS:] if current else []
+    except ReleaseError:
+        return []
 
 
 def fault_of(folder: Path, embedder: Embedder) -> str:

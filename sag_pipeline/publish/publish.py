@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_pipeline.progress import listener
-from sag_pipeline.publish.checks import Check, check_release, fault_of
+from sag_pipeline.publish.checks import Check, Gate, ask_gate, check_release, fault_of
 from sag_pipeline.publish.links import LINK_TABLES
 from sag_pipeline.publish.relational import Relational, build_tables, write_database
 from sag_pipeline.store.ledger import Entry
@@ -92,8 +92,14 @@ class Embedding:
     save: Callable[[Path], None]
 
 
-def publish(store: Store, embedding: Embedding, now: str) -> Publication:
+def publish(store: Store, embedding: Embedding, now: str, gate: Gate | None = None) -> Publication:
     """Bring the current release up to date with the store; the same content gives the same release.
+
+    Args:
+        store: The store, locked.
+        embedding: The embedder, with its vectors.
+        now: The time that the manifest of a new release has.
+        gate: What a release must pass, once it can be opened, to become current; one that fails stays beside it.
 
     Raises:
         SourceError: If no document is stored and there is no release to bring up to date: nothing could be found in it.
@@ -111,7 +117,8 @@ def publish(store: Store, embedding: Embedding, now: str) -> Publication:
     if done and done.input_hash == state and _is_sound(releases, done.output_hash, embedding):
         if releases.current() != done.output_hash:
             releases.make_current(done.output_hash)
-        return Publication(Manifest.read(releases.path()), is_new=False)
+        checks: Sequence[Check] = ask_gate(gate, releases, done.output_hash, is_new=False)
+        return Publication(Manifest.read(releases.path()), is_new=False, checks=checks)
     draft = releases.folder / f"{DRAFT}{uuid4().hex}"
     durable.make_folder(draft)
     try:
@@ -119,20 +126,36 @@ def publish(store: Store, embedding: Embedding, now: str) -> Publication:
         manifest = replace(manifest, input_hash=state, created_at=now)
         if not all(check.passed for check in checks):
             return Publication(manifest, is_new=False, checks=checks)
-        is_new = not _is_sound(releases, manifest.release_id, embedding)
-        if is_new:
-            listener()("release", 0, 0, "checksums")
-            seal(draft, manifest)
-            _take_place(draft, releases.folder / manifest.release_id)
-            if releases.remote and store.bucket:
-                known = releases.remote.known() | store.bucket.known()
-                releases.remote.push(releases.folder / manifest.release_id, known)
+        is_new = _place(draft, manifest, releases, embedding)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+    checks = [*checks, *ask_gate(gate, releases, manifest.release_id, is_new=is_new)]
+    if is_new:
+        _push(store, releases, manifest.release_id)
+    manifest = Manifest.read(releases.path(manifest.release_id))
+    if not all(check.passed for check in checks):
+        return Publication(manifest, is_new=False, checks=checks)
     # First, as only one of two runs on two machines can commit; the next run makes current what a kill left out.
     store.ledger.commit([Entry.of_whole("release", input_hash=state, output_hash=manifest.release_id)])
     releases.make_current(manifest.release_id)
-    return Publication(Manifest.read(releases.path()), is_new, checks)
+    return Publication(manifest, is_new, checks)
+
+
+def _place(draft: Path, manifest: Manifest, releases: Releases, embedding: Embedding) -> bool:
+    """Put a checked draft where releases lie, unless the same is there undamaged; whether it was put there."""
+    if _is_sound(releases, manifest.release_id, embedding):
+        return False
+    listener()("release", 0, 0, "checksums")
+    seal(draft, manifest)
+    _take_place(draft, releases.folder / manifest.release_id)
+    return True
+
+
+def _push(store: Store, releases: Releases, release_id: str) -> None:
+    """Copy a release to the bucket of the home, if it has one; its manifest goes last."""
+    if releases.remote and store.bucket:
+        known = releases.remote.known() | store.bucket.known()
+        releases.remote.push(releases.folder / release_id, known)
 
 
 def _refuse_first_without_document(store: Store) -> None:
@@ -210,7 +233,7 @@ def _build(draft: Path, store: Store, embedding: Embedding) -> tuple[Manifest, S
     )
     report("release", 0, 0, "checks")
     checks = check_release(draft, manifest, tables)
-    return replace(manifest, checks={check.name: check.message for check in checks}), checks
+    return replace(manifest, checks={check.name: check.as_json() for check in checks}), checks
 
 
 def _write_arrays(folder: Path, made: Relational) -> None:

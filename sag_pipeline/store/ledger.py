@@ -242,6 +242,27 @@ class Ledger:
         )
         return int(str(documents)), int(str(rows)), int(str(failed))
 
+    def outcomes(self, step: str) -> dict[str, int]:
+        """Of a table kept by document: its documents, rows, and documents that failed, are partial or have no row."""
+        ((*numbers,),) = self.select(
+            "SELECT count(*), coalesce(sum(row_count), 0)::BIGINT, count(*) FILTER (status = 'failed'), "
+            "count(*) FILTER (status = 'partial'), count(*) FILTER (status <> 'failed' AND row_count = 0) "
+            "FROM by_document WHERE step = ?",
+            step,
+        )
+        names = ("documents", "rows", "failed", "partial", "without_rows")
+        return {name: int(str(number)) for name, number in zip(names, numbers, strict=True)}
+
+    def documents_with(self, steps: Sequence[str]) -> set[str]:
+        """Documents that every one of some steps has processed."""
+        rows = self.select(
+            "SELECT unit FROM by_document WHERE status <> 'failed' AND list_contains(?, step) "
+            "GROUP BY 1 HAVING count(*) = ?",
+            list(steps),
+            len(steps),
+        )
+        return {str(unit) for (unit,) in rows}
+
     def source_counts(self, sources: Iterable[str]) -> tuple[int, int]:
         """Of sources by name: their documents, and their files and lines that were skipped with errors."""
         ((documents, skipped),) = self.select(

@@ -266,3 +266,31 @@ def show_releases(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
     for row in rows:
         if row["fault"]:
             console.print(f"[yellow]cannot be opened[/yellow] {escape(row['fault'])}", highlight=False, soft_wrap=True)
+    _show_measurements(console, rows)
+
+
+def _show_measurements(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
+    """How releases answered the questions of the home, also those that are pruned, oldest first."""
+    found = {each["release"]: each for row in rows for each in row["measurements"]}
+    if not found:
+        return
+    table = Table("questions.jsonl", "created", "questions", "recall@5", "", "answer rate", "", "", box=None)
+    for each in sorted(found.values(), key=lambda one: one["created_at"]):
+        bars = (part for name in ("recall", "answer_rate") for part in _bar(each.get(name)))
+        refused = "" if each.get("passed", True) else "[yellow]refused[/yellow]"
+        table.add_row(escape(each["release"]), escape(each["created_at"]), str(each["questions"]), *bars, refused)
+    console.print(table)
+
+
+def _bar(share: float | None) -> tuple[str, str]:
+    """A share as a bar and as a number."""
+    if share is None:
+        return "", ""
+    eighths = round(share * _BAR_CELLS * len(_PART_CELLS))
+    whole, rest = divmod(eighths, len(_PART_CELLS))
+    return ("█" * whole + (_PART_CELLS[rest] if rest else "")).ljust(_BAR_CELLS, "·"), f"{share:.3f}"
+
+
+_BAR_CELLS = 20
+_PART_CELLS = " ▏▎▍▌▋▊▉"
+"""A cell filled by none to seven eighths."""

@@ -20,6 +20,8 @@ from sag_retrieval.release.folders import BLOCK, block_count, digest_of, sums_of
 from sag_retrieval.release.schema import SCHEMA_VERSION
 
 MANIFEST = "manifest.json"
+ANSWERS: Final = "answers_do_not_fall"
+"""Check of a release whose figures `sag releases` shows: how it answers the questions of the home."""
 Verify = Literal["lazy", "full", "off"]
 """When bytes are compared with their checksums: when they are first used, all while opening, or never."""
 CHECKSUMS: Final = "checksums.npy"
@@ -50,6 +52,7 @@ class Manifest:
     counts: Mapping[str, int]
     hashes: Mapping[str, str]
     checks: Mapping[str, Any]
+    """By name: whether it passed, its message and its figures; that of the answers also those of earlier releases."""
     index: Mapping[str, Any]
     """By table of vectors: `none` (exact scan), or the kind of index, its reach and its measured recall."""
 

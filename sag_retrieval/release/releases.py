@@ -9,7 +9,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -23,7 +23,7 @@ from sag_retrieval.core.home_urls import shown_home, url_of
 from sag_retrieval.core.public import public
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.release.folders import erase, set_aside, sweep, write_lock
-from sag_retrieval.release.manifest import MANIFEST, Manifest
+from sag_retrieval.release.manifest import ANSWERS, MANIFEST, Manifest
 
 if TYPE_CHECKING:
     from sag_retrieval.release.remote import RemoteReleases
@@ -170,6 +170,16 @@ def _shown(given: str) -> str:
     return repr(given if len(given) <= _SHOWN else given[:_SHOWN] + "…")
 
 
+def measurements_of(manifest: Manifest) -> list[dict[str, Any]]:
+    """How a release and those that were current before it answered the questions of the home, oldest first."""
+    kept = manifest.checks.get(ANSWERS)
+    if not isinstance(kept, dict):
+        return []
+    own = {name: kept[name] for name in ("questions", "recall", "answer_rate", "passed") if name in kept}
+    named = {"release": manifest.release_id, "created_at": manifest.created_at}
+    return [*kept.get("history", []), *([named | own] if own.get("questions") else [])]
+
+
 @public
 @dataclass(frozen=True, slots=True)
 class ReleaseInfo:
@@ -186,6 +196,8 @@ class ReleaseInfo:
     fault: str
     """Why it cannot be opened; empty if it can."""
     path: Path
+    measurements: Sequence[Mapping[str, Any]] = ()
+    """How it, and those that were current before it, answered the questions of the home, oldest first."""
 
     def to_dict(self) -> dict[str, Any]:
         """What `sag releases --json` prints of it."""
@@ -196,6 +208,7 @@ class ReleaseInfo:
             "embedding_model": self.embedding_model,
             "counts": dict(self.counts),
             "fault": self.fault,
+            "measurements": [dict(each) for each in self.measurements],
         }
 
 
@@ -221,6 +234,7 @@ def list_releases(home: Path | str | None = None) -> tuple[ReleaseInfo, ...]:
             counts=dict(each.manifest.counts) if each.manifest else {},
             fault=each.fault,
             path=each.folder,
+            measurements=tuple(measurements_of(each.manifest)) if each.manifest else (),
         )
         for each in below.found()
     )

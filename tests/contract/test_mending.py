@@ -386,6 +386,9 @@ FAULTS = DAMAGED_RELEASES | NO_RELEASE | DAMAGED_STORES | AS_VERIFIED | SOURCES 
 FILLED_IN = {"search 'who …'": "search 'who built the Heron?'", "sources forget": "sources forget other.md"}
 """Commands that leave something to the reader, as a reader would call them."""
 TOLD_ELSEWHERE = (
+    "`sag ingest --accept-recall`",
+    " is kept beside the current one: `sag evaluate ",
+    " measures it, `sag releases promote ",
     "`sag settings --options ingest` lists all options",
     "; a scan needs OCR: `sag ingest --set ocr=eng`",
     "Next: `sag search",
@@ -406,7 +409,8 @@ TOLD_ELSEWHERE = (
     "Which measures `sag evaluate --pipeline` prints.",
 )
 """One ends the demo, the last five are help and lists of options: no faults. Two need files that are slow to read:
-`test_hostile_files.py`. The others are tried in `tests/cli/test_outcomes.py`."""
+`test_hostile_files.py`. The first three are tried in `tests/pipeline/test_gate.py`, the others in
+`tests/cli/test_outcomes.py`."""
 
 
 def messages() -> set[str]:

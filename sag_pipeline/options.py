@@ -14,9 +14,12 @@ from sag_pipeline.steps.keys import Smoothing
 from sag_pipeline.steps.sections import SectionOptions
 from sag_pipeline.steps.summaries import SummaryOptions
 from sag_pipeline.tables import STORED
+from sag_retrieval.core.errors import SettingsError, nearest
 from sag_retrieval.core.options import Bounds, Inline, Presets, check_options
 from sag_retrieval.models.rate_limits import ChatOptions
 
+DOCUMENT, SOURCE = "document:", "source:"
+"""What may stand before a name in the option `reprocess`."""
 HEADERS = Presets({"titles": HeaderOptions(), "full": FULL_HEADER, "none": NO_HEADER})
 
 
@@ -109,12 +112,26 @@ class RunOptions:
     """What one document may take of a worker of the engine."""
     keep: Annotated[Keep, Inline()] = field(default_factory=Keep)
     """What is kept after an ingest."""
+    reprocess: tuple[str, ...] = ()
+    """What is done again although nothing changed, and asked again of a language model: a step such as `events`,
+    `document:ID` or `source:NAME`."""
     gate: Annotated[GateOptions, Inline()] = field(default_factory=GateOptions)
     """How much worse the release may answer the questions of the home."""
 
     def __post_init__(self) -> None:
-        """Refuse values of the wrong type."""
+        """Refuse values of the wrong type, and what cannot be done again.
+
+        Raises:
+            SettingsError: If `reprocess` names neither a step nor a document or source.
+
+        """
         check_options(self)
+        for wanted in self.reprocess:
+            if wanted not in STORED and wanted.removeprefix(DOCUMENT).removeprefix(SOURCE) in ("", wanted):
+                raise SettingsError(
+                    f"reprocess={wanted!r} must be document:ID, source:NAME or a step: {', '.join(STORED)}"
+                    f"{nearest(wanted, STORED)}"
+                )
 
     @property
     def steps(self) -> IngestOptions:

@@ -20,6 +20,7 @@ from sag_pipeline.llm.cached_chat import CachedChat, Call
 from sag_pipeline.llm.extract import model_of, open_cached_chat
 from sag_pipeline.options import IngestOptions, RunOptions
 from sag_pipeline.progress import listener
+from sag_pipeline.reprocess import documents_again, is_again
 from sag_pipeline.runner import ProgressCallback, RunStats, Work, by_model, by_rules, run_step, step_of
 from sag_pipeline.steps.folders import is_launched_here
 from sag_pipeline.store.ledger import Ledger
@@ -131,6 +132,8 @@ class PipelineResource(_Configured):
                 return self.make(context, table)
             step = step_of(table, run.steps, model_of(table, chat, settings.language, run.key))
             with self.store() as store:
+                self.redo(context, store, table)
+                chat.ask_again(is_again(store, run.reprocess))
                 try:
                     work = by_model(asked(chat, store))
                     tally = run_step(store, step, run.steps, lambda _: work, progress_of(context))
@@ -143,11 +146,20 @@ class PipelineResource(_Configured):
                     store.append("calls", to_table("calls", calls))
                 return result_of(store, step, tally, **cost_of(calls))
 
+    def redo(self, context: dg.AssetExecutionContext, store: Store, table: str) -> None:
+        """Let the step of a table do again what the run is to do again; what a repeated step has done stays done."""
+        wanted = self.run_options().reprocess
+        if wanted and not context.retry_number:
+            documents = documents_again(store, table, wanted)
+            context.log.info("%s: %s documents are done again", table, f"{len(documents):,}")
+            store.redo(table, documents)
+
     def make(self, context: dg.AssetExecutionContext, table: str) -> dg.MaterializeResult:  # type: ignore[type-arg]
         """Bring a table kept by document up to date by its rule and report what was done."""
         options, choose = self.options(), partial(by_rules, self.engine_for)
         step = step_of(table, options)
         with self.store() as store:
+            self.redo(context, store, table)
             tally = run_step(store, step, options, choose, progress_of(context))
             return result_of(store, step, tally)
 

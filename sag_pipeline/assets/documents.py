@@ -61,6 +61,7 @@ def documents(
         refuse_source(source, settings, own)
     tally, faults = RunStats(), list[SourceError]()
     with sag.store() as store:
+        sag.redo(context, store, "documents")
         for source in (*given, *(f"{ASSET}{key}" for key in tables)):
             try:
                 with _rows_of(source, spec, tables) as staged:

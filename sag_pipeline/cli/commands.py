@@ -53,6 +53,12 @@ def _ingest_options() -> object:
 @click.option(
     "--accept-recall", is_flag=True, help="Publish although the questions of the home are answered worse than before."
 )
+@click.option(
+    "--reprocess",
+    multiple=True,
+    metavar="WHAT",
+    help="Do again although nothing changed: a step such as `events`, `document:ID` or `source:NAME`; may be repeated.",
+)
 @click.option("--follow-links", is_flag=True, help="Read symbolic links that lead out of a source.")
 @click.option(
     "--include",
@@ -74,6 +80,7 @@ def ingest(*, sources: tuple[str, ...], estimate: bool, pairs: tuple[str, ...], 
     sag ingest reports/ notes.jsonl
     sag ingest my-documents --include "*.pdf" --exclude "drafts/*"
     sag ingest my-documents --estimate
+    sag ingest --reprocess events --estimate
     sag ingest my-documents --set en_size=500 --set header=full
     sag ingest my-documents --set max_cost=5 --set prices=0.25/2
 
@@ -81,7 +88,7 @@ def ingest(*, sources: tuple[str, ...], estimate: bool, pairs: tuple[str, ...], 
     """
     with checked_call():
         given: dict[str, Any] = {**parse_settings(pairs, "ingest")}
-    given |= {name: which[name] for name in ("include", "exclude", "accept_recall") if which[name]}
+    given |= {name: which[name] for name in ("include", "exclude", "reprocess", "accept_recall") if which[name]}
     if estimate:
         planned = _estimate(sources, given, follow_links=which["follow_links"])
         print_json(planned) if is_json else _show_rows(Terminal(), planned["steps"])

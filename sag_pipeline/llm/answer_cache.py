@@ -57,6 +57,7 @@ _NAMES = tuple(one.name for one in fields(Answered))
 _COLUMNS = ", ".join(_NAMES)
 _FIND = f"select {_COLUMNS}, digest from answers where call_id = ?"  # noqa: S608  our own columns
 _KEEP = f"insert into answers ({_COLUMNS}, digest) values ({', '.join('?' * (len(_NAMES) + 1))}) on conflict do nothing"  # noqa: S608
+_REPLACE = _KEEP.replace("insert into", "insert or replace into").removesuffix(" on conflict do nothing")
 
 
 def call_id(fingerprint: str, request: Request[AnswerT]) -> str:
@@ -157,14 +158,14 @@ class AnswerCache:
             raise CacheError(f"the answer {call_id} in {self._path} differs from the one that was stored; {_MEND}")
         return Answered(*row[:-1]) if row else None
 
-    def keep(self, *answered: Answered) -> None:
-        """Write answers, all or none; they are on disk when this returns. An answer that is stored already is kept.
+    def keep(self, *answered: Answered, is_newer: bool = False) -> None:
+        """Write answers, all or none; they are on disk when this returns. With `is_newer` they replace stored ones.
 
         Raises:
             CacheError: If the file cannot be written.
 
         """
-        waiting = _Waiting(answered)
+        waiting = _Waiting(answered, is_newer)
         with self._pending_lock:
             self._pending.append(waiting)
         with self._write_lock:
@@ -207,10 +208,11 @@ class AnswerCache:
         """Commit all pending answers, including those of other threads."""
         with self._pending_lock:
             batch, self._pending = self._pending, []
-        rows = [_row(one) for waiting in batch for one in waiting.answered]
+        rows = [(waiting.is_newer, _row(one)) for waiting in batch for one in waiting.answered]
         try:
             self._connection.execute("begin immediate")
-            self._connection.executemany(_KEEP, rows)
+            for is_newer, row in rows:
+                self._connection.execute(_REPLACE if is_newer else _KEEP, row)
             self._connection.execute("commit")
         except sqlite3.Error as error:
             if self._connection.in_transaction:
@@ -225,6 +227,7 @@ class AnswerCache:
 @dataclass(slots=True)
 class _Waiting:
     answered: tuple[Answered, ...]
+    is_newer: bool = False
     is_written: bool = field(default=False)
 
 

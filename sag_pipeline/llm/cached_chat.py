@@ -132,6 +132,12 @@ class CachedChat:
         self._lock = threading.Lock()
         self._under_way: dict[str, Future[Answered]] = {}
         self._calls: list[Call] = []
+        self._asks_again: Callable[[Request[Any]], bool] = lambda _: False
+        self._renewed: set[str] = set()
+
+    def ask_again(self, asks_again: Callable[[Request[Any]], bool]) -> None:
+        """Use no answer of an earlier run to these requests; new answers replace them."""
+        self._asks_again = asks_again
 
     @property
     def model_id(self) -> str:
@@ -151,13 +157,13 @@ class CachedChat:
 
     def find(self, request: Request[AnswerT]) -> AnswerT | None:
         """The cached answer to a request, or None; the model is not asked."""
-        found = self._cache.find(call_id(self._fingerprint, request))
+        found = self._find(call_id(self._fingerprint, request), request)
         return request.answer.model_validate_json(found.answer) if found else None
 
     def ask(self, request: Request[AnswerT]) -> Reply[AnswerT]:
         """The answer to one request (see `ChatModel`)."""
         key = call_id(self._fingerprint, request)
-        found = self._cache.find(key)
+        found = self._find(key, request)
         if found is not None:
             return self._reply(found, request, Usage(0, 1))
         with self._lock:
@@ -200,7 +206,14 @@ class CachedChat:
                     place += 1
 
     def _is_cached(self, request: Request[AnswerT]) -> bool:
-        return self._cache.find(call_id(self._fingerprint, request)) is not None
+        return self._find(call_id(self._fingerprint, request), request) is not None
+
+    def _find(self, key: str, request: Request[Any]) -> Answered | None:
+        return None if key not in self._renewed and self._asks_again(request) else self._cache.find(key)
+
+    def _keep(self, answered: Sequence[Answered], requests: Sequence[Request[Any]]) -> None:
+        self._cache.keep(*answered, is_newer=any(map(self._asks_again, requests)))
+        self._renewed.update(each.call_id for each in answered)
 
     def _ask_together(self, group: RequestGroup[AnswerT]) -> dict[int, Reply[AnswerT] | ModelError]:
         """The answers to a group from one call; requests that it leaves unanswered are asked one by one."""
@@ -234,13 +247,13 @@ class CachedChat:
             self._answered(call_id(self._fingerprint, group[place]), group[place], answer, usage)
             for (place, answer), usage in zip(found.items(), shares, strict=True)
         ]
-        self._cache.keep(*kept)
+        self._keep(kept, group)
         for (place, _), usage in zip(found.items(), shares, strict=True):
             self._note(call_id(self._fingerprint, group[place]), group[place], usage)
         return {p: Reply(a, usage) for (p, a), usage in zip(found.items(), shares, strict=True)}
 
     def _pay(self, key: str, request: Request[AnswerT]) -> tuple[Answered, Usage]:
-        kept = self._cache.find(key)  # another thread may have stored it since the first look-up
+        kept = self._find(key, request)  # another thread may have stored it since the first look-up
         if kept is not None:
             return kept, Usage(0, 1)
         try:
@@ -249,7 +262,7 @@ class CachedChat:
             self._note(key, request, getattr(error, "usage", Usage(1)))
             raise
         answered = self._answered(key, request, reply.value, reply.usage)
-        self._cache.keep(answered)
+        self._keep([answered], [request])
         return answered, reply.usage
 
     def _answered(self, key: str, request: Request[AnswerT], answer: AnswerT, usage: Usage) -> Answered:
@@ -278,17 +291,9 @@ class CachedChat:
     def _note(self, key: str, request: Request[Any], usage: Usage) -> None:
         is_cached = usage.cached_calls > 0
         cost = self._prices.cost(usage) if self._prices else None
+        tokens = (usage.input_tokens, usage.output_tokens)
         call = Call(
-            key,
-            request.document_id,
-            request.step,
-            self.model_id,
-            usage.input_tokens,
-            usage.output_tokens,
-            usage.seconds,
-            is_cached,
-            cost,
-            usage.calls,
+            key, request.document_id, request.step, self.model_id, *tokens, usage.seconds, is_cached, cost, usage.calls
         )
         with self._lock:
             self._calls.append(call)

@@ -10,8 +10,10 @@ from sag_pipeline.llm.cached_chat import CachedChat
 from sag_pipeline.llm.cost_model import Estimate, EstimateOptions, estimate
 from sag_pipeline.options import RunOptions
 from sag_pipeline.reading.bounded import BoundedReader
+from sag_pipeline.reprocess import is_again
 from sag_pipeline.steps.folders import SourceOptions, launched_here, refuse_source
 from sag_pipeline.steps.sources import RawDocument, list_source
+from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.records import Document
 from sag_retrieval.core.settings import load_settings
@@ -63,7 +65,9 @@ def estimate_run(sources: Sequence[str] = (), options: RunOptions | None = None)
     if not path.is_file():
         return _report(chat.model_id, estimate(documents, options=chosen), run.chat.prices, faults)
     with AnswerCache(path) as cache:
-        found = estimate(documents, CachedChat(chat, cache).find, chosen)
+        cached = CachedChat(chat, cache)
+        cached.ask_again(is_again(Store(settings.home), run.reprocess))
+        found = estimate(documents, cached.find, chosen)
         own = [row for row in cache.spent() if row.model == chat.model_id]
         return _report(chat.model_id, measured(found, own), run.chat.prices, faults)
 

@@ -1,6 +1,6 @@
 """The store: tables by document on disk, pending documents of each step, and commits that survive a crash."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -232,6 +232,11 @@ class Store:
                 for one, output in zip(pending, made.outputs, strict=True)
             ]
         )
+
+    def redo(self, step: str, documents: Collection[str]) -> None:
+        """Let a step process documents again; their rows stay current until it has, also if the run is killed."""
+        entries = self.ledger.entries("step = ? AND kind = 'document'", step)
+        self.ledger.commit([replace(entry, input_hash="") for entry in entries if entry.unit in documents])
 
     def remove(self, documents: Sequence[str], others: Sequence[Entry] = ()) -> None:
         """Remove documents from every step, and other entries, and mark that no row of theirs may stay."""

@@ -15,6 +15,7 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 from dagster._utils.schedules import cron_string_iterator, is_valid_cron_schedule
 from pydantic import Field, create_model
 
+from sag_pipeline.alerts import failure_sensor
 from sag_pipeline.assets import documents, release, report, storage
 from sag_pipeline.config import run_config
 from sag_pipeline.corpus_assets import CorpusAsset, CorpusSpec, home_of
@@ -169,7 +170,7 @@ def _definitions(corpus: Corpus, spec: CorpusSpec) -> dg.Definitions:
         assets=[*assets, *written],
         jobs=[ingest, prune, *others],
         schedules=[_schedule(spec, job, name, cron, corpus.time_zone) for job, name, cron in scheduled if cron],
-        sensors=[_inbox(spec, ingest)],
+        sensors=[_inbox(spec, ingest), failure_sensor(spec, [key for asset in assets for key in asset.keys])],
         resources={spec.resource_key: spec.resource},
     )
 
@@ -203,7 +204,7 @@ def _jobs(corpus: Corpus, spec: CorpusSpec, own: Sequence[dg.AssetKey]) -> Itera
 
 
 def _report_asset(spec: CorpusSpec, given: CorpusReport) -> dg.AssetsDefinition:
-    """A further report, whose options are the defaults of its configuration.
+    """A further report, whose options are the defaults of its configuration; its schedule says how old it may be.
 
     Raises:
         SettingsError: If an option is wrong.
@@ -219,7 +220,8 @@ def _report_asset(spec: CorpusSpec, given: CorpusReport) -> dg.AssetsDefinition:
         for name, value in given.options.items()
     }
     config = create_model(f"Reporting_{given.name}", __base__=report.Reporting, **fields)
-    return report.report.build(spec, f"report_{given.name}", config)
+    freshness = _freshness(given.schedule, "UTC") if given.schedule else None
+    return report.report.build(spec, f"report_{given.name}", config, freshness)
 
 
 def _schedule(

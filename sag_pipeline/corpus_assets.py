@@ -22,6 +22,7 @@ from typing import Any, Final
 import dagster as dg
 
 from sag_pipeline.catalogue import catalogued, check_specs
+from sag_pipeline.live import beating
 from sag_pipeline.reading.rows import Removal
 from sag_pipeline.resources import KEY, POOL, PipelineResource
 from sag_pipeline.run_records import HOME
@@ -99,13 +100,20 @@ class CorpusAsset:
     body: Callable[..., Any]
     described: AssetDescription
 
-    def build(self, spec: CorpusSpec, name: str = "", config: type[dg.Config] | None = None) -> dg.AssetsDefinition:
+    def build(
+        self,
+        spec: CorpusSpec,
+        name: str = "",
+        config: type[dg.Config] | None = None,
+        freshness: dg.FreshnessPolicy | None = None,
+    ) -> dg.AssetsDefinition:
         """The asset of one corpus.
 
         Args:
             spec: The corpus.
             name: The last part of its key, if that is not the function's name.
             config: The class of its configuration, if that is not the function's.
+            freshness: How old it may be.
 
         """
         table, said = name or self.body.__name__, self.described
@@ -117,7 +125,7 @@ class CorpusAsset:
             "kinds": set(said.kinds),
             "owners": ["team:sag"],
             **(catalogued(table, said.reads, spec.key) if said.reads is not None else {}),
-            **({"freshness_policy": spec.freshness} if said.is_release else {}),
+            "freshness_policy": spec.freshness if said.is_release else freshness,
             **said.more,
         }
         if "tables" in inspect.signature(self.body).parameters:
@@ -165,8 +173,8 @@ def _bound(body: Callable[..., Any], spec: CorpusSpec, config: type[dg.Config] |
         arguments = {name: offered[name] for name in wanted}
         labels = {"step": body.__name__, "corpus": spec.name, "dagster.run_id": context.run.run_id}
         if inspect.isgeneratorfunction(body):
-            return _streamed(body(**arguments), labels)
-        with span("step", **labels):
+            return _streamed(context, body(**arguments), labels)
+        with span("step", **labels), beating(context):
             return body(**arguments)
 
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -178,9 +186,9 @@ def _bound(body: Callable[..., Any], spec: CorpusSpec, config: type[dg.Config] |
     return run
 
 
-def _streamed(results: Iterator[Any], labels: Mapping[str, str]) -> Iterator[Any]:
+def _streamed(context: dg.AssetExecutionContext, results: Iterator[Any], labels: Mapping[str, str]) -> Iterator[Any]:
     """The results of an asset that yields them, as one span."""
-    with span("step", **labels):
+    with span("step", **labels), beating(context):
         yield from results
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sag_pipeline.options import GateOptions
-from sag_pipeline.publish.checks import Check
+from sag_pipeline.publish.checks import QUESTIONS, Check
 from sag_retrieval.api import Release, open_release
 from sag_retrieval.core.errors import ReleaseError, SourceError
 from sag_retrieval.evaluation.answers import evaluate_answers
@@ -17,8 +17,6 @@ from sag_retrieval.evaluation.questions import Question, read_questions
 from sag_retrieval.evaluation.runner import evaluate
 from sag_retrieval.release.manifest import ANSWERS
 
-QUESTIONS: Final = "questions.jsonl"
-"""File of the home with questions, their documents (`gold_documents`) and expected texts (`answers`)."""
 DOCUMENTS_LOOKED_AT: Final = 5
 """Recall is that of the first five distinct documents: as many as a reader or a prompt takes."""
 _SHOWN: Final = 5
@@ -88,8 +86,6 @@ def gate_of(home: Path, options: GateOptions, new: str, current: str | None) -> 
 
     """
     path = home / QUESTIONS
-    if not path.is_file():
-        return Check(ANSWERS, passed=True, message=f"not measured: {path} does not exist")
     try:
         questions = read_questions(path)
     except SourceError as error:

@@ -14,6 +14,7 @@ from sag_pipeline.steps.keys import Smoothing
 from sag_pipeline.steps.sections import SectionOptions
 from sag_pipeline.steps.summaries import SummaryOptions
 from sag_pipeline.tables import STORED
+from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.core.errors import SettingsError, nearest
 from sag_retrieval.core.options import Bounds, Inline, Presets, check_options
 from sag_retrieval.models.rate_limits import ChatOptions
@@ -102,6 +103,8 @@ class RunOptions:
     """Limits on what is read of a source."""
     communities: bool = True
     """Group the events of the release into communities, which the method `tiers` and reports start from."""
+    cluster: ClusterOptions = field(default_factory=ClusterOptions)
+    """How events become communities, of the release and of a report on a part of it."""
     key: KeyOptions = field(default_factory=KeyOptions)
     """How a language model is asked for keys."""
     batch: BatchLimits = field(default_factory=BatchLimits)

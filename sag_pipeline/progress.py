@@ -33,6 +33,27 @@ def listening(listener: ProgressListener) -> Iterator[None]:
         _listener.reset(token)
 
 
+_gauges: ContextVar[dict[str, Callable[[], float]] | None] = ContextVar("gauges", default=None)
+
+
+@contextmanager
+def measured() -> Iterator[dict[str, Callable[[], float]]]:
+    """The figures, by name, that what runs in this context offers while it runs."""
+    gauges: dict[str, Callable[[], float]] = {}
+    token = _gauges.set(gauges)
+    try:
+        yield gauges
+    finally:
+        _gauges.reset(token)
+
+
+def offer(**figures: Callable[[], float]) -> None:
+    """Offer figures, such as tokens so far, to whoever shows the progress of this context."""
+    gauges = _gauges.get()
+    if gauges is not None:
+        gauges.update(figures)
+
+
 def listener() -> ProgressListener:
     """The listener of this context; it ignores progress by default."""
     return _listener.get()

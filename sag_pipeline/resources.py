@@ -2,7 +2,7 @@
 
 import logging
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -16,11 +16,12 @@ from pydantic import Field, PrivateAttr, create_model
 from sag_pipeline.catalogue import check_result
 from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.engines.engine import Engine, engine_for
-from sag_pipeline.llm.cached_chat import CachedChat, Call
+from sag_pipeline.llm.cached_chat import CachedChat
+from sag_pipeline.llm.calls import cost_of
 from sag_pipeline.llm.extract import model_of, open_cached_chat
 from sag_pipeline.options import IngestOptions, RunOptions
-from sag_pipeline.progress import listener
-from sag_pipeline.reprocess import documents_again, is_again
+from sag_pipeline.progress import listener, offer
+from sag_pipeline.reprocess import cost_again, documents_again, is_again
 from sag_pipeline.runner import ProgressCallback, RunStats, Work, by_model, by_rules, run_step, step_of
 from sag_pipeline.steps.folders import is_launched_here
 from sag_pipeline.store.ledger import Ledger
@@ -40,6 +41,8 @@ from sag_retrieval.text.words import printable
 _EXAMPLES = 5
 _ROW, _BAR, _LABEL = 22, 320, 170
 """Pixels of a bar chart: height of a row, longest bar, width of the labels."""
+_WARNINGS: Final = 1_000
+"""Documents of a step that the log of a run names; a log of a million lines is read by nobody."""
 _log = logging.getLogger(__name__)
 KEY: Final = "sag"
 """Of this resource, in definitions and in run configuration."""
@@ -132,8 +135,15 @@ class PipelineResource(_Configured):
                 return self.make(context, table)
             step = step_of(table, run.steps, model_of(table, chat, settings.language, run.key))
             with self.store() as store:
-                self.redo(context, store, table)
+                again = self.redo(context, store, table)
                 chat.ask_again(is_again(store, run.reprocess))
+                if again:
+                    told = cost_again(store, chat, run, settings.language, table, again)
+                    context.log.info("%s: %s", table, told)
+                offer(
+                    tokens=lambda: sum(chat.cost_so_far()[name] for name in ("input_tokens", "output_tokens")),
+                    cost=lambda: chat.cost_so_far()["cost"],
+                )
                 try:
                     work = by_model(asked(chat, store))
                     tally = run_step(store, step, run.steps, lambda _: work, progress_of(context))
@@ -144,15 +154,18 @@ class PipelineResource(_Configured):
                 finally:  # paid calls are recorded whatever ends the step
                     calls = chat.take_calls()
                     store.append("calls", to_table("calls", calls))
+                warn_of(context, store, table)
                 return result_of(store, step, tally, **cost_of(calls))
 
-    def redo(self, context: dg.AssetExecutionContext, store: Store, table: str) -> None:
+    def redo(self, context: dg.AssetExecutionContext, store: Store, table: str) -> Collection[str]:
         """Let the step of a table do again what the run is to do again; what a repeated step has done stays done."""
         wanted = self.run_options().reprocess
-        if wanted and not context.retry_number:
-            documents = documents_again(store, table, wanted)
-            context.log.info("%s: %s documents are done again", table, f"{len(documents):,}")
-            store.redo(table, documents)
+        if not wanted or context.retry_number:
+            return ()
+        documents = documents_again(store, table, wanted)
+        context.log.info("%s: %s documents are done again", table, f"{len(documents):,}")
+        store.redo(table, documents)
+        return documents
 
     def make(self, context: dg.AssetExecutionContext, table: str) -> dg.MaterializeResult:  # type: ignore[type-arg]
         """Bring a table kept by document up to date by its rule and report what was done."""
@@ -161,11 +174,24 @@ class PipelineResource(_Configured):
         with self.store() as store:
             self.redo(context, store, table)
             tally = run_step(store, step, options, choose, progress_of(context))
+            warn_of(context, store, table)
             return result_of(store, step, tally)
 
 
 class DeprecatedPipelineResource(PipelineResource):
     """Deprecated: the resource `sag` by the name it had in 0.1, accepted until 0.3. Configure `sag` instead."""
+
+
+def warn_of(context: dg.AssetExecutionContext, store: Store, table: str) -> None:
+    """Name each document or file that a step could not process, or not completely, in the log of the run."""
+    wrong = store.ledger.entries("step = ? AND status IN ('failed', 'partial')", table)
+    for entry in wrong[:_WARNINGS]:
+        place = entry.path or (entry.source if entry.kind == "aside" else entry.unit)
+        line = f":{entry.line}" if entry.line >= 0 else ""
+        said = "skipped with errors" if entry.kind == "aside" else entry.status
+        context.log.warning("%s: %s%s %s: %s", table, printable(place), line, said, printable(entry.reason))
+    if len(wrong) > _WARNINGS:
+        context.log.warning("%s: %s more; see sag status", table, f"{len(wrong) - _WARNINGS:,}")
 
 
 def progress_of(context: dg.AssetExecutionContext) -> ProgressCallback:
@@ -203,18 +229,6 @@ def result_of(
 def place_of(home: Path, table: str) -> dict[str, str]:
     """Where a table lies, for its metadata."""
     return {"dagster/uri": (home / ("" if table == "vectors" else "tables") / table).resolve().as_uri()}
-
-
-def cost_of(calls: Sequence[Call]) -> dict[str, float]:
-    """Calls, tokens and money of a step, for its metadata."""
-    paid = [call for call in calls if not call.is_cached]
-    return {
-        "calls": sum(call.requests for call in paid),
-        "cached_calls": len(calls) - len(paid),
-        "input_tokens": sum(call.input_tokens for call in paid),
-        "output_tokens": sum(call.output_tokens for call in paid),
-        "cost": round(sum(call.cost or 0.0 for call in paid), 6),
-    }
 
 
 def current_index(settings: Settings) -> Index | None:

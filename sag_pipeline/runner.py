@@ -10,7 +10,7 @@ from typing import Protocol
 
 from sag_pipeline.engines.engine import EngineFor
 from sag_pipeline.options import IngestOptions
-from sag_pipeline.progress import listener, reported
+from sag_pipeline.progress import listener, offer, reported
 from sag_pipeline.store.store import Pending, StepSpec, Store
 from sag_pipeline.table import StepInput
 from sag_pipeline.tables import INPUTS, VERSIONS
@@ -113,6 +113,7 @@ def run_step(
     make, size = choose(len(pending))
     done, waiting = 0, list[Made]()
     report = listener()
+    offer(failed=lambda: tally.counts["failed"])
 
     def commit() -> None:
         nonlocal done, waiting

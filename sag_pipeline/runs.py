@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from uuid import uuid4
 
 import dagster as dg
 
+from sag_pipeline.alerts import asset_of, reason_of
 from sag_pipeline.config import run_config
 from sag_pipeline.corpus import Corpus, corpus_definitions
 from sag_pipeline.corpus_assets import CorpusSpec, home_of, owner_of
@@ -47,7 +48,7 @@ def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any
         def on_event(entry: dg.EventLogEntry) -> None:
             event = entry.dagster_event
             if event is not None and event.is_step_start and event.step_key:
-                report(_asset_of(event.step_key), 0, 0)
+                report(asset_of(event.step_key), 0, 0)
 
         instance.add_event_listener(run_id, on_event)
         try:
@@ -68,16 +69,6 @@ def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any
         made = event.step_materialization_data.materialization
         found[made.asset_key.path[-1]] = {n: _plain(value) for n, value in made.metadata.items()}
     return found
-
-
-_OWN: Final = ("sag_pipeline.", "sag_retrieval.")
-"""Start of the message of an error of this project in Dagster's record. Such a message names the next command, so its
-cause is not shown."""
-
-
-def _asset_of(step: str) -> str:
-    """The asset that a step makes; the operation of the asset `report` is called otherwise."""
-    return step.rpartition("__")[2].removeprefix("write_")
 
 
 def _corpus_of(instance: dg.DagsterInstance) -> tuple[CorpusSpec, dg.Definitions]:
@@ -105,27 +96,9 @@ def _is_interrupted(result: dg.ExecuteInProcessResult) -> bool:
     return any(error and error.cls_name == dg.DagsterExecutionInterruptedError.__name__ for error in errors)
 
 
-def _without_class(message: str) -> str:
-    """The message of an error as users read it: without its class if it is of this project, else without its module."""
-    name, colon, said = message.partition(": ")
-    if not colon or not all(part.isidentifier() for part in name.split(".")):
-        return message
-    return said if name.startswith(_OWN) else f"{name.rpartition('.')[2]}: {said}"
-
-
 def _reason(result: dg.ExecuteInProcessResult) -> str:
-    checks = [c for c in result.get_asset_check_evaluations() if not c.passed and c.severity is _ERROR]
-    if checks:
-        return "; ".join(f"check {c.check_name}: {c.description}" for c in checks)
-    for event in result.filter_events(lambda e: e.is_step_failure):
-        error = event.step_failure_data.error
-        while error is not None and error.cause is not None and not error.message.startswith(_OWN):
-            error = error.cause
-        return f"{_asset_of(event.step_key or '')}: {_without_class((error.message if error else '').strip())}"
-    return "see the log of the run"
-
-
-_ERROR: Final = dg.AssetCheckSeverity.ERROR
+    failures = result.filter_events(lambda event: event.is_step_failure)
+    return reason_of(result.get_asset_check_evaluations(), failures) or "see the log of the run"
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401  metadata of any type

@@ -51,6 +51,7 @@ _EMBEDDED = TableCheck(
 _DENSE = TableCheck("communities_are_dense", "Events share more keys within communities than chance would have it.")
 _WHOLE = TableCheck("report_is_whole", "The report has events, and nothing kept it from its predecessor.")
 _EXPORTED = TableCheck("file_has_every_triple", "The file has as many triples as the release.")
+_ROOM = TableCheck("disk_has_room", "The disk has room for twice what all releases take, which the next ones may need.")
 
 CHECKS: Final[Mapping[str, tuple[TableCheck, ...]]] = {
     "documents": (_READ,),
@@ -62,6 +63,7 @@ CHECKS: Final[Mapping[str, tuple[TableCheck, ...]]] = {
     "communities": (_DENSE,),
     "report": (_WHOLE,),
     "kg_output": (_EXPORTED,),
+    "storage": (_ROOM,),
 }
 """By asset; the checks of a release are in `publish/checks.py`."""
 
@@ -163,6 +165,13 @@ def file_has_every_triple(written: int, published: int) -> Check:
     numbers = {"triples": written, "published": published}
     said = f"{written:,} of {published:,} triples are in the file"
     return Check(_EXPORTED.name, passed=written == published, message=said, numbers=numbers)
+
+
+def disk_has_room(free: float, releases: float) -> Check:
+    """Whether the disk has room for further releases; both in megabytes."""
+    numbers = {"free_megabytes": round(free, 1), "releases_megabytes": round(releases, 1)}
+    said = f"{free:,.0f} MB are free, releases take {releases:,.0f} MB"
+    return Check(_ROOM.name, passed=free >= 2 * releases, message=said, numbers=numbers)
 
 
 def _current(store: Store) -> Manifest | None:

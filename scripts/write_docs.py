@@ -199,7 +199,7 @@ def _parameters(command: click.Command) -> Iterator[str]:
 USES = {
     "ask": "`sag ask --set`, `release.ask(options=…)`; options of its searches are `search.NAME`, those of the method",
     "report": "`sag report --set`, `release.report(options=…)`, the asset `report` in Dagster",
-    "cluster": "the asset `communities` in Dagster; in a report as `cluster.NAME`",
+    "cluster": "in an ingest and in a report as `cluster.NAME`",
     "segments": "`sag search --set segments.NAME`, `release.search(segments=…)`; `--segments` names a preset",
     "pipeline": "stages of a pipeline file and their options, named `STAGE.OPTION`: "
     "[pipelines](how-to/pipelines.md), `release.run(pipeline, question)`, `sag ask --pipeline`",

@@ -13,7 +13,7 @@ from sag_pipeline.corpus_assets import CorpusAsset, CorpusSpec, corpus_asset
 from sag_pipeline.llm.extract import events_work, known_keys_work, sections_work, summaries_work, triples_work
 from sag_pipeline.reading.rows import StagedRows, staged_rows
 from sag_pipeline.reading.sync import SyncOptions, TooManyRemoved, note_ingest, sync_source, tell_fault
-from sag_pipeline.resources import PipelineResource, current_index, now, progress_of, result_of, table
+from sag_pipeline.resources import PipelineResource, current_index, now, progress_of, result_of, table, warn_of
 from sag_pipeline.runner import RunStats, step_of
 from sag_pipeline.steps.folders import SourceOptions, refuse_source
 from sag_pipeline.store.source_list import ASSET
@@ -78,6 +78,7 @@ def documents(
         refused = [error for error in faults if isinstance(error, TooManyRemoved)]
         if refused or (len(faults) == len(given) + len(tables) and store.ledger.whole(PURGE) is None):
             raise SourceError("; ".join(map(str, refused or faults)))
+        warn_of(context, store, "documents")
         skipped = [
             {"source": e.source, "file": e.path, "line": e.line if e.line >= 0 else "", "reason": e.reason}
             for e in store.ledger.entries("step = 'documents' AND kind = 'aside'")

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import dagster as dg
 import numpy as np
@@ -10,9 +11,8 @@ import numpy as np
 from sag_pipeline.catalogue import check_result, kept_check
 from sag_pipeline.corpus_assets import corpus_asset
 from sag_pipeline.embed import embed_pending, open_embedding
-from sag_pipeline.gate import gate_of
-from sag_pipeline.options import IngestOptions
-from sag_pipeline.publish.checks import MEANINGS
+from sag_pipeline.options import GateOptions, IngestOptions
+from sag_pipeline.publish.checks import MEANINGS, QUESTIONS, Check
 from sag_pipeline.publish.links import LINK_TABLES, make_links, weigh_keys
 from sag_pipeline.publish.publish import publish
 from sag_pipeline.resources import PipelineResource, bars, now, place_of, progress_of, result_of
@@ -20,6 +20,7 @@ from sag_pipeline.runner import step_of
 from sag_pipeline.table_checks import few_names_are_one, rows_are_steady, weights_are_finite
 from sag_pipeline.tables import STORED
 from sag_pipeline.upkeep import forget, keep_in_size, vacuum
+from sag_retrieval.release.manifest import ANSWERS
 
 
 @corpus_asset(group="extract", deps=["keys"], kinds={"parquet", "duckdb"}, reads=("events", "keys"), is_writing=True)
@@ -68,7 +69,11 @@ def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg
             store.commit_whole("idf", weigh_keys(store, store.ledger.row_count("events"), smoothing), state)
         rows, place = store.whole("idf"), place_of(store.home, "idf")
     # Not by `ChunkedArray.to_numpy`, which imports pandas.
-    weights = np.zeros(0) if rows is None or not rows.num_rows else np.from_dlpack(rows["idf"].combine_chunks())
+    weights = (
+        np.zeros(0)
+        if rows is None or not rows.num_rows
+        else np.from_dlpack(rows["idf"].combine_chunks()).astype(np.float64)
+    )
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": len(weights),
@@ -94,6 +99,16 @@ def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mate
         return result_of(store, step, tally, embedder=embedding.embedder.fingerprint, **rows)
 
 
+def _gate(home: Path, options: GateOptions, new: str, current: str | None) -> Check:
+    """What the questions of the home say of a release; without questions nothing of retrieval is imported."""
+    path = home / QUESTIONS
+    if not path.is_file():
+        return Check(ANSWERS, passed=True, message=f"not measured: {path} does not exist")
+    from sag_pipeline.gate import gate_of  # noqa: PLC0415
+
+    return gate_of(home, options, new, current)
+
+
 @corpus_asset(
     group="publish",
     deps=[*(name for name, table in STORED.items() if table.is_published), "event_keys", "idf", "vectors"],
@@ -110,7 +125,7 @@ def release(
     with sag.store() as store:
         embedding = open_embedding(store, sag.settings().embedding_model, sag.engine_for)
         forget(store, embedding.vectors)
-        done = publish(store, embedding, now(), partial(gate_of, store.home, options.gate))
+        done = publish(store, embedding, now(), partial(_gate, store.home, options.gate))
         vacuum(store, embedding.vectors)
     gone = keep_in_size(sag.settings().home, context.instance, options.keep)
     manifest = done.manifest

@@ -1,7 +1,9 @@
 """Assets made from the current release: communities of events, and the report page."""
 
+import logging
 import time
 from contextlib import closing
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,29 +16,63 @@ from sag_pipeline.corpus_assets import corpus_asset
 from sag_pipeline.resources import PipelineResource, table
 from sag_pipeline.table_checks import communities_are_dense, file_has_every_triple, report_is_whole
 from sag_retrieval.communities.options import ClusterOptions
-from sag_retrieval.core.options import build_options
+from sag_retrieval.core.errors import SettingsError, nearest
+from sag_retrieval.core.options import build_options, options_of
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.reports.options import ReportOptions
 
 _SHOWN = 10
+_AFTER_A_CHANGE: Final = dg.AutomationCondition.eager().replace(
+    "any_deps_updated", dg.AutomationCondition.any_deps_match(dg.AutomationCondition.data_version_changed())
+)
+"""Made when what is before it has changed, not each time it was looked at: a night without changes makes nothing."""
 BY_RULES: Final = "sag/communities_by_rules"
 """Tag of a run that names communities by rules alone: an ingest has no budget for titles."""
-_CLUSTER_FIELDS = config_fields(ClusterOptions)
-_ClusterConfig = create_model("_ClusterConfig", __base__=dg.Config, **_CLUSTER_FIELDS)
+_CLUSTER = frozenset(option.name for option in options_of(ClusterOptions))
 
 
-class Clustering(_ClusterConfig):
-    """How events become communities (`sag settings --options cluster`)."""
+class _FormerPlace(dg.PermissiveConfig):
+    """How events become communities is configured once, below `cluster` of the resource `sag`.
 
-    def cluster(self) -> ClusterOptions:
-        """The same as options, checked."""
-        return build_options(ClusterOptions, given_options(self, _CLUSTER_FIELDS), what="cluster")
+    Fields of it that were stored with 0.1 in the configuration of an asset are accepted there until 0.3.
+    """
+
+    def cluster(self, sag: PipelineResource, log: logging.Logger) -> ClusterOptions:
+        """The options of the resource, and what is configured here at its former place.
+
+        Raises:
+            SettingsError: If a field is none of them, or out of bounds.
+
+        """
+        known, moved = type(self).model_fields, {}
+        for name, value in self.model_extra.items() if self.model_extra else ():
+            if name not in _CLUSTER:
+                near = nearest(name, [*known, *_CLUSTER])
+                raise SettingsError(f"configuration field {name!r} is none of {', '.join(known) or 'none'}{near}")
+            moved[name] = value
+        if moved:
+            log.warning(
+                "DeprecationWarning: run configuration of %s is now below `resources: sag: cluster`; "
+                "its old place works until 0.3",
+                ", ".join(moved),
+            )
+        return build_options(ClusterOptions, moved, what="cluster", base=sag.run_options().cluster)
 
 
-@corpus_asset(group="publish", deps=["release"], kinds={"parquet"})
+class Clustering(_FormerPlace):
+    """How communities are named."""
+
+    by_rules: bool = Field(
+        default=False,
+        description="Name communities by rules although the settings name a language model; an ingest always does.",
+    )
+
+
+@corpus_asset(group="publish", deps=["release"], kinds={"parquet"}, automation_condition=_AFTER_A_CHANGE)
 def communities(context: dg.AssetExecutionContext, config: Clustering, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """Communities of events of the current release: one row per community, with title, summary and events."""
     started, settings = time.perf_counter(), sag.settings()
+    options = config.cluster(sag, context.log)
     if not sag.run_options().communities:
         none = check_result(communities_are_dense({}, 0))
         return dg.MaterializeResult(metadata={"is_made": False, "seconds": 0.0}, check_results=[none])
@@ -46,8 +82,8 @@ def communities(context: dg.AssetExecutionContext, config: Clustering, sag: Pipe
 
     with closing(open_reader(settings.home, None, open_embedder)) as reader:
         releases = [each.folder for each in Releases(settings.home).found() if each.folder != reader.folder]
-        chat = None if BY_RULES in context.run.tags else open_chat(settings)
-        found = release_communities(reader, config.cluster(), chat, releases[-1] if releases else None)
+        chat = None if config.by_rules or BY_RULES in context.run.tags else open_chat(settings)
+        found = release_communities(reader, options, chat, releases[-1] if releases else None)
         release_id = reader.manifest.release_id
     finest = found.at(0)
     largest = [{"title": each.title, "events": len(each.members)} for each in finest[:_SHOWN]]
@@ -63,8 +99,14 @@ def communities(context: dg.AssetExecutionContext, config: Clustering, sag: Pipe
             "largest": table(largest),
             "seconds": round(time.perf_counter() - started, 3),
         },
+        data_version=dg.DataVersion(_version(reader.manifest.content_hash, options)),
         check_results=[check_result(communities_are_dense(quality, len(finest)))],
     )
+
+
+def _version(content: str, options: ClusterOptions) -> str:
+    """What communities depend on: the content of the release, and how they are made."""
+    return blake2b(f"{content}|{options!r}".encode(), digest_size=12).hexdigest()
 
 
 def _quality(found: Any) -> dict[str, float]:  # noqa: ANN401  Communities
@@ -103,7 +145,7 @@ def kg_output(config: Exporting, sag: PipelineResource) -> dg.MaterializeResult:
 
 
 _REPORT_FIELDS = config_fields(ReportOptions, without=frozenset({"cluster"}))
-_ReportConfig = create_model("_ReportConfig", __base__=Clustering, **_REPORT_FIELDS)
+_ReportConfig = create_model("_ReportConfig", __base__=_FormerPlace, **_REPORT_FIELDS)
 
 
 class Reporting(_ReportConfig):
@@ -123,14 +165,20 @@ class Reporting(_ReportConfig):
     )
     out: str = Field(default="", description="Folder for the files; empty: below reports in SAG_HOME.")
 
-    def options(self) -> ReportOptions:
-        """The same as options, checked."""
+    def options(self, cluster: ClusterOptions | None = None) -> ReportOptions:
+        """The same as options, checked, with those of the clustering."""
         given = given_options(self, _REPORT_FIELDS)
-        return build_options(ReportOptions, {**given, "cluster": self.cluster()}, what="report")
+        return build_options(ReportOptions, {**given, "cluster": cluster or ClusterOptions()}, what="report")
 
 
-@corpus_asset(group="report", deps=["communities"], kinds={"html", "markdown", "parquet"}, verb="write")
-def report(config: Reporting, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+@corpus_asset(
+    group="report",
+    deps=["communities"],
+    kinds={"html", "markdown", "parquet"},
+    verb="write",
+    automation_condition=_AFTER_A_CHANGE,
+)
+def report(context: dg.AssetExecutionContext, config: Reporting, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One page about the events of the current release, each statement cited; what is new since the last one."""
     from sag_retrieval.api import open_release  # noqa: PLC0415  an ingest does not need the whole of retrieval
 
@@ -141,7 +189,7 @@ def report(config: Reporting, sag: PipelineResource) -> dg.MaterializeResult:  #
             where=config.where or None,
             period=config.period,
             out=config.out or None,
-            options=config.options(),
+            options=config.options(config.cluster(sag, context.log)),
         )
     largest = [{"title": title, "events": events, "new": new} for title, events, new in made.largest]
     return dg.MaterializeResult(

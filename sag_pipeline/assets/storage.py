@@ -2,12 +2,15 @@
 
 import time
 from pathlib import Path
+from shutil import disk_usage
 
 import dagster as dg
 
+from sag_pipeline.catalogue import check_result
 from sag_pipeline.corpus_assets import corpus_asset
 from sag_pipeline.resources import PipelineResource, bars
 from sag_pipeline.space import age_hours, growth_of, mean_growth, sizes_of
+from sag_pipeline.table_checks import disk_has_room
 from sag_pipeline.upkeep import prune_all
 from sag_retrieval.core.errors import StoreError
 
@@ -33,5 +36,6 @@ def storage(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mate
             **({} if age is None else {"release_age_hours": age}),
             **{f"mean_growth_{name}": value for name, value in mean_growth(growth_of(home)).items()},
             "seconds": round(time.perf_counter() - started, 3),
-        }
+        },
+        check_results=[check_result(disk_has_room(disk_usage(home).free / 1e6, sizes.get("releases", 0.0)))],
     )

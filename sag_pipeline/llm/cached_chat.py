@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from sag_pipeline.llm.answer_cache import AnswerCache, Answered, call_id
+from sag_pipeline.llm.calls import Call, cost_of
 from sag_retrieval.core.errors import AnswerError, BudgetExceeded, ModelError, ModelUnavailable
 from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.models.calls import in_order
@@ -19,23 +20,6 @@ LOOK_AHEAD = 256
 """Requests that a group waits for more of its kind; answers are returned in order, so no other request waits longer."""
 WINDOW = 32
 """Requests read ahead of the answers returned, per concurrent call."""
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One row of the table `calls` (`sag_retrieval/release/schema.py`), and how many requests it took."""
-
-    call_id: str
-    document_id: str
-    step: str
-    model: str
-    input_tokens: int
-    output_tokens: int
-    seconds: float
-    is_cached: bool
-    cost: float | None
-    requests: int = 1
-    """0 for an answer that came with the request of another one."""
 
 
 RequestGroup = list[tuple[int, Request[AnswerT]]]
@@ -148,6 +132,11 @@ class CachedChat:
     def fingerprint(self) -> str:
         """The inner model's."""
         return self._fingerprint
+
+    def cost_so_far(self) -> dict[str, float]:
+        """What the calls since the last `take_calls` took and cost."""
+        with self._lock:
+            return cost_of(self._calls)
 
     def take_calls(self) -> list[Call]:
         """Calls since the last time, sorted: rows for the table `calls`."""

@@ -22,6 +22,8 @@ from sag_retrieval.release.releases import Releases, measurements_of
 from sag_retrieval.release.schema import MAPPED, REGISTRY, TABLES
 from sag_retrieval.release.vectors import DenseVectors
 
+QUESTIONS: Final = "questions.jsonl"
+"""File of the home with questions, their documents (`gold_documents`) and expected texts (`answers`)."""
 RECALL_FLOOR = 0.9
 _MEASUREMENTS: Final = 50
 """Measurements of earlier releases that a manifest carries."""

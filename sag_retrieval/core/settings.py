@@ -191,6 +191,14 @@ class Settings(BaseSettings):
         default=HASHING, description=described(EMBEDDERS)
     )
     language: Literal["auto", "zh", "en"] = Field(default="auto", description="language of the prompts")
+    alert: str = Field(
+        default="",
+        description="where failed runs are reported: a web hook (`https://…`), `mailto:NAME@HOST`, or a folder",
+    )
+    smtp: str = Field(
+        default="smtp://localhost:25",
+        description="server that sends the e-mails of `SAG_ALERT`: `smtps://USER:PASSWORD@HOST`, or `smtp://HOST:PORT`",
+    )
     engine: str = Field(
         default="auto",
         pattern=r"^(auto|local|processes(:[1-9]\d*)?|ray(:.+)?|executor:.+)$",

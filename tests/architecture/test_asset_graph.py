@@ -42,7 +42,7 @@ def test_jobs_schedules_and_sensors_are_as_recorded(snapshot):
             for job in (defs.resolve_job_def(name) for name in ("ingest", "report", "prune"))
         },
         "schedules": {each.name: (each.cron_schedule, each.job_name) for each in defs.schedules or []},
-        "sensors": {each.name: each.job_name for each in defs.sensors or []},
+        "sensors": {each.name: each.job_name if each.targets else None for each in defs.sensors or []},
         "checks": sorted(key.to_user_string() for key in graph.asset_check_keys),
     }
 

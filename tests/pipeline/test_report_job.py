@@ -1,5 +1,6 @@
 """The job `report` with a changed run config, launched as Dagster's page launches it: through its GraphQL endpoint."""
 
+import logging
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +14,11 @@ from dagster_webserver.app import create_app_from_workspace_process_context
 from starlette.testclient import TestClient
 
 from sag_pipeline.assets.report import Clustering, Reporting
+from sag_pipeline.resources import PipelineResource
 from sag_pipeline.runs import run_ingest, run_report
 from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.options import options_of
 from sag_retrieval.reports.options import ReportOptions
 
 pytestmark = pytest.mark.slow
@@ -108,15 +112,24 @@ def test_a_report_launched_with_a_changed_run_config_follows_it_and_tells_what_i
 
 def test_the_page_offers_the_same_defaults_as_the_command_and_says_what_each_field_is():
     assert Reporting().options() == ReportOptions()
-    assert Clustering().cluster() == ClusterOptions()
     assert all(field.description for field in Reporting.model_fields.values())
 
 
-def test_every_field_of_the_run_config_reaches_the_options():
-    config = Reporting(
-        method="key-type", alpha=0.1, threshold=0.2, key_types=["place"], levels=1, use_idf=False, resolution=0.5
-    )
+def test_the_clustering_is_configured_at_one_place():
+    clustering = {option.name for option in options_of(ClusterOptions)}
+    resource = PipelineResource(cluster={"resolution": 0.5, "key_types": ["place"]})
 
-    assert config.options().cluster == ClusterOptions(
-        method="key-type", alpha=0.1, threshold=0.2, key_types=("place",), levels=1, use_idf=False, resolution=0.5
-    )
+    assert not clustering & {*Reporting.model_fields, *Clustering.model_fields}
+    assert resource.run_options().cluster == ClusterOptions(resolution=0.5, key_types=("place",))
+
+
+@pytest.mark.parametrize("config", [Clustering, Reporting])
+def test_a_field_at_its_former_place_is_used_with_a_warning_and_an_unknown_one_is_refused(config, caplog):
+    log, sag = logging.getLogger("run"), PipelineResource(cluster={"levels": 2})
+
+    moved = config(method="key-type", key_types=["place"]).cluster(sag, log)
+
+    assert moved == ClusterOptions(method="key-type", key_types=("place",), levels=2)
+    assert "method, key_types is now below `resources: sag: cluster`" in caplog.text
+    with pytest.raises(SettingsError, match=r"'resolutoin' is none of.*did you mean 'resolution'"):
+        config(resolutoin=1).cluster(sag, log)

@@ -12,6 +12,7 @@ from sag_pipeline.table_checks import (
     CHECKS,
     check_table,
     communities_are_dense,
+    disk_has_room,
     few_names_are_one,
     file_has_every_triple,
     report_is_whole,
@@ -57,7 +58,7 @@ def test_every_check_is_made_with_figures_and_a_failed_one_shows_no_fresh_releas
             *(
                 (asset, check.name)
                 for asset in CHECKS
-                if asset not in ("report", "kg_output")
+                if asset not in ("report", "kg_output", "storage")
                 for check in CHECKS[asset]
             ),
             *(("release", name) for name in MEANINGS),
@@ -123,6 +124,8 @@ def test_a_table_of_nothing_passes(tmp_path):
         (report_is_whole({"events": 3}, ""), True),
         (report_is_whole({"events": 0}, ""), False),
         (report_is_whole({"events": 3}, "its predecessor is damaged"), False),
+        (disk_has_room(10.0, 5.0), True),
+        (disk_has_room(9.0, 5.0), False),
         (file_has_every_triple(3, 3), True),
         (file_has_every_triple(2, 3), False),
     ],

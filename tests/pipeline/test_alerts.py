@@ -1,0 +1,146 @@
+"""A failed run is told by a web hook, an e-mail or a file; what cannot be told stops nothing."""
+
+import json
+import logging
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import ClassVar
+
+import dagster as dg
+import pytest
+
+from sag_pipeline.alerts import tell
+from sag_pipeline.definitions import defs
+from sag_retrieval.core.settings import load_settings
+
+TOLD = {"subject": "sag: ingest failed: 源 is\ngone", "run_id": "r1", "reason": "gone"}
+
+
+@contextmanager
+def serving(server: socketserver.BaseServer) -> Iterator[int]:
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+class Mailbox(socketserver.StreamRequestHandler):
+    """As much of a mail server as a client needs to hand over one message."""
+
+    received: ClassVar[list[str]] = []
+
+    def handle(self) -> None:
+        self.wfile.write(b"220 ready\r\n")
+        is_data = False
+        for raw in self.rfile:
+            line = raw.decode().rstrip("\r\n")
+            if is_data:
+                is_data = line != "."
+                self.received.append(line)
+                answer = b"" if is_data else b"250 taken\r\n"
+            else:
+                is_data = line.upper() == "DATA"
+                answer = b"354 go on\r\n" if is_data else b"250 ok\r\n"
+            if line.upper() == "QUIT":
+                self.wfile.write(b"221 bye\r\n")
+                return
+            self.wfile.write(answer)
+
+
+def test_a_web_hook_gets_what_is_told_as_json():
+    received = []
+
+    class Hook(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with serving(HTTPServer(("127.0.0.1", 0), Hook)) as port:
+        assert tell(load_settings(alert=f"http://127.0.0.1:{port}/hook"), TOLD) == ""
+
+    assert received == [{"text": TOLD["subject"], **TOLD}]
+
+
+def test_an_e_mail_has_a_subject_of_one_line_and_what_is_told():
+    Mailbox.received.clear()
+    with serving(socketserver.TCPServer(("127.0.0.1", 0), Mailbox)) as port:
+        settings = load_settings(alert="mailto:team@example.org", smtp=f"smtp://127.0.0.1:{port}")
+        assert tell(settings, TOLD) == ""
+
+    assert "To: team@example.org" in Mailbox.received
+    assert sum(line.startswith("Subject: ") for line in Mailbox.received) == 1
+
+
+@pytest.mark.parametrize(
+    "alert", ["http://127.0.0.1:9/hook", "mailto:team@example.org", "http://[wrong/", "{tmp}/file/folder"]
+)
+def test_what_cannot_be_told_is_logged_and_stops_nothing(alert, tmp_path, caplog):
+    (tmp_path / "file").write_text("no folder")
+    settings = load_settings(alert=alert.replace("{tmp}", str(tmp_path)), smtp="smtp://127.0.0.1:9")
+
+    with caplog.at_level(logging.WARNING):
+        assert "the failure of run r1 could not be told" in tell(settings, TOLD)
+
+    assert "check SAG_ALERT" in caplog.text
+
+
+def test_a_password_is_not_sent_to_a_server_that_does_not_encrypt():
+    Mailbox.received.clear()
+    with serving(socketserver.TCPServer(("127.0.0.1", 0), Mailbox)) as port:
+        settings = load_settings(alert="mailto:a@example.org", smtp=f"smtp://user:secret@127.0.0.1:{port}")
+
+        assert "could not be told" in tell(settings, TOLD)
+
+    assert Mailbox.received == []
+
+
+def test_nobody_is_told_where_nobody_is_named():
+    assert tell(load_settings(alert=""), TOLD) == ""
+
+
+@pytest.mark.slow
+def test_the_sensor_tells_why_a_run_failed_and_which_release_stays(home, tmp_path, monkeypatch):
+    monkeypatch.setenv("SAG_ALERT", str(tmp_path / "alerts"))
+    monkeypatch.setenv("SAG_SOURCE", "nowhere")
+    sensor = next(each for each in defs.sensors or [] if each.name == "failure")
+    quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+    with dg.DagsterInstance.ephemeral() as instance:
+        done = defs.resolve_job_def("ingest").execute_in_process(quiet, instance=instance, raise_on_error=False)
+        context = dg.build_run_status_sensor_context(
+            sensor.name, done.get_run_failure_event(), instance, done.dagster_run
+        ).for_run_failure()
+        sensor(context)
+
+    (path,) = Path("alerts").iterdir()
+    told = json.loads(path.read_text(encoding="utf-8"))
+    assert told["run_id"] == done.run_id == path.stem
+    assert told["reason"].startswith("documents: source 'nowhere'")
+    assert (told["job"], told["release"], told["home"]) == ("ingest", "", str(home))
+
+
+@pytest.mark.slow
+def test_each_file_that_is_skipped_is_named_in_the_log_of_the_run(home, source, monkeypatch):
+    monkeypatch.setenv(
+        "SAG_SOURCE", source({"heron.md": "# Heron\n\nIt left.\n", "坏的.pdf": "no PDF", "b.pdf": "none"})
+    )
+    quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+    with dg.DagsterInstance.ephemeral() as instance:
+        done = defs.resolve_job_def("ingest").execute_in_process(quiet, instance=instance)
+        warned = [
+            each.event_log_entry.user_message
+            for each in instance.get_records_for_run(done.run_id).records
+            if each.event_log_entry.level == logging.WARNING
+        ]
+
+    assert [line.partition(" skipped")[0] for line in warned] == ["documents: b.pdf", "documents: 坏的.pdf"]

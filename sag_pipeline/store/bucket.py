@@ -34,7 +34,7 @@ _PROBED: Final = ".keeps-conditions"
 _AT_ONCE: Final = 8
 _HOURS_UNUSED: Final = 24.0
 """Parts that no commit names are deleted after this time: a run under way may have sent them just now."""
-Part = tuple[str, str]
+TableAndPart = tuple[str, str]
 """Table and name of a part."""
 
 
@@ -45,7 +45,7 @@ class BucketHome:
         """Keep the mirror; the bucket is not asked before the first use."""
         self.mirror = mirror
         self._tree = Tree()
-        self._sent = set[Part]()
+        self._sent = set[TableAndPart]()
         self._measured = self._load_measured()
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -112,11 +112,11 @@ class BucketHome:
             refuse_without_conditions(self.mirror.files)
             durable.write_text(mark, f"{datetime.now(UTC).isoformat()}\n")
 
-    def note_sent(self, parts: Iterable[Part]) -> None:
+    def note_sent(self, parts: Iterable[TableAndPart]) -> None:
         """Note parts that the ledger names, which are in the bucket."""
         self._sent |= set(parts)
 
-    def commit(self, parts: Iterable[Part] = (), *, is_complete: bool = False) -> None:
+    def commit(self, parts: Iterable[TableAndPart] = (), *, is_complete: bool = False) -> None:
         """Send parts and changed files, then name them in HEAD; with `is_complete`, also what should be there already.
 
         Raises:
@@ -155,14 +155,14 @@ class BucketHome:
 
     # ── what is in the bucket ────────────────────────────────────────────────────────────────────────────────
 
-    def unused(self, parts: Iterable[Part], now: datetime | None = None) -> list[str]:
+    def unused(self, parts: Iterable[TableAndPart], now: datetime | None = None) -> list[str]:
         """Keys of parts in the bucket that the ledger does not name and that are older than a day."""
         oldest = (now or datetime.now(UTC)) - timedelta(hours=_HOURS_UNUSED)
         named = set(map(_key_of, parts))
         found = self.mirror.files.list("tables/")
         return [each.key for each in found if each.key not in named and each.modified <= oldest]
 
-    def collect(self, parts: Iterable[Part], now: datetime | None = None) -> int:
+    def collect(self, parts: Iterable[TableAndPart], now: datetime | None = None) -> int:
         """Delete these parts; their number."""
         gone = self.unused(parts, now)
         self.mirror.files.delete(gone)
@@ -219,5 +219,5 @@ def _is_small(path: str) -> bool:
     return not path.startswith("vectors/") or path.endswith("/sealed.json")
 
 
-def _key_of(part: Part) -> str:
+def _key_of(part: TableAndPart) -> str:
     return f"tables/{part[0]}/{part[1]}.parquet"

@@ -50,6 +50,7 @@ while not __import__('pathlib').Path({stop!r}).exists():
             assert len(r.table('documents')) == r.tables['documents'] == count
             r.search({question!r})
             seen.add(r.release_id)
+        time.sleep(1)
     except s.SagError as error:
         errors += 1
         print(error, file=sys.stderr)
@@ -214,7 +215,7 @@ AT: Final = {"in an upload": 2, "between parts and commit": 4, "in the upload of
 
 def crash(bench: Bench, server: str) -> None:
     """Kill a run at each point and compare the next one, on another machine, with an undisturbed home."""
-    for number in range(30):
+    for number in range(12):
         nights.write(bench.inbox, number)
     bench.sag("undisturbed", "ingest", "inbox")
     wanted = bench.release()
@@ -273,7 +274,7 @@ def hostile(bench: Bench, server: str) -> None:
     with s3_proxy(server) as proxy:
         own = Bench(bench.folder, proxy, server)
         for fault in ("503", "cut", "slow"):
-            os.environ["SAG_BUCKET_SECONDS"] = "4"
+            os.environ["SAG_BUCKET_SECONDS"] = "12"
             proxy.fail_times(3, fault)
             said = own.sag("patient", "ingest", "inbox")
             bench.check(f"an ingest gets over answers of kind {fault}", "is current" in said, said[-200:])

@@ -98,6 +98,8 @@ def vacuum(store: Store, vectors: VectorStore) -> None:
         store.ledger.commit([Entry.of_whole(PURGE, "removed")])
     if purge:
         store.ledger.take_snapshot()
+    if store.bucket:
+        store.bucket.collect(store.ledger.parts())
 
 
 def sweep_drafts(home: Path) -> None:

@@ -18,6 +18,8 @@ from sag_retrieval.remote.files import Blob, Listed
 
 _Done = TypeVar("_Done")
 _CHUNK: Final = 1 << 22
+WHOLE = 1 << 25
+"""Bytes. A larger file is read by ranges of this length: one request has a bounded time."""
 _MOST_RETRIES: Final = 6
 _AT_ONCE: Final = 1_000
 """Keys of one request that deletes."""
@@ -54,7 +56,7 @@ class ObjectFiles:
             return _IN_MEMORY.setdefault(self.url, MemoryStore())
         seconds = load_settings(home=Path()).bucket_seconds  # whichever SAG_HOME names
         endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
-        client: Any = {"timeout": f"{seconds:g}s", "connect_timeout": "10s"}
+        client: Any = {"timeout": f"{seconds / 2:g}s", "connect_timeout": "10s"}  # time for a second try
         if self._scheme == "s3" and endpoint.startswith("http://"):
             client["allow_http"] = True
         retry: Any = {"max_retries": _MOST_RETRIES, "retry_timeout": timedelta(seconds=seconds)}
@@ -71,12 +73,30 @@ class ObjectFiles:
         if found is None:
             return None
 
+        tag, size = str(found.meta["e_tag"]), int(found.meta["size"])
+        if size > WHOLE:
+            return Blob(tag, found.meta["last_modified"], self._ranges(key, tag, size))
+
         def chunks() -> Iterator[bytes]:
             stream = iter(found.stream(min_chunk_size=_CHUNK))
             while (chunk := self._try("read", key, lambda: next(stream, None))) is not None:
                 yield bytes(chunk)
 
-        return Blob(str(found.meta["e_tag"]), found.meta["last_modified"], chunks())
+        return Blob(tag, found.meta["last_modified"], chunks())
+
+    def _ranges(self, key: str, tag: str, size: int) -> Iterator[bytes]:
+        """The bytes of a large file, each range by a request of its own, whose time is bounded."""
+        for start in range(0, size, WHOLE):
+            options: Any = {"range": (start, min(start + WHOLE, size)), "if_match": tag}
+            try:
+                part = self._try(
+                    "read", key, lambda options=options: obstore.get(self._store, key, options=options).bytes()
+                )
+            except exceptions.PreconditionError:
+                part = None
+            if part is None:
+                raise BucketError(f"{key} in {self.url} was replaced while it was read; run the command again")
+            yield bytes(part)
 
     def put(self, key: str, body: bytes | Path) -> None:
         """Write a file, whatever is there."""

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sag_retrieval import BucketError
 from sag_retrieval.remote.buckets import open_files, refuse_without_conditions, write_conditional
 from sag_retrieval.remote.files import Files
 
@@ -143,6 +144,22 @@ def test_a_file_of_this_machine_is_sent_and_read_in_pieces(url: str, tmp_path: P
 
     assert found is not None
     assert found.read() == body
+
+
+def test_a_large_file_is_read_by_ranges_of_one_version(at_s3: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sag_retrieval.remote.object_files.WHOLE", 100_000)
+    body = bytes(range(251)) * 4_000
+    files = open_files(at_s3)
+    files.put("large", body)
+    found, replaced = files.get("large"), files.get("large")
+    assert found is not None
+    assert replaced is not None
+    assert found.read() == body
+
+    next(replaced.chunks)
+    files.put("large", body[::-1])
+    with pytest.raises(BucketError, match="was replaced while it was read"):
+        replaced.read()
 
 
 def test_a_server_that_keeps_conditions_passes_the_probe(url: str):

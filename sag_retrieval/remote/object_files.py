@@ -88,15 +88,16 @@ class ObjectFiles:
         """The bytes of a large file, each range by a request of its own, whose time is bounded."""
         for start in range(0, size, WHOLE):
             options: Any = {"range": (start, min(start + WHOLE, size)), "if_match": tag}
-            try:
-                part = self._try(
-                    "read", key, lambda options=options: obstore.get(self._store, key, options=options).bytes()
-                )
-            except exceptions.PreconditionError:
-                part = None
+            part = self._range(key, options)
             if part is None:
                 raise BucketError(f"{key} in {self.url} was replaced while it was read; run the command again")
-            yield bytes(part)
+            yield part
+
+    def _range(self, key: str, options: Any) -> bytes | None:  # noqa: ANN401  obstore's own type
+        try:
+            return self._try("read", key, lambda: bytes(obstore.get(self._store, key, options=options).bytes()))
+        except exceptions.PreconditionError:
+            return None
 
     def put(self, key: str, body: bytes | Path) -> None:
         """Write a file, whatever is there."""

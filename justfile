@@ -49,7 +49,7 @@ demo:
 
 # The Dagster page on http://127.0.0.1:3000
 dev:
-    dagster dev
+    DAGSTER_HOME="$PWD" dagster dev
 
 # docs/release-format.md and docs/commands.md from the code
 docs:

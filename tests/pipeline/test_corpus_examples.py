@@ -1,0 +1,66 @@
+"""The examples that feed a corpus from DuckDB and by dlt run as they stand, and a second run removes what is deleted."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sag_pipeline.store.store import Store
+from sag_retrieval import open_release
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples" / "corpora"
+START = """
+import runpy, sys
+job = runpy.run_path(sys.argv[1])["defs"].resolve_job_def("everything")
+assert job.execute_in_process(run_config={"loggers": {"console": {"config": {"log_level": "ERROR"}}}}).success
+"""
+
+
+def run(example: str, folder: Path, **variables: str) -> str:
+    """Run the job of an example in a folder, in a process of its own; what it printed."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("SAG_", "DAGSTER_"))}
+    done = subprocess.run(
+        [sys.executable, "-c", START, EXAMPLES / example],
+        cwd=folder,
+        env={**own, "PYTHONPATH": str(ROOT), **variables},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_articles_of_a_database_are_found_with_their_author_and_one_without_text_is_skipped(tmp_path):
+    told = run("articles_in_duckdb.py", tmp_path)
+
+    assert "Traceback" not in told
+    assert "leaked" not in told
+    with open_release(tmp_path / "homes/news") as release:
+        assert set(release.table("documents").document_id) == {"heron-1", "heron-2", "loan-1"}
+        assert "sensors" in release.search("Who makes the sensors of the buoys?").hits[0].text
+        assert "安平银行" in release.search("三号变电站的贷款", where={"metadata.author": "李文"}).hits[0].text
+    (aside,) = Store(tmp_path / "homes/news").ledger.entries("kind = 'aside'")
+    assert "text" in aside.reason
+
+
+def test_posts_that_the_interface_no_longer_mentions_stay_and_deleted_ones_go(tmp_path):
+    run("posts_by_dlt.py", tmp_path)
+    later = tmp_path / "later"
+    later.mkdir()
+    recorded = json.loads((EXAMPLES / "posts" / "page-1.json").read_text(encoding="utf-8"))
+    deleted = [{**post, "deleted": True} for post in recorded["posts"] if post["id"] == 12]
+    (later / "page-1.json").write_text(json.dumps({"next": None, "posts": deleted}), encoding="utf-8")
+
+    run("posts_by_dlt.py", tmp_path, SAG_EXAMPLE_POSTS=str(later))
+
+    with open_release(tmp_path / "homes/blog") as release:
+        assert set(release.table("documents").document_id) == {"11", "13"}
+        assert "北河电力公司" in release.search("谁负责三号变电站的运行？").hits[0].text

@@ -5,9 +5,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from hashlib import blake2b
 from itertools import islice, pairwise
-from pathlib import Path
 from typing import Any, Final, Literal
 
 import dagster as dg
@@ -22,9 +20,8 @@ from sag_pipeline.corpus_assets import CorpusAsset, CorpusSpec, home_of
 from sag_pipeline.options import RunOptions
 from sag_pipeline.resources import PipelineResource
 from sag_pipeline.run_records import HOME
-from sag_pipeline.steps.bucket_source import state_of_bucket
+from sag_pipeline.sensors import sensors_of
 from sag_retrieval.core.errors import SettingsError
-from sag_retrieval.core.home_urls import names_bucket
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.settings import load_settings
 
@@ -83,7 +80,7 @@ class Corpus(dg.Component, dg.Model, dg.Resolvable):
     chat_model: str = Field(default="", description="Empty: SAG_CHAT_MODEL.")
     embedding_model: str = Field(default="", description="Empty: SAG_EMBEDDING_MODEL.")
     options: dict[str, Any] = Field(
-        default={}, description="Options of an ingest by name, such as en_size; see `sag settings --options ingest`."
+        default={}, description="Options of an ingest by name, such as en_size or header.sentences."
     )
     schedule: str = Field(default="", description="When it is ingested, as cron; empty: no schedule.")
     prune_schedule: str = Field(
@@ -170,7 +167,7 @@ def _definitions(corpus: Corpus, spec: CorpusSpec) -> dg.Definitions:
         assets=[*assets, *written],
         jobs=[ingest, prune, *others],
         schedules=[_schedule(spec, job, name, cron, corpus.time_zone) for job, name, cron in scheduled if cron],
-        sensors=[_inbox(spec, ingest), failure_sensor(spec, [key for asset in assets for key in asset.keys])],
+        sensors=[*sensors_of(spec, ingest), failure_sensor(spec, [key for asset in assets for key in asset.keys])],
         resources={spec.resource_key: spec.resource},
     )
 
@@ -242,40 +239,3 @@ def _freshness(cron: str, time_zone: str) -> dg.FreshnessPolicy:
     pause = max((late - early for early, late in pairwise(ticks)), default=timedelta(days=1))
     slack = timedelta(hours=2)
     return dg.FreshnessPolicy.time_window(fail_window=2 * pause + slack, warn_window=pause + slack)
-
-
-def state_of(source: Path) -> str:
-    """Hash of the names, sizes and times of the files of a source; empty if the source does not exist."""
-    if not source.exists():
-        return ""
-    digest = blake2b(digest_size=12)
-    for path in sorted(source.rglob("*")) if source.is_dir() else [source]:
-        if path.is_file():
-            stat = path.stat()
-            digest.update(f"{path}\x1f{stat.st_size}\x1f{stat.st_mtime_ns}\n".encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
-
-
-def _inbox(spec: CorpusSpec, ingest: UnresolvedAssetJobDefinition) -> dg.SensorDefinition:
-    """A sensor that starts an ingest when a source has changed."""
-
-    @dg.sensor(
-        name=spec.named("inbox"),
-        job=ingest,
-        minimum_interval_seconds=60,
-        description="Starts an ingest when a source has changed.",
-    )
-    def inbox(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        """Request one run per state of the sources; a known state starts nothing."""
-        sources = spec.sources or (load_settings().source,)
-        states = [state_of_bucket(source) if names_bucket(source) else state_of(Path(source)) for source in sources]
-        shown = ", ".join(sources)
-        if not any(states):
-            hint = "create it" if spec.sources else "set SAG_SOURCE to a folder or file of documents"
-            return dg.SkipReason(f"{shown} does not exist; {hint}")
-        state = "".join(states)
-        if state == context.cursor:
-            return dg.SkipReason(f"{shown} has not changed")
-        return dg.SensorResult(run_requests=[dg.RunRequest(run_key=state)], cursor=state)
-
-    return inbox

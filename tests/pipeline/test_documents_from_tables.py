@@ -242,6 +242,22 @@ def test_an_asset_feeds_a_corpus_through_its_io_manager(home, tmp_path):
         assert list(release.table("documents").source) == ["asset://raw/articles"]
 
 
+def test_a_new_value_of_the_asset_starts_one_ingest(home, tmp_path):
+    defs = fed_by([[HERON]])
+    repository = defs.get_repository_def()
+    (sensor,) = repository.sensor_defs
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        context = dg.build_sensor_context(instance=instance, repository_def=repository)
+        before = sensor.evaluate_tick(context)
+        dg.materialize([defs.assets[0]], instance=instance, run_config=QUIET)
+        once = sensor.evaluate_tick(context)
+        again = dg.build_sensor_context(instance=instance, repository_def=repository, cursor=once.cursor)
+        later = sensor.evaluate_tick(again)
+
+    assert (sensor.name, sensor.job_name) == ("news_fed_by_raw_articles", "news_ingest")
+    assert [len(tick.run_requests) for tick in (before, once, later)] == [0, 1, 0]
+
+
 @pytest.mark.slow
 def test_a_corpus_may_have_a_folder_and_a_table(home, source):
     folder = source({"a.md": "Quill makes sensors in 2020."})

@@ -245,7 +245,7 @@ def test_an_asset_feeds_a_corpus_through_its_io_manager(home, tmp_path):
 def test_a_new_value_of_the_asset_starts_one_ingest(home, tmp_path):
     defs = fed_by([[HERON]])
     repository = defs.get_repository_def()
-    (sensor,) = repository.sensor_defs
+    (sensor,) = [each for each in repository.sensor_defs if "fed_by" in each.name]
     with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
         context = dg.build_sensor_context(instance=instance, repository_def=repository)
         before = sensor.evaluate_tick(context)

@@ -24,7 +24,7 @@ __all__ = ["Allowed", "Method", "Query", "RankedKey", "Ranking"]
 
 _SPREAD: Final = 256
 _EXACT, _EXACT_SHARE = 4_000, 50
-"""Of very many chunks the best have an exact cosine: this number, or one in so many."""
+"""Of very many chunks the best have an exact cosine: this number, or all chunks divided by the other."""
 LONGEST_QUERY: Final = 20_000
 LONGEST_KEY: Final = 1_000
 MOST_KEYS: Final = 1_000

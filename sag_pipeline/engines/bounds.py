@@ -87,12 +87,16 @@ def reason_of(error: Exception) -> str:
             f"it needs more than {bounds.worker_memory:,} bytes of memory; split the document, or raise the bound: "
             f"`sag ingest --set worker_memory={more}`"
         )
-    return f"{type(error).__name__}: {error}"
+    return str(error) if isinstance(error, _TooLongError) else f"{type(error).__name__}: {error}"
+
+
+class _TooLongError(TimeoutError):
+    """A document took longer than its bound."""
 
 
 def _interrupt(*_: object) -> None:
     seconds = _current.worker_seconds if _current else 0
-    raise TimeoutError(
+    raise _TooLongError(
         f"it needs more than {seconds} s; split the document, or raise the bound: "
         f"`sag ingest --set worker_seconds={2 * seconds}`"
     )

@@ -93,10 +93,13 @@ def take_rows(table: pa.Table, rows: npt.ArrayLike) -> pa.Table:
         IndexError: If there is no such row.
 
     """
-    batches, numbers = table.to_batches(), np.asarray(rows, np.int64)
-    ends = np.cumsum([0, *(len(batch) for batch in batches)])
-    if len(numbers) and (numbers.min() < 0 or numbers.max() >= ends[-1]):
+    numbers = np.asarray(rows, np.int64)
+    if len(numbers) and (numbers.min() < 0 or numbers.max() >= len(table)):
         raise IndexError(f"rows {numbers.min()} to {numbers.max()} are not all among {len(table)}")
+    if len(numbers) <= _TAKEN and all(column.num_chunks == 1 for column in table.columns):
+        return table.take(_numbers(numbers))  # of one batch there is nothing to join
+    batches = table.to_batches()
+    ends = np.cumsum([0, *(len(batch) for batch in batches)])
     blocks = (numbers[start : start + _TAKEN] for start in range(0, len(numbers), _TAKEN))
     return pa.concat_tables([table.schema.empty_table(), *(_take(batches, ends, block) for block in blocks)])
 

@@ -1,10 +1,11 @@
 """How much processor time the rules take, against the same rules in another checkout, and whether they make the same.
 
-    python benchmarks/rules_speed.py OTHER_CHECKOUT [--rounds N]
+    python benchmarks/rules_speed.py OTHER_CHECKOUT [--rounds N] [--set NAME]
 
 OTHER_CHECKOUT is a folder that `git worktree add OTHER_CHECKOUT COMMIT` made. Both versions read the same texts in
 turns, slice by slice, each in a process of its own, so that a busy machine slows both alike. Printed by set: the median
-over all slices of this version's time by that of the other (below 1: faster), and whether keys and events are equal.
+over all slices of this version's time by that of the other (below 1: faster), megabytes of text per second of processor
+time of both, and whether events, keys and triples are equal.
 """
 
 import argparse
@@ -31,6 +32,7 @@ def work() -> None:
     """Read slices of texts named on standard input; write the seconds that each took, and a hash of what was made."""
     from sag_pipeline.rules.events import offline_events  # noqa: PLC0415  of the checkout that PYTHONPATH names
     from sag_pipeline.rules.keys import offline_keys  # noqa: PLC0415
+    from sag_pipeline.rules.relations import derive_triples  # noqa: PLC0415
     from sag_pipeline.rules.sections import offline_sections  # noqa: PLC0415
     from sag_pipeline.steps.chunks import ChunkOptions, split_chunks  # noqa: PLC0415
     from sag_pipeline.steps.sections import SectionOptions  # noqa: PLC0415
@@ -45,7 +47,8 @@ def work() -> None:
             chunks = split_chunks(document, offline_sections(document, options[0]), options[1])
             events = [event for found in offline_events(document, chunks) for event in found]
             keys = offline_keys(document, chunks, events)
-            digest.update(repr((events, keys)).encode("utf-8", "surrogatepass"))
+            triples = derive_triples(document.document_id, events, keys, document.language)
+            digest.update(repr((events, keys, triples)).encode("utf-8", "surrogatepass"))
         print(json.dumps([time.process_time() - started, digest.hexdigest()]), flush=True)
 
 
@@ -93,22 +96,33 @@ def _ask(reader: subprocess.Popen[str], path: Path) -> tuple[float, str]:
     return seconds, digest
 
 
-def compare(other: Path, rounds: int) -> dict[str, dict[str, float | bool]]:
-    """Ratio of seconds and equality of what was made, by set."""
+def compare(other: Path, rounds: int, only: str = "") -> dict[str, dict[str, float | bool]]:
+    """Ratio of seconds, megabytes per second and equality of what was made, by set; `only`: of one set."""
     found: dict[str, dict[str, float | bool]] = {}
     with TemporaryDirectory() as name:
         for kind, rows in sets():
-            ratios, same = [], True
+            if only not in {"", kind}:
+                continue
+            ratios, same, seconds, read = [], True, [0.0, 0.0], 0
             slices = _slices(rows, Path(name))
             for turn in range(rounds):  # new processes: what one keeps in memory tells nothing about the first reading
                 readers = [_reader(checkout) for checkout in ((ROOT, other) if turn % 2 else (other, ROOT))]
                 for path in slices:
                     (first, made), (second, made_too) = (_ask(reader, path) for reader in readers)
-                    ratios.append(first / second if turn % 2 else second / first)
+                    mine, others = (first, second) if turn % 2 else (second, first)
+                    ratios.append(mine / others)
+                    seconds = [seconds[0] + mine, seconds[1] + others]
+                    read += sum(len(row["text"].encode()) for row in json.loads(path.read_text(encoding="utf-8")))
                     same &= made == made_too
                 for reader in readers:
                     reader.communicate()
-            found[kind] = {"ratio": round(median(ratios), 3), "same": same}
+            speeds = [round(read / 1e6 / each, 3) for each in seconds]
+            found[kind] = {
+                "ratio": round(median(ratios), 3),
+                "mb_per_second": speeds[0],
+                "other_mb_per_second": speeds[1],
+                "same": same,
+            }
     return found
 
 
@@ -116,6 +130,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("other", nargs="?", type=Path)
     parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--set", default="", help="only this set, such as `passages en`")
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.work:
@@ -123,4 +138,4 @@ if __name__ == "__main__":
     elif given.other is None:
         parser.error("name another checkout, made by `git worktree add FOLDER COMMIT`")
     else:
-        print(json.dumps(compare(given.other, given.rounds), indent=1))
+        print(json.dumps(compare(given.other, given.rounds, given.set), indent=1))

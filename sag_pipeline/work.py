@@ -15,9 +15,9 @@ import pyarrow as pa
 from sag_pipeline.engines.bounds import one_document, reason_of
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.progress import reported
-from sag_pipeline.store.parts import by_document, of_documents
+from sag_pipeline.store.parts import of_documents
 from sag_pipeline.table import StepInput
-from sag_pipeline.tables import STORED, content_hash, from_table, to_table
+from sag_pipeline.tables import STORED, by_document, content_hash, to_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,7 @@ class Batch:
 
     def inputs(self) -> list[StepInput]:
         """The records of each document."""
-        found = {
-            name: {document: from_table(name, own) for document, own in by_document(rows)}
-            for name, rows in self.tables.items()
-        }
+        found = {name: by_document(name, rows) for name, rows in self.tables.items()}
         return [
             StepInput(document, {name: records.get(document, []) for name, records in found.items()})
             for document in self.documents

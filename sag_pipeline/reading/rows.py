@@ -12,15 +12,16 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
-import pyarrow.dataset
 
 from sag_pipeline.steps.sources import given_id
 from sag_retrieval.core.errors import SourceError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Removal = Literal["absence", "tombstone"]
 """When a document is removed: its row is no longer there, or its row says `deleted`."""
@@ -82,6 +83,8 @@ def staged_rows(name: str, value: object, removal: Removal = "absence") -> Itera
 
 def _opened(name: str, value: object) -> tuple[list[str], Iterator[dict[str, Any]]]:
     """Columns and rows of a value."""
+    import pandas as pd  # noqa: PLC0415  only what other assets hand over needs it
+
     if isinstance(value, pd.DataFrame):
         return list(map(str, value.columns)), _rows_of_frame(value)
     try:
@@ -98,7 +101,9 @@ def _opened(name: str, value: object) -> tuple[list[str], Iterator[dict[str, Any
 
 def _as_arrow(value: object) -> pa.Table | pa.RecordBatchReader | None:
     if isinstance(value, str | Path):
-        return pa.dataset.dataset(value, format="parquet").scanner().to_reader()
+        from pyarrow.dataset import dataset  # noqa: PLC0415  it imports pandas
+
+        return dataset(value, format="parquet").scanner().to_reader()
     if isinstance(value, pa.RecordBatch):
         return pa.Table.from_batches([value])
     return value if isinstance(value, pa.Table | pa.RecordBatchReader) else None
@@ -110,8 +115,10 @@ def _rows_of_arrow(found: pa.Table | pa.RecordBatchReader) -> Iterator[dict[str,
             yield from batch.slice(first, _ROWS).to_pylist()
 
 
-def _rows_of_frame(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def _rows_of_frame(frame: "pd.DataFrame") -> Iterator[dict[str, Any]]:
     """Rows one by one: as a whole, a column with values of two types is no Arrow column."""
+    import pandas as pd  # noqa: PLC0415
+
     for first in range(0, len(frame), _ROWS):
         for row in frame.iloc[first : first + _ROWS].to_dict("records"):
             yield {str(name): None if pd.api.types.is_scalar(v) and pd.isna(v) else v for name, v in row.items()}

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from sag_pipeline.tables import schema_of, with_columns
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import StoreError
-from sag_retrieval.release.table import read_parquet
+from sag_retrieval.release.table import no_rows, read_parquet
 
 _BLOCK = 1 << 22
 _SEALED = re.compile(r"-[0-9a-f]{24}$")
@@ -175,12 +175,6 @@ def of_documents(rows: pa.Table, documents: Collection[str]) -> pa.Table:
     return rows.filter(chosen)
 
 
-def by_document(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """The rows of each document; rows of one document are adjacent in a part."""
-    for document, (start, end) in spans(rows).items():
-        yield document, rows.slice(start, end - start)
-
-
 def spans(rows: pa.Table) -> dict[str, tuple[int, int]]:
     """First row of each document, and the row after its last one."""
     runs = pc.run_end_encode(rows["document_id"].combine_chunks())
@@ -204,12 +198,12 @@ class DocumentRows:
         self._table = table
         self._part_of = {document: part for part, members in places.items() for document in members}
         self._part = ""
-        self._rows = schema_of(table).empty_table()
+        self._rows = no_rows(schema_of(table))
         self._spans: Mapping[str, tuple[int, int]] = {}
 
     def of(self, documents: Sequence[str]) -> pa.Table:
         """The rows of some documents, in their order; rows that lie one after another are not copied."""
-        found = [schema_of(self._table).empty_table()]
+        found = [no_rows(schema_of(self._table))]
         placed = (document for document in documents if document in self._part_of)
         for part, members in groupby(placed, self._part_of.__getitem__):
             self._open(part)

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from sag_pipeline.store.bucket import BucketHome, bucket_home, refreshed
 from sag_pipeline.store.ledger import Entry, Ledger
-from sag_pipeline.store.parts import DocumentRows, Parts, by_document, of_documents, reading
-from sag_pipeline.tables import from_table, schema_of, with_columns
+from sag_pipeline.store.parts import DocumentRows, Parts, of_documents, reading
+from sag_pipeline.tables import by_document, schema_of, with_columns
 from sag_pipeline.work import Made, Output, StepResult, made_of
 from sag_retrieval.release.folders import write_lock
 from sag_retrieval.release.table import no_rows
@@ -151,8 +151,7 @@ class Store:
     def read(self, table: str, documents: Sequence[str]) -> dict[str, list[Any]]:
         """Current records of some documents; a document without rows has an empty list."""
         found: dict[str, list[Any]] = {document: [] for document in documents}
-        rows = self.rows(table, documents)
-        return found | {document: from_table(table, own) for document, own in by_document(rows)}
+        return found | by_document(table, self.rows(table, documents))
 
     def rows(self, table: str, documents: Sequence[str]) -> pa.Table:
         """Current rows of some documents; the rows of one document are adjacent."""

@@ -15,6 +15,7 @@ from scipy.sparse import csc_array, csr_array
 
 from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.core.types import Rows
+from sag_retrieval.release.table import no_rows
 
 Starts = npt.NDArray[np.int64]
 _TAKEN: Final = 65_536
@@ -101,7 +102,7 @@ def take_rows(table: pa.Table, rows: npt.ArrayLike) -> pa.Table:
     batches = table.to_batches()
     ends = np.cumsum([0, *(len(batch) for batch in batches)])
     blocks = (numbers[start : start + _TAKEN] for start in range(0, len(numbers), _TAKEN))
-    return pa.concat_tables([table.schema.empty_table(), *(_take(batches, ends, block) for block in blocks)])
+    return pa.concat_tables([no_rows(table.schema), *(_take(batches, ends, block) for block in blocks)])
 
 
 def _take(batches: Sequence[pa.RecordBatch], ends: Starts, rows: npt.NDArray[np.int64]) -> pa.Table:

@@ -31,7 +31,8 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 from publishing import RandomEmbedder, VectorStore, derive, fill  # noqa: E402
 from sets import read, write_source  # noqa: E402
 
-from sag_pipeline.publish.publish import Embedding, publish  # noqa: E402
+from sag_pipeline.publish.build import Embedding  # noqa: E402
+from sag_pipeline.publish.publish import publish  # noqa: E402
 from sag_pipeline.store.store import Store  # noqa: E402
 from sag_retrieval.communities.of_release import release_communities  # noqa: E402
 from sag_retrieval.communities.options import ClusterOptions  # noqa: E402

@@ -12,7 +12,8 @@ from scipy.sparse import csr_array
 
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit, fit
 from sag_retrieval.release.arrays import GraphParts, Index, open_arrays, write_graph
-from sag_retrieval.release.text_index import Vocabulary, build_postings, write_mentions
+from sag_retrieval.release.postings import build_postings
+from sag_retrieval.release.text_index import Vocabulary, write_mentions
 from sag_retrieval.release.vectors import write_vectors
 from sag_retrieval.text.sentences import sentences
 from sag_retrieval.text.words import normal_name

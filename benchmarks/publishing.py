@@ -1,11 +1,12 @@
-"""How long a publish takes: a store of E events is made, published whole, changed by one percent and published again.
+"""What publishing costs: a store of E events is made, published whole, changed and published again.
 
     python benchmarks/publishing.py 100000
     python benchmarks/publishing.py 1000000 --dimension 384
 
 Each chunk has a main key, three own keys, five from a pool with a long tail; each event carries four of them.
-Vectors are random mixtures, which is harder for an index than text. Prints seconds by step, megabytes, and the ratio
-of the second publish to the first.
+Vectors are random mixtures, which is harder for an index than text. Prints for a whole publish, for one percent of the
+documents changed, for one new document and for further nights of one percent new documents: processor time, megabytes
+of all releases, each linked file once, and what they grow by in multiples of the added text.
 """
 
 import argparse
@@ -14,17 +15,22 @@ import resource
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from sag_pipeline.publish.links import make_links, weigh_keys
-from sag_pipeline.publish.publish import Embedding, publish
+from sag_pipeline.publish.build import Embedding
+from sag_pipeline.publish.links import make_links, weighing
+from sag_pipeline.publish.publish import publish
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
 from sag_pipeline.store.vectors import KINDS, VectorStore, vector_ids
+from sag_retrieval import Release
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key, Section, make_id
+from sag_retrieval.core.settings import load_settings
+from sag_retrieval.release.reader import Reader
+from sag_retrieval.release.releases import Releases
 
 EVENTS_A_CHUNK, CHUNKS_A_DOCUMENT, DOCUMENTS_A_PART = 10, 10, 500
 WORDS = [f"word{n}" for n in range(20_000)]
@@ -98,74 +104,105 @@ def fill(store: Store, numbers: range, pool: np.ndarray, edition: int, embedding
             embedding.vectors.append(kind, ids[fresh], embedding.embedder.embed([texts[n] for n in first[fresh]]))
 
 
-def derive(store: Store) -> dict[str, float]:
-    """Alignment and idf, as the assets `event_keys` and `idf` do them."""
-    started = time.perf_counter()
+def derive(store: Store) -> None:
+    """Alignment and weighing, as the assets `event_keys` and `idf` do them."""
     state = store.state_hash(["keys"])
     for name, rows in make_links(store).items():
         store.commit_whole(name, rows, state)
-    linked = time.perf_counter()
-    store.commit_whole("idf", weigh_keys(store, store.ledger.row_count("events")), state)
-    return {"links": linked - started, "idf": time.perf_counter() - linked}
+    store.commit_whole("idf", weighing(store, "none"), store.state_hash(["events", "distinct_keys"]))
 
 
-def megabytes(folder: Path) -> float:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
+def sizes(folder: Path) -> dict[int, int]:
+    """Bytes of each file below a folder, by its number on the disk: what is linked counts once."""
+    return {path.stat().st_ino: path.stat().st_size for path in folder.rglob("*") if path.is_file()}
 
 
-def allocated(folder: Path) -> float:
-    files = {path.stat().st_ino: path.stat().st_size for path in folder.rglob("*") if path.is_file()}
-    return sum(files.values()) / 1e6
+def own_bytes(home: Path) -> int:
+    """Bytes of all releases, without the vectors, which are files of the home that they link."""
+    shared = sizes(home / "vectors")
+    return sum(size for number, size in sizes(home / "releases").items() if number not in shared)
+
+
+def texts_of(store: Store, documents: Sequence[str]) -> int:
+    """Bytes of the texts of documents."""
+    return sum(len(text.encode()) for text in store.rows("documents", documents)["text"].to_pylist())
+
+
+def told_of(store: Store, embedding: Embedding, name: str) -> dict[str, object]:
+    """Publish, and say what it took: `links` is the work of the assets before the release."""
+    before = own_bytes(store.home)
+    started, worked = time.perf_counter(), time.process_time()
+    derive(store)
+    links = time.process_time() - worked
+    done = publish(store, embedding, "2026-01-01T00:00:00+00:00")
+    release = store.home / "releases" / done.manifest.release_id
+    return {
+        f"{name}: processor s, links": round(links, 2),
+        f"{name}: processor s": round(time.process_time() - worked, 2),
+        f"{name}: s": round(time.perf_counter() - started, 2),
+        f"{name}: layers, documents": [layer["documents"] for layer in done.manifest.layer_counts],
+        f"{name}: release MB": round(sum(sizes(release).values()) / 1e6, 1),
+        f"{name}: all releases without vectors MB": round(own_bytes(store.home) / 1e6, 2),
+        f"{name}: grown by MB": round((own_bytes(store.home) - before) / 1e6, 3),
+        f"{name}: peak GB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 2),
+    }
+
+
+def opening(home: Path, embedder: RandomEmbedder) -> dict[str, float]:
+    """Seconds until the arrays of the current release are open, and of the first and a later search."""
+    reader = Reader(Releases(home).path(), lambda *_: embedder)
+    found = {}
+    with Release(reader, load_settings(home=home)) as release:
+        for name, work in (
+            ("open s", lambda: release.index.arrays),
+            ("first search s", lambda: release.search("shared 7 word11 word23", where=None)),
+            ("later search s", lambda: release.search("shared 9 word12 word24")),
+        ):
+            started = time.perf_counter()
+            work()
+            found[name] = round(time.perf_counter() - started, 3)
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("events", type=int)
     parser.add_argument("--dimension", type=int, default=384)
+    parser.add_argument("--nights", type=int, default=6, help="further publishes of one percent new documents each")
     parser.add_argument("--keep", type=Path, help="keep the home here")
     options = parser.parse_args()
     home = options.keep or Path(tempfile.mkdtemp())
     try:
-        print(json.dumps(measure(home, options.events, options.dimension), indent=1))
+        print(json.dumps(measure(home, options.events, options.dimension, options.nights), indent=1))
     finally:
         if not options.keep:
             shutil.rmtree(home)
 
 
-def measure(home: Path, events: int, dimension: int) -> dict[str, object]:
+def measure(home: Path, events: int, dimension: int, nights: int) -> dict[str, object]:
     documents = events // EVENTS_A_CHUNK // CHUNKS_A_DOCUMENT
     rank = np.arange(1, events // 6 + 1)
     pool = np.repeat(rank, np.maximum(1, events / rank**0.75 / 200).astype(int))
     store, embedder = Store(home), RandomEmbedder(dimension)
     vectors = VectorStore(home, embedder.fingerprint, dimension)
     embedding = Embedding("random", embedder, vectors, lambda folder: folder.mkdir(parents=True))
+    percent = max(1, documents // 100)
     fill(store, range(documents), pool, 0, embedding)
-    told: dict[str, object] = {"events": events, "tables MB": round(megabytes(home / "tables"), 1)}
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    seconds = derive(store)
-    started, worked = time.perf_counter(), time.process_time()
-    first = publish(store, embedding, "2026-01-01T00:00:00+00:00")
-    seconds["publish"], worked = time.perf_counter() - started, time.process_time() - worked
-    told |= {f"whole: {name} s": round(value, 2) for name, value in seconds.items()}
-    told["whole: publish, processor s"] = round(worked, 2)
-    told["whole: s"] = round(sum(seconds.values()), 2)
-    told["counts"] = first.manifest.counts
-    told["index"] = first.manifest.index
-    told["release MB"] = round(megabytes(home / "releases" / first.manifest.release_id), 1)
-    told["home MB, each file once"] = round(allocated(home), 1)
-    told["peak GB (filling, publishing)"] = [
-        round(before / 1e6, 2),
-        round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 2),
-    ]
-    fill(store, range(max(1, documents // 100)), pool, 1, embedding)
-    again = derive(store)
-    started, worked = time.perf_counter(), time.process_time()
-    publish(store, embedding, "2026-01-02T00:00:00+00:00")
-    again["publish"], worked = time.perf_counter() - started, time.process_time() - worked
-    told |= {f"one percent: {name} s": round(value, 2) for name, value in again.items()}
-    told["one percent: publish, processor s"] = round(worked, 2)
-    told["one percent: s"] = round(sum(again.values()), 2)
-    told["ratio"] = round(sum(again.values()) / sum(seconds.values()), 3)
+    told: dict[str, object] = {"events": events} | told_of(store, embedding, "whole")
+    told["whole: opening"] = opening(home, embedder)
+    fill(store, range(percent), pool, 1, embedding)
+    told |= told_of(store, embedding, "one percent changed")
+    told["one percent changed: opening"] = opening(home, embedder)
+    next_document = documents
+    for night in range(nights + 1):
+        count, name = (1, "one document") if not night else (percent, f"night {night}")
+        added = range(next_document, next_document + count)
+        next_document += count
+        fill(store, added, pool, 0, embedding)
+        before = own_bytes(home)
+        told |= told_of(store, embedding, name)
+        grown, text = own_bytes(home) - before, texts_of(store, [f"document-{number:07d}" for number in added])
+        told[f"{name}: grown, in multiples of the text"] = round(grown / text, 1)
     return told
 
 

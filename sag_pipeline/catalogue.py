@@ -26,6 +26,7 @@ _ADDED: Final = {
     "context_date": "date that its place in the document gives it, ISO; null where none does",
     "context_source": "where that date stands: metadata, letter head, heading, stamp, file name",
     "made_title": "title that a language model wrote for headers; empty where it was not asked",
+    "smoothing": "`none`, or `add-one`: of the idf of keys",
     "same_as": "id of the key of the same event that this one is an alias of; null where it is none",
 }
 """Meanings of columns that only the pipeline's own tables have."""
@@ -130,11 +131,11 @@ def kept_check(name: str, kept: Any) -> Check:  # noqa: ANN401  what a manifest 
 
 
 def _schema(name: str) -> pa.Schema:
-    """Columns of the table that an asset keeps; weights of keys are columns of the release's table of keys."""
+    """Columns of the table that an asset keeps; of keys the release's table has the weights."""
     if name in RECORDS:
         return schema_of(name)
     if name == "idf":
-        return pa.schema([TABLES["keys"].field(column) for column in ("key_id", "event_count", "idf")])
+        return pa.schema([("smoothing", pa.string()), *(TABLES["keys"].field(name) for name in ("event_count", "idf"))])
     return TABLES[name]
 
 

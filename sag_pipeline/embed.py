@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from sag_pipeline.embedding_tasks import TextBatch
 from sag_pipeline.engines.engine import EngineFor, here
 from sag_pipeline.new_vectors import NewVectors
-from sag_pipeline.publish.publish import Embedding, embedded_texts
+from sag_pipeline.publish.build import Embedding, embedded_texts
 from sag_pipeline.runner import ProgressCallback, RunStats, ignore_progress
 from sag_pipeline.store.lance_tables import SEALED
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store

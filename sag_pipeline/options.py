@@ -10,7 +10,6 @@ from sag_pipeline.steps.chunks import ChunkOptions
 from sag_pipeline.steps.extract_keys import KeyOptions
 from sag_pipeline.steps.folders import SourceOptions
 from sag_pipeline.steps.headers import FULL_HEADER, NO_HEADER, HeaderOptions
-from sag_pipeline.steps.keys import Smoothing
 from sag_pipeline.steps.sections import SectionOptions
 from sag_pipeline.steps.summaries import SummaryOptions
 from sag_pipeline.tables import STORED
@@ -18,6 +17,7 @@ from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.core.errors import SettingsError, nearest
 from sag_retrieval.core.options import Bounds, Inline, Presets, check_options
 from sag_retrieval.models.rate_limits import ChatOptions
+from sag_retrieval.release.key_weights import Smoothing
 
 DOCUMENT, SOURCE = "document:", "source:"
 """What may stand before a name in the option `reprocess`."""

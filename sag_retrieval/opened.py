@@ -15,7 +15,7 @@ from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.manifest import Manifest
 from sag_retrieval.release.reader import Reader
 from sag_retrieval.release.sandbox_results import SqlResult
-from sag_retrieval.release.schema import ORDER, TABLES
+from sag_retrieval.release.schema import TABLES
 from sag_retrieval.search.lookup import ChunkResult, DocumentResult, chunk_by_id, document_by_id
 
 if TYPE_CHECKING:
@@ -104,9 +104,7 @@ class OpenedRelease:
         reader = self._reader
         if not isinstance(name, str) or name not in self.tables:
             raise QueryError(f"table {shown(name)} is none of {', '.join(self.tables)}{nearest(name, self.tables)}")
-        rows = reader.index.rows
-        found = rows[name] if name in rows else reader.sandbox.table(name, TABLES[name].names, ORDER[name])
-        frame: pd.DataFrame = found.to_pandas()
+        frame: pd.DataFrame = reader.index.rows[name].to_pandas()
         return frame
 
     def sql(self, query: str) -> SqlResult:

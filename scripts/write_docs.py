@@ -23,13 +23,12 @@ STUB = Path(sag_retrieval.__file__).with_suffix(".pyi")
 LAYOUT: dict[str, str] = {
     "manifest.json": "what the release says of itself, see below; written last",
     "checksums.npy": "checksums of every block of every other file, in the order of the files' names",
-    "sag.duckdb": "the tables below; numbered tables have `row` besides, events also `chunk_row` and `document_row`, "
-    "chunks `document_row`",
-    "rows/*.arrow": "the same tables but `calls` as Arrow files, mapped into memory by readers",
+    "rows/*.arrow": "the tables below but those of links, mapped into memory; SQL reads them there, numbered ones with "
+    "`row` besides, events also with `chunk_row` and `document_row`, chunks with `document_row`",
     "arrays/graph/*.npy": "links both ways, ranges and triples, by row number; lists as `starts` and `items`",
     "arrays/graph/*.arrow": "names of entities and words of relations of the triples",
     "arrays/graph/*.marisa": "word or name → its number, for walks over triples",
-    "arrays/text/*.npy": "postings of every term over chunks and over documents, with their BM25 weights",
+    "arrays/text/*.npy": "postings of every term over chunks and over documents: how often it occurs, its BM25 weight",
     "arrays/text/terms.marisa": "term → number of the term",
     "arrays/names/*.npy": "keys of each name",
     "arrays/names/names.marisa": "folded name or alias of a key → number of the name",
@@ -40,6 +39,9 @@ LAYOUT: dict[str, str] = {
     "arrays/vectors/*.signs.json": "reach of the binary index, and its measured recall",
     "lance/*.lance/**": "dense vectors of chunks, events and keys by the hash of their text, as float32; hard links to "
     "files of the home, so vectors lie on disk once",
+    "arrays/made_of.npy": "hash of what the store held of each document, to find those that change",
+    "arrays/resolved.arrow": "keys that stand for others, since the layer before",
+    "layers/*/**": "`rows` and `arrays` of the later layers, see below; without weights and without triples by number",
     "embedder/*": "what queries need to be embedded as the rows were",
     "communities/*.parquet": "communities of the whole release, made after publishing; no part of the content hash",
     "communities/categories.npz": "vectors of title and summary of the finest communities of two events and more",
@@ -60,8 +62,8 @@ def _head() -> Iterator[str]:
     yield "Written by `just docs` from `sag_retrieval/release/schema.py` and `scripts/write_docs.py`; do not edit."
     yield ""
     yield f"Schema version {SCHEMA_VERSION}. A reader refuses another one and says how to publish it again."
-    yield "A release never changes once it is named in `CURRENT`. Its id is `r` and the start of a hash over its rows"
-    yield "and its embedder, so the same content published twice is one release."
+    yield "A release never changes once it is named in `CURRENT`. Its id is `r` and the start of a hash over what the"
+    yield "store holds of each document and its embedder: the same content is one release, whatever came before."
     yield ""
 
 
@@ -76,21 +78,30 @@ def _layout() -> Iterator[str]:
     yield ""
     yield "A row's number is its place in the table's order, and its position in every array."
     yield ""
+    yield from ("## Layers", "")
+    yield "The files beside the manifest are the first layer, those in `layers/1`, `layers/2`, … the next ones. A layer"
+    yield "has whole documents with all their rows, and the keys that they carry; a document or key hides those of the"
+    yield "same id in the layers before. A release that follows upon another links the files of its layers and adds one"
+    yield "of what changed. Readers put the layers together when they open a release: rows in the order of the tables"
+    yield "below, links, counts, idf and BM25 weights as one layer of the same documents would have them."
+    yield ""
 
 
 MANIFEST_FIELDS: dict[str, str] = {
     "release_id": "`r` and the start of `content_hash`",
     "schema_version": "the form that this page describes",
-    "content_hash": "hash over `hashes` and the embedder; the clock and the files' bytes have no part in it",
+    "content_hash": "hash over `hashes`, `smoothing` and the embedder; clock, layers and the files' bytes have no part",
     "input_hash": "state of the store it was made from",
     "created_at": "when, in UTC",
     "embedding_model": "setting of the embedder; `embedder_fingerprint` and `dimension` say what it gave",
     "embedder_fingerprint": "a reader refuses an embedder with another one",
     "dimension": "columns of a vector",
     "counts": "rows by table",
-    "hashes": "hash of the rows by table",
+    "hashes": "by table of the store: hash over what it holds of each document, in the order of their ids",
     "checks": "what each check before publishing found",
     "index": "by table of vectors: how they are searched",
+    "layers": "rows by table of each layer; empty for one layer",
+    "smoothing": "how the idf of keys is smoothed",
     "files": "path below the release → [length, BLAKE2b of 16 bytes in hex], of every file but `manifest.json` and "
     "what is made later; empty in releases of version 0.1, which cannot be verified",
     "manifest_hash": "BLAKE2b, 16 bytes in hex, of the manifest's own text with this value left empty",
@@ -114,7 +125,6 @@ def _checks() -> Iterator[str]:
     yield "| a release is opened | hashes of manifest and `checksums.npy`; every file is there in its length |"
     yield "| the first search | embedder, graph, text and names; then shapes, types and ends of arrays |"
     yield "| a table's rows or vectors are first used | its files; of dense vectors the blocks whose rows are read |"
-    yield "| `sql` or `where` is first used | first block of `sag.duckdb`; DuckDB compares each other one it reads |"
     yield '| `open_release(verify="full")` | every file at once |'
     yield '| `open_release(verify="off")` | lengths; row numbers of links, postings and vectors keep their bounds |'
     yield '| `open_release(vectors="lance")` | the whole Lance table of chunks, events or keys, before it is searched |'

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import dagster as dg
 import numpy as np
+import pyarrow.compute as pc
 
 from sag_pipeline.catalogue import check_result, kept_check
 from sag_pipeline.corpus_assets import corpus_asset
 from sag_pipeline.embed import embed_pending, open_embedding
 from sag_pipeline.options import GateOptions, IngestOptions
 from sag_pipeline.publish.checks import MEANINGS, QUESTIONS, Check
-from sag_pipeline.publish.links import LINK_TABLES, make_links, weigh_keys
+from sag_pipeline.publish.links import LINK_TABLES, make_links, weighing
 from sag_pipeline.publish.publish import publish
 from sag_pipeline.resources import PipelineResource, bars, now, place_of, progress_of, result_of
 from sag_pipeline.runner import step_of
@@ -25,7 +26,7 @@ from sag_retrieval.release.manifest import ANSWERS
 
 @corpus_asset(group="extract", deps=["keys"], kinds={"parquet", "duckdb"}, reads=("events", "keys"), is_writing=True)
 def event_keys(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
-    """One row per link of an event and a key; names with the same meaning are one key, kept with the evidence."""
+    """Which keys events link, and how often; names with the same meaning are one key, kept with the evidence."""
     started = time.perf_counter()
     with sag.store() as store:
         state = store.state_hash(["keys"])
@@ -36,14 +37,16 @@ def event_keys(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[t
                 store.commit_whole(name, made[name], state)
         tables = {name: store.whole(name) for name in LINK_TABLES}
         counts = {name: rows.num_rows if rows is not None else 0 for name, rows in tables.items()}
+        distinct = tables["distinct_keys"]
+        links = int(pc.sum(distinct["event_count"]).as_py() or 0) if distinct is not None else 0
         checks = [
             few_names_are_one(counts["canonical"], counts["distinct_keys"]),
-            rows_are_steady(store, "event_keys", counts["event_keys"]),
+            rows_are_steady(store, "event_keys", links),
         ]
         place = place_of(store.home, "event_keys")
     return dg.MaterializeResult(
         metadata={
-            "dagster/row_count": counts["event_keys"],
+            "dagster/row_count": links,
             "keys": counts["distinct_keys"],
             "aligned": counts["canonical"],
             "is_new": is_new,
@@ -55,18 +58,15 @@ def event_keys(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[t
     )
 
 
-@corpus_asset(
-    group="extract", deps=["events", "event_keys"], kinds={"parquet", "duckdb"}, reads=("keys",), is_writing=True
-)
+@corpus_asset(group="extract", deps=["events", "event_keys"], kinds={"parquet"}, reads=("keys",), is_writing=True)
 def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
-    """One row per key: the number of events that carry it, and ln(all events / those events)."""
+    """What a key weighs: one row per number of events that carry one, and ln(all events / those events)."""
     started = time.perf_counter()
     smoothing = sag.run_options().idf_smoothing
     with sag.store() as store:
-        state = store.state_hash(["events", "event_keys"])
-        state += "" if smoothing == "none" else f"|{smoothing}"
+        state = f"{store.state_hash(['events', 'distinct_keys'])}|{smoothing}"
         if not store.is_current_whole("idf", state):
-            store.commit_whole("idf", weigh_keys(store, store.ledger.row_count("events"), smoothing), state)
+            store.commit_whole("idf", weighing(store, smoothing), state)
         rows, place = store.whole("idf"), place_of(store.home, "idf")
     # Not by `ChunkedArray.to_numpy`, which imports pandas.
     weights = (
@@ -77,11 +77,11 @@ def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": len(weights),
-            "median": float(np.median(weights)) if len(weights) else 0.0,
+            "smoothing": smoothing,
             **place,
             "seconds": round(time.perf_counter() - started, 3),
         },
-        data_version=dg.DataVersion(state or "empty"),
+        data_version=dg.DataVersion(state),
         check_results=[check_result(weights_are_finite(weights))],
     )
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-import duckdb
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,20 +15,18 @@ from sag_retrieval.core.errors import ReleaseError, SagError, SchemaMismatch
 from sag_retrieval.core.settings import HASHING
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.models.protocols import Embedder
-from sag_retrieval.release.arrays import open_arrays
-from sag_retrieval.release.manifest import ANSWERS, Manifest
+from sag_retrieval.release.arrays import open_graph_arrays
+from sag_retrieval.release.manifest import ANSWERS, Manifest, layer_path
 from sag_retrieval.release.reader import Reader
 from sag_retrieval.release.releases import Releases, measurements_of
-from sag_retrieval.release.schema import MAPPED, REGISTRY, TABLES
-from sag_retrieval.release.vectors import DenseVectors
+from sag_retrieval.release.schema import REGISTRY, ROW_FILES, TABLES
+from sag_retrieval.release.vectors import DenseVectors, open_vectors
 
 QUESTIONS: Final = "questions.jsonl"
 """File of the home with questions, their documents (`gold_documents`) and expected texts (`answers`)."""
 RECALL_FLOOR = 0.9
 _MEASUREMENTS: Final = 50
 """Measurements of earlier releases that a manifest carries."""
-_HEADERS = 3 * 4096
-"""Bytes before the first block of a DuckDB file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,29 +59,42 @@ MEANINGS: Final = {
 NAMES = tuple(name for name in MEANINGS if name != ANSWERS)
 """Checks of a draft; that of the answers is made once the release can be opened."""
 
-_ORPHANS = {
-    f"{name} without {column.removesuffix('_id')}": f"SELECT count(*) FROM {name} ANTI JOIN {other} USING ({column})"
-    for name, table in REGISTRY.items()
-    for column, other in table.refers.items()
-} | {"keys without chunk": "SELECT count(*) FROM keys ANTI JOIN chunk_keys USING (key_id)"}
-
 
 def check_release(folder: Path, manifest: Manifest, tables: Mapping[str, pa.Table]) -> list[Check]:
     """Every check of `NAMES`, in that order, on a release folder and its tables."""
+    rows = {name: table.num_rows for name, table in tables.items()}
     return [
         check_schema(tables),
-        _check_orphans(folder),
+        check_orphans(tables),
         check_values(tables["keys"]),
-        check_idf(tables["keys"]),
-        _check_vectors(folder, manifest),
-        _check_counts(folder, manifest, tables),
+        check_idf(tables["keys"]["idf"].to_numpy()),
+        _check_vectors(folder, manifest, folder),
+        _check_counts(open_graph_arrays(folder / "arrays" / "graph"), manifest, rows),
+        check_recall(manifest),
+    ]
+
+
+def check_layer(
+    folder: Path, manifest: Manifest, tables: Mapping[str, pa.Table], graph: Mapping[str, Any], document_count: int
+) -> list[Check]:
+    """Every check of `NAMES`, in that order, on the newest layer of a release, and on the links of all together."""
+    number = len(manifest.layers) - 1
+    own = {name: rows.num_rows for name, rows in tables.items()}
+    return [
+        check_schema(tables),
+        check_orphans(tables, may_be_alone=True),
+        check_values(tables["keys"]),
+        check_idf(graph["key_idf"]),
+        _check_vectors(folder / layer_path(number), replace(manifest, counts=own), folder),
+        _check_counts(graph, manifest, {"documents": document_count}),
         check_recall(manifest),
     ]
 
 
 def check_schema(tables: Mapping[str, pa.Table]) -> Check:
     """Every table has the columns and types of the schema, and no null where none is allowed."""
-    for name, schema in TABLES.items():
+    for name in ROW_FILES:
+        schema = TABLES[name]
         found, wanted = tables[name].schema, schema.remove_metadata()
         if found.names != wanted.names:
             mismatch = SchemaMismatch(name, set(wanted.names) - set(found.names), set(found.names) - set(wanted.names))
@@ -93,18 +104,23 @@ def check_schema(tables: Mapping[str, pa.Table]) -> Check:
             if column.type != expected.type or (not expected.nullable and column.null_count):
                 fault = f"{name}.{expected.name} is {column.type} with {column.null_count} nulls, not {expected.type}"
                 return Check("schema", passed=False, message=fault)
-    return Check("schema", passed=True, message=f"{len(TABLES)} tables")
+    return Check("schema", passed=True, message=f"{len(ROW_FILES)} tables")
 
 
-def _check_orphans(folder: Path) -> Check:
-    connection = duckdb.connect(str(folder / "sag.duckdb"), read_only=True)
-    try:
-        counts = {name: connection.execute(sql).fetchall()[0][0] for name, sql in _ORPHANS.items()}
-    finally:
-        connection.close()
-    found = {name: count for name, count in counts.items() if count}
+def check_orphans(tables: Mapping[str, pa.Table], *, may_be_alone: bool = False) -> Check:
+    """Every id that a row names is that of a row, and every key is one of a chunk, unless it may be alone."""
+    found = {} if may_be_alone else {"keys without chunk": _sum(pc.equal(tables["keys"]["chunk_count"], 0))}
+    for name in ROW_FILES:
+        for column, other in REGISTRY[name].refers.items():
+            known = pc.is_in(tables[name][column], tables[other][column].combine_chunks())
+            found[f"{name} without {column.removesuffix('_id')}"] = _sum(pc.invert(known))
+    found = {name: count for name, count in found.items() if count}
     numbers = {"orphans": sum(found.values())}
     return Check("no_orphans", passed=not found, message=str(found) if found else "0 orphans", numbers=numbers)
+
+
+def _sum(flags: pa.ChunkedArray) -> int:
+    return int(pc.sum(flags).as_py() or 0)
 
 
 def check_values(keys: pa.Table) -> Check:
@@ -119,17 +135,16 @@ def check_values(keys: pa.Table) -> Check:
     )
 
 
-def check_idf(keys: pa.Table) -> Check:
+def check_idf(idf: npt.NDArray[np.floating]) -> Check:
     """No idf is negative or not finite."""
-    idf = keys["idf"].to_numpy()
     wrong = int((~np.isfinite(idf) | (idf < 0)).sum())
     return Check(
         "idf_not_negative", passed=wrong == 0, message=f"{wrong} of {len(idf)} keys below 0", numbers={"wrong": wrong}
     )
 
 
-def _check_vectors(folder: Path, manifest: Manifest) -> Check:
-    for name, vectors in open_arrays(folder / "arrays").vectors.items():
+def _check_vectors(folder: Path, manifest: Manifest, release: Path) -> Check:
+    for name, vectors in open_vectors(folder / "arrays" / "vectors", release).items():
         if vectors.dimension != manifest.dimension or vectors.row_count != manifest.counts[name]:
             fault = (
                 f"{name}: {vectors.row_count} × {vectors.dimension}, not {manifest.counts[name]} × {manifest.dimension}"
@@ -142,20 +157,20 @@ def _check_vectors(folder: Path, manifest: Manifest) -> Check:
     return Check("vectors_finite", passed=True, message=f"dimension {manifest.dimension}, all finite")
 
 
-def _check_counts(folder: Path, manifest: Manifest, tables: Mapping[str, pa.Table]) -> Check:
-    arrays = open_arrays(folder / "arrays")
-    pairs = {
-        "documents": arrays.document_count,
-        "chunks": arrays.chunk_count,
-        "events": arrays.event_count,
-        "keys": arrays.key_count,
-        "event_keys": len(arrays.event_keys.items),
-        "chunk_keys": len(arrays.chunk_keys.items),
+def _check_counts(graph: Mapping[str, Any], manifest: Manifest, known: Mapping[str, int]) -> Check:
+    found = {
+        "documents": len(graph["document_chunks"]) - 1,
+        "chunks": len(graph["chunk_document"]),
+        "events": len(graph["event_chunk"]),
+        "keys": len(graph["key_idf"]),
+        "event_keys": len(graph["event_keys"].items),
+        "chunk_keys": len(graph["chunk_keys"].items),
     }
-    wrong = {n: (c, tables[n].num_rows) for n, c in pairs.items() if not c == tables[n].num_rows == manifest.counts[n]}
-    counts = ", ".join(f"{count} {name}" for name, count in pairs.items())
+    given = dict(manifest.counts) | dict(known)
+    wrong = {n: (c, given[n]) for n, c in found.items() if not c == given[n] == manifest.counts[n]}
+    counts = ", ".join(f"{count} {name}" for name, count in found.items())
     message = f"arrays and tables differ: {wrong}" if wrong else counts
-    return Check("counts_tie_up", passed=not wrong, message=message, numbers=pairs)
+    return Check("counts_tie_up", passed=not wrong, message=message, numbers=found)
 
 
 def check_recall(manifest: Manifest) -> Check:
@@ -218,14 +233,5 @@ def _fault_of_parts(reader: Reader, embedder: Embedder) -> str:
     if reader.index.embedder.fingerprint != embedder.fingerprint:
         return f"it was embedded by {reader.index.embedder.fingerprint}"
     counts = reader.manifest.counts
-    wrong = [name for name in MAPPED if reader.index.rows[name].num_rows != counts[name]]
-    if not _is_database(reader.folder / "sag.duckdb"):
-        return "sag.duckdb is not a database"
+    wrong = [name for name in ROW_FILES if reader.index.rows[name].num_rows != counts[name]]
     return f"{', '.join(wrong)}: row counts differ from the manifest" if wrong else ""
-
-
-def _is_database(path: Path) -> bool:
-    """Whether a file has the header of a database; it is not opened, as a process can do that only once."""
-    with path.open("rb") as file:
-        head = file.read(_HEADERS)
-    return len(head) == _HEADERS and head[8:12] == b"DUCK"

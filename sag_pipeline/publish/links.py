@@ -1,7 +1,6 @@
-"""Links of a release: keys resolved over all documents, which events and chunks carry them, all as row numbers."""
+"""Links of a release: keys resolved over all documents, and which events and chunks carry them, as row numbers."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import duckdb
@@ -11,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_pipeline.steps.entity_resolution import Aligned, KeyColumns, align_keys
-from sag_pipeline.steps.keys import Smoothing, idf
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.types import Rows64
-from sag_retrieval.release.csr import CsrLists, join
+from sag_retrieval.release.csr import join
+from sag_retrieval.release.key_weights import Smoothing, idf_of
 from sag_retrieval.release.schema import TABLES
 from sag_retrieval.text.words import normal_name
 
@@ -33,9 +32,8 @@ def normal_names(values: pa.ChunkedArray) -> pa.Array:
     return pc.replace_with_mask(pc.ascii_lower(whole), is_odd, named.take(distinct.indices))
 
 
-LINK_TABLES = ("event_keys", "carriers", "distinct_keys", "canonical", "key_aliases", "event_dates")
-"""Tables kept whole: links as row numbers in `carriers` (ids of events, of chunks for main keys) and `distinct_keys`,
-the key that each key was resolved to, the aliases of each key, and the dates of events."""
+LINK_TABLES = ("distinct_keys", "canonical", "key_aliases")
+"""Tables kept whole: every key once, the key that each aligned one stands for, and the aliases of each key."""
 
 _DISTINCT = """
     SELECT key_id, any_value(key_type) AS key_type, min(value_string) AS value_string,
@@ -49,10 +47,6 @@ _SAID = """
         SELECT key_id AS same_as FROM raw_keys WHERE value_string IS NOT NULL
     ) USING (same_as) ORDER BY 1, 2
 """
-_DATES = """
-    SELECT event_id, rtrim(min(value_string || '~'), '~') AS date  -- '~' sorts a whole day before its year
-    FROM raw_keys WHERE key_type = 'date' AND value_string IS NOT NULL GROUP BY 1 ORDER BY 1
-"""
 _READ = ("event_id", "key_id", "key_type", "value_string", "value_number", "value_bool", "unit", "same_as")
 
 
@@ -62,7 +56,7 @@ def make_links(store: Store) -> dict[str, pa.Table]:
     connection = duckdb.connect(config={"memory_limit": "2GB"})
     try:
         connection.register("raw_keys", raw_keys)
-        distinct, dates = (connection.sql(query).to_arrow_table() for query in (_DISTINCT, _DATES))
+        distinct = connection.sql(_DISTINCT).to_arrow_table()
         is_said = raw_keys["same_as"].null_count < raw_keys.num_rows
         said = connection.sql(_SAID).fetchall() if is_said else []
     finally:
@@ -73,32 +67,16 @@ def make_links(store: Store) -> dict[str, pa.Table]:
         {"key_id": [row.alias_key_id for row in rows], "canonical": [row.key_id for row in rows]},
         schema=pa.schema({"key_id": pa.string(), "canonical": pa.string()}),
     )
-    carriers, pairs = _links(raw_keys, distinct["key_id"], canonical)
     return {
-        "event_keys": pairs,
-        "carriers": carriers,
-        "distinct_keys": distinct.drop_columns("event_count"),
+        "distinct_keys": distinct,
         "canonical": canonical,
         "key_aliases": _aliases(rows),
-        "event_dates": dates,
     }
 
 
 def places(wanted: pa.Array | pa.ChunkedArray, among: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
     """Row of each wanted id among others; -1 for an unknown one."""
     return np.asarray(pc.fill_null(pc.index_in(wanted, among), -1)).astype(np.int64)
-
-
-def _links(raw_keys: pa.Table, key_ids: pa.ChunkedArray, canonical: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """The ids that carry keys, and each link once as row numbers."""
-    stands_for = np.arange(len(key_ids))
-    stands_for[places(canonical["key_id"], key_ids)] = places(canonical["canonical"], key_ids)
-    carriers, codes = coded(raw_keys["event_id"])
-    pairs = codes.astype(np.int64) * len(key_ids) + stands_for[places(raw_keys["key_id"], key_ids)]
-    pairs.sort()
-    carrier, key = np.divmod(pairs[np.flatnonzero(np.diff(pairs, prepend=-1))], max(1, len(key_ids)))
-    links = pa.table({"carrier": carrier.astype(np.int32), "key": key.astype(np.int32)})
-    return pa.table({"carrier_id": carriers}), links
 
 
 def coded(values: pa.ChunkedArray) -> tuple[pa.Array, npt.NDArray[np.int32]]:
@@ -140,22 +118,40 @@ def whole_table(store: Store, name: str) -> pa.Table:
     return rows
 
 
-def weigh_keys(store: Store, total_events: int, smoothing: Smoothing = "none") -> pa.Table:
-    """The number of events that carry each key, and its idf; keys without events are left out."""
-    links = {name: whole_table(store, name) for name in ("carriers", "event_keys", "distinct_keys")}
-    is_event = pc.starts_with(links["carriers"]["carrier_id"], "e").to_numpy()
-    carrier, key = (links["event_keys"][name].to_numpy() for name in ("carrier", "key"))
-    counts = np.bincount(key[is_event[carrier]], minlength=links["distinct_keys"].num_rows)
-    rows = np.flatnonzero(counts)
-    distinct, back = np.unique(counts[rows], return_inverse=True)
-    values = np.array([idf(count, total_events, smoothing=smoothing) for count in distinct.tolist()], np.float64)
-    return pa.table(
-        {
-            "key_id": links["distinct_keys"]["key_id"].take(pa.array(rows)),
-            "event_count": counts[rows].astype(np.int32),
-            "idf": values[back],
-        }
-    )
+def weighing(store: Store, smoothing: Smoothing) -> pa.Table:
+    """The table `idf`: what a key weighs that so many events carry, and the smoothing; the row of 0 events is last."""
+    total, carried = store.ledger.row_count("events"), whole_table(store, "distinct_keys")["event_count"]
+    counts = np.append(np.unique(np.minimum(np.asarray(carried), total))[::-1], 0)
+    columns = {"smoothing": [smoothing] * len(counts), "event_count": counts, "idf": idf_of(counts, total, smoothing)}
+    return pa.table(columns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Resolution:
+    """What keys stand for, over all documents."""
+
+    distinct: pa.Table
+    canonical: pa.Table
+    aliases: pa.Table
+    smoothing: Smoothing
+    stands_for: Rows64
+    """Row of the canonical key of each distinct key."""
+
+    @classmethod
+    def read(cls, store: Store) -> "Resolution":
+        """What the assets `event_keys` and `idf` stored.
+
+        Raises:
+            SourceError: If they stored nothing yet.
+
+        """
+        distinct, canonical, aliases, weights = (whole_table(store, name) for name in (*LINK_TABLES, "idf"))
+        stands_for = np.arange(len(distinct))
+        aliased, meant = (places(canonical[name], distinct["key_id"]) for name in ("key_id", "canonical"))
+        stands_for[aliased] = meant
+        return cls(
+            distinct.drop_columns(["event_count"]), canonical, aliases, weights["smoothing"][0].as_py(), stands_for
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,46 +168,59 @@ class KeyOwners:
 
 
 def key_rows(
-    links: Mapping[str, pa.Table], chunk_ids: pa.ChunkedArray, event_ids: pa.ChunkedArray, event_chunk: Rows64
+    raw_keys: pa.Table,
+    resolution: Resolution,
+    owners: tuple[pa.ChunkedArray, pa.ChunkedArray],
+    event_chunk: Rows64,
+    described: Rows64,
 ) -> KeyOwners:
-    """The links of events and chunks that exist with their keys."""
-    count = max(1, links["distinct_keys"].num_rows)
-    carrier, key = (links["event_keys"][name].to_numpy().astype(np.int64) for name in ("carrier", "key"))
-    ids = links["carriers"]["carrier_id"]
-    event, chunk = (places(ids, among)[carrier] for among in (event_ids, chunk_ids))
-    event_pairs = np.sort((event * count + key)[event >= 0])
-    main_chunk, main_key = np.divmod(np.sort((chunk * count + key)[chunk >= 0]), count)
-    main = np.full(len(chunk_ids), -1, np.int64)
+    """The links of chunks and events (`owners`: their ids) that exist with their keys.
+
+    Args:
+        raw_keys: Which event or chunk carries which key, in the columns `event_id` and `key_id`.
+        resolution: What keys stand for.
+        owners: Ids of chunks and of events.
+        event_chunk: The chunk of each event.
+        described: Rows of distinct keys that are kept even where nothing carries them.
+
+    """
+    count = max(1, len(resolution.distinct))
+    carriers, codes = coded(raw_keys["event_id"])
+    key = resolution.stands_for[places(raw_keys["key_id"], resolution.distinct["key_id"])]
+    chunk, event = (places(carriers, ids)[codes] for ids in owners)
+    event_pairs = _distinct((event * count + key)[event >= 0])
+    main_chunk, main_key = np.divmod(_distinct((chunk * count + key)[chunk >= 0]), count)
+    main = np.full(len(owners[0]), -1, np.int64)
     main[main_chunk[::-1]] = main_key[::-1]  # the first by id stays
     has_main = np.flatnonzero(main >= 0)
     event, key = np.divmod(event_pairs, count)
-    chunk_pairs = np.concatenate([event_chunk[event] * count + key, has_main * count + main[has_main]])
-    chunk_pairs.sort()
-    chunk, chunk_key = np.divmod(chunk_pairs[np.flatnonzero(np.diff(chunk_pairs, prepend=-1))], count)
-    chosen = np.flatnonzero(np.bincount(chunk_key, minlength=count))
+    chunk_pairs = _distinct(np.concatenate([event_chunk[event] * count + key, has_main * count + main[has_main]]))
+    chunk, chunk_key = np.divmod(chunk_pairs, count)
+    is_chosen = np.bincount(chunk_key, minlength=count) > 0
+    is_chosen[described] = True
+    chosen = np.flatnonzero(is_chosen)
     row = np.full(count + 1, -1, np.int64)
     row[chosen] = np.arange(len(chosen))
     return KeyOwners(chosen, np.stack([event, row[key]], axis=1), np.stack([chunk, row[chunk_key]], axis=1), row[main])
 
 
-def key_table(links: Mapping[str, pa.Table], keyed: KeyOwners, chunk_document: Rows64, event_count: int) -> pa.Table:
+def _distinct(pairs: Rows64) -> Rows64:
+    pairs = np.sort(pairs)
+    return pairs[np.flatnonzero(np.diff(pairs, prepend=-1))]
+
+
+def key_table(resolution: Resolution, keyed: KeyOwners, chunk_document: Rows64, event_count: int) -> pa.Table:
     """The table `keys`, with the number of events, chunks and documents that carry each."""
-    keys = links["distinct_keys"].take(pa.array(keyed.chosen))
-    counted = links["idf"].take(pc.index_in(keys["key_id"], links["idf"]["key_id"]))
+    keys = resolution.distinct.take(pa.array(keyed.chosen))
     chunk, key = keyed.chunk_key.T
     documents = np.unique(chunk_document[chunk] * max(1, len(keys)) + key) % max(1, len(keys))
+    events = np.bincount(keyed.event_key[:, 1], minlength=len(keys))
     columns = {
-        "event_count": pc.fill_null(counted["event_count"], 0),
-        "chunk_count": pa.array(np.bincount(key, minlength=len(keys)).astype(np.int32)),
-        "document_count": pa.array(np.bincount(documents, minlength=len(keys)).astype(np.int32)),
-        "idf": pc.fill_null(counted["idf"], math.log(max(event_count, 1))),
+        "event_count": events.astype(np.int32),
+        "chunk_count": np.bincount(key, minlength=len(keys)).astype(np.int32),
+        "document_count": np.bincount(documents, minlength=len(keys)).astype(np.int32),
+        "idf": idf_of(events, event_count, resolution.smoothing),
     }
     for name, column in columns.items():
-        keys = keys.append_column(name, column)
+        keys = keys.append_column(name, pa.array(column))
     return keys
-
-
-def by_id(pairs: Rows64, ids: pa.ChunkedArray) -> Rows64:
-    """The order that sorts pairs, which are sorted by row, by the id of their first row."""
-    starts = np.concatenate([[0], np.cumsum(np.bincount(pairs[:, 0], minlength=len(ids)))])
-    return CsrLists(starts, pairs[:, 1].astype(np.int32)).gather(np.asarray(pc.sort_indices(ids)))[1]

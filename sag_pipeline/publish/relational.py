@@ -1,20 +1,20 @@
-"""Build the tables of a release from the store, with links as row numbers, and write its DuckDB file."""
+"""Build the tables of a release from the store, with links as row numbers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sag_pipeline.publish.links import LINK_TABLES, KeyOwners, by_id, key_rows, key_table, whole_table
+from sag_pipeline.publish.links import KeyOwners, Resolution, key_rows, key_table
 from sag_pipeline.store.store import Store
+from sag_pipeline.tables import RECORDS
 from sag_retrieval.core.types import Rows64
 from sag_retrieval.release.arrays import GraphParts
-from sag_retrieval.release.schema import NUMBERED, ORDER, TABLES
+from sag_retrieval.release.schema import ORDER, ROW_FILES, TABLES
 
 _TAKEN: Final = 16_000_000
 _DOCUMENTS = """
@@ -50,78 +50,114 @@ _TRIPLES = """
 """
 
 
+_DATES = """
+    SELECT event_id, rtrim(min(value_string || '~'), '~') AS date  -- '~' sorts a whole day before its year
+    FROM raw_keys WHERE key_type = 'date' AND value_string IS NOT NULL GROUP BY 1 ORDER BY 1
+"""
+_KEY_COLUMNS = ("event_id", "key_id", "key_type", "value_string")
+
+
 @dataclass(frozen=True, slots=True)
 class Relational:
-    """The tables of a release, its row numbers, and its links by row.
+    """The tables of a release or of a layer of one, and its links by row.
 
     Links are joined as numbers: sorting and joining ids takes ten times longer.
     """
 
     tables: Mapping[str, pa.Table]
-    numbers: Mapping[str, Mapping[str, Rows64]]
-    """Additional columns of numbered tables, such as the row of an event's chunk."""
     parts: GraphParts
 
 
-def build_tables(store: Store) -> Relational:
-    """The release's tables from the current state of the store, in the schema's columns and order."""
-    links = {name: whole_table(store, name) for name in (*LINK_TABLES, "idf")}
-    documents = _shaped("documents", _query(store, _DOCUMENTS, ("documents", "summaries")))
-    chunks = _query(store, _CHUNKS, ("chunks",), placed_documents=_placed(documents, "document_id"))
-    events = _query(
-        store,
+class StoredRows:
+    """Queries over the rows of all documents of a store, or of some."""
+
+    def __init__(self, store: Store, documents: Sequence[str] | None = None) -> None:
+        """Open an empty database; `None`: all documents."""
+        self._store, self._documents = store, documents
+        self._connection = duckdb.connect(config={"memory_limit": "2GB"})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def scan(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """The rows of a table, one part at a time; those of `calls` belong to no document."""
+        if self._documents is None or table not in RECORDS:
+            return self._store.scan(table, columns)
+        rows = self._store.rows(table, self._documents)
+        return iter([rows.slice(0, 0), rows])  # the first one gives the columns, as in `Store.scan`
+
+    def query(self, sql: str, raw: tuple[str, ...] = (), **known: pa.Table) -> pa.Table:
+        """Rows of a query over tables of the store (`raw_…`, streamed) and over given tables."""
+        given: dict[str, object] = {f"raw_{name}": _stream(self.scan(name)) for name in raw} | dict(known)
+        for name, rows in given.items():
+            self._connection.register(name, rows)
+        try:
+            return self._connection.sql(sql).to_arrow_table()
+        finally:
+            for name in given:
+                self._connection.unregister(name)
+
+
+def build_tables(
+    store: Store,
+    resolution: Resolution,
+    documents: Sequence[str] | None = None,
+    described: Rows64 | None = None,
+) -> Relational:
+    """Tables and links from the current state of the store, in the schema's columns and order; no tables of links.
+
+    Args:
+        store: Where the documents are.
+        resolution: What keys stand for.
+        documents: Which documents; None: all.
+        described: StoredRows of distinct keys that are kept even where nothing carries them.
+
+    """
+    with StoredRows(store, documents) as rows:
+        return _build(rows, resolution, np.zeros(0, np.int64) if described is None else described)
+
+
+def _build(rows: StoredRows, resolution: Resolution, described: Rows64) -> Relational:
+    raw_keys = pa.concat_tables([each.select(_KEY_COLUMNS) for each in rows.scan("keys", _KEY_COLUMNS)])
+    documents = _shaped("documents", rows.query(_DOCUMENTS, ("documents", "summaries")))
+    chunks = rows.query(_CHUNKS, ("chunks",), placed_documents=_placed(documents, "document_id"))
+    events = rows.query(
         _EVENTS,
         ("events",),
         placed_chunks=_placed(chunks, "chunk_id", "document_id"),
-        event_dates=links["event_dates"],
+        event_dates=rows.query(_DATES, raw_keys=raw_keys),
     )
     chunk_document, event_chunk = (
-        _numbers(rows, name) for rows, name in ((chunks, "document_row"), (events, "chunk_row"))
+        _numbers(own, name) for own, name in ((chunks, "document_row"), (events, "chunk_row"))
     )
-    keyed = key_rows(links, chunks["chunk_id"], events["event_id"], event_chunk)
-    keys = _shaped("keys", key_table(links, keyed, chunk_document, len(events)))
-    counts = _counts(store, keyed, chunks, keys)
+    keyed = key_rows(raw_keys, resolution, (chunks["chunk_id"], events["event_id"]), event_chunk, described)
+    keys = _shaped("keys", key_table(resolution, keyed, chunk_document, len(events)))
     tables = {
         "documents": documents,
         "chunks": _shaped("chunks", chunks.append_column("main_key_id", _taken(keys["key_id"], keyed.main))),
         "events": _shaped("events", events),
         "keys": keys,
-        "event_keys": _event_keys(keyed, events, keys),
-        "chunk_keys": _chunk_keys(keyed, chunks, keys, counts),
-        "key_aliases": _shaped("key_aliases", _query(store, _ALIASES, key_aliases=links["key_aliases"], keys=keys)),
+        "key_aliases": _shaped(
+            "key_aliases", rows.query(_ALIASES, key_aliases=resolution.aliases, keys=keys.select(["key_id"]))
+        ),
         "triples": _shaped(
             "triples",
-            _query(store, _TRIPLES, ("triples",), canonical=links["canonical"], events=events.select(["event_id"])),
+            rows.query(_TRIPLES, ("triples",), canonical=resolution.canonical, events=events.select(["event_id"])),
         ),
     }
-    tables |= {name: _as_stored(store, name) for name in TABLES if name not in tables}
-    numbers = {
-        "chunks": {"document_row": chunk_document},
-        "events": {"chunk_row": event_chunk, "document_row": chunk_document[event_chunk]},
-    }
+    tables |= {name: _as_stored(rows, name) for name in ROW_FILES if name not in tables}
     return Relational(
-        {name: tables[name] for name in TABLES},
-        numbers,
-        _parts(keyed, keys, counts, (event_chunk, chunk_document), len(documents)),
+        {name: tables[name] for name in ROW_FILES},
+        _parts(keyed, keys, _counts(rows, keyed, chunks, keys), (event_chunk, chunk_document), len(documents)),
     )
 
 
-def _as_stored(store: Store, name: str) -> pa.Table:
+def _as_stored(rows: StoredRows, name: str) -> pa.Table:
     """A table that is published as stored."""
-    return _shaped(name, _query(store, f"SELECT * FROM raw_{name} ORDER BY {', '.join(ORDER[name])}", (name,)))
-
-
-def _query(store: Store, sql: str, raw: tuple[str, ...] = (), **known: pa.Table) -> pa.Table:
-    """Rows of a query over tables of the store (`raw_…`, streamed) and over given tables."""
-    connection = duckdb.connect(config={"memory_limit": "2GB"})
-    try:
-        for name in raw:
-            connection.register(f"raw_{name}", _stream(store.scan(name)))
-        for name, rows in known.items():
-            connection.register(name, rows)
-        return connection.sql(sql).to_arrow_table()
-    finally:
-        connection.close()
+    return _shaped(name, rows.query(f"SELECT * FROM raw_{name} ORDER BY {', '.join(ORDER[name])}", (name,)))
 
 
 def _stream(tables: Iterator[pa.Table]) -> pa.RecordBatchReader:
@@ -158,25 +194,12 @@ def _taken(ids: pa.ChunkedArray, rows: Rows64) -> pa.ChunkedArray:
     return pa.chunked_array([whole.take(pa.array(block, mask=block < 0)) for block in blocks], ids.type)
 
 
-def _counts(store: Store, keyed: KeyOwners, chunks: pa.Table, keys: pa.Table) -> npt.NDArray[np.int32]:
+def _counts(rows: StoredRows, keyed: KeyOwners, chunks: pa.Table, keys: pa.Table) -> npt.NDArray[np.int32]:
     """Number of occurrences of each key of a chunk in its text, at least 1."""
     chunk, key = keyed.chunk_key.T
     pairs = pa.table({"place": np.arange(len(chunk)), "chunk": chunk, "key": key})
-    found = _query(store, _COUNTS, pairs=pairs, texts=_placed(chunks, "text"), names=_placed(keys, "value_string"))
+    found = rows.query(_COUNTS, pairs=pairs, texts=_placed(chunks, "text"), names=_placed(keys, "value_string"))
     return np.asarray(found["count"].to_numpy(), np.int32)
-
-
-def _event_keys(keyed: KeyOwners, events: pa.Table, keys: pa.Table) -> pa.Table:
-    event, key = keyed.event_key[by_id(keyed.event_key, events["event_id"])].T
-    columns = {"event_id": _taken(events["event_id"], event), "key_id": _taken(keys["key_id"], key)}
-    return _shaped("event_keys", pa.table(columns))
-
-
-def _chunk_keys(keyed: KeyOwners, chunks: pa.Table, keys: pa.Table, counts: npt.NDArray[np.int32]) -> pa.Table:
-    order = by_id(keyed.chunk_key, chunks["chunk_id"])
-    chunk, key = keyed.chunk_key[order].T
-    ids = {"chunk_id": _taken(chunks["chunk_id"], chunk), "key_id": _taken(keys["key_id"], key)}
-    return _shaped("chunk_keys", pa.table(ids | {"count": counts[order], "is_main": keyed.main[chunk] == key}))
 
 
 def _parts(
@@ -192,29 +215,3 @@ def _parts(
         key_idf=keys["idf"].to_numpy().astype(np.float32),
         document_count=document_count,
     )
-
-
-def write_database(path: Path, made: Relational) -> None:
-    """Write every table in its order.
-
-    In addition to the columns of the schema, numbered tables have `row`, events `chunk_row`, and events and chunks
-    `document_row`.
-    """
-    connection = duckdb.connect(str(path), config={"memory_limit": "1GB", "preserve_insertion_order": True})
-    try:
-        for name in made.tables:
-            connection.register("rows", _numbered(made, name))
-            connection.execute(f"CREATE TABLE {name} AS SELECT * FROM rows")
-            connection.unregister("rows")
-        connection.execute("CHECKPOINT")
-    finally:
-        connection.close()
-
-
-def _numbered(made: Relational, name: str) -> pa.Table:
-    rows = made.tables[name]
-    if name not in NUMBERED:
-        return rows
-    more = {"row": np.arange(len(rows))} | dict(made.numbers.get(name, {}))
-    columns = {number: pa.array(values) for number, values in more.items()}
-    return pa.table(columns | {column: rows[column] for column in rows.column_names})

@@ -195,7 +195,8 @@ def _named_by_title(keys: KeyColumns, groups: _Groups) -> Iterator[tuple[int, in
 
 def _agreed(keys: KeyColumns, said: Iterable[tuple[str, str]], groups: _Groups) -> Iterator[tuple[int, int]]:
     """Aliases with the key that most statements name; an alias of several keys is not aligned."""
-    row_of = {key_id: row for row, key_id in enumerate(keys.key_ids)}
+    said = list(said)
+    row_of = {key_id: row for row, key_id in enumerate(keys.key_ids)} if said else {}
     votes: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for alias_id, key_id in said:
         if alias_id in row_of and key_id in row_of:

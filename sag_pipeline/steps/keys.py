@@ -1,10 +1,10 @@
-"""Make keys with one typed value each, and compute their idf; title keys and main keys."""
+"""Make keys with one typed value each; title keys and main keys."""
 
 import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from sag_retrieval.core.records import TITLE, Chunk, Document, EventKey, Key, make_id
 from sag_retrieval.text.words import normal_form, normal_name
@@ -12,7 +12,6 @@ from sag_retrieval.text.words import normal_form, normal_name
 LONGEST_VALUE = 120
 """Characters of the longest text key; a longer text is no key."""
 HEADING = "heading"
-Smoothing = Literal["none", "add-one"]
 
 _GAP = re.compile(r"\s+")
 _EDGES = " \t\n,.;:!?'\"，。；：！？、“”‘’「」『』《》|*_#`"
@@ -97,30 +96,3 @@ def _text_key(kind: str, value: str) -> Key | None:
     if not text or len(text) > LONGEST_VALUE or not any(character.isalnum() for character in text):
         return None
     return Key(make_id("k", kind, "text", normal_name(text)), kind, value_string=text)
-
-
-def idf(event_count: int, total_events: int, *, smoothing: Smoothing = "none") -> float:
-    """`ln(total_events / event_count)`, never negative: 0 for a key that every event carries, or that none does.
-
-    Args:
-        event_count: Events that carry the key.
-        total_events: All events, at least `event_count`.
-        smoothing: `add-one` divides by `event_count + 1`, and stops at 0.
-
-    Raises:
-        ValueError: If a count is negative or more events carry the key than there are.
-
-    Source:
-        docs/algorithm.md §extraction.7.
-
-    Examples:
-        >>> round(idf(2, 200), 4), round(idf(2, 200, smoothing="add-one"), 4)
-        (4.6052, 4.1997)
-
-    """
-    if not 0 <= event_count <= total_events:
-        raise ValueError(f"event_count={event_count} must lie in [0, total_events={total_events}]")
-    if event_count == 0:
-        return 0.0
-    divisor = event_count + 1 if smoothing == "add-one" else event_count
-    return max(0.0, math.log(total_events / divisor))

@@ -15,7 +15,8 @@ from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.core.types import Flags, Floats32, Rows
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.csr import CsrLists, Starts, group, map_array, ranges, save_array, take_rows
-from sag_retrieval.release.text_index import Mentions, Postings, Terms, Texts, open_text, write_mentions, write_text
+from sag_retrieval.release.postings import Postings
+from sag_retrieval.release.text_index import Mentions, Terms, Texts, open_text, write_mentions, write_text
 from sag_retrieval.release.vectors import VectorSet, open_vectors
 from sag_retrieval.text.words import normal_name
 
@@ -112,17 +113,18 @@ def row_numbers(wanted: pa.ChunkedArray, among: pa.ChunkedArray) -> Rows:
     return np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), np.int32)
 
 
-def write_arrays(folder: Path, parts: GraphParts, rows: Mapping[str, pa.Table]) -> None:
+def write_arrays(folder: Path, parts: GraphParts, rows: Mapping[str, pa.Table], *, is_weighed: bool = True) -> None:
     """Write lists in both directions, ranges, full text and names; `write_vectors` writes the vectors.
 
     Args:
         folder: Made if missing.
         parts: The links by row number, made when a release is published.
         rows: The tables of `release/schema.py` in their order; chunks, documents, keys, key_aliases are read.
+        is_weighed: Whether postings have weights: those of a layer alone mean nothing.
 
     """
     write_graph(folder, parts)
-    write_text(folder / "text", _texts(rows, parts.chunk_document))
+    write_text(folder / "text", _texts(rows, parts.chunk_document), is_weighed=is_weighed)
     write_mentions(folder / "names", _names(rows["keys"], rows["key_aliases"]))
 
 
@@ -197,7 +199,7 @@ def open_arrays(folder: Path, vectors: Mapping[str, VectorSet] | None = None) ->
     """
     terms, chunk_text, document_text = open_text(folder / "text")
     return Arrays(
-        **_open_graph(folder / "graph"),
+        **open_graph_arrays(folder / "graph"),
         terms=terms,
         chunk_text=chunk_text,
         document_text=document_text,
@@ -206,7 +208,8 @@ def open_arrays(folder: Path, vectors: Mapping[str, VectorSet] | None = None) ->
     )
 
 
-def _open_graph(folder: Path) -> dict[str, Any]:
+def open_graph_arrays(folder: Path) -> dict[str, Any]:
+    """Links and ranges by their names in `Arrays`."""
     lists: dict[str, Any] = {name: CsrLists.open(folder / name) for name in _LISTS}
     arrays: dict[str, Any] = {name: map_array(folder / name) for name in _ARRAYS}
     return lists | arrays | {"highest_idf": float(arrays["key_idf"].max(initial=0.0))}

@@ -114,9 +114,13 @@ def _take(batches: Sequence[pa.RecordBatch], ends: Starts, rows: npt.NDArray[np.
 
 
 def _numbers(rows: npt.NDArray[Any]) -> pa.Array:
-    """Row numbers for Arrow; `pa.array` of NumPy's own would load pandas, for half a second."""
-    numbers = np.ascontiguousarray(rows, np.int64)
-    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
+    return arrow_numbers(np.asarray(rows, np.int64))
+
+
+def arrow_numbers(numbers: npt.NDArray[Any]) -> pa.Array:
+    """Numbers for Arrow; `pa.array` of NumPy's own would load pandas, for half a second."""
+    flat = np.ascontiguousarray(numbers)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(flat.dtype), len(flat), [None, pa.py_buffer(flat)])
 
 
 class RemappedArray:
@@ -204,9 +208,20 @@ def group(owners: npt.NDArray[Any], items: npt.NDArray[Any], count: int) -> tupl
     return CsrLists(starts, np.asarray(items, np.int32)[order]), order
 
 
+def transposed(lists: CsrLists, width: int, values: npt.NDArray[Any]) -> tuple[CsrLists, npt.NDArray[Any]]:
+    """The lists of each item, ascending, and the value of each pair; `width` is the number of items there can be."""
+    matrix = csr_array((values, lists.items, narrow(lists.starts)), shape=(len(lists), width)).tocsc()
+    return CsrLists(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False)), matrix.data
+
+
 def ranges(owners: npt.NDArray[Any], count: int) -> Starts:
     """Where each owner's run starts in rows sorted by owner; shape (count + 1,)."""
     return np.searchsorted(owners, np.arange(count + 1)).astype(np.int64)
+
+
+def ends_of(sizes: npt.ArrayLike) -> Starts:
+    """Start of each list of these sizes, and the end of the last one."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def join(parts: Iterable[npt.NDArray[Any]], dtype: npt.DTypeLike) -> npt.NDArray[Any]:

@@ -15,9 +15,8 @@ import numpy as np
 from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.core.types import Flags, Floats32, Rows, Rows64
 from sag_retrieval.models.protocols import Vectors
-from sag_retrieval.release.csr import map_array
-from sag_retrieval.release.placed import LANCE, read_runs
-from sag_retrieval.release.topk import BinaryIndex, read_binary_index, top_k
+from sag_retrieval.release.placed import LANCE, PlacedRows
+from sag_retrieval.release.topk import BinaryIndex, top_k
 from sag_retrieval.release.vectors import as_query
 
 _CLIENT: Final = "lance_namespace_urllib3_client"
@@ -163,13 +162,6 @@ def matrix_of(column: Any) -> Floats32:  # noqa: ANN401  pyarrow ships no types
     return np.asarray(column.flatten().to_numpy(zero_copy_only=False), np.float32).reshape(-1, width)
 
 
-def open_lance(folder: Path, name: str) -> LanceVectors:
-    """The vectors of a table, by Lance; `folder` is `arrays/vectors` of a release.
-
-    Raises:
-        ReleaseError: If a file is missing or damaged.
-
-    """
-    row_ids = np.asarray(map_array(folder / f"{name}.lance_rows"))
-    dimension, signs = read_runs(folder, name).dimension, read_binary_index(folder, name)
-    return LanceVectors(folder.parent.parent / LANCE, name, row_ids, dimension, signs)
+def open_lance(release: Path, name: str, placed: PlacedRows, signs: BinaryIndex | None) -> LanceVectors:
+    """The vectors of a table, by Lance: those of the rows that lie there."""
+    return LanceVectors(release / LANCE, name, np.asarray(placed.row_ids), placed.shape[1], signs)

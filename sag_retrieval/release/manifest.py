@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
@@ -17,6 +17,7 @@ from sag_retrieval.core.errors import MEND, ReleaseError, SettingsError
 from sag_retrieval.core.public import public
 from sag_retrieval.core.types import Words64
 from sag_retrieval.release.folders import BLOCK, block_count, digest_of, sums_of, wrong_lengths
+from sag_retrieval.release.key_weights import Smoothing
 from sag_retrieval.release.schema import SCHEMA_VERSION
 
 MANIFEST = "manifest.json"
@@ -56,11 +57,20 @@ class Manifest:
     index: Mapping[str, Any]
     """By table of vectors: `none` (exact scan), or the kind of index, its reach and its measured recall."""
 
+    layers: Sequence[Mapping[str, int]] = ()
+    """Rows by table of each layer; empty for a release of one, whose rows are `counts`."""
+    smoothing: Smoothing = "none"
+    """How the idf of keys is smoothed."""
     files: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     """By path below the release: length and hash of every file except this one and those added later. Empty in releases
     of version 0.1, which cannot be verified."""
     manifest_hash: str = ""
     """Hash of the manifest's own text with this value left empty; empty in releases of version 0.1."""
+
+    @property
+    def layer_counts(self) -> Sequence[Mapping[str, int]]:
+        """Rows by table of each layer, at least one."""
+        return self.layers or (self.counts,)
 
     def write(self, folder: Path) -> None:
         """Write `manifest.json` with its own hash, durably: a folder without one is not a release."""
@@ -116,6 +126,11 @@ def _is_whole(text: str, manifest: Manifest) -> bool:
 
 def _hash(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def layer_path(number: int) -> str:
+    """Where a layer's files lie below a release: those of the first beside the manifest."""
+    return f"layers/{number}/" if number else ""
 
 
 class Contents:
@@ -191,6 +206,11 @@ class Contents:
             return
         for first, last in _runs(unseen):
             self._check_span(name, first, last)
+
+    def sums(self, name: str) -> Words64:
+        """The checksums of a file's blocks, as they were published."""
+        first = self._first[name]
+        return self._sums[first : first + block_count(self.files[name][0])]
 
     def damaged(self, name: str, what: str) -> ReleaseError:
         """The error to raise about a file."""

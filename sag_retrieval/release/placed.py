@@ -34,12 +34,16 @@ class Runs:
     dimension: int
 
 
-def write_placed(
-    folder: Path, name: str, row_ids: Rows64, runs: Sequence[tuple[int, str, int, int]], dimension: int
-) -> None:
-    """Write which row of Lance each row has, and where those lie."""
+def write_placed(folder: Path, name: str, row_ids: Rows64) -> None:
+    """Write which row of Lance each row has."""
     folder.mkdir(parents=True, exist_ok=True)
     save_array(folder / f"{name}.lance_rows", row_ids.astype(np.int64))
+
+
+def write_runs(folder: Path, name: str, runs: Sequence[tuple[int, str, int, int]], dimension: int) -> None:
+    """Write where the rows of a Lance table lie."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.runs.json").unlink(missing_ok=True)
     told = {"dimension": dimension, "runs": runs}
     (folder / f"{name}.runs.json").write_text(json.dumps(told) + "\n", encoding="utf-8")
 
@@ -76,7 +80,7 @@ class PlacedRows:
             ReleaseError: If a file is missing, or a run reaches beyond its end.
 
         """
-        self._row_ids, self._runs, self._table = row_ids, runs, table
+        self.row_ids, self.runs, self.table = row_ids, runs, table
         self.shape = (len(row_ids), runs.dimension)
         self._files = [_floats(table / name) for name in runs.names]
         ends = runs.start + runs.count * runs.dimension * _FLOAT
@@ -105,49 +109,55 @@ class PlacedRows:
         """The product of every row with a query, run by run: nothing is copied."""
         scores = [np.zeros(1, np.float32)]
         width = self.shape[1]
-        for file, start, count in zip(self._runs.file, self._runs.start, self._runs.count, strict=True):
+        for file, start, count in zip(self.runs.file, self.runs.start, self.runs.count, strict=True):
             first = start // _FLOAT
             scores.append(np.vecdot(self._files[file][first : first + count * width].reshape(count, width), query))
-        run, behind = self._run_of(np.asarray(self._row_ids))
+        run, behind = self._run_of(np.asarray(self.row_ids))
         return np.asarray(np.concatenate(scores)[np.where(run < 0, 0, 1 + self._before[run] + behind)], np.float32)
 
     def bytes_of(self, rows: Any) -> Iterator[tuple[str, Rows64]]:  # noqa: ANN401
         """Files that hold some rows, below the folder of the table, and the byte each row starts at."""
         number, at = self._places(rows)
-        for file, name in enumerate(self._runs.names):
+        for file, name in enumerate(self.runs.names):
             chosen = at[number == file]
             if len(chosen):
                 yield name, chosen
 
     def fault(self) -> str:
         """Why a row id cannot be read; empty if all can."""
-        given = np.asarray(self._row_ids)
+        given = np.asarray(self.row_ids)
         run, _ = self._run_of(given)
         wrong = given[(run < 0) & (given != -1)]
         return f"row {wrong[0]} lies nowhere" if len(wrong) else ""
 
     def _places(self, rows: Any) -> tuple[Rows64, Rows64]:  # noqa: ANN401
         """Number of the file of each row, -1 for none, and the byte it starts at."""
-        run, behind = self._run_of(np.asarray(self._row_ids[rows]))
-        at = self._runs.start[run] + behind * self.shape[1] * _FLOAT
-        return np.where(run < 0, -1, self._runs.file[run]), at
+        run, behind = self._run_of(np.asarray(self.row_ids[rows]))
+        at = self.runs.start[run] + behind * self.shape[1] * _FLOAT
+        return np.where(run < 0, -1, self.runs.file[run]), at
 
     def _run_of(self, row_ids: Rows64) -> tuple[Rows64, Rows64]:
         """The run of each row, -1 for none, and its place in it."""
-        run = np.searchsorted(self._runs.first, row_ids, side="right") - 1
-        behind = row_ids - self._runs.first[run]
-        return np.where((run >= 0) & (behind < self._runs.count[run]), run, -1), behind
+        run = np.searchsorted(self.runs.first, row_ids, side="right") - 1
+        behind = row_ids - self.runs.first[run]
+        return np.where((run >= 0) & (behind < self.runs.count[run]), run, -1), behind
 
 
-def open_placed(folder: Path, name: str) -> PlacedRows:
-    """The vectors of a table; `folder` is `arrays/vectors` of a release.
+def open_placed(folder: Path, name: str, release: Path | None = None) -> PlacedRows:
+    """The vectors of a table; `folder` is `arrays/vectors` of a release, or of a layer of `release`.
 
     Raises:
         ReleaseError: If a file is missing or damaged.
 
     """
-    table = folder.parent.parent / LANCE / f"{name}.lance"
-    return PlacedRows(table, map_array(folder / f"{name}.lance_rows"), read_runs(folder, name))
+    release = release or folder.parent.parent
+    runs = read_runs(release / "arrays" / "vectors", name)
+    return PlacedRows(release / LANCE / f"{name}.lance", map_array(folder / f"{name}.lance_rows"), runs)
+
+
+def joined_rows(layers: Sequence[PlacedRows], source: Rows64) -> PlacedRows:
+    """Some rows of several layers, which lie in one Lance table; `source` numbers those of all layers in order."""
+    return PlacedRows(layers[0].table, np.concatenate([layer.row_ids for layer in layers])[source], layers[0].runs)
 
 
 def _floats(path: Path) -> Floats32:

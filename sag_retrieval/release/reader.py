@@ -3,7 +3,7 @@
 import fcntl
 import os
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,22 +12,62 @@ from pathlib import Path
 from threading import Lock
 from typing import get_args
 
-import numpy as np
+import pyarrow as pa
 
 from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.core.home_urls import shown_home
 from sag_retrieval.models.protocols import Embedder
-from sag_retrieval.release.arrays import Index, open_arrays
+from sag_retrieval.release.arrays import Arrays, Index, open_arrays
 from sag_retrieval.release.folders import digest_of, wrong_lengths
-from sag_retrieval.release.manifest import MANIFEST, Contents, Manifest, Verify
+from sag_retrieval.release.layers import Layer, join_links
+from sag_retrieval.release.link_rows import NumberedRows
+from sag_retrieval.release.manifest import MANIFEST, Contents, Manifest, Verify, layer_path
+from sag_retrieval.release.overlay import Joined
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.sandbox import SqlSandbox, open_sandbox
-from sag_retrieval.release.tables import RowTables, check_arrays
+from sag_retrieval.release.tables import MADE, RowFiles, RowTables, check_arrays, damaged_arrays
 from sag_retrieval.release.vector_tables import VectorMode, VectorTables
 
 OpenEmbedder = Callable[[str, Path], Embedder]
 """Model name of the manifest and the release's `embedder` folder → the embedder for queries."""
 _AT_ONCE = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReleaseParts:
+    """What a release holds; files of rows and vectors are read when they are first used."""
+
+    arrays: Arrays
+    rows: RowTables
+    vectors: VectorTables
+    joined: Mapping[str, Joined]
+    """By table: which rows of the layers are shown; empty for one layer."""
+
+
+def open_contents(contents: Contents, manifest: Manifest, vectors: VectorMode = "mapped") -> ReleaseParts:
+    """Map the files of a release; of several layers the arrays are put together.
+
+    Raises:
+        ReleaseError: If a file is damaged, or arrays do not fit one another.
+
+    """
+    below = [layer_path(number) for number in range(len(manifest.layer_counts))]
+    contents.check(*(f"{layer}arrays/{part}/" for layer in below for part in ("graph", "text", "names")))
+    tables = VectorTables(contents, manifest, vectors)
+    files = [RowFiles(contents, manifest, number) for number in range(len(below))]
+    joined: Mapping[str, Joined] = {}
+    if len(below) == 1:
+        arrays = open_arrays(contents.folder / "arrays", tables)
+    else:
+        layers = [Layer.open(contents.folder / layer, rows) for layer, rows in zip(below, files, strict=True)]
+        try:
+            found = join_links(layers, manifest.smoothing)
+            arrays = found.with_text(layers, tables)
+        except (IndexError, ValueError, KeyError, pa.ArrowException) as error:  # numbers beyond the ends
+            raise damaged_arrays(manifest, str(error)) from error
+        joined = tables.joined = found.rows
+    check_arrays(arrays, manifest, is_trusted=contents.is_checked)
+    return ReleaseParts(arrays, RowTables(contents, manifest, files, arrays, joined), tables, joined)
 
 
 class Reader:
@@ -68,30 +108,27 @@ class Reader:
 
         """
         with self._lock:
-            self.contents.check("embedder/", "arrays/graph/", "arrays/text/", "arrays/names/")
+            self.contents.check("embedder/")
             embedder = self._open_embedder(self.manifest.embedding_model, self.folder / "embedder")
             if embedder.fingerprint != self.manifest.embedder_fingerprint:
                 raise ReleaseError(
                     f"release {self.manifest.release_id} was embedded by {self.manifest.embedder_fingerprint}, "
                     f"queries would be by {embedder.fingerprint}; open it with the embedder it was made with"
                 )
-            vectors = VectorTables(self.contents, self.manifest, self._vectors)
-            arrays = open_arrays(self.folder / "arrays", vectors)
-            check_arrays(arrays, self.manifest, is_trusted=self.contents.is_checked)
-            return Index(RowTables(self.contents, self.manifest), arrays, embedder)
+            opened = open_contents(self.contents, self.manifest, self._vectors)
+            return Index(opened.rows, opened.arrays, embedder)
 
     @cached_property
     def sandbox(self) -> SqlSandbox:
-        """The only way to its SQL tables.
+        """The only way to its SQL tables, which are the rows of `index`, with their numbers.
 
         Raises:
-            ReleaseError: If the database is damaged. DuckDB compares each block that it reads with its own checksum;
-                its headers, which have none, are checked here.
+            ReleaseError: If a file is damaged.
 
         """
+        index = self.index
         with self._lock:
-            self.contents.check_blocks("sag.duckdb", np.zeros(1, np.int64))
-            return open_sandbox(self.folder / "sag.duckdb")
+            return open_sandbox(NumberedRows(index.rows, index.arrays))
 
     def close(self) -> None:
         """Release the read lock, so that the release can be pruned; tables that were used before stay readable."""
@@ -168,13 +205,14 @@ def _fault_of(path: Path, wanted: str) -> str:
 def _misfits(folder: Path, manifest: Manifest) -> Iterator[FileFault]:
     """Tables and arrays that do not fit one another or the counts of the manifest."""
     contents = Contents(folder, manifest, "off")
-    for name, tables in (("rows", RowTables(contents, manifest)), ("arrays/vectors", VectorTables(contents, manifest))):
-        for table in tables:
+    try:
+        opened = open_contents(contents, manifest)
+    except ReleaseError as error:
+        yield FileFault("arrays", str(error))
+        return
+    for name, tables in (("rows", opened.rows), ("arrays/vectors", opened.vectors)):
+        for table in set(tables) - set(MADE):  # what is made of others has no fault of its own
             try:
                 tables[table]
             except ReleaseError as error:
                 yield FileFault(f"{name}/{table}", str(error))
-    try:
-        check_arrays(open_arrays(folder / "arrays", {}), manifest, is_trusted=False)
-    except ReleaseError as error:
-        yield FileFault("arrays", str(error))

@@ -20,6 +20,7 @@ from sag_retrieval.release.table import no_rows
 from sag_retrieval.text.words import normal_name
 
 FOLDER: Final = "graph"
+LAYERS: Final = "layers"
 ATTRIBUTE_TYPES: Final = frozenset({"date", "time"})
 """Types of text keys that say something of an entity and are none: a path over a year joins whatever happened then."""
 
@@ -77,13 +78,13 @@ class MentionLinks:
 def graph_of(index: Index, home: Path | None = None) -> ReleaseGraph:
     """The knowledge graph of an index, the same one for every caller; empty for a release without triples.
 
-    It is mapped from the release's folder `home` if `write_graph` wrote it there, else built in memory.
+    It is mapped from the release's folder `home` if that has one layer and `write_graph` wrote it there, else built.
     """
     triples = index.rows.get("triples", _NO_TRIPLES)
     with _lock:
         found = _built.get(id(triples))
         if found is None:
-            if home and (home / "arrays" / FOLDER / "triple_count.npy").is_file():
+            if home and not (home / LAYERS).exists() and (home / "arrays" / FOLDER / "triple_count.npy").is_file():
                 found = open_graph(home / "arrays" / FOLDER)
             else:
                 found = build_release_graph(index.rows, MentionLinks.of_index(index))

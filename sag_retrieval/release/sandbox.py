@@ -2,11 +2,10 @@
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from threading import Lock, Timer
 from typing import Any, Final
 
@@ -15,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sag_retrieval.core.errors import MEND, FilterError, ReleaseError, nearest
+from sag_retrieval.core.errors import FilterError, nearest
 from sag_retrieval.core.types import Rows
 from sag_retrieval.release.arrays import Allowed
 from sag_retrieval.release.sandbox_results import IdPairs, NamedIds, RowMaps, restrict
@@ -24,10 +23,6 @@ from sag_retrieval.release.sql_check import IDS, check_sql, checked_text
 from sag_retrieval.release.where import EVERYTHING, compile_where, key_types_of
 
 _KEPT: Final = 64
-_RELEASE: Final = "release"
-"""Name of the attached file."""
-_QUOTE: Final = "'"
-
 Restriction = str | tuple[str, ...] | None
 """SQL that restricts what may be found; of several, each must hold."""
 _BATCH: Final = 10_000
@@ -51,9 +46,13 @@ class SandboxOptions:
 class SqlSandbox:
     """A release's tables behind checks; safe to share between threads."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, options: SandboxOptions) -> None:
-        """Hold a read-only, locked connection."""
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table], options: SandboxOptions
+    ) -> None:
+        """Hold a locked connection to an empty database, and the tables, each opened when a query first names it."""
         self._connection = connection
+        self._tables = tables
+        self._seen: dict[str, tuple[pa.Table, duckdb.DuckDBPyRelation]] = {}
         self._options = options
         self._kept: OrderedDict[str, Allowed] = OrderedDict()
         self._lock = Lock()
@@ -63,7 +62,7 @@ class SqlSandbox:
 
         Raises:
             FilterError: If `sql` is refused, wrong, or takes longer or more memory than allowed.
-            ReleaseError: If the database is damaged where this reads it.
+            ReleaseError: If a table that it names is damaged.
 
         """
         kind, query = self._checked(sql)
@@ -75,7 +74,7 @@ class SqlSandbox:
 
         Raises:
             FilterError: If `sql` is refused, wrong, or takes longer, more memory or more rows than allowed.
-            ReleaseError: If the database is damaged where this reads it.
+            ReleaseError: If a table that it names is damaged.
 
         """
         checked = check_sql(sql)
@@ -86,12 +85,6 @@ class SqlSandbox:
         if twice:
             raise FilterError(f"sql refused: several columns are called {twice[0]!r}; name them apart with AS")
         return _plain_numbers(found)
-
-    def table(self, name: str, columns: Sequence[str], order: Sequence[str]) -> pa.Table:
-        """A whole table of the database, whatever its length; the names come from this package."""
-        listed, by = (", ".join(f'"{each}"' for each in names) for names in (columns, order))
-        with self._cursor("table") as cursor:
-            return cursor.sql(f'SELECT {listed} FROM "{name}" ORDER BY {by}').to_arrow_table()  # noqa: S608  our own names
 
     def _read(self, query: str, what: str) -> pa.Table:
         """The rows of a query; an error as soon as they exceed the bounds."""
@@ -191,19 +184,19 @@ class SqlSandbox:
         yield NamedIds("events" if condition.needs_event else "documents", found["r"])
 
     def _fetch(self, query: str, parameters: tuple[Any, ...]) -> dict[str, npt.NDArray[Any]]:
-        with self._cursor() as cursor:
+        with self._cursor(query=query) as cursor:
             found = cursor.execute(query, list(parameters)).fetchnumpy()
         return {name: np.ma.getdata(values) for name, values in found.items()}
 
     @contextmanager
     def _cursor(self, what: str = "filter", query: str = "") -> Iterator[duckdb.DuckDBPyConnection]:
         """A cursor that is interrupted when the time of its query is up."""
+        self._show(query)
         cursor = self._connection.cursor()
         timer = Timer(self._options.seconds, cursor.interrupt)
         timer.daemon = True
         timer.start()
         try:
-            cursor.execute(f"USE {_RELEASE}")
             yield cursor
         except duckdb.InterruptException as error:
             raise FilterError(f"{what} took longer than {self._options.seconds:g} s; make it narrower") from error
@@ -211,12 +204,21 @@ class SqlSandbox:
             raise FilterError(f"{what} needs more memory than {self._options.memory}; make it narrower") from error
         except duckdb.Error as error:
             reason = _unknown_column(error, query) or str(error).splitlines()[0]
-            if _is_damage(error):
-                raise ReleaseError(f"sag.duckdb is damaged: {reason}; {MEND}") from error
             raise FilterError(f"{what} refused: {reason}") from error
         finally:
             timer.cancel()
             cursor.close()
+
+    def _show(self, query: str) -> None:
+        """Make the tables that a query names, and perhaps others, views over their Arrow rows."""
+        wanted = set(_WORD.findall(query.lower())) & set(self._tables) - set(self._seen)
+        for name in sorted(wanted):
+            rows = self._tables[name]
+            with self._lock:
+                if name not in self._seen:
+                    view = self._connection.from_arrow(rows)
+                    view.create_view(name)
+                    self._seen[name] = rows, view  # DuckDB reads them where they lie
 
     def _links(self, owner: str) -> IdPairs:
         """Row numbers of all links between a table and keys."""
@@ -259,19 +261,12 @@ def _unknown_column(error: duckdb.Error, query: str) -> str:
     return f"there is no column {name!r}{near}{f'; {listed}' if listed else ''}"
 
 
-def _is_damage(error: duckdb.Error) -> bool:
-    """Whether the database is at fault and not the query: the sandbox reads and writes no other file."""
-    return isinstance(error, duckdb.IOException | duckdb.FatalException) or "Corrupt database" in str(error)
+def open_sandbox(tables: Mapping[str, pa.Table], *, options: SandboxOptions | None = None) -> SqlSandbox:
+    """Open tables for checked queries; the database itself stays empty, and reads no file.
 
-
-def open_sandbox(path: Path | str, *, options: SandboxOptions | None = None) -> SqlSandbox:
-    """Open a release's DuckDB file for checked queries; others may open it too, also in the same process.
-
-    The file is attached to a database in memory: DuckDB refuses two databases of one file with different settings in a
-    process, and the settings here differ from those that a user's own connection has.
-
-    Raises:
-        ReleaseError: If the file is missing or no DuckDB database of this version.
+    Args:
+        tables: By name; numbered ones have the columns `row`, `chunk_row` and `document_row` besides.
+        options: Bounds of a query.
 
     """
     options = options or SandboxOptions()
@@ -284,13 +279,6 @@ def open_sandbox(path: Path | str, *, options: SandboxOptions | None = None) -> 
         "memory_limit": options.memory,
         "threads": str(options.threads),
     }
-    if not Path(path).is_file():
-        raise ReleaseError(f"no database {Path(path).name!r}; {MEND}")
-    try:
-        connection = duckdb.connect(":memory:", config=locked)
-        connection.execute(f"ATTACH '{str(path).replace(_QUOTE, _QUOTE * 2)}' AS {_RELEASE} (READ_ONLY)")
-        connection.execute("SET enable_external_access = false; SET lock_configuration = true")
-    except duckdb.Error as error:
-        reason = str(error).splitlines()[0]
-        raise ReleaseError(f"{Path(path).name} cannot be opened: {reason}; {MEND}") from error
-    return SqlSandbox(connection, options)
+    connection = duckdb.connect(":memory:", config=locked)
+    connection.execute("SET enable_external_access = false; SET lock_configuration = true")
+    return SqlSandbox(connection, tables, options)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sag_retrieval.release.table import Table, columns
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Raised when a reader of the older form could misread the newer one."""
 
 _STRING, _INT, _FLOAT, _BOOL = pa.string(), pa.int32(), pa.float64(), pa.bool_()
@@ -117,6 +117,7 @@ _OURS: Final = (
         ),
         order=("event_id", "key_id"),
         refers={"event_id": "events", "key_id": "keys"},
+        is_stored=False,
     ),
     Table(
         "chunk_keys",
@@ -128,6 +129,7 @@ _OURS: Final = (
         ),
         order=("chunk_id", "key_id"),
         refers={"chunk_id": "chunks", "key_id": "keys"},
+        is_stored=False,
     ),
     Table(
         "key_aliases",
@@ -171,7 +173,6 @@ _OURS: Final = (
             cost=(_FLOAT, "or null: money, where prices are set"),
         ),
         order=("document_id", "step", "call_id"),
-        is_mapped=False,
         is_queryable=False,
         is_volatile=True,
     ),
@@ -192,8 +193,8 @@ ORDER: Final = {name: table.order for name, table in REGISTRY.items()}
 VOLATILE: Final = frozenset(name for name, table in REGISTRY.items() if table.is_volatile)
 """Tables with measured seconds: left out of a release's content hash."""
 NUMBERED: Final = tuple(name for name, table in REGISTRY.items() if table.is_numbered)
-"""Tables whose rows have numbers: the column `row` in DuckDB."""
-MAPPED: Final = tuple(name for name, table in REGISTRY.items() if table.is_mapped)
-"""Tables that readers also hold as Arrow rows."""
+"""Tables whose rows have numbers: the column `row` in SQL."""
+ROW_FILES: Final = tuple(name for name, table in REGISTRY.items() if table.is_stored)
+"""Tables whose rows lie in a file."""
 QUERYABLE: Final = frozenset(name for name, table in REGISTRY.items() if table.is_queryable)
 """Tables that SQL may read."""

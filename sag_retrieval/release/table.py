@@ -20,8 +20,8 @@ class Table:
     """Column → table that must have each of its values in a column of the same name."""
     is_numbered: bool = False
     """Whether arrays refer to its rows by number."""
-    is_mapped: bool = True
-    """Whether readers also hold it as Arrow rows."""
+    is_stored: bool = True
+    """Whether its rows lie in a file; those of links follow from the arrays."""
     is_queryable: bool = True
     """Whether `sql` may read it."""
     is_volatile: bool = False

@@ -1,7 +1,7 @@
 """Rows, vectors and arrays of a release, checked when they are first used."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Any, Final, TypeVar
 
@@ -12,8 +12,10 @@ import pyarrow as pa
 from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.core.types import Rows
 from sag_retrieval.release.arrays import Arrays
-from sag_retrieval.release.csr import CsrLists, Starts, map_rows
-from sag_retrieval.release.manifest import Contents, Manifest
+from sag_retrieval.release.csr import CsrLists, Starts, map_rows, take_rows
+from sag_retrieval.release.link_rows import chunk_key_rows, counted_keys, event_key_rows
+from sag_retrieval.release.manifest import Contents, Manifest, layer_path
+from sag_retrieval.release.overlay import Joined
 from sag_retrieval.release.schema import TABLES
 
 Opened = TypeVar("Opened")
@@ -162,19 +164,70 @@ class OpenedTables(Mapping[str, Opened]):
         return len(self._names)
 
 
-class RowTables(OpenedTables[pa.Table]):
-    """The tables of `release/schema.py` as Arrow rows in memory maps."""
+class RowFiles:
+    """Tables as Arrow rows in memory maps: those of one layer."""
 
-    def __init__(self, contents: Contents, manifest: Manifest) -> None:
+    def __init__(self, contents: Contents, manifest: Manifest, number: int) -> None:
         """Hold the checked files of a release."""
-        super().__init__(contents, manifest, contents.names(ROWS, _ARROW))
+        self._contents, self._below = contents, layer_path(number)
+        self._counts = manifest.layer_counts[number]
+        self._opened: dict[str, pa.Table] = {}
 
-    def _open(self, name: str) -> pa.Table:
-        file = f"{ROWS}{name}{_ARROW}"
+    def names(self) -> list[str]:
+        """Names of the tables."""
+        return self._contents.names(f"{self._below}{ROWS}", _ARROW)
+
+    def __call__(self, name: str) -> pa.Table:
+        """A table, checked when it is first read.
+
+        Raises:
+            ReleaseError: If its file is damaged.
+
+        """
+        if name not in self._opened:
+            self._opened[name] = self._read(f"{self._below}{ROWS}{name}{_ARROW}", name)
+        return self._opened[name]
+
+    def _read(self, file: str, name: str) -> pa.Table:
         self._contents.check(file)
         rows = map_rows(self._contents.folder / file)
         wanted = TABLES[name].names if name in TABLES else rows.schema.names
-        if rows.schema.names != wanted or rows.num_rows != self._manifest.counts.get(name):
+        if rows.schema.names != wanted or rows.num_rows != self._counts.get(name):
             found = f"{rows.num_rows} rows of {rows.schema.names}"
-            raise self._contents.damaged(file, f"it has {found}, not {self._manifest.counts.get(name)} of {wanted}")
+            raise self._contents.damaged(file, f"it has {found}, not {self._counts.get(name)} of {wanted}")
         return rows
+
+
+class RowTables(OpenedTables[pa.Table]):
+    """The tables of `release/schema.py`: those of links are made from arrays, those of several layers are joined."""
+
+    def __init__(
+        self,
+        contents: Contents,
+        manifest: Manifest,
+        layers: Sequence[RowFiles],
+        arrays: Arrays,
+        joined: Mapping[str, Joined],
+    ) -> None:
+        """Hold the layers and the arrays; `joined` says by table which rows are shown, nothing for one layer."""
+        super().__init__(contents, manifest, sorted({*layers[0].names(), *MADE}))
+        self._layers, self._arrays, self._joined = layers, arrays, joined
+
+    def _open(self, name: str) -> pa.Table:
+        if name in MADE:
+            make, owners = MADE[name]
+            return make(self._arrays, self._rows(owners)[f"{owners[:-1]}_id"], self._rows("keys")["key_id"])
+        return self._rows(name)
+
+    def _rows(self, name: str) -> pa.Table:
+        if name in self._opened:
+            return self._opened[name]
+        if name not in self._joined:
+            return self._layers[0](name)
+        whole = pa.concat_tables([layer(name) for layer in self._layers])
+        shown = take_rows(whole, self._joined[name].source)
+        return counted_keys(shown, self._arrays, self._manifest.smoothing) if name == "keys" else shown
+
+
+MADE: Final = {"event_keys": (event_key_rows, "events"), "chunk_keys": (chunk_key_rows, "chunks")}
+"""Tables of links, by name: how they are made, and whose links they are."""

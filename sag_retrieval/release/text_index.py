@@ -1,7 +1,8 @@
 """The text of a release as arrays: BM25 postings by term, and the names of keys that a text mentions."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -9,18 +10,14 @@ from typing import Final, TypeAlias
 
 import marisa_trie
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_retrieval.core.types import Floats32, Rows
-from sag_retrieval.release.csr import CsrLists, Starts, group, join, map_array, map_trie, save_array
+from sag_retrieval.core.types import Rows
+from sag_retrieval.release.csr import CsrLists, Starts, ends_of, group, join, map_trie
+from sag_retrieval.release.postings import Postings, TermCounts, count_terms
 from sag_retrieval.text.words import STOP_WORDS, is_cjk, normal_name, tokens
 
-SATURATION: Final = 1.5
-"""BM25's k1."""
-LENGTH_SHARE: Final = 0.75
-"""BM25's b."""
 TextColumn: TypeAlias = Sequence[str] | pa.Array | pa.ChunkedArray
 _BLOCK: Final = 16_384
 """Texts per batch."""
@@ -36,63 +33,14 @@ class Terms:
     trie: marisa_trie.Trie
 
     def numbers(self, text: str) -> dict[int, int]:
-        """Number → how often for the known terms of a text, by number."""
-        counts: dict[int, int] = {}
-        for token in tokens(text):
-            number = self.trie.get(token)
-            if number is not None:
-                counts[number] = counts.get(number, 0) + 1
-        return dict(sorted(counts.items()))
+        """Number → how often for the known terms of a text, by term: scores are then added in one order."""
+        found = ((self.trie.get(token), count) for token, count in sorted(Counter(tokens(text)).items()))
+        return {number: count for number, count in found if number is not None}
 
     @classmethod
     def open(cls, path: Path) -> "Terms":
         """Map a saved dictionary."""
         return cls(map_trie(path))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Postings:
-    """BM25 by term: `score(row) = Σ_t idf(t) · tf·(k1 + 1) / (tf + k1·(1 − b + b·length / mean length))`.
-
-    idf is `ln(1 + (rows − df + ½) / (df + ½))`. Source: docs/algorithm.md §search.2.
-    """
-
-    rows_of: CsrLists
-    weights: Floats32
-    idf: Floats32
-    row_count: int
-
-    def scores(self, terms: Mapping[int, float]) -> npt.NDArray[np.float64]:
-        """Shape (rows,): the sum of the terms' scores, each times its weight in the query."""
-        total = np.zeros(self.row_count)
-        for term, count in terms.items():
-            inside = slice(self.rows_of.starts[term], self.rows_of.starts[term + 1])
-            total[self.rows_of.items[inside]] += count * self.weights[inside]
-        return total
-
-    def matrix(self, terms: Mapping[int, float], rows: Rows) -> npt.NDArray[np.float64]:
-        """Shape (terms, rows): what each term adds to each of a few rows."""
-        found = np.zeros((len(terms), len(rows)))
-        for line, (term, count) in enumerate(terms.items()):
-            inside = self.rows_of.row(term)
-            if len(inside):
-                places = np.minimum(np.searchsorted(inside, rows), len(inside) - 1)
-                hit = inside[places] == rows
-                found[line, hit] = count * self.weights[self.rows_of.starts[term] + places[hit]]
-        return found
-
-    def save(self, path: Path) -> None:
-        """Write the arrays; the path is the prefix of their names."""
-        self.rows_of.save(path)
-        save_array(path.with_name(f"{path.name}.weights"), self.weights)
-        save_array(path.with_name(f"{path.name}.idf"), self.idf)
-        save_array(path.with_name(f"{path.name}.size"), np.array([self.row_count], np.int64))
-
-    @classmethod
-    def open(cls, path: Path) -> "Postings":
-        """Map what `save` wrote."""
-        weights, idf, rows = (map_array(path.with_name(f"{path.name}.{name}")) for name in ("weights", "idf", "size"))
-        return cls(CsrLists.open(path), weights, idf, int(rows[0]))
 
 
 class Vocabulary:
@@ -117,9 +65,9 @@ class Vocabulary:
         number, codes = self.numbers, coded.indices.to_numpy()
         listed = [tokens(piece) for piece in coded.dictionary.to_pylist()]
         flat = (number.setdefault(token, len(number)) for token in chain.from_iterable(listed))
-        terms = CsrLists(_ends([len(each) for each in listed]), np.fromiter(flat, np.int32))
+        terms = CsrLists(ends_of([len(each) for each in listed]), np.fromiter(flat, np.int32))
         _, places = terms.gather(codes)
-        return terms.items[places], np.diff(_ends(terms.sizes()[codes])[pieces.offsets.to_numpy()])
+        return terms.items[places], np.diff(ends_of(terms.sizes()[codes])[pieces.offsets.to_numpy()])
 
     def freeze(self, path: Path) -> tuple[Terms, Rows]:
         """Write the dictionary; return it with the final number of each provisional one."""
@@ -127,28 +75,6 @@ class Vocabulary:
         trie = marisa_trie.Trie(words)
         trie.save(str(path))
         return Terms(trie), np.array([trie[word] for word in words], np.int32)
-
-
-def build_postings(terms: Rows, row: Starts, row_count: int, term_count: int) -> Postings:
-    """BM25 postings of pairs of a term and its row, in any order; a row is a text."""
-    lengths = np.bincount(row, minlength=row_count).astype(np.float64)
-    pairs = terms.astype(np.int64) * max(1, row_count) + row
-    pairs.sort()
-    first = np.flatnonzero(np.diff(pairs, prepend=-1))
-    counts = np.diff(first, append=len(pairs))
-    term, row = np.divmod(pairs[first], max(1, row_count))
-    rows_of = CsrLists(_ends(np.bincount(term, minlength=term_count)), row.astype(np.int32))
-    frequency = rows_of.sizes()
-    idf = np.log1p((row_count - frequency + 0.5) / (frequency + 0.5))
-    mean = lengths.mean() if row_count and lengths.sum() else 1.0
-    penalty = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * lengths[row] / mean)
-    weights = idf[term] * counts * (SATURATION + 1) / (counts + penalty)
-    return Postings(rows_of, weights.astype(np.float32), idf.astype(np.float32), row_count)
-
-
-def _ends(sizes: npt.ArrayLike) -> Starts:
-    """Start of each list of these sizes, and the end of the last one."""
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +90,10 @@ class Texts:
     titles: TextColumn
 
 
-def write_text(folder: Path, texts: Texts) -> None:
+def write_text(folder: Path, texts: Texts, *, is_weighed: bool = True) -> None:
     """Write the dictionary of all terms, the postings over chunks and those over whole documents.
 
-    Each text is read once: a document is the sum of its chunks.
+    Each text is read once: a document is the sum of its chunks. Without weights only counts are written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary = Vocabulary()
@@ -177,10 +103,12 @@ def write_text(folder: Path, texts: Texts) -> None:
     _, lasting = vocabulary.freeze(folder / "terms.marisa")
     chunk = _owners(sizes)
     terms, row = lasting[np.concatenate([own, over])], np.concatenate([chunk, _owners(over_sizes)])
-    build_postings(terms, row, len(sizes), len(lasting)).save(folder / "chunks")
+    counted = {"chunks": count_terms(terms, row, len(sizes), len(lasting))}
     terms = lasting[np.concatenate([own, titles])]
     row = np.concatenate([texts.chunk_document.astype(np.int64)[chunk], _owners(title_sizes)])
-    build_postings(terms, row, len(title_sizes), len(lasting)).save(folder / "documents")
+    counted["documents"] = count_terms(terms, row, len(title_sizes), len(lasting))
+    for name, counts in counted.items():
+        (counts.weighed() if is_weighed else counts).save(folder / name)
 
 
 def _owners(sizes: Starts) -> Starts:
@@ -191,6 +119,13 @@ def open_text(folder: Path) -> tuple[Terms, Postings, Postings]:
     """The dictionary and the postings over chunks and over documents, mapped into memory."""
     terms = Terms.open(folder / "terms.marisa")
     return terms, Postings.open(folder / "chunks"), Postings.open(folder / "documents")
+
+
+def open_counts(arrays: Path) -> tuple[marisa_trie.Trie, TermCounts, TermCounts, "Mentions"]:
+    """The dictionary, the counts over chunks and over documents, and the names of one layer, mapped into memory."""
+    text = arrays / "text"
+    counts = TermCounts.open(text / "chunks"), TermCounts.open(text / "documents")
+    return map_trie(text / "terms.marisa"), *counts, Mentions.open(arrays / "names")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

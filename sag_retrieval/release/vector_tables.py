@@ -1,6 +1,7 @@
 """The vectors of a release by table, checked when they are first used."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final, Literal
 
 import numpy as np
@@ -8,12 +9,15 @@ import numpy.typing as npt
 
 from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.core.types import Rows
-from sag_retrieval.release.csr import CsrLists
+from sag_retrieval.release.csr import CsrLists, map_array
 from sag_retrieval.release.folders import BLOCK
 from sag_retrieval.release.lance_vectors import open_lance
-from sag_retrieval.release.manifest import Contents, Manifest
-from sag_retrieval.release.placed import LANCE, PLACED, PlacedRows, open_placed
+from sag_retrieval.release.layered_vectors import JoinedVectors, join_signs
+from sag_retrieval.release.manifest import Contents, Manifest, layer_path
+from sag_retrieval.release.overlay import Joined
+from sag_retrieval.release.placed import LANCE, PLACED, PlacedRows, joined_rows, open_placed
 from sag_retrieval.release.tables import OpenedTables, bound_faults, damaged_arrays, list_faults
+from sag_retrieval.release.topk import BinaryIndex, read_binary_index
 from sag_retrieval.release.vectors import (
     DENSE,
     SPARSE,
@@ -63,38 +67,70 @@ class VectorTables(OpenedTables[VectorSet]):
             ReleaseError: If its vectors are to be searched by Lance, and it has no Lance tables.
 
         """
-        self._placed, self._dense, sparse = (contents.names(VECTORS, ending) for ending in (PLACED, DENSE, SPARSE))
+        self._folders = [f"{layer_path(number)}{VECTORS}" for number in range(len(manifest.layer_counts))]
         self._mode = mode
-        super().__init__(contents, manifest, sorted({*self._placed, *self._dense, *sparse}))
-        if mode == "lance" and not self._placed and any(manifest.counts.get(name) for name in self._names):
+        self.joined: Mapping[str, Joined] = {}
+        """By table: which rows of the layers are shown, where there are several; set before the first use."""
+        endings = (PLACED, DENSE, SPARSE)
+        names = {name for folder in self._folders for ending in endings for name in contents.names(folder, ending)}
+        super().__init__(contents, manifest, sorted(names))
+        is_placed = any(contents.names(folder, PLACED) for folder in self._folders)
+        if mode == "lance" and not is_placed and any(manifest.counts.get(name) for name in self._names):
             raise ReleaseError(
                 f"release {manifest.release_id} has no vectors in Lance: those of {manifest.embedding_model!r} are "
                 'kept by column; open it with vectors="mapped"'
             )
 
     def _open(self, name: str) -> VectorSet:
-        opened = self._opened_as(name)
-        check_vectors(name, opened, self._manifest, is_trusted=self._contents.is_checked)
+        counts, is_trusted = self._manifest.layer_counts, self._contents.is_checked
+        if all(name in self._contents.names(folder, PLACED) for folder in self._folders):
+            opened = self._placed(name)
+        else:
+            layers = [self._by_layer(folder, name, count.get(name, 0)) for folder, count in zip(self._folders, counts)]  # noqa: B905
+            for layer, count in zip(layers, counts, strict=True):
+                check_vectors(name, layer, replace(self._manifest, counts=count), is_trusted=is_trusted)
+            opened = layers[0] if len(layers) == 1 else JoinedVectors(layers, self.joined[name])
+        check_vectors(name, opened, self._manifest, is_trusted=is_trusted)
         return opened
 
-    def _opened_as(self, name: str) -> VectorSet:
-        contents, folder = self._contents, self._contents.folder / VECTORS
-        if name in self._placed:
-            contents.check(f"{VECTORS}{name}{PLACED}", f"{VECTORS}{name}.runs.json")
-            placed = open_placed(folder, name)
-            if not contents.is_checked and (fault := placed.fault()):
-                raise contents.damaged(f"{VECTORS}{name}{PLACED}", fault)
-            contents.check(*(f"{VECTORS}{name}.signs.{kind}" for kind in ("npy", "json")))
-            if self._mode == "lance":
-                contents.check(f"{LANCE}/{name}.lance/")
-                return open_lance(folder, name)
-            return open_mapped(folder, name, self._check_of(_placed_blocks(name, placed)))
-        if name in self._dense:
-            file = f"{VECTORS}{name}{DENSE}"
+    def _placed(self, name: str) -> VectorSet:
+        """Vectors that lie in Lance: of several layers in one table, so that only the rows' places are joined."""
+        contents, folders = self._contents, [self._contents.folder / folder for folder in self._folders]
+        contents.check(f"{VECTORS}{name}.runs.json", *(f"{folder}{name}{PLACED}" for folder in self._folders))
+        placed = [open_placed(folder, name, contents.folder) for folder in folders]
+        rows = placed[0] if len(placed) == 1 else joined_rows(placed, self.joined[name].source)
+        if not contents.is_checked and (fault := rows.fault()):
+            raise contents.damaged(f"{VECTORS}{name}{PLACED}", fault)
+        signs = self._signs(name)
+        if self._mode == "lance":
+            contents.check(f"{LANCE}/{name}.lance/")
+            return open_lance(contents.folder, name, rows, signs)
+        return open_mapped(rows, signs, self._check_of(_placed_blocks(name, rows)))
+
+    def _signs(self, name: str) -> BinaryIndex | None:
+        """The binary index of a table; None unless every layer has one."""
+        for folder in self._folders:
+            self._contents.check(*(f"{folder}{name}.signs.{kind}" for kind in ("npy", "json")))
+        first = read_binary_index(self._contents.folder / self._folders[0], name)
+        if first is None or len(self._folders) == 1:
+            return first
+        if not all(f"{name}.signs" in self._contents.names(folder, ".npy") for folder in self._folders):
+            return None
+        others = [map_array(self._contents.folder / folder / f"{name}.signs") for folder in self._folders[1:]]
+        return join_signs([first, *(BinaryIndex(words, first.reach) for words in others)], self.joined[name])
+
+    def _by_layer(self, below: str, name: str, count: int) -> VectorSet:
+        contents, folder = self._contents, self._contents.folder / below
+        if name in contents.names(below, PLACED):
+            contents.check(f"{VECTORS}{name}.runs.json", f"{below}{name}{PLACED}")
+            placed = open_placed(folder, name, contents.folder)
+            return open_mapped(placed, None, self._check_of(_placed_blocks(name, placed)))
+        if name in contents.names(below, DENSE):
+            file = f"{below}{name}{DENSE}"
             contents.check_blocks(file, np.zeros(1, np.int64))  # the header
-            contents.check(*(f"{VECTORS}{name}.signs.{kind}" for kind in ("npy", "json")))
-            return open_dense(folder, name, self._check_of(self._dense_blocks(name, file)))
-        contents.check(*(f"{VECTORS}{name}.{kind}.npy" for kind in ("starts", "rows", "values")))
+            contents.check(*(f"{below}{name}.signs.{kind}" for kind in ("npy", "json")))
+            return open_dense(folder, name, self._check_of(self._dense_blocks(file, count)))
+        contents.check(*(f"{below}{name}.{kind}.npy" for kind in ("starts", "rows", "values")))
         return open_sparse(folder, name)
 
     def _check_of(self, blocks: Callable[[Rows | None], Iterator[FileBlocks]]) -> CheckRows:
@@ -113,8 +149,8 @@ class VectorTables(OpenedTables[VectorSet]):
 
         return check
 
-    def _dense_blocks(self, name: str, file: str) -> Callable[[Rows | None], Iterator[FileBlocks]]:
-        width, row_count = 4 * self._manifest.dimension, self._manifest.counts.get(name, 0)
+    def _dense_blocks(self, file: str, row_count: int) -> Callable[[Rows | None], Iterator[FileBlocks]]:
+        width = 4 * self._manifest.dimension
         header = (self._contents.folder / file).stat().st_size - width * row_count
 
         def blocks(rows: Rows | None) -> Iterator[FileBlocks]:

@@ -230,9 +230,13 @@ def _check_width(name: str, vectors: Vectors, shape: tuple[int, int]) -> None:
         )
 
 
-def open_vectors(folder: Path) -> dict[str, VectorSet]:
-    """The vectors found in a folder, by table name."""
-    ways: dict[str, Callable[[Path, str], VectorSet]] = {PLACED: open_mapped, DENSE: open_dense, SPARSE: open_sparse}
+def open_vectors(folder: Path, release: Path | None = None) -> dict[str, VectorSet]:
+    """The vectors found in a folder, by table name; `release`: whose layer it is, if not the folder's own."""
+
+    def mapped(folder: Path, name: str) -> DenseVectors:
+        return open_mapped(open_placed(folder, name, release), read_binary_index(folder, name))
+
+    ways: dict[str, Callable[[Path, str], VectorSet]] = {PLACED: mapped, DENSE: open_dense, SPARSE: open_sparse}
     return {
         path.name.removesuffix(ending): opened(folder, path.name.removesuffix(ending))
         for ending, opened in ways.items()
@@ -240,14 +244,8 @@ def open_vectors(folder: Path) -> dict[str, VectorSet]:
     }
 
 
-def open_mapped(folder: Path, name: str, check: CheckRows = _trust) -> DenseVectors:
-    """The dense vectors of a table that lie in the Lance files of a release; a small table is read into memory.
-
-    Raises:
-        ReleaseError: If a file is missing or damaged.
-
-    """
-    placed, signs = open_placed(folder, name), read_binary_index(folder, name)
+def open_mapped(placed: PlacedRows, signs: BinaryIndex | None, check: CheckRows = _trust) -> DenseVectors:
+    """The dense vectors of a table that lie in the Lance files of a release; a small table is read into memory."""
     if len(placed) > INDEXED_ROWS:
         return DenseVectors(placed, signs, check)
     check(np.arange(len(placed), dtype=np.int32))

@@ -12,7 +12,7 @@ from sag_retrieval.release.schema import TABLES
 ROOT = Path(__file__).parents[2]
 NOT_ROWS_OF_A_RELEASE = {
     "summaries": "a column of documents",
-    "idf": "a column of keys",
+    "idf": "how keys are weighed",
     "vectors": "arrays, not a table",
     "release": "the whole of them",
     "communities": "beside a release",

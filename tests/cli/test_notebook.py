@@ -60,7 +60,8 @@ def test_a_filter_and_a_users_own_connection_do_not_disturb_each_other(demo, is_
     with open_release() as release:
         if is_first:
             release.search("Heron", where={"language": "en"})
-        with duckdb.connect(str(release.path / "sag.duckdb"), read_only=True) as database:
+        with duckdb.connect() as database:
+            database.register("documents", release.table("documents"))
             ((count,),) = database.execute("SELECT count(*) FROM documents").fetchall()
             assert len(release.search("Heron", where={"language": "zh"}, top_k=2)) == 2
         assert release.sql("SELECT count(*) AS n FROM documents").to_pandas()["n"].tolist() == [count]

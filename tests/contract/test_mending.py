@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache
-from sag_pipeline.publish.relational import build_tables
+from sag_pipeline.publish.links import Resolution
 from sag_pipeline.runs import run_report
 from sag_pipeline.store.store import Store
 from sag_retrieval import SagError, open_release
@@ -150,7 +150,7 @@ def no_tables_of_links(home: Home) -> None:
 
 def build(home: Home) -> str:
     try:
-        build_tables(Store(home))
+        Resolution.read(Store(home))
     except SagError as error:
         return str(error)
     return ""
@@ -206,8 +206,8 @@ DAMAGED_RELEASES = {
     "a byte of vectors has changed": Fault(
         MEND, lambda h: flip(one(in_force(h), "arrays/vectors/chunks*")), says="are not as published"
     ),
-    "a block of the database has changed": Fault(
-        MEND, lambda h: spoil(in_force(h) / "sag.duckdb"), BY_SQL, says="sag.duckdb"
+    "a table that a restriction reads has changed": Fault(
+        MEND, lambda h: spoil(in_force(h) / "rows/events.arrow"), BY_SQL, says="rows/events.arrow"
     ),
     "a manifest was edited": Fault(MEND, lambda h: edit_manifest(in_force(h), dimension=7), says="another hash"),
     "an array is gone, nothing told": Fault(
@@ -225,14 +225,8 @@ DAMAGED_RELEASES = {
     "rows are garbage, nothing told": Fault(
         MEND, of_0_1(lambda r: (r / "rows/events.arrow").write_bytes(b"none")), says="missing or damaged"
     ),
-    "the database is gone, nothing told": Fault(
-        MEND, of_0_1(lambda r: (r / "sag.duckdb").unlink()), BY_SQL, says="no database"
-    ),
-    "the database is none, nothing told": Fault(
-        MEND,
-        of_0_1(lambda r: (r / "sag.duckdb").write_bytes(b"no database" * 2000)),
-        BY_SQL,
-        says="cannot be opened",
+    "rows that a restriction reads are gone, nothing told": Fault(
+        MEND, of_0_1(lambda r: (r / "rows/documents.arrow").unlink()), BY_SQL, says="missing or damaged"
     ),
     "the fit is gone, nothing told": Fault(
         "; rebuild the release with `sag ingest`", of_0_1(lambda r: (r / "embedder/hashing.npy").unlink())

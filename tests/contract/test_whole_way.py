@@ -34,12 +34,7 @@ OTHERS = {f"log-{n}.md": f"# Log {n}\n\nThe Egret left pier {n} at noon with {n 
 
 
 def rows(home: Path, table: str) -> set[tuple]:
-    release = open_release(home)
-    connection = duckdb.connect(str(home / "releases" / release.release_id / "sag.duckdb"), read_only=True)
-    try:
-        return set(connection.execute(f'SELECT * EXCLUDE ("row") FROM {table}').fetchall())
-    finally:
-        connection.close()
+    return set(open_release(home).table(table).itertuples(index=False, name=None))
 
 
 def documents_found(home: Path, query: str) -> list[str]:
@@ -160,9 +155,8 @@ def test_given_events_are_taken_as_they_are(home, tmp_path):
 
 
 def _triples(home: Path) -> list[tuple]:
-    release = open_release(home)
-    with duckdb.connect(str(home / "releases" / release.release_id / "sag.duckdb"), read_only=True) as connection:
-        return connection.execute("SELECT head, relation, tail FROM triples").fetchall()
+    table = open_release(home).table("triples")
+    return list(table[["head", "relation", "tail"]].itertuples(index=False, name=None))
 
 
 def test_an_older_release_can_be_opened_and_promoted(home, source):

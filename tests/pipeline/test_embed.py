@@ -7,7 +7,7 @@ import pytest
 from sag_pipeline import embed
 from sag_pipeline.embed import open_embedding
 from sag_pipeline.new_vectors import NewVectors
-from sag_pipeline.publish.publish import Embedding
+from sag_pipeline.publish.build import Embedding
 from sag_pipeline.runs import run_ingest
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import VectorStore, vector_ids

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sag_pipeline.publish.links import coded, make_links, normal_names, weigh_keys
-from sag_pipeline.publish.relational import _shaped, build_tables
+from sag_pipeline.publish.links import Resolution, coded, make_links, normal_names, weighing
+from sag_pipeline.publish.relational import Relational, _shaped, build_tables
 from sag_pipeline.steps.keys import make_key
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section
 from sag_retrieval.text.words import normal_name
 from tests.support.graph_parts import graph_parts
+from tests.support.link_tables import with_links
 
 VALUES = ["Lumen Optics", "lumen  optics", "Port Ansel", "苹果公司", "2021"]
 
@@ -58,17 +59,22 @@ def filled(folder, links: list[tuple[int, int]]) -> Store:
         store.commit(StepSpec(table), outcomes)
     for name, rows in make_links(store).items():
         store.commit_whole(name, rows, "1")
-    store.commit_whole("idf", weigh_keys(store, 8), "1")
+    store.commit_whole("idf", weighing(store, "none"), "1")
     return store
+
+
+def built(store: Store) -> Relational:
+    return build_tables(store, Resolution.read(store))
 
 
 @pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, len(VALUES) - 1)), max_size=14))
 def test_links_by_row_are_those_of_the_tables(tmp_path_factory, links):
-    made = build_tables(filled(tmp_path_factory.mktemp("store"), links))
+    folder = tmp_path_factory.mktemp("store")
+    made = built(filled(folder, links))
 
-    by_id = graph_parts(made.tables)
+    by_id = graph_parts(with_links(made, folder / "arrays"))
     for field in type(by_id).__dataclass_fields__:
         assert np.array_equal(getattr(made.parts, field), getattr(by_id, field)), field
 
@@ -77,7 +83,8 @@ def test_links_by_row_are_those_of_the_tables(tmp_path_factory, links):
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, len(VALUES) - 1)), max_size=14))
 def test_keys_are_counted_as_sql_counts_them(tmp_path_factory, links):
-    tables = build_tables(filled(tmp_path_factory.mktemp("store"), links)).tables
+    folder = tmp_path_factory.mktemp("store")
+    tables = with_links(built(filled(folder, links)), folder / "arrays")
 
     with duckdb.connect() as connection:
         for name, rows in tables.items():
@@ -92,7 +99,7 @@ def test_keys_are_counted_as_sql_counts_them(tmp_path_factory, links):
 
 
 def test_a_key_is_counted_where_its_value_stands(tmp_path):
-    tables = build_tables(filled(tmp_path, [(0, 2)])).tables
+    tables = with_links(built(filled(tmp_path, [(0, 2)])), tmp_path / "arrays")
 
     names = dict(zip(tables["keys"]["key_id"].to_pylist(), tables["keys"]["value_string"].to_pylist(), strict=True))
     counted = {(row["chunk_id"], names[row["key_id"]]): row for row in tables["chunk_keys"].to_pylist()}
@@ -105,7 +112,7 @@ def test_a_key_is_counted_where_its_value_stands(tmp_path):
 
 @pytest.mark.parametrize("below", [0.0, 99.0])
 def test_what_lies_below_a_null_is_in_no_byte(tmp_path, below):
-    keys = build_tables(filled(tmp_path, [])).tables["keys"]
+    keys = built(filled(tmp_path, [])).tables["keys"]
     number = pa.Array.from_buffers(pa.float64(), 1, [pa.py_buffer(b"\0"), pa.py_buffer(np.array([below]))])
     place = keys.column_names.index("value_number")
 

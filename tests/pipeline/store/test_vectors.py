@@ -14,7 +14,7 @@ from sag_pipeline.store.parts import write_sealed
 from sag_pipeline.store.vectors import VectorStore, fixed, vector_ids
 from sag_retrieval.core.errors import ModelError, StoreError
 from sag_retrieval.release.lance_vectors import open_lance
-from sag_retrieval.release.placed import open_placed, write_placed
+from sag_retrieval.release.placed import open_placed, write_placed, write_runs
 
 TEXTS = [f"text {n}" for n in range(40)]
 
@@ -121,7 +121,8 @@ def test_what_a_release_links_outlives_purging_and_compacting(tmp_path):
     store.append("events", ids, vectors)
     runs, row_ids = store.sealed("events").runs, store.row_ids("events", ids)
     store.link("events", tmp_path / "release/lance/events.lance")
-    write_placed(tmp_path / "release/arrays/vectors", "events", row_ids, runs, 8)
+    write_placed(tmp_path / "release/arrays/vectors", "events", row_ids)
+    write_runs(tmp_path / "release/arrays/vectors", "events", runs, 8)
     (data,) = (tmp_path / "release/lance/events.lance/data").iterdir()
     assert data.stat().st_nlink == 2
 
@@ -237,9 +238,13 @@ def test_an_index_of_lance_is_linked_and_finds_what_the_mapped_rows_have(tmp_pat
     store.index()  # few rows are outside of it
     arrays = tmp_path / "release/arrays/vectors"
     store.link("events", tmp_path / "release/lance/events.lance")
-    write_placed(arrays, "events", store.row_ids("events", ids), store.sealed("events").runs, 16)
+    write_placed(arrays, "events", store.row_ids("events", ids))
+    write_runs(arrays, "events", store.sealed("events").runs, 16)
 
-    lance, placed = open_lance(arrays, "events"), open_placed(arrays, "events")
+    lance, placed = (
+        open_lance(arrays.parent.parent, "events", open_placed(arrays, "events")),
+        open_placed(arrays, "events"),
+    )
 
     assert dict(store.sealed("events").files) == indexed
     assert any(name.startswith("_indices/") for name in indexed)

@@ -11,6 +11,7 @@ from sag_retrieval.release.sandbox import SqlSandbox, open_sandbox
 from sag_retrieval.release.schema import TABLES
 from tests.support.overlap_search import OverlapSearch
 from tests.support.recorded_chat import RecordedChat
+from tests.support.sql_tables import tables_of
 
 CHUNKS = [("a.md", "Apple", "Ada founded Apple in 2020."), ("b.md", "苹果", "阿达在2020年创立了苹果。")]
 ATTACKS = [
@@ -59,7 +60,7 @@ def database(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def search(database):
-    sandbox = open_sandbox(database)
+    sandbox = open_sandbox(tables_of(database))
     yield DoorSearch(sandbox, OverlapSearch(CHUNKS))
     sandbox.close()
 

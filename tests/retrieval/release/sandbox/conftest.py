@@ -8,6 +8,7 @@ import pytest
 from sag_retrieval.release.sandbox import SandboxOptions, open_sandbox
 from sag_retrieval.release.schema import TABLES
 from sag_retrieval.text.words import normal_name
+from tests.support.sql_tables import tables_of
 
 DOCUMENTS = [
     ("d0", "Apple", "en", {"user_id": "1", "year": 2020, "ok": True, "tags": ["fruit", "tech"], "a b": "x"}),
@@ -52,7 +53,7 @@ def database(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def sandbox(database):
-    with_scope = open_sandbox(database, options=SandboxOptions(scope=("user_id",), seconds=3.0))
+    with_scope = open_sandbox(tables_of(database), options=SandboxOptions(scope=("user_id",), seconds=3.0))
     yield with_scope
     with_scope.close()
 

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_retrieval.core.errors import FilterError, ReleaseError
-from sag_retrieval.release.sandbox import open_sandbox
+from sag_retrieval.core.errors import FilterError
 from sag_retrieval.release.sandbox_results import NamedIds, RowMaps, restrict
 
 
@@ -63,16 +62,6 @@ def test_the_same_restriction_is_kept_and_cannot_be_changed(sandbox):
 def test_one_and_true_are_different_conditions(sandbox):
     assert left(sandbox.allowed(where={"metadata.ok": True}))[0] == [0, 1]
     assert left(sandbox.allowed(where={"metadata.ok": 1}))[0] == []
-
-
-def test_a_missing_or_foreign_file_is_said_so(tmp_path):
-    foreign = tmp_path / "x.duckdb"
-    foreign.write_bytes(b"not a database" * 100)
-
-    with pytest.raises(ReleaseError, match="no database"):
-        open_sandbox(tmp_path / "none.duckdb")
-    with pytest.raises(ReleaseError, match="sag ingest"):
-        open_sandbox(foreign)
 
 
 def test_a_refused_restriction_says_so_each_time(sandbox):

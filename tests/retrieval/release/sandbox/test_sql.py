@@ -8,6 +8,7 @@ import pytest
 from sag_retrieval.core.errors import FilterError
 from sag_retrieval.release.sandbox import SandboxOptions, open_sandbox
 from sag_retrieval.release.sql_check import LONGEST, check_sql
+from tests.support.sql_tables import tables_of
 
 LET_THROUGH = [
     ("SELECT event_id FROM events", "event_id", "e0 e1 e2 e3 e4"),
@@ -353,7 +354,7 @@ def test_a_python_variable_is_no_table(sandbox):
 
 
 def test_a_query_that_takes_too_long_is_broken_off(database):
-    sandbox = open_sandbox(database, options=SandboxOptions(seconds=0.2, scope=("user_id",)))
+    sandbox = open_sandbox(tables_of(database), options=SandboxOptions(seconds=0.2, scope=("user_id",)))
     many = ", ".join(f"events AS e{i}" for i in range(14))
 
     with pytest.raises(FilterError, match=r"longer than 0\.2 s"):
@@ -377,16 +378,19 @@ def test_an_unknown_column_is_named_with_those_that_there_are(sandbox, sql, said
     assert "Binder" not in str(refused.value)
 
 
-def test_a_user_may_open_the_same_file_in_the_same_process_before_and_after(database):
-    with duckdb.connect(str(database), read_only=True) as before:
-        sandbox = open_sandbox(database)
-        assert sandbox.ids("language = 'zh'")[1] == ("e3",)
-        with duckdb.connect(str(database), read_only=True) as after:
-            counts = [each.execute("SELECT count(*) FROM events").fetchone() for each in (before, after)]
-        assert sandbox.select("SELECT count(*) AS n FROM main.events").to_pylist() == [{"n": 5}]
-        sandbox.close()
+def test_a_table_is_opened_when_a_query_first_names_it(database):
+    tables, opened = tables_of(database), []
 
-    assert counts == [(5,), (5,)]
+    class Counted(dict):
+        def __getitem__(self, name):
+            opened.append(name)
+            return super().__getitem__(name)
+
+    sandbox = open_sandbox(Counted(tables))
+    assert sandbox.ids("SELECT document_id FROM documents")[1] == ("d0", "d1", "d2", "d3")
+    assert sandbox.select('SELECT count(*) AS n FROM main."DOCUMENTS"').to_pylist() == [{"n": 4}]
+
+    assert opened == ["documents"]
 
 
 def test_what_runs_is_what_was_checked():

@@ -1,0 +1,179 @@
+"""What the next release shares with the one before: which of its layers, and which documents are written again."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sag_pipeline.publish.described import KeyDescriptions
+from sag_pipeline.publish.layering import Layering, LayerSize
+from sag_pipeline.publish.links import Resolution
+from sag_pipeline.store.store import PURGE, Store
+from sag_pipeline.store.vectors import KINDS, VectorStore
+from sag_pipeline.tables import RECORDS
+from sag_retrieval.core.errors import ReleaseError
+from sag_retrieval.core.types import Rows64, Words64
+from sag_retrieval.release.arrays import open_graph_arrays
+from sag_retrieval.release.csr import map_array
+from sag_retrieval.release.manifest import Contents, Manifest, layer_path
+from sag_retrieval.release.overlay import overlay
+from sag_retrieval.release.placed import PLACED, read_runs
+from sag_retrieval.release.releases import Releases
+from sag_retrieval.release.tables import RowFiles
+
+MADE_OF: Final = "made_of"
+"""Array of a layer: the hash of what the store held of each of its documents."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """What the store holds of each document of a release: its id, a hash over it, and its chunks and events."""
+
+    documents: pa.Array
+    """Sorted."""
+    hashes: Words64
+    """Shape (documents, 2)."""
+    rows: Rows64
+
+    @classmethod
+    def read(cls, store: Store) -> "Held":
+        """From the ledger."""
+        steps = ", ".join(f"'{name}'" for name in sorted(RECORDS))
+        found = store.ledger.select(
+            "WITH held AS (SELECT unit, "
+            "string_agg(concat_ws('|', step, source, output_hash), chr(10) ORDER BY step) AS t, "
+            "coalesce(sum(row_count) FILTER (step IN ('chunks', 'events')), 0)::BIGINT AS n FROM by_document "
+            f"WHERE step IN ({steps}) AND status <> 'failed' GROUP BY unit HAVING bool_or(step = 'documents')) "
+            "SELECT unit, md5_number_lower(t), md5_number_upper(t), n FROM held ORDER BY unit"
+        )
+        units, low, high, rows = zip(*found, strict=True) if found else ((), (), (), ())
+        hashes = np.array([low, high], np.uint64).T.reshape(-1, 2)
+        return cls(pa.array(units, pa.string()), hashes, np.array(rows, np.int64))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Base:
+    """A release whose first layers the next one keeps."""
+
+    folder: Path
+    contents: Contents
+    manifest: Manifest
+    kept: int
+    """Layers that are kept."""
+    documents: Sequence[str]
+    """Documents that are written again, or are new."""
+    described: KeyDescriptions
+    """What the kept layers say of keys."""
+
+
+def find_base(
+    store: Store, vectors: VectorStore, resolution: Resolution, held: Held, layering: Layering
+) -> Base | None:
+    """The current release with what of it is kept; None where the next one is written whole.
+
+    That is so after a removal too: what was removed may stay in no file.
+    """
+    releases = Releases(store.home)
+    if releases.current() is None or store.ledger.whole(PURGE) is not None:
+        return None
+    try:
+        folder = releases.path()
+        manifest = Manifest.read(folder)
+        contents = Contents(folder, manifest)
+        if not contents.is_checked or manifest.smoothing != resolution.smoothing or not _has(manifest, vectors, folder):
+            return None
+        contents.check("rows/", "arrays/", "layers/")
+        return _base(contents, manifest, resolution, held, layering)
+    except ReleaseError as error:
+        _log.warning("the next release is written whole: %s", error)
+        return None
+
+
+def _has(manifest: Manifest, vectors: VectorStore, folder: Path) -> bool:
+    """Whether the store still has the files that hold the release's vectors."""
+    if manifest.embedder_fingerprint != vectors.fingerprint:
+        return False
+    for kind in KINDS:
+        sealed, is_placed = vectors.sealed(kind), f"arrays/vectors/{kind}{PLACED}" in manifest.files
+        if is_placed != (sealed is not None and bool(sealed.runs)):
+            return False
+        if is_placed and sealed is not None:
+            runs = read_runs(folder / "arrays" / "vectors", kind)
+            before = {
+                (first, runs.names[file], at, n)
+                for first, file, at, n in zip(
+                    runs.first.tolist(), runs.file.tolist(), runs.start.tolist(), runs.count.tolist(), strict=True
+                )
+            }
+            if not before <= {tuple(run) for run in sealed.runs}:
+                return False
+    return True
+
+
+def _base(
+    contents: Contents, manifest: Manifest, resolution: Resolution, held: Held, layering: Layering
+) -> Base | None:
+    count, folder = len(manifest.layer_counts), contents.folder
+    files = [RowFiles(contents, manifest, number) for number in range(count)]
+    folders = [folder / layer_path(number) for number in range(count)]
+    documents = overlay([layer("documents")["document_id"] for layer in files])
+    ids = pa.chunked_array([c for layer in files for c in layer("documents")["document_id"].chunks], pa.string())
+    ids = ids.combine_chunks().take(pa.array(documents.source))
+    before = np.concatenate([map_array(each / "arrays" / MADE_OF) for each in folders])[documents.source]
+    now = np.asarray(pc.fill_null(pc.index_in(ids, held.documents), -1)).astype(np.int64)
+    if (now < 0).any():
+        return None  # a document is gone
+    described = KeyDescriptions.read(files, folders)
+    is_fresh = np.ones(len(held.documents), np.bool_)
+    is_fresh[now] = (held.hashes[now] != before).any(axis=1)
+    is_fresh[now[_touched(files, folders, described, resolution, ids)]] = True
+    layer = np.searchsorted(documents.firsts, documents.source, side="right") - 1
+    shown = np.bincount(layer[~is_fresh[now]], held.rows[now][~is_fresh[now]], count).astype(np.int64)
+    totals = [counts["chunks"] + counts["events"] for counts in manifest.layer_counts]
+    sizes = [LayerSize(int(n), total) for n, total in zip(shown, totals, strict=True)]
+    kept = layering.kept(sizes, int(held.rows[is_fresh].sum()))
+    if not kept:
+        return None
+    is_fresh[now[layer >= kept]] = True
+    written = held.documents.filter(pa.array(is_fresh)).to_pylist()
+    if kept < count:
+        described = KeyDescriptions.read(files[:kept], folders[:kept])
+    return Base(folder, contents, manifest, kept, written, described)
+
+
+def _touched(
+    files: Sequence[RowFiles],
+    folders: Sequence[Path],
+    described: KeyDescriptions,
+    resolution: Resolution,
+    ids: pa.Array,
+) -> Rows64:
+    """Documents of the release whose links change as their keys stand for others, or are spelled otherwise.
+
+    Perhaps some more: hidden rows name their documents too, which costs time and changes nothing.
+    """
+    moved = described.moved(resolution)
+    carried = moved | {described.resolved.get(key, key) for key in moved}
+    keys = described.keys["key_id"]
+    is_touched = np.asarray(pc.is_in(keys, pa.array(sorted(carried), pa.string())))
+    is_touched[described.respelled(resolution)] = True
+    wanted = keys.filter(pa.array(is_touched)).combine_chunks()
+    named = [pa.array([], pa.string())]
+    for layer, folder in zip(files, folders, strict=True):
+        graph = open_graph_arrays(folder / "arrays" / "graph")
+        rows = np.flatnonzero(np.asarray(pc.is_in(layer("keys")["key_id"], wanted)))
+        _, places = graph["key_chunks"].gather(rows)
+        documents = np.unique(graph["chunk_document"][graph["key_chunks"].items[places]])
+        named.append(layer("documents")["document_id"].take(pa.array(documents)).combine_chunks())
+        if carried:
+            triples, said = layer("triples"), pa.array(sorted(carried), pa.string())
+            head, tail = (pc.is_in(triples[f"{end}_key_id"], said) for end in ("head", "tail"))
+            named.append(triples["document_id"].filter(pc.or_(head, tail)).combine_chunks())
+    found: Rows64 = np.unique(np.asarray(pc.drop_null(pc.index_in(pa.concat_arrays(named), ids))).astype(np.int64))
+    return found

@@ -1,0 +1,13 @@
+"""The tables of a DuckDB file as Arrow rows, as the SQL sandbox takes them."""
+
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+
+def tables_of(path: Path) -> dict[str, pa.Table]:
+    """Every table of the file, by name."""
+    with duckdb.connect(str(path), read_only=True) as connection:
+        names = [name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
+        return {name: connection.sql(f'FROM "{name}"').to_arrow_table() for name in names}

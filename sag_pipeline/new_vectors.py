@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sag_pipeline.embedding_tasks import EmbedderOf, TextBatch
 from sag_pipeline.engines.engine import LOCAL, Engine, LoadsModels
-from sag_pipeline.publish.publish import Embedding
+from sag_pipeline.publish.build import Embedding
 from sag_pipeline.store.vectors import KINDS, VectorIds, check_vectors, vector_ids
 from sag_retrieval.models.protocols import Vectors, joined
 

@@ -1,8 +1,10 @@
 """Tables that follow from arrays: links as ids, and the row numbers that SQL reads beside the columns."""
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -33,7 +35,7 @@ def chunk_key_rows(arrays: Arrays, chunk_ids: pa.ChunkedArray, key_ids: pa.Chunk
 def counted_keys(keys: pa.Table, arrays: Arrays, smoothing: Smoothing) -> pa.Table:
     """The table `keys` with the counts and the idf that follow from the arrays."""
     events = arrays.key_events.sizes()
-    columns = {
+    columns: dict[str, npt.NDArray[Any]] = {
         "event_count": events.astype(np.int32),
         "chunk_count": arrays.key_chunks.sizes().astype(np.int32),
         "document_count": arrays.key_document_count,

@@ -154,7 +154,7 @@ class Home:
         """Make a release, in layers where that can be."""
         self.link()
         self.clock += 1
-        done = publish(self.store, self.embedding, f"2026-01-01T00:00:{self.clock:02d}+00:00", self.layering)
+        done = publish(self.store, self.embedding, f"2026-01-01T00:00:{self.clock:02d}+00:00", layering=self.layering)
         if self.store.ledger.whole(PURGE) is not None:
             from sag_pipeline.store.ledger import Entry
 

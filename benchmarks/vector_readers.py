@@ -26,8 +26,14 @@ import numpy as np  # noqa: E402
 
 from sag_pipeline.store.vectors import VectorStore, vector_ids  # noqa: E402
 from sag_retrieval.release.lance_vectors import METRIC, VECTOR, open_lance  # noqa: E402
-from sag_retrieval.release.placed import LANCE, open_placed, write_placed  # noqa: E402
-from sag_retrieval.release.topk import Matrix, describe_binary_index, exact_nearest, write_binary_index  # noqa: E402
+from sag_retrieval.release.placed import LANCE, open_placed, write_placed, write_runs  # noqa: E402
+from sag_retrieval.release.topk import (  # noqa: E402
+    Matrix,
+    describe_binary_index,
+    exact_nearest,
+    read_binary_index,
+    write_binary_index,
+)
 from sag_retrieval.release.vectors import DenseVectors, VectorSet, open_mapped, open_vectors, write_vectors  # noqa: E402
 
 K = 50
@@ -82,7 +88,8 @@ def release_of(folder: Path, vectors: np.ndarray) -> Path:
         store.append("events", ids[start : start + 16_384], vectors[start : start + 16_384])
     arrays, table = folder / "release" / "arrays" / "vectors", store.sealed("events")
     store.link("events", folder / "release" / LANCE / "events.lance")
-    write_placed(arrays, "events", store.row_ids("events", ids), table.runs if table else [], vectors.shape[1])
+    write_placed(arrays, "events", store.row_ids("events", ids))
+    write_runs(arrays, "events", table.runs if table else [], vectors.shape[1])
     return arrays
 
 
@@ -102,7 +109,8 @@ def rescoring(arrays: Path, vectors: np.ndarray, queries: np.ndarray) -> Iterato
     scale = np.abs(vectors).max(axis=1) / 127
     np.save(arrays.parent / "int8.npy", np.round(vectors / scale[:, None]).astype(np.int8))
     small = np.load(arrays.parent / "int8.npy", mmap_mode="r")
-    lance, placed = open_lance(arrays, "events"), open_placed(arrays, "events")
+    placed = open_placed(arrays, "events")
+    lance = open_lance(arrays.parent.parent, "events", placed, read_binary_index(arrays, "events"))
     random = np.random.default_rng(1)
     for count in CANDIDATES:
         inputs = [
@@ -136,7 +144,7 @@ def readers(arrays: Path, queries: np.ndarray, indexes: tuple[str, ...]) -> Iter
     built = perf_counter() - start
     size = (arrays / "events.signs.npy").stat().st_size / 1e6
     yield {"reader": "mapped, signs", "build": built, "MB": size} | searched(
-        open_mapped(arrays, "events"), queries, truth
+        open_mapped(placed, read_binary_index(arrays, "events")), queries, truth
     )
     import lancedb.index  # noqa: PLC0415  after what does not need it
 
@@ -146,7 +154,8 @@ def readers(arrays: Path, queries: np.ndarray, indexes: tuple[str, ...]) -> Iter
         if kind != "flat":
             table.create_index(VECTOR, config=getattr(lancedb.index, kind)(distance_type=METRIC), replace=True)
         told = {"reader": f"Lance, {kind}", "build": perf_counter() - start, "MB": _megabytes(arrays) - before}
-        yield told | searched(open_lance(arrays, "events"), queries, truth)
+        searcher = open_lance(arrays.parent.parent, "events", placed, read_binary_index(arrays, "events"))
+        yield told | searched(searcher, queries, truth)
 
 
 def _megabytes(arrays: Path) -> float:

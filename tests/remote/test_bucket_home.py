@@ -248,7 +248,7 @@ def test_what_another_machine_still_has_is_sent_again_by_a_repair(bucket: str):
 def test_a_damaged_file_of_a_release_is_refused(bucket: str, filled: tuple[str, str]):
     files = open_files(bucket)
     listed = json.loads(body(files, f"releases/{filled[1]}/manifest.json"))["files"]
-    key = f"files/{listed['sag.duckdb'][1]}"
+    key = f"files/{listed['rows/events.arrow'][1]}"
     files.put(key, body(files, key)[::-1])
 
     with pytest.raises(BucketError, match=f"{key} in .* is damaged"):

@@ -242,7 +242,7 @@ def test_an_index_of_lance_is_linked_and_finds_what_the_mapped_rows_have(tmp_pat
     write_runs(arrays, "events", store.sealed("events").runs, 16)
 
     lance, placed = (
-        open_lance(arrays.parent.parent, "events", open_placed(arrays, "events")),
+        open_lance(arrays.parent.parent, "events", open_placed(arrays, "events"), None),
         open_placed(arrays, "events"),
     )
 

@@ -46,7 +46,7 @@ seen, errors = set(), 0
 while not __import__('pathlib').Path({stop!r}).exists():
     try:
         with s.open_release(verify='full') as r:
-            count = r.sql('SELECT count(*) FROM documents').rows[0][0]
+            count = r.sql('SELECT count(*) AS n FROM documents').rows[0]['n']
             assert len(r.table('documents')) == r.tables['documents'] == count
             r.search({question!r})
             seen.add(r.release_id)
@@ -59,7 +59,6 @@ print(len(seen), errors)
 _PUBLISH: Final = """
 import sys, sag_retrieval as s
 from benchmarks import nights
-from itertools import pairwise
 from pathlib import Path
 from sag_pipeline.runs import run_ingest
 who, count, inbox = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])

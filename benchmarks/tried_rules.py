@@ -51,8 +51,15 @@ from sag_retrieval.text.layout import logical_lines, marker_length
 
 Rule = Callable[[str], object]
 _TEXTS = frozenset("text question query line content name title value word sql relation written".split())
-_NO_RULES = frozenset({"sag_retrieval.models.open", "sag_retrieval.search.registry", "sag_retrieval.release.sql_check"})
-"""Modules whose names stand for a model or a method; SQL is refused over 4,000 characters."""
+_NO_RULES = frozenset(
+    {
+        "sag_pipeline.engines.tasks",
+        "sag_retrieval.models.open",
+        "sag_retrieval.search.registry",
+        "sag_retrieval.release.sql_check",
+    }
+)
+"""Modules whose names stand for a task, a model or a method; SQL is refused over 4,000 characters."""
 
 
 class _Written(BaseModel):

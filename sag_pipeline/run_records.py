@@ -1,7 +1,6 @@
 """Dagster's records of runs: where they are kept, the last run of a home, runs whose process is gone, pruning."""
 
 import os
-import re
 import shutil
 import socket
 from collections.abc import Iterator, Mapping, Sequence
@@ -63,7 +62,7 @@ def process_tag() -> dict[str, str]:
 def last_run(instance: dg.DagsterInstance, job: str, home: Path) -> dict[str, Any] | None:
     """The newest run of a job, of whatever corpus, that writes to a home; None if none is recorded."""
     records = instance.get_run_records(dg.RunsFilter(tags={HOME: os.path.realpath(home)}), limit=_LOOKED_AT)
-    found = next((each for each in records if re.fullmatch(rf"(.+_)?{job}", each.dagster_run.job_name)), None)
+    found = next((each for each in records if f"_{each.dagster_run.job_name}".endswith(f"_{job}")), None)
     if found is None:
         return None
     run = found.dagster_run

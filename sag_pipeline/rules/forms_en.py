@@ -13,25 +13,25 @@ from lemminflect.codecs.OverridesCodec import OverridesCodec
 from lemminflect.config import infl_overrides_fn, inflection_lu_fn, lemma_lu_fn, lemma_overrides_fn
 from lemminflect.core.LexicalUtils import categoryToUPos, pennTagAlts
 
-Entry = dict[str, tuple[str, ...]]
+FormEntry = dict[str, tuple[str, ...]]
 """Part of speech or tag → spellings."""
 
 
-class _Entries(Mapping[str, Entry]):
+class _Entries(Mapping[str, FormEntry]):
     """A dictionary file as a mapping: to parse all of it takes half a second, to find a line in it microseconds."""
 
-    def __init__(self, path: str, read: Callable[[str], Entry], fixed: Mapping[str, Entry]) -> None:
+    def __init__(self, path: str, read: Callable[[str], FormEntry], fixed: Mapping[str, FormEntry]) -> None:
         self._lines = sorted(gzip.decompress(Path(path).read_bytes()).splitlines())
         self._read = read
         self._fixed = fixed
         """Entries that replace those of the file."""
 
-    def __getitem__(self, word: str) -> Entry:
+    def __getitem__(self, word: str) -> FormEntry:
         """The entry of a word, of all its lines."""
         if word in self._fixed:
             return self._fixed[word]
         start = word.encode("utf-8", "surrogatepass") + b","
-        row, found = bisect_left(self._lines, start), Entry()
+        row, found = bisect_left(self._lines, start), FormEntry()
         while row < len(self._lines) and self._lines[row].startswith(start):
             found.update(self._read(self._lines[row].decode()))
             row += 1
@@ -62,13 +62,13 @@ _lemma_overrides: Final = cache(partial(OverridesCodec.load, lemma_overrides_fn)
 _form_overrides: Final = cache(partial(OverridesCodec.load, infl_overrides_fn))
 
 
-def _lemmas_of(line: str) -> Entry:
+def _lemmas_of(line: str) -> FormEntry:
     _, category, forms = LemmaLUCodec.fromString(line)
     return {categoryToUPos(category): forms}
 
 
-def _forms_of(line: str) -> Entry:
-    forms: Entry = InflectionLUCodec.fromString(line)[2]
+def _forms_of(line: str) -> FormEntry:
+    forms: FormEntry = InflectionLUCodec.fromString(line)[2]
     return forms
 
 
@@ -86,5 +86,5 @@ def inflected(lemma: str, tag: str) -> tuple[str, ...]:
     return next((forms[each] for each in (tag, *pennTagAlts(tag)) if forms.get(each)), ())
 
 
-def _small(entry: Entry) -> Mapping[str, tuple[str, ...]]:
+def _small(entry: FormEntry) -> Mapping[str, tuple[str, ...]]:
     return {name: tuple(map(str.lower, spellings)) for name, spellings in entry.items()}

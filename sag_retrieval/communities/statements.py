@@ -27,7 +27,7 @@ _LABELLED: Final = re.compile(r"(?:(?:^|[\s。.;；])[^\s:：。.;；]{1,30}[:�
 _NUMBERED: Final = re.compile(
     r"^\s*(?:[#*•·>-]+|\d+(?:\.\d+)*[.)、]|[(（]?[一二三四五六七八九十\divx]+[)）、])\s*", re.IGNORECASE
 )
-_ADDRESS: Final = re.compile(r"https?://|www\.|\S@\S+\.\w|(?:^|\s)/\w+/\w+|\w\.(?:html?|php|pdf|docx?)\b")
+_ADDRESS: Final = re.compile(r"https?://|www\.|\S@[^\s@]{1,80}\.\w|(?:^|\s)/\w+/\w+|\w\.(?:html?|php|pdf|docx?)\b")
 _TIME: Final = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?|^\W*(?:19|20)\d{6}|^\[")
 _JOINED: Final = re.compile(
     r"^(?:In (?:conclusion|summary|short|addition|contrast|particular|other words|fact|turn|general|terms of)"
@@ -36,6 +36,7 @@ _JOINED: Final = re.compile(
 )
 """Beginnings that continue what was said before."""
 _LETTER: Final = re.compile(r"[^\W\d_]")
+_SPACE: Final = re.compile(r"\s+")
 _LETTERS: Final = 0.6
 _FIRST: Final = re.compile(r"^[\"“'‘(（「『]*([^\W\d_]+)")
 
@@ -64,7 +65,7 @@ def faults(text: str) -> tuple[Fault, ...]:
         "heading": _LABELLED.search(bare) is not None or _NUMBERED.match(bare) is not None,
         "address": _ADDRESS.search(bare) is not None,
         "time": _TIME.search(bare) is not None,
-        "figures": len(_LETTER.findall(bare)) < _LETTERS * len(re.sub(r"\s", "", bare)),
+        "figures": len(_LETTER.findall(bare)) < _LETTERS * len(_SPACE.sub("", bare)),
         "reference": _refers_back(bare, cjk),
     }
     return tuple(name for name, holds in checks.items() if holds)

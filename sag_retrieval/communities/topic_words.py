@@ -32,7 +32,7 @@ _COMMON: Final = 0.15
 """A word in a larger share of the events of one language says nothing about any of them."""
 _FEW: Final = 5
 MANY_DOCUMENTS: Final = 6
-"""From so many documents on a topic has to appear in several of them; below, in several chunks."""
+"""With this number of documents a topic has to appear in several of them; with fewer, in several chunks."""
 SPREAD: Final = 3
 """Documents, or chunks, that a word or topic has to appear in."""
 

@@ -194,7 +194,7 @@ def composed(folder: Path, database: str, poll_seconds: int = 2) -> Services:
         place.mkdir(parents=True)
     shutil.copy(ROOT / "deploy/postgres/workspace.yaml", dagster_home)
     _with_poll(ROOT / "deploy/postgres/dagster.yaml", dagster_home, poll_seconds)
-    places = {"/opt/dagster": str(dagster_home), "/srv/sag": str(data), "0.0.0.0": "127.0.0.1"}
+    places = {"/srv/dagster": str(dagster_home), "/srv/sag": str(data), "0.0.0.0": "127.0.0.1"}
 
     def here(text: str) -> str:
         for there, place in places.items():

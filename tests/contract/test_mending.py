@@ -401,9 +401,20 @@ TOLD_ELSEWHERE = (
     "Options of `sag ask`.",
     "One of the methods of `sag search`.",
     "Which measures `sag evaluate --pipeline` prints.",
+    "Check of a release whose figures `sag releases` shows",
+    " holds no file, so nothing of it was changed; correct the url, or remove its documents with `sag sources forget`",
+    " is damaged; `sag repair` mends the home",
+    "; `sag repair` mends the home",
+    " meanwhile; run `sag ingest` again, which goes on from there",
+    "; run `sag report` again",
+    "); `sag repair` keeps what can be read",
+    "or raise the bound: `sag ingest --set worker_memory=",
+    "or raise the bound: `sag ingest --set worker_seconds=",
+    ": no such document is stored; `sag status` counts them",
 )
-"""One ends the demo, the last five are help and lists of options: no faults. Two need files that are slow to read:
-`test_hostile_files.py`. The first three are tried in `tests/pipeline/test_gate.py`, the others in
+"""One ends the demo, six are help and lists of options: no faults. Two need files that are slow to read:
+`test_hostile_files.py`. The first three are tried in `tests/pipeline/test_gate.py`, those of buckets in `tests/remote`,
+those of workers in `tests/pipeline/engines`, the last in `tests/pipeline/test_reprocess.py`, the others in
 `tests/cli/test_outcomes.py`."""
 
 

@@ -3,6 +3,7 @@
 import logging
 import time
 from contextlib import closing
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +16,7 @@ from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.corpus_assets import corpus_asset
 from sag_pipeline.resources import PipelineResource, table
 from sag_pipeline.table_checks import communities_are_dense, file_has_every_triple, report_is_whole
-from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.communities.options import ClusterMethod, ClusterOptions
 from sag_retrieval.core.errors import SettingsError, nearest
 from sag_retrieval.core.options import build_options, options_of
 from sag_retrieval.release.releases import Releases
@@ -151,6 +152,11 @@ _ReportConfig = create_model("_ReportConfig", __base__=_FormerPlace, **_REPORT_F
 class Reporting(_ReportConfig):
     """Title, language, restriction and grouping of the report (`sag settings --options report`); empty: everything."""
 
+    method: ClusterMethod = Field(
+        default=ReportOptions().cluster.method,
+        description="How the events of the report are grouped; the other options of grouping, and how communities are "
+        "grouped, are below `cluster` of the resource `sag`.",
+    )
     period: str = Field(
         default="",
         description="Only events of this time: 2019..2021-06, either end may be open; last 7 days; this quarter.",
@@ -165,10 +171,15 @@ class Reporting(_ReportConfig):
     )
     out: str = Field(default="", description="Folder for the files; empty: below reports in SAG_HOME.")
 
+    def cluster(self, sag: PipelineResource, log: logging.Logger) -> ClusterOptions:
+        """The options of the resource with the report's own method."""
+        return replace(super().cluster(sag, log), method=self.method)
+
     def options(self, cluster: ClusterOptions | None = None) -> ReportOptions:
         """The same as options, checked, with those of the clustering."""
         given = given_options(self, _REPORT_FIELDS)
-        return build_options(ReportOptions, {**given, "cluster": cluster or ClusterOptions()}, what="report")
+        grouped = cluster or replace(ReportOptions().cluster, method=self.method)
+        return build_options(ReportOptions, {**given, "cluster": grouped}, what="report")
 
 
 @corpus_asset(

@@ -119,7 +119,8 @@ def test_the_clustering_is_configured_at_one_place():
     clustering = {option.name for option in options_of(ClusterOptions)}
     resource = PipelineResource(cluster={"resolution": 0.5, "key_types": ["place"]})
 
-    assert not clustering & {*Reporting.model_fields, *Clustering.model_fields}
+    assert clustering & {*Reporting.model_fields} == {"method"}  # a report is grouped otherwise than communities
+    assert not clustering & {*Clustering.model_fields}
     assert resource.run_options().cluster == ClusterOptions(resolution=0.5, key_types=("place",))
 
 
@@ -127,9 +128,9 @@ def test_the_clustering_is_configured_at_one_place():
 def test_a_field_at_its_former_place_is_used_with_a_warning_and_an_unknown_one_is_refused(config, caplog):
     log, sag = logging.getLogger("run"), PipelineResource(cluster={"levels": 2})
 
-    moved = config(method="key-type", key_types=["place"]).cluster(sag, log)
+    moved = config(method="key-type", alpha=0.5, key_types=["place"]).cluster(sag, log)
 
-    assert moved == ClusterOptions(method="key-type", key_types=("place",), levels=2)
-    assert "method, key_types is now below `resources: sag: cluster`" in caplog.text
+    assert moved == ClusterOptions(method="key-type", alpha=0.5, key_types=("place",), levels=2)
+    assert "alpha, key_types is now below `resources: sag: cluster`" in caplog.text
     with pytest.raises(SettingsError, match=r"'resolutoin' is none of.*did you mean 'resolution'"):
         config(resolutoin=1).cluster(sag, log)

@@ -51,7 +51,7 @@ class KeyDescriptions:
         return {key for key in {*self.resolved, *now} if self.resolved.get(key, key) != now.get(key, key)}
 
     def changes(self, resolution: Resolution) -> tuple[Rows64, Flags]:
-        """The row among the distinct keys of each key, -1 for one that is gone, and whether it is described anew."""
+        """The row among the distinct keys of each key, -1 for one that is gone, and whether it is described again."""
         now = places(self.keys["key_id"], resolution.distinct["key_id"])
         has = np.flatnonzero(now >= 0)
         before, after = self.keys.take(pa.array(has)), resolution.distinct.take(pa.array(now[has]))

@@ -119,7 +119,7 @@ def whole_table(store: Store, name: str) -> pa.Table:
 
 
 def weighing(store: Store, smoothing: Smoothing) -> pa.Table:
-    """The table `idf`: what a key weighs by the number of events that carry it, and the smoothing; the row of 0 events is last."""
+    """The table `idf`: what a key weighs by the number of events that carry it; the row of 0 events is last."""
     total, carried = store.ledger.row_count("events"), whole_table(store, "distinct_keys")["event_count"]
     counts = np.append(np.unique(np.minimum(np.asarray(carried), total))[::-1], 0)
     columns = {"smoothing": [smoothing] * len(counts), "event_count": counts, "idf": idf_of(counts, total, smoothing)}

@@ -16,7 +16,7 @@ from sag_retrieval.release.csr import CsrLists, Starts, map_rows, take_rows
 from sag_retrieval.release.link_rows import chunk_key_rows, counted_keys, event_key_rows
 from sag_retrieval.release.manifest import Contents, Manifest, layer_path
 from sag_retrieval.release.overlay import Joined
-from sag_retrieval.release.schema import TABLES
+from sag_retrieval.release.schema import ROW_FILES, TABLES
 
 Opened = TypeVar("Opened")
 ROWS: Final = "rows/"
@@ -210,7 +210,7 @@ class RowTables(OpenedTables[pa.Table]):
         joined: Mapping[str, Joined],
     ) -> None:
         """Hold the layers and the arrays; `joined` says by table which rows are shown, nothing for one layer."""
-        super().__init__(contents, manifest, sorted({*layers[0].names(), *MADE}))
+        super().__init__(contents, manifest, sorted({*layers[0].names(), *ROW_FILES, *MADE}))
         self._layers, self._arrays, self._joined = layers, arrays, joined
 
     def _open(self, name: str) -> pa.Table:

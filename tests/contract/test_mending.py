@@ -75,12 +75,6 @@ def flip(path: Path) -> None:
     path.write_bytes(data)
 
 
-def spoil(path: Path) -> None:
-    """Garbage in place of all but the headers."""
-    data = path.read_bytes()
-    path.write_bytes(data[:12288] + b"\xaa" * (len(data) - 12288))
-
-
 def shorten(path: Path) -> None:
     np.save(path, np.load(path)[:-1])
 
@@ -207,7 +201,7 @@ DAMAGED_RELEASES = {
         MEND, lambda h: flip(one(in_force(h), "arrays/vectors/chunks*")), says="are not as published"
     ),
     "a table that a restriction reads has changed": Fault(
-        MEND, lambda h: spoil(in_force(h) / "rows/events.arrow"), BY_SQL, says="rows/events.arrow"
+        MEND, lambda h: flip(in_force(h) / "rows/documents.arrow"), BY_SQL, says="rows/documents.arrow"
     ),
     "a manifest was edited": Fault(MEND, lambda h: edit_manifest(in_force(h), dimension=7), says="another hash"),
     "an array is gone, nothing told": Fault(

@@ -220,7 +220,7 @@ DAMAGED_RELEASES = {
         MEND, of_0_1(lambda r: (r / "rows/events.arrow").write_bytes(b"none")), says="missing or damaged"
     ),
     "rows that a restriction reads are gone, nothing told": Fault(
-        MEND, of_0_1(lambda r: (r / "rows/documents.arrow").unlink()), BY_SQL, says="missing or damaged"
+        MEND, of_0_1(lambda r: (r / "rows/events.arrow").unlink()), BY_SQL, says="missing or damaged"
     ),
     "the fit is gone, nothing told": Fault(
         "; rebuild the release with `sag ingest`", of_0_1(lambda r: (r / "embedder/hashing.npy").unlink())

@@ -1,4 +1,4 @@
-"""`sag import` and `sag export`: extractions of other systems as documents, and the graph of a release for them."""
+"""`sag import` and `sag export`: extractions of other systems as documents, and a release as files for them."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sag_pipeline.importers.records import GivenDocument
 
 FORMATS = ("graphrag", "openie", "events", "kg")
+EXPORTS = ("kg", "duckdb")
 
 
 def given_documents(form: str, source: Path, documents: Path | None = None) -> "Iterator[GivenDocument]":
@@ -95,24 +96,27 @@ def import_command(*, form: str, source: Path, out: Path, documents: Path | None
 
 
 @click.command("export")
-@click.argument("form", metavar="FORMAT", type=click.Choice(("kg",)))
-@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="the JSON file to write")
+@click.argument("form", metavar="FORMAT", type=click.Choice(EXPORTS))
+@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="the file to write")
 @of_release
 @as_json
 def export_command(*, form: str, out: Path, release_id: str | None, is_json: bool) -> None:
-    r"""Write the knowledge graph of a release to a file that `sag import kg` reads.
+    r"""Write the knowledge graph or the tables of a release to a file for other programs.
 
-    FORMAT is kg: entities by type and name, relations, triples with their documents and properties, as in
-    `sag export kg --out kg_output.json`.
+    \b
+    FORMAT is one of
+      kg      entities by type and name, relations, triples with their documents, as JSON that `sag import kg` reads
+      duckdb  every table of the release, as a new DuckDB database
+
+    As in `sag export duckdb --out release.duckdb`.
     """
-    del form  # there is one
     if not out.name:
-        raise SettingsError(f"--out {str(out)!r} names no file; give a .json file to write")
-    from sag_pipeline.kg_export import write_graph  # noqa: PLC0415  keeps `sag --help` fast
+        raise SettingsError(f"--out {str(out)!r} names no file; give a file to write")
+    from sag_pipeline.exports import write_database, write_graph  # noqa: PLC0415  keeps `sag --help` fast
     from sag_retrieval import open_release  # noqa: PLC0415
 
     with open_release(release=release_id) as release:
-        counts = write_graph(release, out)
+        counts = write_graph(release, out) if form == "kg" else write_database(release, out)
     if is_json:
         print_json({"out": str(out)} | counts)
     else:

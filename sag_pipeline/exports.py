@@ -5,14 +5,13 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import duckdb
-
 from sag_pipeline.steps.kg_output import export_graph
 from sag_pipeline.steps.triples import end_key
 from sag_retrieval.api import Release
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.records import Triple
+from sag_retrieval.release.sandbox import write_database
 from sag_retrieval.text.words import without_controls
 
 FILE = "kg_output.json"
@@ -43,7 +42,7 @@ def write_graph(release: Release, out: Path) -> dict[str, int]:
     return counts
 
 
-def write_database(release: Release, out: Path) -> dict[str, int]:
+def write_tables(release: Release, out: Path) -> dict[str, int]:
     """Write every table of a release to a new DuckDB file, whole or not at all; returns the rows of each.
 
     Raises:
@@ -55,10 +54,7 @@ def write_database(release: Release, out: Path) -> dict[str, int]:
     durable.make_folder(out.parent)
     draft = out.with_name(f".{out.name}.{uuid4().hex}")
     try:
-        with duckdb.connect(str(draft), config={"memory_limit": "1GB"}) as connection:
-            for name in release.tables:
-                connection.from_arrow(release.index.rows[name]).create(name)
-            connection.execute("CHECKPOINT")
+        write_database(draft, {name: release.index.rows[name] for name in release.tables})
         durable.sync(draft)
         durable.rename(draft, out)
     finally:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from threading import Lock, Timer
 from typing import Any, Final
 
@@ -282,3 +283,11 @@ def open_sandbox(tables: Mapping[str, pa.Table], *, options: SandboxOptions | No
     connection = duckdb.connect(":memory:", config=locked)
     connection.execute("SET enable_external_access = false; SET lock_configuration = true")
     return SqlSandbox(connection, tables, options)
+
+
+def write_database(path: Path, tables: Mapping[str, pa.Table]) -> None:
+    """Write tables to a new DuckDB file, for other programs."""
+    with duckdb.connect(str(path), config={"memory_limit": "1GB"}) as connection:
+        for name, rows in tables.items():
+            connection.from_arrow(rows).create(name)
+        connection.execute("CHECKPOINT")

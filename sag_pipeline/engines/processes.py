@@ -1,5 +1,6 @@
 """Worker processes of this machine."""
 
+import os
 import pickle
 import signal
 import sys
@@ -8,9 +9,11 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from multiprocessing import parent_process
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 from types import ModuleType
 from typing import Any, Final
 
@@ -96,5 +99,14 @@ def _pool(workers: int) -> ProcessPoolExecutor:
 
 
 def _prepare() -> None:
-    """Leave Ctrl-C to the run: it ends the workers."""
+    """Leave Ctrl-C to the run, which ends the workers; and end with it, however it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_run, name="sag-end-with-run", daemon=True).start()
+
+
+def _end_with_run() -> None:
+    """A run that is killed closes nothing: its workers would wait for ever, and whoever reads its output with them."""
+    run = parent_process()
+    if run is not None:
+        run.join()
+        os._exit(1)

@@ -2,6 +2,8 @@
 
 import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -101,6 +103,28 @@ def test_work_of_a_worker_that_was_killed_is_done_again(processes, tmp_path):
 
     assert not mark.exists()
     assert made == contents(LocalEngine().map("step", batches(TEXTS)))
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_leaves_no_process_behind():
+    script = """
+from sag_pipeline.engines.engine import engine_for
+from tests.pipeline.engines.test_engines import TEXTS, batches
+from tests.support.poisoned import SLEEPY, TASK
+for made in engine_for("processes:2", 10).map(TASK, batches([*TEXTS[:6], SLEEPY])):
+    print(len(made.outputs), flush=True)
+"""
+    run = subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )  # fmt: skip
+    assert run.stdout
+    assert run.stdout.readline() == "3\n"
+
+    run.kill()
+
+    run.communicate(timeout=60)  # to the end of the output, which every process that is left would hold open
 
 
 @pytest.mark.slow

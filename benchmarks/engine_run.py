@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -56,9 +56,13 @@ def apart(name: str, *modules: ModuleType) -> None:
 
 
 def workers() -> list[psutil.Process]:
-    """Processes that work for this one: its children's children, and those of Ray."""
-    own = [each for child in _THIS.children() for each in child.children()]
-    return own + [each for each in psutil.process_iter(["name"]) if (each.info["name"] or "").startswith("ray::")]
+    """Processes that work for this one: its children's children; of those that a Ray node starts, its workers."""
+    found: list[psutil.Process] = []
+    for child in _THIS.children():
+        with suppress(psutil.NoSuchProcess):
+            is_node = child.name() == "raylet"
+            found += [each for each in child.children() if not is_node or each.name().startswith("ray::")]
+    return found
 
 
 @contextmanager

@@ -6,9 +6,10 @@
     python benchmarks/engines.py --model    a scripted model at 200 ms a call: calls on each engine, and in a second run
 
 Every engine gets a process and a home of its own; `ray` is two nodes on this machine. Printed: whether the hashes of
-the state and the names of the parts of every table, and the release, are those of the first engine; seconds by the
-clock; processor seconds of the driver (of them publishing and communities, which no engine shares) and of its workers.
-The first engine is run once more at the end, so that a machine that gets faster or slower shows.
+the state and the names of the parts of every table, and the release, are those of the first engine, and a digest of
+each; seconds by the clock; processor seconds of the driver (of them publishing and communities, which no engine
+shares) and of its workers. The first engine is run once more at the end, so that a machine that gets
+faster or slower shows.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -80,6 +82,11 @@ def measure(engine: str, sources: Sequence[Path], home: Path, *more: str, **vari
     return found
 
 
+def digests(found: Mapping[str, Any]) -> str:
+    """Short digests of what is compared."""
+    return "  ".join(f"{name} {sha256(repr(found[name]).encode()).hexdigest()[:12]}" for name in _COMPARED)
+
+
 def compare(found: Mapping[str, Any], first: Mapping[str, Any]) -> str:
     """`same`, or what differs."""
     return " ".join(name for name in _COMPARED if found[name] != first[name]) or "same"
@@ -102,7 +109,8 @@ def run_engines(engines: Sequence[str], sources: Sequence[Path], folder: Path, *
             f"  {engine:12} {verdict:6} {found['seconds']:6.1f} s  ratio {first['seconds'] / found['seconds']:.2f}  "
             f"driver {driver:5.1f} CPU s ({driver / total:.0%}; "
             f"without publishing and communities {driver - apart:5.1f}, {(driver - apart) / shared:.0%})  "
-            f"workers {workers:5.1f}  sum {total / (first['driver'] + first['workers']):.2f} x  {killed}",
+            f"workers {workers:5.1f}  sum {total / (first['driver'] + first['workers']):.2f} x  {killed}\n"
+            f"  {'':12} {digests(found)}",
             flush=True,
         )
     return same
@@ -173,7 +181,9 @@ def run_model(engines: Sequence[str], folder: Path) -> bool:
         verdict = compare(found, first)
         is_right &= verdict == "same" and again["release"] == found["release"] and not more and paid[-1] == paid[0]
         print(
-            f"  {engine:12} {verdict}: {paid[-1]} calls, {more} in a second run, {found['seconds']:.1f} s", flush=True
+            f"  {engine:12} {verdict}: {paid[-1]} calls, {more} in a second run, {found['seconds']:.1f} s\n"
+            f"  {'':12} {digests(found)}",
+            flush=True,
         )
     return is_right
 

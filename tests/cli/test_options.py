@@ -284,12 +284,27 @@ def test_the_dagster_resource_has_every_option_of_an_ingest(option):
         "summary",
         "key",
         "batch",
+        "cluster",
     }
 
 
 def _changed(option: Any) -> RunOptions:
     """The options with another value of this one."""
-    for value in ("5", "600000000", "0.5", "true", "false", "full", "never", "add-one", "1/2"):
+    for value in (
+        "5",
+        "600000000",
+        "0.5",
+        "true",
+        "false",
+        "full",
+        "never",
+        "add-one",
+        "1/2",
+        "keys",
+        "all",
+        "louvain",
+        "7",
+    ):
         try:
             found = build_options(RunOptions, {option.name: value}, what="ingest")
         except SagError:

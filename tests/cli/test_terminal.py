@@ -59,7 +59,7 @@ def test_an_ingest_shows_each_step_and_the_file_under_way(home, source, tmp_path
     assert "notes/file-000.md" in run.written
     assert "/40" in run.written
     assert not re.search(r"(?:event_keys|idf|release) [━╸╺]* ?[\d,]+/", run.written)  # nothing is counted there
-    assert "vectors, full text and database" in run.written
+    assert "vectors, full text and rows" in run.written
     assert BAR not in run.text
     assert "is current (new)" in words_around(run.text)
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from sag_pipeline.engines import tasks
@@ -152,7 +153,7 @@ class _Tasks(Executor):
 
     def __init__(self, ray: Any) -> None:  # noqa: ANN401  Ray is an extra
         """`max_retries=0`: the engine repeats lost batches itself, and finds the document that ends its worker."""
-        self._remote = ray.remote(num_cpus=1, max_retries=0)
+        self._remote = cache(ray.remote(num_cpus=1, max_retries=0))  # Ray sends each one to all workers
 
     def submit(self, do: Callable[..., Any], /, *given: Any, **named: Any) -> "Future[Any]":  # noqa: ANN401
         """Start a task."""

@@ -66,6 +66,18 @@ def test_documents_that_break_their_worker_fail_alone_on_two_nodes(engine):
 
 
 @pytest.mark.slow
+def test_what_workers_do_is_sent_to_the_cluster_once(engine):
+    from ray.experimental.internal_kv import _internal_kv_list
+
+    before = len(_internal_kv_list(b"RemoteFunction:", namespace=b"fun"))
+
+    made = contents(engine.map("step", batches(TEXTS, size=1)))
+
+    assert made == contents(LocalEngine().map("step", batches(TEXTS, size=1)))
+    assert 1 <= before <= len(_internal_kv_list(b"RemoteFunction:", namespace=b"fun")) <= before + 1
+
+
+@pytest.mark.slow
 def test_each_actor_loads_a_model_once_and_halves_what_does_not_fit(engine):
     texts = [f"text {n} of the mill" for n in range(100)]
     actors = engine.with_models()

@@ -213,7 +213,7 @@ def _wanted(store: Store, documents: Sequence[str]) -> dict[str, set[bytes]]:
         for part, members in store.places(table, chosen.to_pylist()).items():
             try:
                 ids.update(_texts(store, table, part, members))
-            except StoreError:
+            except (StoreError, KeyError):  # a part of another table lacks the columns
                 continue
     return found
 

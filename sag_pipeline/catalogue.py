@@ -107,14 +107,20 @@ def check_specs(asset: str, key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
 _OF_RELEASE: Final = [TableCheck(name, meaning, blocks=True) for name, meaning in MEANINGS.items()]
 
 
-def check_result(check: Check) -> dg.AssetCheckResult:
-    """The outcome of a check with its figures; one that blocks nothing is a warning."""
+def check_result(check: Check, **of: str) -> dg.AssetCheckResult:
+    """The outcome of a check with its figures; one that blocks nothing is a warning.
+
+    Args:
+        check: The check.
+        of: What was checked, such as `release="r0123"`, where Dagster would show an earlier materialization as its target.
+
+    """
     blocks = _BLOCKS.get(check.name, True)
     return dg.AssetCheckResult(
         check_name=check.name,
         passed=check.passed,
         description=check.message,
-        metadata={name: float(value) if isinstance(value, float) else value for name, value in check.numbers.items()},
+        metadata=of | {name: float(value) if isinstance(value, float) else value for name, value in check.numbers.items()},
         severity=dg.AssetCheckSeverity.ERROR if blocks else dg.AssetCheckSeverity.WARN,
     )
 

@@ -17,6 +17,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
+from logging import ERROR, WARNING
 from typing import Any, Final
 
 import dagster as dg
@@ -175,7 +176,10 @@ def _bound(body: Callable[..., Any], spec: CorpusSpec, config: type[dg.Config] |
         if inspect.isgeneratorfunction(body):
             return _streamed(context, body(**arguments), labels)
         with span("step", **labels), beating(context):
-            return body(**arguments)
+            made = body(**arguments)
+        if isinstance(made, dg.MaterializeResult):
+            _tell(context, made.check_results or ())
+        return made
 
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
@@ -189,7 +193,18 @@ def _bound(body: Callable[..., Any], spec: CorpusSpec, config: type[dg.Config] |
 def _streamed(context: dg.AssetExecutionContext, results: Iterator[Any], labels: Mapping[str, str]) -> Iterator[Any]:
     """The results of an asset that yields them, as one span."""
     with span("step", **labels), beating(context):
-        yield from results
+        for each in results:
+            if isinstance(each, dg.AssetCheckResult):
+                _tell(context, [each])
+            yield each
+
+
+def _tell(context: dg.AssetExecutionContext, checks: Iterable[dg.AssetCheckResult]) -> None:
+    """Log why checks failed: the page of a run shows the name of a failed check and its figures, without the reason."""
+    for check in checks:
+        if not check.passed:
+            level = ERROR if check.severity is dg.AssetCheckSeverity.ERROR else WARNING
+            context.log.log(level, f"check {check.check_name} failed: {check.description}")
 
 
 def record_home(context: dg.AssetExecutionContext, spec: CorpusSpec, resource: PipelineResource) -> None:

@@ -118,9 +118,9 @@ def _measure_current(
 ) -> tuple[Measured | None, str]:
     """What the current release answers; None with the reason where there is nothing to compare with."""
     if current is None:
-        return None, "the first release: there is none to compare with"
+        return None, "compared with none, as it is the first release"
     if current == new:
-        return None, "which is the current release"
+        return None, "compared with none, as it is the current release"
     try:
         with closing(open_release(home, release=current)) as release:
             return measure(release, asked), ""

@@ -84,7 +84,7 @@ def _files_are_read(store: Store) -> Check:
     documents = store.ledger.document_count("documents")
     unread = store.ledger.counts("documents")[2]
     share = _share(unread, documents + unread)
-    numbers = {"documents": documents, "skipped": unread, "share": share}
+    numbers = {"documents": documents, "skipped_with_errors": unread, "share": share}
     said = f"{unread:,} of {documents + unread:,} files are skipped with errors"
     return Check(_READ.name, passed=share <= _MOST_UNREAD, message=said, numbers=numbers)
 

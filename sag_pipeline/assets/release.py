@@ -144,4 +144,5 @@ def release(
         )
     found = {check.name: check for check in done.checks}
     for name in MEANINGS:  # a release that is current already passed them when it was built
-        yield check_result(found.get(name) or kept_check(name, manifest.checks.get(name)))
+        check = found.get(name) or kept_check(name, manifest.checks.get(name))
+        yield check_result(check, release=manifest.release_id)

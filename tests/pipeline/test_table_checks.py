@@ -1,5 +1,7 @@
 """Checks of every table: they have figures, warnings stop nothing, and a failed one shows no fresh release."""
 
+import logging
+
 import dagster as dg
 import numpy as np
 import pyarrow as pa
@@ -36,6 +38,15 @@ def outcomes(result: dg.ExecuteInProcessResult) -> dict[tuple[str, str], dg.Asse
     return {(each.asset_key.to_user_string(), each.check_name): each for each in result.get_asset_check_evaluations()}
 
 
+def told(instance: dg.DagsterInstance, result: dg.ExecuteInProcessResult) -> set[tuple[str, str]]:
+    """Lines of a run's log, with their levels."""
+    return {
+        (logging.getLevelName(entry.level), entry.user_message)
+        for entry in instance.all_logs(result.run_id)
+        if entry.dagster_event is None
+    }
+
+
 def test_every_asset_has_checks_that_say_what_they_check():
     specs = [
         spec for asset in defs.assets or [] if isinstance(asset, dg.AssetsDefinition) for spec in asset.check_specs
@@ -65,7 +76,7 @@ def test_every_check_is_made_with_figures_and_a_failed_one_shows_no_fresh_releas
         }
         unread = found["documents", "files_are_read"]
         assert (unread.passed, unread.severity) == (False, dg.AssetCheckSeverity.WARN)
-        assert unread.metadata["skipped"].value == 1
+        assert unread.metadata["skipped_with_errors"].value == 1
         assert found["chunks", "documents_have_rows"].metadata["rows_per_document"].value == 1.0
         assert found["release", "counts_tie_up"].metadata["documents"].value == 1
         shown = instance.get_latest_materialization_event(dg.AssetKey("release"))
@@ -75,7 +86,11 @@ def test_every_check_is_made_with_figures_and_a_failed_one_shows_no_fresh_releas
         refused = run(instance)
 
         assert not refused.success
-        assert not outcomes(refused)["release", "answers_do_not_fall"].passed
+        of_release = outcomes(refused)["release", "answers_do_not_fall"]
+        assert not of_release.passed
+        assert of_release.metadata["release"].value != shown.asset_materialization.metadata["release"].value
+        assert ("WARNING", "check files_are_read failed: 1 of 2 files are skipped with errors") in told(instance, first)
+        assert ("ERROR", f"check answers_do_not_fall failed: {of_release.description}") in told(instance, refused)
         latest = instance.get_latest_materialization_event(dg.AssetKey("release"))
         assert latest.timestamp == shown.timestamp
         assert "communities" not in {

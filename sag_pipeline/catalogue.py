@@ -112,7 +112,7 @@ def check_result(check: Check, **of: str) -> dg.AssetCheckResult:
 
     Args:
         check: The check.
-        of: What was checked, such as `release="r0123"`, where Dagster would show an earlier materialization as its target.
+        of: What was checked, such as `release="r0123"`: of a refused one Dagster names the materialization before it.
 
     """
     blocks = _BLOCKS.get(check.name, True)
@@ -120,7 +120,7 @@ def check_result(check: Check, **of: str) -> dg.AssetCheckResult:
         check_name=check.name,
         passed=check.passed,
         description=check.message,
-        metadata=of | {name: float(value) if isinstance(value, float) else value for name, value in check.numbers.items()},
+        metadata=of | {n: float(value) if isinstance(value, float) else value for n, value in check.numbers.items()},
         severity=dg.AssetCheckSeverity.ERROR if blocks else dg.AssetCheckSeverity.WARN,
     )
 

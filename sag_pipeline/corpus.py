@@ -177,21 +177,20 @@ def _jobs(corpus: Corpus, spec: CorpusSpec, own: Sequence[dg.AssetKey]) -> Itera
     of_corpus = dg.AssetSelection.assets(*own)  # never what others feed it with
     communities = spec.key("communities")
 
-    def job(name: str, selection: dg.AssetSelection, said: str, **tags: str) -> UnresolvedAssetJobDefinition:
+    def job(name: str, selection: dg.AssetSelection, said: str) -> UnresolvedAssetJobDefinition:
         # Steps are short and share one store: one process per step costs 2 s per step.
         return dg.define_asset_job(
             spec.named(name),
             selection,
             description=said,
             executor_def=dg.in_process_executor,
-            tags={HOME: home_of(spec.resource), **tags},
+            tags={HOME: home_of(spec.resource)},
         )
 
     yield job(
-        "ingest",
+        report.INGEST,
         dg.AssetSelection.assets(communities).upstream() & of_corpus,
         "Documents to a release and its communities; only what changed is processed.",
-        **{report.BY_RULES: "true"},
     )
     said = "Delete old releases, reports and run records, and measure what is left."
     yield job("prune", dg.AssetSelection.assets(spec.key("storage")), said)

@@ -191,12 +191,22 @@ def _bound(body: Callable[..., Any], spec: CorpusSpec, config: type[dg.Config] |
 
 
 def _streamed(context: dg.AssetExecutionContext, results: Iterator[Any], labels: Mapping[str, str]) -> Iterator[Any]:
-    """The results of an asset that yields them, as one span."""
+    """The results of an asset that yields them, as one span.
+
+    Raises:
+        dg.Failure: If a check failed that blocks: Dagster's own error names the check without the reason.
+
+    """
+    wrong: list[dg.AssetCheckResult] = []
     with span("step", **labels), beating(context):
         for each in results:
-            if isinstance(each, dg.AssetCheckResult):
-                _tell(context, [each])
+            if isinstance(each, dg.AssetCheckResult) and not each.passed:
+                wrong.append(each)
             yield each
+    blocking = [check for check in wrong if check.severity is dg.AssetCheckSeverity.ERROR]
+    _tell(context, [check for check in wrong if check not in blocking])
+    if blocking:
+        raise dg.Failure("; ".join(f"check {each.check_name} failed: {each.description}" for each in blocking))
 
 
 def _tell(context: dg.AssetExecutionContext, checks: Iterable[dg.AssetCheckResult]) -> None:
@@ -204,7 +214,7 @@ def _tell(context: dg.AssetExecutionContext, checks: Iterable[dg.AssetCheckResul
     for check in checks:
         if not check.passed:
             level = ERROR if check.severity is dg.AssetCheckSeverity.ERROR else WARNING
-            context.log.log(level, f"check {check.check_name} failed: {check.description}")
+            context.log.log(level, "check %s failed: %s", check.check_name, check.description)
 
 
 def record_home(context: dg.AssetExecutionContext, spec: CorpusSpec, resource: PipelineResource) -> None:

@@ -13,7 +13,7 @@ from pydantic import Field, create_model
 
 from sag_pipeline.catalogue import check_result
 from sag_pipeline.config import config_fields, given_options
-from sag_pipeline.corpus_assets import corpus_asset
+from sag_pipeline.corpus_assets import CorpusSpec, corpus_asset
 from sag_pipeline.resources import PipelineResource, table
 from sag_pipeline.table_checks import communities_are_dense, file_has_every_triple, report_is_whole
 from sag_retrieval.communities.options import ClusterMethod, ClusterOptions
@@ -27,8 +27,8 @@ _AFTER_A_CHANGE: Final = dg.AutomationCondition.eager().replace(
     "any_deps_updated", dg.AutomationCondition.any_deps_match(dg.AutomationCondition.data_version_changed())
 )
 """Made when what is before it has changed, not each time it was looked at: a night without changes makes nothing."""
-BY_RULES: Final = "sag/communities_by_rules"
-"""Tag of a run that names communities by rules alone: an ingest has no budget for titles."""
+INGEST: Final = "ingest"
+"""The job that names communities by rules alone: it has no budget for titles."""
 _CLUSTER = frozenset(option.name for option in options_of(ClusterOptions))
 
 
@@ -70,7 +70,9 @@ class Clustering(_FormerPlace):
 
 
 @corpus_asset(group="publish", deps=["release"], kinds={"parquet"}, automation_condition=_AFTER_A_CHANGE)
-def communities(context: dg.AssetExecutionContext, config: Clustering, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+def communities(
+    context: dg.AssetExecutionContext, config: Clustering, sag: PipelineResource, spec: CorpusSpec
+) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """Communities of events of the current release: one row per community, with title, summary and events."""
     started, settings = time.perf_counter(), sag.settings()
     options = config.cluster(sag, context.log)
@@ -83,7 +85,8 @@ def communities(context: dg.AssetExecutionContext, config: Clustering, sag: Pipe
 
     with closing(open_reader(settings.home, None, open_embedder)) as reader:
         releases = [each.folder for each in Releases(settings.home).found() if each.folder != reader.folder]
-        chat = None if config.by_rules or BY_RULES in context.run.tags else open_chat(settings)
+        is_ingest = context.run.job_name == spec.named(INGEST)
+        chat = None if config.by_rules or is_ingest else open_chat(settings)
         found = release_communities(reader, options, chat, releases[-1] if releases else None)
         release_id = reader.manifest.release_id
     finest = found.at(0)

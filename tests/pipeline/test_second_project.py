@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from dagster_dg_core.context import DgContext
 
 from sag_retrieval import open_release
 
@@ -147,3 +148,11 @@ def test_dg_works_in_the_root_of_this_project_without_a_notice(project, words):
     told = project.dg(*words, folder=root, DAGSTER_HOME=str(root))
 
     assert not [notice for notice in ("plugin manifest", "Telemetry", "Traceback", "leaked") if notice in told], told
+
+
+def test_dg_gives_the_code_location_the_name_of_the_workspace():
+    (loaded,) = yaml.safe_load((ROOT / "workspace.yaml").read_text(encoding="utf-8"))["load_from"]
+
+    named = DgContext.for_project_environment(ROOT, {}).code_location_name
+
+    assert named == loaded["python_module"]["location_name"]

@@ -97,6 +97,14 @@ def engine_for(setting: str, pending: int, bounds: WorkerBounds | None = None) -
     return _open[place]
 
 
+def load_ahead(setting: str, pending: int) -> None:
+    """Let worker processes of this machine load the rules while this number of documents is read."""
+    if pending and setting.partition(":")[0] not in _FAR and workers_for(setting, pending) > 1:
+        from sag_pipeline.engines import processes  # noqa: PLC0415  only where it is used
+
+        processes.load_ahead()
+
+
 def _ray(address: str, bounds: WorkerBounds | None) -> Engine:
     from sag_pipeline.engines.ray_engine import RayEngine  # noqa: PLC0415  an extra
 

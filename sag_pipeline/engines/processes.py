@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from multiprocessing import parent_process
+from multiprocessing import forkserver, parent_process
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -92,10 +92,21 @@ def _another_main() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-def _pool(workers: int) -> ProcessPoolExecutor:
+def load_ahead() -> None:
+    """Start the server process that workers are forked from, and wait for nothing."""
+    _context()
+    with _another_main():
+        forkserver.ensure_running()
+
+
+def _context() -> _Context:
     context = _Context()
     context.set_forkserver_preload(_LOADED)
-    return ProcessPoolExecutor(workers, mp_context=context, initializer=_prepare)
+    return context
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(workers, mp_context=_context(), initializer=_prepare)
 
 
 def _prepare() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
-from sag_pipeline.engines.engine import workers_for
+from sag_pipeline.engines.engine import load_ahead, workers_for
 from sag_pipeline.progress import reported
 from sag_pipeline.reading.bounded import refusal_of
 from sag_pipeline.reading.readers import ReadDocument, Readers
@@ -159,6 +159,7 @@ def sync_source(  # noqa: PLR0913  where from, how, and whom to tell
     _refuse_many_removed(found, options)
     tally.counts["skipped"] = len(found.seen) - len(found.fresh)
     done = 0
+    load_ahead(engine, len(found.fresh))
     with Readers(options.source, workers_for(engine, len(found.fresh))) as readers:
         under_way = reported((raw for raw, _ in found.fresh), step.name, lambda raw: raw.path, 0, len(found.fresh))
         read = readers.read(under_way)

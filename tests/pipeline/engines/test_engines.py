@@ -106,6 +106,34 @@ def test_work_of_a_worker_that_was_killed_is_done_again(processes, tmp_path):
 
 
 @pytest.mark.slow
+def test_workers_load_the_rules_while_documents_are_read(tmp_path):
+    script = """
+from multiprocessing import forkserver
+from sag_pipeline.progress import listening
+from sag_pipeline.runs import run_ingest
+started = {}
+def listen(step, *_, **__):
+    started[step] = forkserver._forkserver._forkserver_pid is not None
+with listening(listen):
+    run_ingest(["inbox"])
+print(started["documents"])
+"""
+    (tmp_path / "inbox").mkdir()
+    for n, text in enumerate(TEXTS[:3]):
+        (tmp_path / "inbox" / f"{n}.md").write_text(text, encoding="utf-8")
+
+    def started(engine: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=tmp_path, check=True, capture_output=True, text=True, timeout=300,
+            env={**os.environ, "SAG_ENGINE": engine, "SAG_HOME": engine[:5], "PYTHONPATH": os.pathsep.join(sys.path)},
+        )  # fmt: skip
+        return done.stdout.splitlines()[-1]
+
+    assert [started("processes:2"), started("local")] == ["True", "False"]
+
+
+@pytest.mark.slow
 def test_a_run_that_is_killed_leaves_no_process_behind():
     script = """
 from sag_pipeline.engines.engine import engine_for

@@ -84,7 +84,7 @@ def test_status_report_releases_and_the_next_change_work_on_it(home, old, tmp_pa
     assert before["release"] == old["release"]
     assert len(before["put_aside"]) == 1
     assert [row["in_force"] for row in listed] == [False, True]
-    assert report["previous"]
+    assert "previous" not in report  # reports of 0.1 grouped events by keys, this one is about topics
     assert "fault" not in report
     documents = after["steps"]["documents"]
     assert documents["new"] == 1

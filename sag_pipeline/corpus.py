@@ -5,6 +5,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from itertools import islice, pairwise
 from typing import Any, Final, Literal
 
@@ -24,10 +25,17 @@ from sag_pipeline.sensors import sensors_of
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.settings import load_settings
+from sag_retrieval.release.schema import ADDED
 
 ASSETS: Final = tuple(
     value
-    for module in (documents, release, report, storage)
+    for module in (
+        documents,
+        *(import_module(f"sag_pipeline.assets.{name}") for name in ADDED),
+        release,
+        report,
+        storage,
+    )
     for value in vars(module).values()
     if isinstance(value, CorpusAsset)
 )

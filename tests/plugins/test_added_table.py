@@ -70,11 +70,12 @@ def questions_of(inputs: StepInput, _: object) -> list[Question]:
 
 import dagster as dg
 
+from sag_pipeline.corpus_assets import corpus_asset
 from sag_pipeline.resources import PipelineResource
 from sag_pipeline.tables import INPUTS
 
 
-@dg.asset(group_name="extract", deps=INPUTS["questions"], kinds={"parquet", "python"}, owners=["team:sag"])
+@corpus_asset(group="extract", deps=INPUTS["questions"], kinds={"parquet", "python"})
 def questions(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:
     """One row a question."""
     return sag.make(context, "questions")

@@ -143,4 +143,6 @@ def test_each_file_that_is_skipped_is_named_in_the_log_of_the_run(home, source, 
             if each.event_log_entry.level == logging.WARNING
         ]
 
-    assert [line.partition(" skipped")[0] for line in warned] == ["documents: b.pdf", "documents: 坏的.pdf"]
+    named = [line.partition(" skipped")[0] for line in warned if line.startswith("documents: ")]
+    assert named == ["documents: b.pdf", "documents: 坏的.pdf"]
+    assert any(line.startswith("check files_are_read failed: ") for line in warned)

@@ -352,7 +352,7 @@ def test_vectors_of_an_earlier_fit_go_with_the_last_release_that_has_them(home, 
     (home / "tables" / "events" / ".x.parquet.123").write_bytes(b"cut")
     (home / ".draft-x").mkdir()
 
-    again(home)
+    run_ingest(["inbox"])
 
     assert fits > 1
     assert len(names(home / "vectors")) == 1

@@ -1,6 +1,6 @@
 """The releases below a home: which one is current, listing them, and pruning old ones.
 
-releases/<id>/manifest.json   checksums.npy   sag.duckdb   rows/*.arrow   arrays/*.npy   lance/*.lance (links)
+releases/<id>/manifest.json   checksums.npy   rows/*.arrow   arrays/*.npy   layers/*   lance/*.lance (links)
 CURRENT                        the id of the current release, replaced by one rename
 """
 

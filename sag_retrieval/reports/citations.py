@@ -18,14 +18,10 @@ _WORD_END = re.compile(r"[\s，。！？；、,.!?;:：]")
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A citation before it has a number: the cited event's row and the name of the citing place.
-
-    `printed` is false if the citing text is left out in print.
-    """
+    """A citation before it has a number: the cited event's row and the name of the citing place."""
 
     row: int
     place: str
-    printed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +67,7 @@ class Citing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CitedSource:
-    """A cited passage. `printed` is false if only events that are left out in print cite it."""
+    """A cited passage."""
 
     number: int
     title: str
@@ -81,7 +77,6 @@ class CitedSource:
     pieces: tuple[Piece, ...]
     spans: tuple[tuple[int, int], ...]
     approximate: bool
-    printed: bool
     cited_by: tuple[Citing, ...]
     first_cited: str = ""
     """The place that cites it first."""
@@ -120,7 +115,6 @@ class Citations:
         self._sentences: dict[int, list[_Sentence]] = {}
         self._first: dict[int, str] = {}
         self._approximate: set[int] = set()
-        self._printed: set[int] = set()
         self.count = 0
 
     def cite(self, reference: Reference) -> Cite:
@@ -137,8 +131,6 @@ class Citations:
         self._citing[chunk].append(Citing(self.count, name))
         if approximate:
             self._approximate.add(chunk)
-        if reference.printed:
-            self._printed.add(chunk)
         return Cite(number, mark, self.count)
 
     def span(self, row: int) -> tuple[int, int, bool]:
@@ -178,7 +170,6 @@ class Citations:
                     pieces=tuple(cut(events.chunks.texts[chunk], marks)),
                     spans=tuple(marks),
                     approximate=chunk in self._approximate,
-                    printed=chunk in self._printed,
                     cited_by=tuple(self._citing[chunk]),
                     first_cited=self._first[chunk],
                     place=events.chunks.places[chunk] if events.chunks.places else "",

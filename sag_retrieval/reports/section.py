@@ -56,11 +56,11 @@ class ReportContext:
         """A section's messages in the language of the page."""
         return Messages(self.language, wording)
 
-    def statement(self, row: int, place: str, *, printed: bool = True) -> Statement:
+    def statement(self, row: int, place: str) -> Statement:
         """An event as a statement that cites it; `place` is the name of where it is cited."""
         return Statement(
             text=self.events.contents[row],
-            references=(Reference(row, place, printed),),
+            references=(Reference(row, place),),
             date=self.events.dates[row] or "",
             row=row,
             is_new=bool(self.comparison.is_new[row]),

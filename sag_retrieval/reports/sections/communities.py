@@ -28,7 +28,6 @@ WORDING: Wording = {
     "statement": ("Statement", "原文"),
     "conflicts": ("Documents that disagree", "说法不一"),
     "all_events": ("All {count} events", "全部 {count} 个事件"),
-    "sources": ("Sources: {count}", "来源：{count} 处"),
     "no_summary": ("There is no summary. Main keys: {keys}", "没有说明。主要属性：{keys}"),
 }
 

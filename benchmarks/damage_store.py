@@ -23,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.damages import Damage, draw, inflict
 from sag_pipeline.integrity.repair import repair_home
 from sag_pipeline.integrity.verify import verify_home
-from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache
 from sag_pipeline.runs import run_ingest, run_report
 from sag_retrieval.core.errors import SagError
+from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache
 from tests.support.chat_server import ChatServer
 from tests.support.scripted_answers import read_well
 

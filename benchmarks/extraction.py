@@ -22,8 +22,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from scripted_server import ROOT, served
 
-from sag_pipeline.llm.answer_cache import AnswerCache
-from sag_pipeline.llm.cached_chat import CachedChat
 from sag_pipeline.llm.cost_model import estimate
 from sag_pipeline.llm.extract import events_work, keys_work, summaries_work
 from sag_pipeline.llm.known_keys import BatchSource
@@ -33,6 +31,8 @@ from sag_pipeline.steps.chunks import split_chunks
 from sag_pipeline.table import StepInput
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.records import Document
+from sag_retrieval.models.answer_cache import AnswerCache
+from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.protocols import Reply, Request

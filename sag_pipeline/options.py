@@ -5,7 +5,6 @@ from operator import attrgetter
 from typing import Annotated
 
 from sag_pipeline.engines.bounds import WorkerBounds
-from sag_pipeline.llm.cached_chat import BatchLimits
 from sag_pipeline.steps.chunks import ChunkOptions
 from sag_pipeline.steps.extract_keys import KeyOptions
 from sag_pipeline.steps.folders import SourceOptions
@@ -16,6 +15,7 @@ from sag_pipeline.tables import STORED
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.core.errors import SettingsError, nearest
 from sag_retrieval.core.options import Bounds, Inline, Presets, check_options
+from sag_retrieval.models.cached_chat import BatchLimits
 from sag_retrieval.models.rate_limits import ChatOptions
 from sag_retrieval.release.key_weights import Smoothing
 

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Final
 
-from sag_pipeline.llm.cached_chat import CachedChat
 from sag_pipeline.llm.prompts import FURTHER
 from sag_pipeline.options import DOCUMENT, SOURCE, RunOptions
 from sag_pipeline.store.source_list import SourceList
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.records import Document, batched
+from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.protocols import Request, Usage
 
 _BATCH: Final = 128

@@ -16,9 +16,7 @@ from pydantic import Field, PrivateAttr, create_model
 from sag_pipeline.catalogue import check_result
 from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.engines.engine import Engine, engine_for
-from sag_pipeline.llm.cached_chat import CachedChat
-from sag_pipeline.llm.calls import cost_of
-from sag_pipeline.llm.extract import model_of, open_cached_chat
+from sag_pipeline.llm.extract import model_of
 from sag_pipeline.options import IngestOptions, RunOptions
 from sag_pipeline.progress import listener, offer
 from sag_pipeline.reprocess import cost_again, documents_again, is_again
@@ -32,7 +30,10 @@ from sag_retrieval.core.errors import ModelUnavailable, SagError
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.settings import OFFLINE, Settings, load_settings
 from sag_retrieval.core.telemetry import count
+from sag_retrieval.models.cached_chat import CachedChat
+from sag_retrieval.models.call_costs import cost_of
 from sag_retrieval.models.open import open_embedder
+from sag_retrieval.models.open_cached import open_cached_chat
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.reader import open_reader
 from sag_retrieval.release.releases import Releases

@@ -8,8 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from sag_pipeline.llm.answer_cache import ANSWERS
 from sag_retrieval.communities.storage import REPORTS
+from sag_retrieval.models.answer_cache import ANSWERS
 from sag_retrieval.release.releases import FoundRelease, Releases
 
 _KINDS: Final = {

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache, CacheError
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.runner import step_of
 from sag_pipeline.space import age_hours, growth_of, mean_growth, sizes_of
@@ -15,6 +14,7 @@ from sag_pipeline.store.vectors import stored_vectors
 from sag_pipeline.tables import INPUTS
 from sag_retrieval.core.home_urls import shown_home
 from sag_retrieval.core.settings import Settings
+from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, CacheError
 from sag_retrieval.release.releases import Releases
 
 _CONFIG: Final = "dagster.yaml"

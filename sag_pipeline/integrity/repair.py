@@ -24,7 +24,6 @@ from sag_pipeline.integrity.damaged_files import (
 )
 from sag_pipeline.integrity.salvage import known_calls, salvage_answers, wrong_answers
 from sag_pipeline.integrity.verify import lost_ledger, missing_vectors, paid_calls, wrong_locks
-from sag_pipeline.llm.answer_cache import ANSWERS
 from sag_pipeline.steps.sources import RawDocument, list_source
 from sag_pipeline.store.chain import breaks, is_doubtful, link_files
 from sag_pipeline.store.lance_tables import SEALED, LanceTables
@@ -37,6 +36,7 @@ from sag_pipeline.tables import schema_of
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import ModelError, SagError, SourceError, StoreError
 from sag_retrieval.core.settings import Settings
+from sag_retrieval.models.answer_cache import ANSWERS
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit
 from sag_retrieval.release.folders import write_lock, wrong_made
 from sag_retrieval.release.releases import Releases

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from sag_pipeline.llm.answer_cache import AnswerCache, Answered, columns_of, is_unchanged
+from sag_retrieval.models.answer_cache import AnswerCache, Answered, columns_of, is_unchanged
 
 _HEX = "0123456789abcdef"
 _DEEPEST = 3

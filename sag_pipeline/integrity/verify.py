@@ -24,7 +24,6 @@ from sag_pipeline.integrity.damaged_files import (
     wrong_vectors,
 )
 from sag_pipeline.integrity.salvage import wrong_answers
-from sag_pipeline.llm.answer_cache import ANSWERS
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.runner import step_of
 from sag_pipeline.store.chain import breaks, link_files
@@ -35,6 +34,7 @@ from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import KINDS, VectorStore, vector_ids
 from sag_retrieval.core.errors import SourceError, StoreError
 from sag_retrieval.core.home_urls import shown_home
+from sag_retrieval.models.answer_cache import ANSWERS
 from sag_retrieval.release.folders import write_lock, wrong_made
 from sag_retrieval.release.releases import Releases
 

@@ -1,1 +1,1 @@
-"""Extraction by a language model: requests, cached answers, costs."""
+"""Extraction by a language model: requests, known keys, estimates."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Protocol
 
-from sag_pipeline.llm.cached_chat import batch_parts
 from sag_pipeline.options import RunOptions
 from sag_pipeline.rules.events import offline_events
 from sag_pipeline.rules.keys import offline_keys
@@ -20,6 +19,7 @@ from sag_pipeline.steps.summaries import summarise, summary_from_reply, summary_
 from sag_pipeline.steps.titles import title_from_reply, title_request
 from sag_pipeline.steps.triples import triple_questions
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section, Summary
+from sag_retrieval.models.cached_chat import batch_parts
 from sag_retrieval.models.openai import request_tokens
 from sag_retrieval.models.protocols import AnswerT, Reply, Request, Usage, estimate_tokens
 

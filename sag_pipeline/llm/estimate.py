@@ -5,8 +5,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache, Spent
-from sag_pipeline.llm.cached_chat import CachedChat
 from sag_pipeline.llm.cost_model import Estimate, EstimateOptions, estimate
 from sag_pipeline.options import RunOptions
 from sag_pipeline.reading.bounded import BoundedReader
@@ -17,6 +15,8 @@ from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.records import Document
 from sag_retrieval.core.settings import load_settings
+from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, Spent
+from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.open import open_chat
 from sag_retrieval.models.protocols import Prices, Usage
 

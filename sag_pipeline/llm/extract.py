@@ -1,15 +1,11 @@
 """Extract the rows of tables with a language model: requests per batch, records from replies, errors per document."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
-from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache
-from sag_pipeline.llm.cached_chat import BatchLimits, CachedChat
 from sag_pipeline.llm.known_keys import (
     BatchSource,
     KnownOptions,
@@ -43,28 +39,15 @@ from sag_pipeline.work import StepResult
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section, Summary, Triple
 from sag_retrieval.core.settings import HASHING, Settings
+from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.hashing import HashingEmbedder
-from sag_retrieval.models.open import open_chat, open_dense
+from sag_retrieval.models.open import open_dense
 from sag_retrieval.models.protocols import ChatModel, Reply, Request
-from sag_retrieval.models.rate_limits import ChatOptions
 from sag_retrieval.prompts import load_prompt
 from sag_retrieval.release.arrays import Index
 
 Replies = Sequence[Reply[Any] | ModelError]
 """One reply or error per request, in the order of the requests."""
-
-
-@contextmanager
-def open_cached_chat(
-    settings: Settings, options: ChatOptions | None = None, limits: BatchLimits | None = None
-) -> Iterator[CachedChat | None]:
-    """The language model that the settings name, with the cache of the home; None for `offline`."""
-    chat = open_chat(settings, options)
-    if chat is None:
-        yield None
-        return
-    with AnswerCache(Path(settings.home) / ANSWERS) as cache:
-        yield CachedChat(chat, cache, limits=limits)
 
 
 def model_of(table: str, chat: CachedChat, language: str, options: KeyOptions | None = None) -> str:

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
-from sag_pipeline.llm.answer_cache import call_id
 from sag_retrieval.core.errors import ModelError, ModelUnavailable, SourceError
+from sag_retrieval.models.answer_cache import call_id
 from sag_retrieval.models.protocols import AnswerT, ChatModel, Reply, Request, Usage
 
 

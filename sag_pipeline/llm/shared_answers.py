@@ -11,8 +11,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache, CacheError, columns_of
 from sag_retrieval.core.errors import BucketError
+from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, CacheError, columns_of
 from sag_retrieval.remote.mirror import Mirror
 
 _BELOW: Final = "answers/"

@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache
 from sag_pipeline.publish.links import Resolution
 from sag_pipeline.runs import run_report
 from sag_pipeline.store.store import Store
 from sag_retrieval import SagError, open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import MEND
+from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache
 from sag_retrieval.release.releases import Releases
 from tests.support.chat_server import ChatServer
 from tests.support.kept_home import edit_manifest

@@ -13,7 +13,6 @@ from benchmarks.damages import Damage, draw, inflict
 from sag_pipeline.integrity.repair import price_of, repair_home
 from sag_pipeline.integrity.salvage import salvage_answers, wrong_answers
 from sag_pipeline.integrity.verify import verify_home
-from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache, Answered, CacheError
 from sag_pipeline.runs import run_ingest, run_report
 from sag_pipeline.store.chain import HEAD, breaks
 from sag_pipeline.store.ledger import Entry, Ledger
@@ -22,6 +21,7 @@ from sag_pipeline.store.store import Store
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import SagError, StoreError
 from sag_retrieval.core.settings import load_settings
+from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, Answered, CacheError
 from tests.support.chat_server import ChatServer
 from tests.support.scripted_answers import read_well
 

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from sag_pipeline.llm.answer_cache import AnswerCache
-from sag_pipeline.llm.cached_chat import CachedChat
 from sag_pipeline.llm.cost_model import EstimateOptions, estimate
 from sag_pipeline.llm.extract import prompt_versions, summaries_work
 from sag_pipeline.options import RunOptions
@@ -17,6 +15,8 @@ from sag_pipeline.steps.titles import READ, DocumentTitle, title_from_reply, tit
 from sag_retrieval import open_release
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.records import Document
+from sag_retrieval.models.answer_cache import AnswerCache
+from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.rate_limits import ChatOptions
 from tests.support.chat_server import ChatServer, broken, schema_of

@@ -12,13 +12,13 @@ import pytest
 
 from sag_pipeline.integrity.repair import repair_home
 from sag_pipeline.integrity.verify import verify_home
-from sag_pipeline.llm.answer_cache import ANSWERS, AnswerCache, Answered
 from sag_pipeline.runs import run_ingest, run_report
 from sag_pipeline.status import status_of
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.store import Store
 from sag_retrieval import BucketError, ReleaseError, SagError, list_releases, open_release
 from sag_retrieval.core.settings import load_settings
+from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, Answered
 from sag_retrieval.release.releases import Releases, prune_releases
 from sag_retrieval.remote.buckets import open_files
 from sag_retrieval.remote.cache import bytes_below, make_room

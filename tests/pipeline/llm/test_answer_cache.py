@@ -13,8 +13,6 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from sag_pipeline.llm.answer_cache import AnswerCache, Answered, CacheError, call_id
-from sag_pipeline.llm.cached_chat import CachedChat
 from sag_pipeline.llm.recording import RecordingChat, ReplayChat
 from sag_pipeline.steps.events import ExtractedEvents
 from sag_pipeline.steps.extract_keys import ExtractedKeys
@@ -24,6 +22,8 @@ from sag_pipeline.steps.summaries import ExtractedSummary
 from sag_pipeline.steps.titles import DocumentTitle
 from sag_pipeline.steps.triples import ExtractedTriples
 from sag_retrieval.core.errors import ModelError, ModelUnavailable, SourceError
+from sag_retrieval.models.answer_cache import AnswerCache, Answered, CacheError, call_id
+from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.protocols import Prices, Reply, Request
 from sag_retrieval.models.rate_limits import ChatOptions
@@ -121,7 +121,7 @@ def test_an_unusable_answer_is_in_the_ledger_with_its_cost(cache: AnswerCache):
 
 def test_many_processes_may_write_one_file(tmp_path: Path):
     code = (
-        "import sys; from pathlib import Path; from sag_pipeline.llm.answer_cache import *\n"
+        "import sys; from pathlib import Path; from sag_retrieval.models.answer_cache import *\n"
         "with AnswerCache(Path(sys.argv[1])) as cache:\n"
         "  for n in range(int(sys.argv[2]), 60, 3):\n"
         "    cache.keep(Answered(f'id{n}', '{}', 'd', 's', 'm', 1, 1, 0.0))\n"
@@ -172,8 +172,8 @@ _CHILD = """
 import sys
 from pathlib import Path
 from pydantic import BaseModel
-from sag_pipeline.llm.answer_cache import AnswerCache
-from sag_pipeline.llm.cached_chat import CachedChat
+from sag_retrieval.models.answer_cache import AnswerCache
+from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.rate_limits import ChatOptions
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.protocols import Request

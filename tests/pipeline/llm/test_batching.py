@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from sag_pipeline.llm.cached_chat import BatchLimits, batch_parts, split_shares
 from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.models.cached_chat import BatchLimits, batch_parts, split_shares
 from sag_retrieval.models.protocols import Request, Usage
 
 

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from sag_pipeline.llm.answer_cache import AnswerCache
-from sag_pipeline.llm.cached_chat import CachedChat
 from sag_pipeline.llm.cost_model import EstimateOptions, estimate
 from sag_pipeline.llm.extract import events_work, keys_work, prompt_versions, summaries_work, triples_work
 from sag_pipeline.llm.known_keys import BatchSource, KnownOptions, known_about
@@ -25,6 +23,8 @@ from sag_pipeline.steps.typed_values import DEFAULT_TYPES, key_type_of, typed_ke
 from sag_pipeline.table import StepInput
 from sag_retrieval.core.errors import ModelUnavailable, SettingsError
 from sag_retrieval.core.records import Document, Section, Summary
+from sag_retrieval.models.answer_cache import AnswerCache
+from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.openai import OpenAIChat, request_tokens
 from sag_retrieval.models.rate_limits import ChatOptions

@@ -19,7 +19,7 @@ FILES = {
 KEEP = """
 import os, sys
 from pathlib import Path
-from sag_pipeline.llm.answer_cache import AnswerCache, Answered
+from sag_retrieval.models.answer_cache import AnswerCache, Answered
 AnswerCache(Path(sys.argv[1])).keep(Answered("c1", "yes", "d1", "events", "m", 1, 1, 0.5))
 os._exit(0)
 """

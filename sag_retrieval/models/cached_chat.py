@@ -6,10 +6,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from sag_pipeline.llm.answer_cache import AnswerCache, Answered, call_id
-from sag_pipeline.llm.calls import Call, cost_of
 from sag_retrieval.core.errors import AnswerError, BudgetExceeded, ModelError, ModelUnavailable
 from sag_retrieval.core.options import Bounds, check_options
+from sag_retrieval.models.answer_cache import AnswerCache, Answered, call_id
+from sag_retrieval.models.call_costs import Call, cost_of
 from sag_retrieval.models.calls import in_order
 from sag_retrieval.models.openai import request_tokens
 from sag_retrieval.models.protocols import AnswerT, ChatModel, Prices, Reply, Request, Usage

@@ -205,6 +205,8 @@ def shown_progress(console: Console) -> Iterator[None]:
                 bar.remove_task(task)  # a task that has a total cannot be without one again
                 task = bar.add_task(step, total=total or None, item="")
             bar.update(task, completed=done, item=item)
+            if is_new or not total:
+                bar.refresh()  # what takes less than the time between two drawings is still seen once
 
         with listening(progress):
             yield

@@ -1,0 +1,169 @@
+"""Read a key schema from YAML or from plain values, with errors that say the place, the value and the nearest name."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from pydantic import ValidationError
+
+from sag_retrieval.core.errors import SettingsError, nearest, shown
+from sag_retrieval.core.key_schema import KeySchema, KeyType
+
+SCHEMA_FILE: Final = "schema.yaml"
+"""Name of the file in a home."""
+_DEFAULT: Final = Path(__file__).with_name(SCHEMA_FILE)
+_LONGEST_FILE: Final = 1_000_000
+_NEXT: Final = "`sag schema write` writes the default to edit"
+
+
+@cache
+def default_schema() -> KeySchema:
+    """The schema of a home without its own: fourteen types."""
+    return KeySchema.model_validate(yaml.load(default_text(), yaml.BaseLoader))  # noqa: S506  texts alone
+
+
+def default_text() -> str:
+    """The default schema as a file to edit."""
+    return _DEFAULT.read_text(encoding="utf-8")
+
+
+def load_schema(path: Path | str) -> KeySchema:
+    """The key schema of a YAML file.
+
+    Raises:
+        SettingsError: If it cannot be read or is wrong; the message names the line, the value and what is allowed.
+
+    """
+    place = str(path)
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(_LONGEST_FILE + 1)
+        text = content.decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"schema {place!r} cannot be read: {error}; {_NEXT}") from error
+    if len(content) > _LONGEST_FILE:
+        raise SettingsError(f"schema {place!r} is longer than {_LONGEST_FILE:,} bytes; it is a list of key types")
+    root = _composed(place, text)
+    return _parsed(_plain(place, root) if root else None, place, root)
+
+
+def read_schema(given: Mapping[str, Any] | KeySchema) -> KeySchema:
+    """The key schema of plain values, as Python or Dagster's configuration gives them.
+
+    Examples:
+        >>> schema = read_schema({"types": ["person", {"name": "revenue", "kind": "number", "unit": "CNY"}]})
+        >>> [each.name for each in schema.types]
+        ['person', 'revenue']
+
+    Raises:
+        SettingsError: If it is wrong; the message names the place, the value and what is allowed.
+
+    """
+    return given if isinstance(given, KeySchema) else _parsed(given, "schema", None)
+
+
+def _composed(place: str, text: str) -> yaml.Node | None:
+    """The nodes of a text without aliases, which let a short file hold a huge value."""
+    try:
+        if alias := next(
+            (event for event in yaml.parse(text, yaml.BaseLoader) if isinstance(event, yaml.AliasEvent)), None
+        ):
+            raise yaml.MarkedYAMLError(problem="aliases (*name) cannot be used here", problem_mark=alias.start_mark)
+        root: yaml.Node | None = yaml.compose(text, yaml.BaseLoader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or " ".join(str(error).split())
+        raise SettingsError(f"{place} line {mark.line + 1 if mark else 1}: not YAML: {problem}") from None
+    except RecursionError:
+        raise SettingsError(f"schema {place!r} is nested too deeply; it is a list of key types") from None
+    return root
+
+
+def _plain(place: str, node: yaml.Node) -> Any:  # noqa: ANN401  any YAML
+    """The value of a node with every scalar as text: an allowed value `no` stays one."""
+    if isinstance(node, yaml.ScalarNode):
+        return node.value
+    if isinstance(node, yaml.SequenceNode):
+        return [_plain(place, inner) for inner in node.value]
+    found: dict[str, Any] = {}
+    for key, value in node.value:
+        line = key.start_mark.line + 1
+        if not isinstance(key, yaml.ScalarNode):
+            raise SettingsError(f"{place} line {line}: a name must be text")
+        if key.value in found:
+            raise SettingsError(f"{place} line {line}: {shown(key.value)} is given twice; give it once")
+        found[key.value] = _plain(place, value)
+    return found
+
+
+def _parsed(given: Any, place: str, root: yaml.Node | None) -> KeySchema:  # noqa: ANN401  any YAML
+    if not isinstance(given, Mapping) or not isinstance(given.get("types"), list | tuple):
+        raise SettingsError(
+            f"{place}: a schema is `types:` with a list such as `- person`, got {shown(given)}; {_NEXT}"
+        )
+    try:
+        return KeySchema.model_validate(_with_whole_types(given))
+    except ValidationError as error:
+        faults = [fault for fault in error.errors() if not (fault["type"] == "too_short" and fault["input"])]
+        raise SettingsError("; ".join(_fault(place, root, fault) for fault in faults[:3])) from None
+
+
+def _with_whole_types(given: Mapping[Any, Any]) -> dict[Any, Any]:
+    """The values with every type that is a mere name replaced by the type of that name."""
+    known = {each.name: each for each in _default_types()}
+    listed = [_whole(each, known) for each in given["types"]]
+    known |= {each["name"]: each for each in listed if isinstance(each, Mapping) and isinstance(each.get("name"), str)}
+    sources = given.get("sources")
+    if isinstance(sources, Mapping):
+        sources = {
+            str(source): [_whole(each, known) for each in own] if isinstance(own, list | tuple) else own
+            for source, own in sources.items()
+        }
+    return {**given, "types": listed, **({"sources": sources} if sources else {})}
+
+
+def _default_types() -> Sequence[KeyType]:
+    return default_schema().types
+
+
+def _whole(given: object, known: Mapping[str, Any]) -> object:
+    return known.get(given, given) if isinstance(given, str) else given
+
+
+def _fault(place: str, root: yaml.Node | None, fault: Any) -> str:  # noqa: ANN401  a dict of pydantic's own type
+    """One fault of a schema: where it is, what was given, and what is allowed."""
+    steps = [step for step in fault["loc"] if step != "[key]"]
+    line = _line_of(root, steps)
+    where = f"{place}{f' line {line}' if line else ''}: {'.'.join(map(str, steps)) or 'schema'}"
+    if fault["type"] == "extra_forbidden":
+        fields = KeyType.model_fields if len(steps) > 1 else KeySchema.model_fields
+        return f"{where} is none of {', '.join(fields)}{nearest(steps[-1], fields)}"
+    if fault["type"] == "literal_error":
+        known = [each.strip(" '") for each in fault["ctx"]["expected"].replace(" or ", ",").split(",")]
+        return f"{where}: {shown(fault['input'])} is none of {', '.join(known)}{nearest(fault['input'], known)}"
+    if fault["type"] == "model_type":
+        known = [each.name for each in _default_types()]
+        return (
+            f"{where}: {shown(fault['input'])} is no type; write its fields, such as `- name: revenue`, or one of "
+            f"{', '.join(known)}{nearest(fault['input'], known)}"
+        )
+    said = fault["msg"].removeprefix("Value error, ")
+    return f"{where}: {said}" + ("" if fault["type"] == "value_error" else f", got {shown(fault['input'])}")
+
+
+def _line_of(root: yaml.Node | None, steps: Sequence[Any]) -> int:
+    """The line of a place in a file; of a field that is not there, that of what lacks it."""
+    node = root
+    for step in steps:
+        if isinstance(node, yaml.MappingNode):
+            inner = next((value for key, value in node.value if key.value == str(step)), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+            inner = node.value[step]
+        else:
+            inner = None
+        if inner is None:
+            break
+        node = inner
+    return node.start_mark.line + 1 if node else 0

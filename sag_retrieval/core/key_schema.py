@@ -14,7 +14,7 @@ from sag_retrieval.core.errors import nearest, shown
 from sag_retrieval.core.records import TITLE
 from sag_retrieval.text.words import fold, normal_form
 
-Kind: TypeAlias = Literal["text", "number", "boolean", "date"]
+ValueKind: TypeAlias = Literal["text", "number", "boolean", "date"]
 _LONGEST: Final = 60
 _LONGEST_SAID: Final = 500
 _MOST: Final = 200
@@ -57,7 +57,7 @@ def _checked_texts(given: dict[str, str]) -> dict[str, str]:
     return dict(sorted(given.items()))
 
 
-Texts = Annotated[dict[str, str], BeforeValidator(_texts), AfterValidator(_checked_texts)]
+Wordings = Annotated[dict[str, str], BeforeValidator(_texts), AfterValidator(_checked_texts)]
 """What is said in each language, by its ISO code."""
 
 
@@ -68,11 +68,11 @@ class KeyType(BaseModel):
 
     name: Annotated[str, AfterValidator(_own_name)]
     """As it is stored, filtered and read in SQL."""
-    kind: Kind = "text"
+    kind: ValueKind = "text"
     """What its values are; only text can be searched by meaning."""
-    label: Texts = {}
+    label: Wordings = {}
     """Its name for readers, one text or one per language."""
-    description: Texts = {}
+    description: Wordings = {}
     """What belongs to it, for models and readers."""
     aliases: Annotated[tuple[Annotated[str, AfterValidator(_name)], ...], Field(max_length=_MOST)] = ()
     """Further names, in any language."""

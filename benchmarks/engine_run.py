@@ -40,6 +40,12 @@ def cpu(process: psutil.Process) -> float:
     return float(times.user + times.system)
 
 
+def cpu_of_ended() -> float:
+    """Processor seconds of children that have ended: they converted files."""
+    times = _THIS.cpu_times()
+    return float(times.children_user + times.children_system)
+
+
 def apart(name: str, *modules: ModuleType) -> None:
     """Count the processor seconds of a function by itself, wherever it is named."""
     whole: Callable[..., Any] = getattr(modules[0], name)
@@ -113,12 +119,13 @@ def main() -> None:
     apart("publish", publish, release_assets)
     apart("release_communities", of_release, report_assets)
     with two_nodes() if settings.engine == "ray" else none() as cluster:
-        before, started = cpu(_THIS), time.perf_counter()
+        before, ended, started = cpu(_THIS), cpu_of_ended(), time.perf_counter()
         killer = Killer(cluster) if given.kill else None
         with listening(killer) if killer else none():
             release = run_ingest(given.sources)["release"]
         seconds, driver = time.perf_counter() - started, cpu(_THIS) - before
         worked = sum(map(cpu, workers())) + sum(cpu(each) for each in _THIS.children() if settings.engine != "ray")
+        worked += cpu_of_ended() - ended
     store = Store(Path(settings.home))
     print(
         json.dumps(

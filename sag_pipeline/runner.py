@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
-from typing import Protocol
+from typing import Final, Protocol
 
 from sag_pipeline.engines.engine import EngineFor
 from sag_pipeline.options import IngestOptions
@@ -17,11 +17,13 @@ from sag_pipeline.tables import INPUTS, VERSIONS
 from sag_pipeline.work import Batch, Made, StepResult, joined, made_of
 from sag_retrieval.core.errors import BudgetExceeded, ModelUnavailable
 
-_DOCUMENTS_A_BATCH = 16
+_DOCUMENTS_A_BATCH: Final = 32
 """Documents of a batch of rule-based work."""
-_DOCUMENTS_A_COMMIT = 128
-"""Documents of a commit, and of a batch that a model is asked about; a multiple of the other, so that a part has the
-same documents whatever the engine."""
+_DOCUMENTS_A_COMMIT, _ROWS_A_COMMIT = 512, 32_768
+"""Rows are committed after this many documents or rows, counted at the end of a batch: so a part has the same documents
+whatever the engine. A commit costs two files and six syncs."""
+_DOCUMENTS_ASKED: Final = 128
+"""Documents of a batch that a model is asked about, and of a commit of what it answered."""
 
 
 def step_of(table: str, options: IngestOptions, model: str = "") -> StepSpec:
@@ -33,8 +35,18 @@ def step_of(table: str, options: IngestOptions, model: str = "") -> StepSpec:
 
 Work = Callable[[Sequence[StepInput]], Iterable[StepResult]]
 """Makes the records of a batch by asking a model: one `StepResult` per document, in order."""
-Maker = Callable[[Iterable[Batch]], Iterator[Made]]
-"""Makes the rows of batches; it may split what it makes of a batch, but keeps the order of documents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Who makes the rows of a step."""
+
+    make: Callable[[Iterable[Batch]], Iterator[Made]]
+    """Makes the rows of batches; it may split what it makes of a batch, but keeps the order of documents."""
+    batch: int
+    """Documents of a batch."""
+    commit: int
+    """Documents of a commit."""
 
 
 class ProgressCallback(Protocol):
@@ -62,13 +74,13 @@ class RunStats:
         return {name: self.counts[name] for name in names} | {"seconds": round(self.seconds, 3)}
 
 
-def by_rules(engine: EngineFor, pending: int) -> tuple[Maker, int]:
-    """The engine for this number of documents, and how many a batch has: a few, so that all workers are busy."""
-    return partial(engine(pending).map, "step"), _DOCUMENTS_A_BATCH
+def by_rules(engine: EngineFor, pending: int) -> Maker:
+    """The engine for this number of documents; a batch has a few, so that all workers are busy."""
+    return Maker(partial(engine(pending).map, "step"), _DOCUMENTS_A_BATCH, _DOCUMENTS_A_COMMIT)
 
 
-def by_model(work: Work) -> tuple[Maker, int]:
-    """Work by a model, which stays in this process, and how many documents a batch has: many share a request.
+def by_model(work: Work) -> Maker:
+    """Work by a model, which stays in this process; a batch has many documents, which share requests.
 
     What was made of a batch before the model could no longer be reached is not lost.
     """
@@ -84,14 +96,14 @@ def by_model(work: Work) -> tuple[Maker, int]:
                 raise
             yield made_of(batch.step, results)
 
-    return make, _DOCUMENTS_A_COMMIT
+    return Maker(make, _DOCUMENTS_ASKED, _DOCUMENTS_ASKED)
 
 
 def run_step(
     store: Store,
     step: StepSpec,
     options: IngestOptions,
-    choose: Callable[[int], tuple[Maker, int]],
+    choose: Callable[[int], Maker],
     progress: ProgressCallback = ignore_progress,
 ) -> RunStats:
     """Bring a table up to date with its inputs; unchanged documents are not read.
@@ -100,7 +112,7 @@ def run_step(
         store: The store, locked.
         step: The step of the table.
         options: What its rows depend on.
-        choose: From the number of pending documents, who makes the rows, and how many documents a batch has.
+        choose: From the number of pending documents, who makes the rows.
         progress: Called after each commit.
 
     Raises:
@@ -110,7 +122,7 @@ def run_step(
     tally, started = RunStats(), time.perf_counter()
     tally.counts["removed"] = store.drop_stale(step)
     pending = store.pending(step)
-    make, size = choose(len(pending))
+    maker = choose(len(pending))
     done, waiting = 0, list[Made]()
     report = listener()
     offer(failed=lambda: tally.counts["failed"])
@@ -123,12 +135,12 @@ def run_step(
         progress(step.name, done, len(pending))
 
     try:
-        for made in make(_batches(store, step, options, pending, size)):
+        for made in maker.make(_batches(store, step, options, pending, maker.batch)):
             waiting.append(made)
             ready = sum(len(each.outputs) for each in waiting)
             _count(tally, pending[done + ready - len(made.outputs) : done + ready], made)
             report(step.name, done + ready, len(pending))
-            if ready >= _DOCUMENTS_A_COMMIT:
+            if ready >= maker.commit or sum(each.rows.num_rows for each in waiting) >= _ROWS_A_COMMIT:
                 commit()
     finally:  # paid answers are kept whatever ends the step
         if waiting:

@@ -2,11 +2,13 @@
 
 import re
 import shutil
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from itertools import groupby
 from pathlib import Path
+from typing import Final
 from uuid import uuid4
 
 import pyarrow as pa
@@ -19,6 +21,8 @@ from sag_retrieval.core.errors import StoreError
 from sag_retrieval.release.table import no_rows, read_parquet
 
 _BLOCK = 1 << 22
+_PARTS_OPEN: Final = 4
+"""Parts of a table that a reader keeps: documents of one part of a table may come from several of another."""
 _SEALED = re.compile(r"-[0-9a-f]{24}$")
 
 
@@ -197,35 +201,36 @@ class DocumentRows:
         self._parts = parts
         self._table = table
         self._part_of = {document: part for part, members in places.items() for document in members}
-        self._part = ""
-        self._rows = no_rows(schema_of(table))
-        self._spans: Mapping[str, tuple[int, int]] = {}
+        self._opened: OrderedDict[str, tuple[pa.Table, Mapping[str, tuple[int, int]]]] = OrderedDict()
 
     def of(self, documents: Sequence[str]) -> pa.Table:
         """The rows of some documents, in their order; rows that lie one after another are not copied."""
         found = [no_rows(schema_of(self._table))]
         placed = (document for document in documents if document in self._part_of)
         for part, members in groupby(placed, self._part_of.__getitem__):
-            self._open(part)
-            found += [self._rows.slice(start, end - start) for start, end in self._runs(members)]
+            rows, places = self._open(part)
+            found += [rows.slice(start, end - start) for start, end in _runs(places, members)]
         return pa.concat_tables(found)
 
-    def _open(self, part: str) -> None:
-        if part == self._part:
-            return
-        rows = self._parts.read(self._table, part)
-        with reading(self._parts.path(self._table, part)):  # a file of another table has other columns
-            self._rows = with_columns(rows, schema_of(self._table))
-            self._spans = spans(rows)
-        self._part = part
+    def _open(self, part: str) -> tuple[pa.Table, Mapping[str, tuple[int, int]]]:
+        """The rows of a part, and where those of each document lie; the parts used last stay open."""
+        if part not in self._opened:
+            rows = self._parts.read(self._table, part)
+            with reading(self._parts.path(self._table, part)):  # a file of another table has other columns
+                self._opened[part] = with_columns(rows, schema_of(self._table)), spans(rows)
+            if len(self._opened) > _PARTS_OPEN:
+                self._opened.popitem(last=False)
+        self._opened.move_to_end(part)
+        return self._opened[part]
 
-    def _runs(self, documents: Iterator[str]) -> Iterator[tuple[int, int]]:
-        """Spans of rows, those that meet as one."""
-        first, last = 0, 0
-        for document in documents:
-            start, end = self._spans.get(document, (last, last))
-            if start != last:
-                yield first, last
-                first = start
-            last = end
-        yield first, last
+
+def _runs(places: Mapping[str, tuple[int, int]], documents: Iterator[str]) -> Iterator[tuple[int, int]]:
+    """Spans of rows, those that meet as one."""
+    first, last = 0, 0
+    for document in documents:
+        start, end = places.get(document, (last, last))
+        if start != last:
+            yield first, last
+            first = start
+        last = end
+    yield first, last

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from sag_pipeline.store.bucket import BucketHome, bucket_home, refreshed
+from sag_pipeline.store.lease import lease
 from sag_pipeline.store.ledger import Entry, Ledger
 from sag_pipeline.store.parts import DocumentRows, Parts, of_documents, reading
 from sag_pipeline.tables import by_document, schema_of, with_columns
@@ -82,8 +83,8 @@ class Store:
         """The store of a home, locked against other writers.
 
         Raises:
-            SourceError: If another process still writes below the same home after `patience` seconds.
-            BucketError: If the bucket of the home cannot be read or written, or another machine writes to it meanwhile.
+            SourceError: If another run still writes to the same home after `patience` seconds.
+            BucketError: If the bucket of the home cannot be read or written.
 
         """
         with write_lock(home, patience):
@@ -92,11 +93,12 @@ class Store:
                 yield cls(home)
                 return
             bucket.probe()
-            bucket.pull(whole=True)
-            store = cls(home, bucket=bucket)
-            bucket.note_sent(store.ledger.parts())
-            yield store
-            bucket.save()
+            with lease(bucket.mirror, patience):
+                bucket.pull(whole=True)
+                store = cls(home, bucket=bucket)
+                bucket.note_sent(store.ledger.parts())
+                yield store
+                bucket.save()
 
     # ── pending work ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -214,23 +216,26 @@ class Store:
         """
         names = [f"{one.document_id}|{output.content}" for one, output in zip(pending, made.outputs, strict=True)]
         part = self.parts.write(step.name, made.rows, names) if made.rows.num_rows else ""
-        self.ledger.commit(
-            [
-                replace(
-                    (sources or {}).get(one.document_id, Entry("", "", "")),
-                    unit=one.document_id,
-                    step=step.name,
-                    status=_status(output),
-                    input_hash=one.input_hash,
-                    output_hash=output.content,
-                    part=part if output.row_count else "",
-                    row_count=output.row_count,
-                    reason=output.reason or output.warning,
-                    attempts=one.attempts + 1,
-                )
-                for one, output in zip(pending, made.outputs, strict=True)
-            ]
-        )
+        nowhere = Entry("", "", "")
+        entries = []
+        for one, output in zip(pending, made.outputs, strict=True):
+            place = (sources or {}).get(one.document_id, nowhere)
+            entry = Entry(
+                one.document_id,
+                step.name,
+                _status(output),
+                place.source,
+                one.input_hash,
+                output.content,
+                part if output.row_count else "",
+                output.row_count,
+                place.path,
+                place.line,
+                output.reason or output.warning,
+                one.attempts + 1,
+            )
+            entries.append(entry)
+        self.ledger.commit(entries)
 
     def redo(self, step: str, documents: Collection[str]) -> None:
         """Let a step process documents again; their rows stay current until it has, also if the run is killed."""

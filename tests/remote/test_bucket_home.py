@@ -4,9 +4,11 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -14,9 +16,10 @@ from sag_pipeline.integrity.repair import repair_home
 from sag_pipeline.integrity.verify import verify_home
 from sag_pipeline.runs import run_ingest, run_report
 from sag_pipeline.status import status_of
+from sag_pipeline.store.lease import LAPSES, lease
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.store import Store
-from sag_retrieval import BucketError, ReleaseError, SagError, list_releases, open_release
+from sag_retrieval import BucketError, ReleaseError, SagError, SourceError, list_releases, open_release
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, Answered
 from sag_retrieval.release.releases import Releases, prune_releases
@@ -145,9 +148,65 @@ def test_what_two_releases_share_is_stored_and_fetched_once(bucket: str, filled:
 
 
 @pytest.mark.usefixtures("filled")
-def test_of_two_machines_that_write_one_is_refused_and_goes_on(machine: Machine):
+def test_of_two_machines_that_write_one_waits(machine: Machine, caplog: pytest.LogCaptureFixture):
+    first, second = machine("first"), machine("second")
+    written: list[str] = []
+
+    def write(home: Path, name: str) -> None:
+        with Store.locked(home) as store:
+            written.append(f"{name} begins")
+            time.sleep(1)
+            store.ledger.commit([Entry(name, "documents", "failed", kind="aside", reason=name)])
+            written.append(f"{name} ends")
+
+    threads = [Thread(target=write, args=each) for each in ((first, "a"), (second, "b"))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    reasons = {entry.reason for entry in Store(machine("third")).ledger.entries("kind = 'aside'")}
+
+    assert sorted(written) == ["a begins", "a ends", "b begins", "b ends"]
+    assert written[0].split()[0] == written[1].split()[0]
+    assert reasons == {"a", "b"}
+    assert "another run writes to" in caplog.text
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_machine_that_waits_too_long_says_for_whom(machine: Machine):
+    first, second = machine("first"), machine("second")
+    with Store.locked(first), pytest.raises(SourceError, match=r"another run has been writing to s3://.* for 1 s"):
+        with Store.locked(second, patience=1):
+            pass
+
+
+@pytest.mark.usefixtures("filled")
+def test_the_lease_of_a_run_that_was_killed_lapses(machine: Machine):
+    first, second = machine("first"), machine("second")
+    killed = "from pathlib import Path; import os; from sag_pipeline.store.store import Store; import sys\n"
+    killed += "with Store.locked(Path(sys.argv[1])): os._exit(9)"
+    assert subprocess.run([sys.executable, "-c", killed, str(first)], check=False).returncode == 9
+
+    started = time.monotonic()
+    with Store.locked(first):  # its own lease, and nobody else has the lock of this machine
+        pass
+    at_once = time.monotonic() - started
+    assert subprocess.run([sys.executable, "-c", killed, str(first)], check=False).returncode == 9
+    found = mirror_of(second)
+    assert found is not None
+    started = time.monotonic()
+    with lease(found, lapses=2):
+        waited = time.monotonic() - started
+
+    assert at_once < LAPSES
+    assert waited >= 2
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_run_whose_lease_was_taken_over_is_refused_and_goes_on(bucket: str, machine: Machine):
     first, second = machine("first"), machine("second")
     with pytest.raises(BucketError, match=r"another run"), Store.locked(first) as slow:  # noqa: PT012  also when it ends
+        open_files(bucket).delete(["LEASE"])
         with Store.locked(second) as fast:
             fast.ledger.commit([Entry("x", "documents", "failed", kind="aside", reason="of the fast one")])
         with pytest.raises(BucketError, match=r"another run wrote to .* meanwhile.*run the command again"):

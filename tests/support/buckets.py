@@ -157,6 +157,10 @@ def s3_proxy(target: str) -> Iterator[Proxy]:
             is_up.set()
             await stop.wait()
             await runner.cleanup()
+            slow = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in slow:  # answers that nobody waits for any more
+                task.cancel()
+            await asyncio.gather(*slow, return_exceptions=True)
 
     stop = asyncio.Event()
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()), daemon=True)

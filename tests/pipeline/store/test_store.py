@@ -3,12 +3,16 @@
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sag_pipeline.engines.engine import here
+from sag_pipeline.options import IngestOptions
+from sag_pipeline.runner import by_rules, run_step, step_of
 from sag_pipeline.store.ledger import Entry, Ledger
 from sag_pipeline.store.parts import Parts
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
@@ -250,3 +254,34 @@ def test_a_file_without_a_wanted_column_is_damaged(tmp_path):
 
     with pytest.raises(StoreError, match="damaged"):
         Parts(tmp_path).read("summaries", part, ["document_id", "nothing"])
+
+
+def test_documents_that_alternate_between_parts_read_each_part_once(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    put(store, *(document(f"d{n}") for n in range(0, 8, 2)))
+    put(store, *(document(f"d{n}") for n in range(1, 8, 2)))
+    names = [f"d{n}" for n in range(8)]
+    opened = []
+    read = Parts.read
+
+    def counted(self: Parts, table: str, part: str, columns: object = None) -> pa.Table:
+        opened.append(part)
+        return read(self, table, part, columns)
+
+    monkeypatch.setattr(Parts, "read", counted)
+    reader = store.document_rows("documents", names)
+    found = [row for first in (0, 4) for row in reader.of(names[first : first + 4])["document_id"].to_pylist()]
+
+    assert found == names
+    assert len(opened) == len(set(opened)) == 2
+
+
+def test_many_documents_share_a_commit(tmp_path):
+    store = Store(tmp_path)
+    put(store, *(document(f"d{n:04}", f"# Title\n\nThe mill sold {n} buoys.") for n in range(600)))
+    before = len(list((tmp_path / "ledger").glob("*.parquet")))
+
+    run_step(store, step_of("sections", IngestOptions()), IngestOptions(), partial(by_rules, here))
+
+    assert len(list((tmp_path / "ledger").glob("*.parquet"))) - before == 2  # of 512 and of the rest
+    assert store.ledger.document_count("sections") == 600

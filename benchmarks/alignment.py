@@ -15,7 +15,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.near_names import near_pairs
-from sag_pipeline.llm.extract import keys_work
+from sag_pipeline.llm.key_waves import KeyWork
 from sag_pipeline.llm.known_keys import BatchSource
 from sag_pipeline.steps.entity_resolution import Aligned, Alignment, KeyColumns, align_keys
 from sag_pipeline.steps.keys import make_key
@@ -76,7 +76,7 @@ def by_known_keys() -> list[dict[str, Any]]:
     with ChatServer(answer) as server:
         chat = OpenAIChat("m", base_url=server.base_url, api_key="none", options=ChatOptions(concurrency=4))
         for label, before in (("without", None), ("with", BatchSource(HashingEmbedder()))):
-            work = keys_work(chat, before=before)
+            work = KeyWork(chat=chat, before=before)
             made = [
                 link
                 for place, one in enumerate(named)

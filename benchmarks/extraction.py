@@ -23,7 +23,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from scripted_server import ROOT, served
 
 from sag_pipeline.llm.cost_model import estimate
-from sag_pipeline.llm.extract import events_work, keys_work, summaries_work
+from sag_pipeline.llm.extract import events_work, summaries_work
+from sag_pipeline.llm.key_waves import KeyWork
 from sag_pipeline.llm.known_keys import BatchSource
 from sag_pipeline.rules.keys import read_mentions
 from sag_pipeline.rules.sections import offline_sections
@@ -116,7 +117,7 @@ def _tokens_of(documents: Sequence[Document]) -> dict[str, Any]:
     expected = estimate(documents).usage
     with served() as server, TemporaryDirectory() as folder, AnswerCache(Path(folder) / "a") as cache:
         chat = CachedChat(chat_of(server.base_url, concurrency=16), cache)
-        keys = keys_work(chat, before=BatchSource(HashingEmbedder()))
+        keys = KeyWork(chat=chat, before=BatchSource(HashingEmbedder()))
         for start in range(0, len(documents), BATCH):
             inputs = [_inputs(document) for document in documents[start : start + BATCH]]
             for table, work in (("summaries", summaries_work(chat)), ("events", events_work(chat)), ("keys", keys)):

@@ -5,6 +5,7 @@ from operator import attrgetter
 from typing import Annotated
 
 from sag_pipeline.engines.bounds import WorkerBounds
+from sag_pipeline.llm.known_options import KnownOptions
 from sag_pipeline.steps.chunks import ChunkOptions
 from sag_pipeline.steps.extract_keys import KeyOptions
 from sag_pipeline.steps.folders import SourceOptions
@@ -107,6 +108,8 @@ class RunOptions:
     """How events become communities, of the release and of a report on a part of it."""
     key: KeyOptions = field(default_factory=KeyOptions)
     """How a language model is asked for keys."""
+    known: KnownOptions = field(default_factory=KnownOptions)
+    """Which known keys a language model is shown, and in which waves it is asked for keys."""
     batch: BatchLimits = field(default_factory=BatchLimits)
     """How much one call to the language model asks about."""
     chat: Annotated[ChatOptions, Inline()] = field(default_factory=ChatOptions)

@@ -82,7 +82,8 @@ def by_rules(engine: EngineFor, pending: int) -> Maker:
 def by_model(work: Work) -> Maker:
     """Work by a model, which stays in this process; a batch has many documents, which share requests.
 
-    What was made of a batch before the model could no longer be reached is not lost.
+    What was made of a batch before the model could no longer be reached is committed, unless the work is one of whole
+    batches (`whole_batches`): then its answers are kept, and the next run makes the batch from them.
     """
 
     def make(batches: Iterable[Batch]) -> Iterator[Made]:
@@ -92,7 +93,8 @@ def by_model(work: Work) -> Maker:
             try:
                 results.extend(under_way)
             except (ModelUnavailable, BudgetExceeded):
-                yield made_of(batch.step, results)
+                if not getattr(work, "whole_batches", False):
+                    yield made_of(batch.step, results)
                 raise
             yield made_of(batch.step, results)
 

@@ -10,7 +10,8 @@ from pydantic import create_model
 
 from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.corpus_assets import CorpusAsset, CorpusSpec, corpus_asset
-from sag_pipeline.llm.extract import events_work, known_keys_work, sections_work, summaries_work, triples_work
+from sag_pipeline.llm.extract import events_work, sections_work, summaries_work, triples_work
+from sag_pipeline.llm.key_waves import known_keys_work
 from sag_pipeline.reading.rows import StagedRows, staged_rows
 from sag_pipeline.reading.sync import SyncOptions, TooManyRemoved, note_ingest, sync_source, tell_fault
 from sag_pipeline.resources import PipelineResource, current_index, now, progress_of, result_of, table, warn_of
@@ -130,7 +131,7 @@ def events(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mater
 @_by_document("keys", "extract")
 def keys(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per key of an event, as its document spells it, and one for the main key of each chunk."""
-    settings, options = sag.settings(), sag.run_options().key
+    settings, options = sag.settings(), sag.run_options()
     return sag.extract(
         context,
         "keys",

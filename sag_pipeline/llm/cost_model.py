@@ -1,7 +1,8 @@
 """Estimate the calls and tokens of an extraction: every question as the run would ask it, with guessed answers."""
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Protocol
@@ -52,6 +53,8 @@ class EstimateOptions:
     run: RunOptions = field(default_factory=RunOptions)
     language: str = "auto"
     """The setting SAG_LANGUAGE."""
+    known_events: int = 0
+    """Events that are known before the run."""
     guess: Guess = field(default_factory=Guess)
 
     def steps(self) -> tuple[str, ...]:
@@ -103,12 +106,14 @@ def estimate(
     options = options or EstimateOptions()
     found = Estimate({step: Usage() for step in options.steps()})
     asked_before: set[str] = set()
+    known = options.known_events
     rest = iter(documents)
     while batch := list(islice(rest, _BATCH)):
-        planner = _Planner(cached, options)
+        planner = _Planner(cached, options, known)
         for document in batch:
             planner.plan(document)
         planner.add_to(found, asked_before)
+        known += sum(planner.events_of_keys)
     return found
 
 
@@ -118,8 +123,14 @@ class _Planner:
 
     cached: Lookup
     options: EstimateOptions
+    known: int
+    """Events that are known before the batch."""
     paid: defaultdict[str, list[tuple[Request[Any], float]]] = field(default_factory=lambda: defaultdict(list))
     cached_counts: Counter[str] = field(default_factory=Counter)
+    events_of_keys: list[int] = field(default_factory=list)
+    """Events of each question about keys, paid or not."""
+    paid_keys: list[int] = field(default_factory=list)
+    """Which of these questions are paid."""
 
     def plan(self, document: Document) -> None:
         """Add the questions about a document."""
@@ -142,19 +153,30 @@ class _Planner:
         for step, asked in self.paid.items():
             fresh = [one for one in asked if _identity(one[0]) not in asked_before]
             found.usage[step] += Usage(0, len(asked) - len(fresh))
-            alone: set[str] = set()
-            for group in batch_parts((request for request, _ in fresh), lambda _: False, self.options.run.batch):
-                expected = sum(fresh[place][1] for place, _ in group)
-                same = _identity(group[0][1])
-                if len(group) == 1 and same in alone:
-                    found.usage[step] += Usage(0, 1)
-                    continue
-                if len(group) == 1:
-                    alone.add(same)
-                found.usage[step] += self._usage_of(step, [request for _, request in group], expected)
+            for wave in self._waves(asked) if step == "keys" else [fresh]:
+                self._add_calls(found, step, [one for one in wave if _identity(one[0]) not in asked_before])
         for step, count in self.cached_counts.items():
             found.usage[step] += Usage(0, count)
         asked_before |= {_identity(request) for asked in self.paid.values() for request, _ in asked}
+
+    def _waves(self, asked: Sequence[tuple[Request[Any], float]]) -> Iterator[Sequence[tuple[Request[Any], float]]]:
+        """The paid questions about keys, wave by wave."""
+        run = self.options.run
+        for wave in run.known.waves(self.events_of_keys, self.known, run.chat.concurrency):
+            first, last = (bisect_left(self.paid_keys, end) for end in (wave.start, wave.stop))
+            yield asked[first:last]
+
+    def _add_calls(self, found: Estimate, step: str, fresh: Sequence[tuple[Request[Any], float]]) -> None:
+        alone: set[str] = set()
+        for group in batch_parts((request for request, _ in fresh), lambda _: False, self.options.run.batch):
+            expected = sum(fresh[place][1] for place, _ in group)
+            same = _identity(group[0][1])
+            if len(group) == 1 and same in alone:
+                found.usage[step] += Usage(0, 1)
+                continue
+            if len(group) == 1:
+                alone.add(same)
+            found.usage[step] += self._usage_of(step, [request for _, request in group], expected)
 
     def _usage_of(self, step: str, group: Sequence[Request[Any]], expected: float) -> Usage:
         part = group[0].part
@@ -223,6 +245,9 @@ class _Planner:
             answer = self._take(question.request, received) if is_certain else None
             if not is_certain:
                 self.paid["keys"].append((question.request, received))
+            if answer is None:
+                self.paid_keys.append(len(self.events_of_keys))
+            self.events_of_keys.append(len(question.events))
             if answer is None:
                 keys += offline_keys(document, (), question.events)
             else:

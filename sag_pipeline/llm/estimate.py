@@ -1,7 +1,7 @@
 """Estimate what `sag ingest` would cost now, for `--estimate`."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +65,9 @@ def estimate_run(sources: Sequence[str] = (), options: RunOptions | None = None)
     if not path.is_file():
         return _report(chat.model_id, estimate(documents, options=chosen), run.chat.prices, faults)
     with AnswerCache(path) as cache:
-        cached = CachedChat(chat, cache)
-        cached.ask_again(is_again(Store(settings.home), run.reprocess))
+        cached, store = CachedChat(chat, cache), Store(settings.home)
+        cached.ask_again(is_again(store, run.reprocess))
+        chosen = replace(chosen, known_events=store.ledger.row_count("events") if store.ledger.row_count("keys") else 0)
         found = estimate(documents, cached.find, chosen)
         own = [row for row in cache.spent() if row.model == chat.model_id]
         return _report(chat.model_id, measured(found, own), run.chat.prices, faults)

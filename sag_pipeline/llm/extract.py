@@ -6,45 +6,24 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from sag_pipeline.llm.known_keys import (
-    BatchSource,
-    KnownOptions,
-    KnownSource,
-    ReleasedKeys,
-    known_about,
-    pending_keys,
-)
 from sag_pipeline.llm.prompts import FURTHER
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.runner import Work
 from sag_pipeline.steps.document_dates import with_context_dates
 from sag_pipeline.steps.events import event_requests, events_from_reply, given_events, readable
-from sag_pipeline.steps.extract_keys import (
-    ExtractedKeys,
-    KeyOptions,
-    KeyQuestion,
-    KnownKeys,
-    key_questions,
-    keys_from_reply,
-)
+from sag_pipeline.steps.extract_keys import KeyOptions
 from sag_pipeline.steps.headers import section_summary_requests, with_summaries
-from sag_pipeline.steps.keys import main_keys
 from sag_pipeline.steps.sections import section_requests, sections_from_replies
 from sag_pipeline.steps.summaries import SummaryOptions, summarise, summary_from_reply, summary_request
 from sag_pipeline.steps.titles import title_request, with_title
 from sag_pipeline.steps.triples import TripleQuestion, triple_questions, triples_from_reply
-from sag_pipeline.store.store import Store
 from sag_pipeline.table import StepInput
 from sag_pipeline.work import StepResult
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section, Summary, Triple
-from sag_retrieval.core.settings import HASHING, Settings
 from sag_retrieval.models.cached_chat import CachedChat
-from sag_retrieval.models.hashing import HashingEmbedder
-from sag_retrieval.models.open import open_dense
 from sag_retrieval.models.protocols import ChatModel, Reply, Request
 from sag_retrieval.prompts import load_prompt
-from sag_retrieval.release.arrays import Index
 
 Replies = Sequence[Reply[Any] | ModelError]
 """One reply or error per request, in the order of the requests."""
@@ -53,11 +32,13 @@ Replies = Sequence[Reply[Any] | ModelError]
 def model_of(table: str, chat: CachedChat, language: str, options: KeyOptions | None = None) -> str:
     """What the rows that a model makes for a table depend on, as a part of the fingerprint of its step.
 
-    Options with default values are left out, as is `most_known`: known keys are not part of a request's identity.
+    Options with default values are left out, as is how many known keys are shown: they are no part of a request's
+    identity.
     """
     found = f"{chat.fingerprint} {language} {prompt_versions(table)}"
-    decisive = replace(options or KeyOptions(), most_known=KeyOptions().most_known)
-    return f"{found} {decisive}" if table == "keys" and decisive != KeyOptions() else found
+    usual = KeyOptions()
+    decisive = replace(options or usual, most_known=usual.most_known, known_tokens=usual.known_tokens)
+    return f"{found} {decisive}" if table == "keys" and decisive != usual else found
 
 
 def prompt_versions(step: str) -> str:
@@ -95,7 +76,7 @@ def model_work(chat: ChatModel, table: str, ask: Callable[[Sequence[StepInput]],
                 further = list(chat.ask_all(made.requests))
                 got += further
                 made = made.then(further)
-            yield StepResult(tuple(made), _reason(table, got))
+            yield StepResult(tuple(made), reason_of_replies(table, got))
 
     return work
 
@@ -146,7 +127,7 @@ def events_work(chat: ChatModel, language: str = "auto") -> Work:
             given = [e for one in given_events(document, inputs.tables["chunks"]) for e in one.events]
             return _no_questions(with_context_dates(document, given))
         chunks = readable(inputs.tables["chunks"])
-        requests = event_requests(document, chunks, _summary(inputs), language=language) if chunks else ()
+        requests = event_requests(document, chunks, summary_of(inputs), language=language) if chunks else ()
         return Questions(requests, partial(_events, document, chunks))
 
     return model_work(chat, "events", lambda batch: map(ask, batch))
@@ -156,93 +137,6 @@ def _events(document: Document, chunks: Sequence[Chunk], got: Replies) -> list[E
     answered = [(chunk, reply) for chunk, reply in zip(chunks, got, strict=True) if isinstance(reply, Reply)]
     events = [event for chunk, reply in answered for event in events_from_reply(document, chunk, reply.value)]
     return with_context_dates(document, events)
-
-
-def keys_work(
-    chat: ChatModel,
-    *,
-    before: BatchSource | None = None,
-    sources: Sequence[KnownSource] = (),
-    options: KeyOptions | None = None,
-    known_options: KnownOptions | None = None,
-    language: str = "auto",
-) -> Work:
-    """Keys of documents: supplied ones unchanged, else one question per chunk with the known keys of its events.
-
-    A batch is shown keys of the sources and of the batches before it, never its own, so that the requests do not depend
-    on concurrency.
-
-    Args:
-        chat: The model.
-        before: Gets the keys of each batch, and may have some already; None: no known keys are shown.
-        sources: Further sources of known keys, such as `ReleasedKeys`, with the embedder of `before`.
-        options: Types of keys, and how they are asked for.
-        known_options: How many known keys are found.
-        language: `zh`, `en`, or `auto`: each document's.
-
-    """
-
-    def ask(batch: Sequence[StepInput]) -> Iterator[Questions]:
-        events = [event for inputs in batch if not inputs.is_supplied for event in inputs.tables["events"]]
-        known: dict[str, KnownKeys] = {}
-        if before is not None:
-            found = known_about(events, before.embedder, [*sources, before], known_options)
-            known = {event.event_id: one for event, one in zip(events, found, strict=True)}
-        return (_ask_keys(inputs, known, options, language) for inputs in batch)
-
-    asked = model_work(chat, "keys", ask)
-
-    def work(batch: Sequence[StepInput]) -> Iterator[StepResult]:
-        made: list[EventKey] = []
-        for inputs, result in zip(batch, asked(batch), strict=True):
-            own = {event.event_id for event in inputs.tables["events"]}
-            made += [key for key in result.records if key.event_id in own]
-            yield result
-        if before is not None:
-            before.add([event for inputs in batch for event in inputs.tables["events"]], made)
-
-    return work
-
-
-def _ask_keys(inputs: StepInput, known: dict[str, KnownKeys], options: KeyOptions | None, language: str) -> Questions:
-    document: Document = inputs.one("documents")
-    events, main = inputs.tables["events"], main_keys(document, inputs.tables["chunks"])
-    if inputs.is_supplied:
-        given = [key for one in given_events(document, inputs.tables["chunks"]) for key in one.keys]
-        return _no_questions([*given, *main])
-    shown = [known[event.event_id] for event in events] if known else None
-    questions = key_questions(document, events, _summary(inputs), known=shown, options=options, language=language)
-    return Questions([question.request for question in questions], partial(_keys, document, questions, options, main))
-
-
-def _keys(
-    document: Document,
-    questions: Sequence[KeyQuestion],
-    options: KeyOptions | None,
-    main: Sequence[EventKey],
-    got: Replies,
-) -> list[EventKey]:
-    """The keys in the replies, the title's key alone where a reply is missing, and the main keys."""
-    found: list[EventKey] = []
-    for question, reply in zip(questions, got, strict=True):
-        answer = reply.value if isinstance(reply, Reply) else ExtractedKeys(events=[])
-        found += keys_from_reply(document, question.events, answer, options)
-    return [*found, *main]
-
-
-def known_keys_work(
-    chat: CachedChat, settings: Settings, store: Store, index: Index | None, options: KeyOptions | None = None
-) -> Work:
-    """Work of the table `keys` with the known keys of the release and the store; `index` None: no release yet."""
-    name = settings.embedding_model
-    embedder = index.embedder if index else HashingEmbedder() if name == HASHING else open_dense(name)
-    return keys_work(
-        chat,
-        before=pending_keys(store, index, embedder),
-        sources=[ReleasedKeys(index)] if index else [],
-        options=options,
-        language=settings.language,
-    )
 
 
 def triples_work(chat: ChatModel, language: str = "auto") -> Work:
@@ -270,13 +164,13 @@ def _no_questions(records: Sequence[Any]) -> Questions:
     return Questions((), lambda _: records)
 
 
-def _summary(inputs: StepInput) -> str:
+def summary_of(inputs: StepInput) -> str:
     """The document's summary; empty for a document of one chunk, whose text is shown whole."""
     rows = inputs.tables.get("summaries", ())
     return rows[0].summary if rows and len(inputs.tables["chunks"]) > 1 else ""
 
 
-def _reason(step: str, got: Replies) -> str:
+def reason_of_replies(step: str, got: Replies) -> str:
     """Why rows are missing; empty if every question was answered."""
     errors = [reply for reply in got if isinstance(reply, ModelError)]
     return f"{step}: {len(errors)} of {len(got)} questions without an answer, the first: {errors[0]}" if errors else ""

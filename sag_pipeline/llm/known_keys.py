@@ -7,30 +7,32 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 
+from sag_pipeline.llm.known_names import KnownNames, is_written
+from sag_pipeline.llm.known_options import KnownOptions
 from sag_pipeline.steps.extract_keys import NO_KNOWN, KnownKey, KnownKeys
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.records import TITLE, Event, EventKey
-from sag_retrieval.models.protocols import Embedder, Vectors
+from sag_retrieval.models.protocols import Embedder, Vectors, joined
 from sag_retrieval.release.arrays import Index
 
 _BLOCK = 256
-Prompted = TypeVar("Prompted")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownOptions:
-    """How many known keys are found for an event."""
-
-    direct_keys: int = 10
-    similar_events: int = 3
-    least_similarity: float = 0.2
-    """Least cosine of a known key or event: a model tends to choose a shown name, even a dissimilar one."""
+_DIGITS = 5
+Prompted = TypeVar("Prompted", KnownKey, tuple[KnownKey, ...])
 
 
 class KnownSource(Protocol):
-    """A source of known keys: a release, or the batches before."""
+    """A source of known keys: a release, or the waves before."""
+
+    @property
+    def event_count(self) -> int:
+        """Events that it knows."""
+        ...
+
+    def named_keys(self, text: str, count: int) -> list[tuple[float, KnownKey]]:
+        """The text keys whose names the text holds best, with the share that it holds."""
+        ...
 
     def nearest_keys(self, vectors: Vectors, count: int) -> list[list[tuple[float, KnownKey]]]:
         """The nearest text keys of each vector, best first, with their cosines."""
@@ -43,33 +45,43 @@ class KnownSource(Protocol):
 
 def known_about(
     events: Sequence[Event],
-    embedder: Embedder,
+    vectors: Vectors,
     sources: Sequence[KnownSource],
     options: KnownOptions | None = None,
 ) -> list[KnownKeys]:
-    """The known keys for each event, in order; of equal cosines the earlier source comes first.
+    """The known keys for each event, in order; of equally near ones the earlier source comes first.
+
+    Args:
+        events: The events.
+        vectors: Their vectors, by the embedder of the sources.
+        sources: Where keys are known.
+        options: How many are found.
 
     Source:
         docs/algorithm.md §extraction.29.
 
     """
     options = options or KnownOptions()
-    if not events or not sources:
+    if not events or not any(source.event_count for source in sources):
         return [NO_KNOWN] * len(events)
-    vectors = embedder.embed([event.indexed_text for event in events])
     keys = [source.nearest_keys(vectors, options.direct_keys) for source in sources]
     similar = [source.nearest_events(vectors, options.similar_events) for source in sources]
     return [
-        KnownKeys(
-            tuple(_best((found[row] for found in keys), options.direct_keys, options.least_similarity)),
-            tuple(
-                key
-                for group in _best((found[row] for found in similar), options.similar_events, options.least_similarity)
-                for key in group
-            ),
+        _known_of(
+            event.content,
+            _best((source.named_keys(event.content, options.named_keys) for source in sources), options.named_keys, 0),
+            _best((found[row] for found in keys), options.direct_keys, options.least_similarity),
+            _best((found[row] for found in similar), options.similar_events, options.least_similarity),
         )
-        for row in range(len(events))
+        for row, event in enumerate(events)
     ]
+
+
+def _known_of(text: str, named: list[KnownKey], near: list[KnownKey], similar: list[tuple[KnownKey, ...]]) -> KnownKeys:
+    """Names that the text spells otherwise come first: of the others a model has the spelling before its eyes."""
+    otherwise = [key for key in named if not is_written(key.value, text)]
+    direct = dict.fromkeys([*(key for key in named if key not in otherwise), *near])
+    return KnownKeys(tuple(otherwise), tuple(direct), tuple(key for group in similar for key in group))
 
 
 def _best(lists: Iterable[list[tuple[float, Prompted]]], count: int, least: float) -> list[Prompted]:
@@ -79,16 +91,22 @@ def _best(lists: Iterable[list[tuple[float, Prompted]]], count: int, least: floa
 
 @dataclass(slots=True)
 class BatchSource:
-    """The events and keys of the batches before, in the order in which they were added."""
+    """The events and keys of the waves before, whose order does not matter: equally near ones are ranked by name."""
 
     embedder: Embedder
     _keys: dict[KnownKey, None] = field(default_factory=dict)
     _key_blocks: list[Vectors] = field(default_factory=list)
     _event_keys: list[tuple[KnownKey, ...]] = field(default_factory=list)
     _event_blocks: list[Vectors] = field(default_factory=list)
+    _names: KnownNames = field(default_factory=KnownNames)
 
-    def add(self, events: Sequence[Event], keys: Sequence[EventKey]) -> None:
-        """Add a batch: its events and their keys; numbers, flags and titles are not shown."""
+    @property
+    def event_count(self) -> int:
+        """Events that were added."""
+        return len(self._event_keys)
+
+    def add(self, events: Sequence[Event], keys: Iterable[EventKey], vectors: Vectors | None = None) -> None:
+        """Add events and their keys; `vectors` are those of the events. Numbers, flags and titles are not shown."""
         shown: dict[str, list[KnownKey]] = {event.event_id: [] for event in events}
         for link in keys:
             if link.event_id in shown and link.key.value_string is not None and link.key.key_type != TITLE:
@@ -97,9 +115,16 @@ class BatchSource:
         if fresh:
             self._keys.update(dict.fromkeys(fresh))
             self._key_blocks.append(self.embedder.embed([key.value for key in fresh]))
+            self._names.add(fresh)
         if events:
             self._event_keys.extend(tuple(shown[event.event_id]) for event in events)
-            self._event_blocks.append(self.embedder.embed([event.indexed_text for event in events]))
+            if vectors is None:
+                vectors = self.embedder.embed([event.indexed_text for event in events])
+            self._event_blocks.append(vectors)
+
+    def named_keys(self, text: str, count: int) -> list[tuple[float, KnownKey]]:
+        """The keys whose names the text holds best (see `KnownSource`)."""
+        return self._names.find(text, count)
 
     def nearest_keys(self, vectors: Vectors, count: int) -> list[list[tuple[float, KnownKey]]]:
         """The nearest keys of each vector (see `KnownSource`)."""
@@ -113,41 +138,33 @@ class BatchSource:
 def _nearest(
     vectors: Vectors, blocks: list[Vectors], values: Sequence[Prompted], count: int
 ) -> list[list[tuple[float, Prompted]]]:
-    """The `count` values of the largest cosines for each vector, best first, ties by position."""
+    """The `count` values of the largest cosines for each vector, best first; equal ones by value.
+
+    Cosines are rounded, because a product of matrices differs in its last bits with the number of rows.
+    """
     rows = vectors.shape[0]
     if not blocks or not count:
         return [[] for _ in range(rows)]
-    blocks[:] = [_stack(blocks)]
+    blocks[:] = [joined(blocks)]
     found = []
     for start in range(0, rows, _BLOCK):
         cosines = _cosines(vectors[start : start + _BLOCK], blocks[0])
         for row in cosines:
-            best = _largest(row, count)
-            found.append([(float(row[i]), values[i]) for i in best])
+            best = [(float(row[i]), values[i]) for i in _largest(row, count)]
+            found.append(sorted(best, key=lambda one: (-one[0], one[1]))[:count])
     return found
-
-
-def _stack(blocks: Sequence[Vectors]) -> Vectors:
-    if len(blocks) == 1:
-        return blocks[0]
-    sparse = [block for block in blocks if isinstance(block, csr_array)]
-    if sparse:
-        return csr_array(vstack(sparse, format="csr"))
-    return np.concatenate([np.asarray(block) for block in blocks])
 
 
 def _cosines(vectors: Vectors, known: Vectors) -> npt.NDArray[np.float32]:
     product = vectors @ known.T
-    return np.asarray(product.toarray() if isinstance(product, csr_array) else product, np.float32)
+    dense = np.asarray(product.toarray() if isinstance(product, csr_array) else product, np.float32)
+    return np.round(dense, _DIGITS)
 
 
 def _largest(row: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.intp]:
-    if len(row) > count:
-        bound = np.partition(row, -count)[-count]
-        chosen = np.flatnonzero(row >= bound)
-    else:
-        chosen = np.arange(len(row))
-    return chosen[np.argsort(-row[chosen], kind="stable")][:count]
+    """Positions of the `count` largest numbers above 0, and of those equal to the last."""
+    bound = np.partition(row, -count)[-count] if len(row) > count else 0.0
+    return np.flatnonzero((row >= bound) & (row > 0))
 
 
 @dataclass(frozen=True)
@@ -155,6 +172,21 @@ class ReleasedKeys:
     """Text keys and events of an opened release (a `KnownSource`); vectors must be of its embedder."""
 
     index: Index
+
+    @property
+    def event_count(self) -> int:
+        """Events of the release."""
+        return len(self.index.rows["events"])
+
+    def named_keys(self, text: str, count: int) -> list[tuple[float, KnownKey]]:
+        """The text keys whose names the text holds best."""
+        return self._names.find(text, count)
+
+    @cached_property
+    def _names(self) -> KnownNames:
+        found = KnownNames()
+        found.add(self._key(int(row)) for row in np.flatnonzero(self._is_shown))
+        return found
 
     @cached_property
     def _is_shown(self) -> npt.NDArray[np.bool_]:

@@ -1,7 +1,7 @@
 """Extract keys with a language model: one question about the events of a chunk, with known keys."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
@@ -12,7 +12,7 @@ from sag_pipeline.steps.typed_values import DEFAULT_TYPES, key_type_of, typed_ke
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.records import Document, Event, EventKey, Key
-from sag_retrieval.models.protocols import Request
+from sag_retrieval.models.protocols import Request, estimate_tokens
 from sag_retrieval.prompts import load_prompt
 from sag_retrieval.text.words import fold
 
@@ -29,8 +29,9 @@ class KnownKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KnownKeys:
-    """Known keys for one event: the keys nearest to it, and the keys of the events nearest to it."""
+    """Known keys for one event: those that it seems to spell otherwise, those near it, and those of near events."""
 
+    otherwise: tuple[KnownKey, ...] = ()
     direct: tuple[KnownKey, ...] = ()
     from_events: tuple[KnownKey, ...] = ()
 
@@ -48,6 +49,8 @@ class KeyOptions:
     """Ask about one event per question instead of the events of a chunk: more expensive and seldom better."""
     most_known: Annotated[int, Bounds(0)] = 40
     """Known keys shown in one question, so that one entity keeps one name."""
+    known_tokens: Annotated[int, Bounds(0)] = 240
+    """Tokens of the known keys in one question; what was found best is shown first."""
 
     def __post_init__(self) -> None:
         """Refuse a list of types with nothing to choose from, or with an empty name."""
@@ -125,7 +128,7 @@ class EventGroup:
         known = [one for part in parts for one in part.known]
         text = prompt.fill(
             types=", ".join(self.options.types),
-            known=_known_lines(known, self.options.most_known) or "—",
+            known=_known_lines(known, self.options) or "—",
             events="\n".join(lines),
         )
         contents = [f"{part.title}\x1f{event.content}" for part in parts for event in part.events]
@@ -157,10 +160,23 @@ class EventGroup:
 
 @dataclass(frozen=True, slots=True)
 class KeyQuestion:
-    """A request and the events that it numbers from 1."""
+    """A question about a group of events, which it numbers from 1."""
 
-    request: Request[ExtractedKeys]
-    events: tuple[Event, ...]
+    group: EventGroup
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The events."""
+        return self.group.events
+
+    @property
+    def request(self) -> Request[ExtractedKeys]:
+        """The question as a request, alone."""
+        return self.group.merge([self.group])
+
+    def shown(self, known: Sequence[KnownKeys]) -> "KeyQuestion":
+        """The same question with known keys for each event."""
+        return KeyQuestion(replace(self.group, known=tuple(known)))
 
 
 def key_questions(
@@ -168,7 +184,6 @@ def key_questions(
     events: Sequence[Event],
     summary: str,
     *,
-    known: Sequence[KnownKeys] | None = None,
     options: KeyOptions | None = None,
     language: str = "auto",
 ) -> list[KeyQuestion]:
@@ -181,7 +196,6 @@ def key_questions(
         document: The document of the events.
         events: Its events; events of one chunk are consecutive.
         summary: Its summary.
-        known: The known keys for each event; None: no known keys.
         options: Types of keys, and how they are asked for.
         language: `zh`, `en`, or `auto`: the document's.
 
@@ -192,13 +206,10 @@ def key_questions(
     options = options or KeyOptions()
     spoken = prompt_language(document, language)
     heading = heading_of(document, summary)
-    known = known or [NO_KNOWN] * len(events)
-    questions = []
-    for group in _groups(events, by_event=options.one_event_per_question):
-        asked = tuple(events[row] for row in group)
-        part = EventGroup(document.document_id, heading, asked, tuple(known[row] for row in group), spoken, options)
-        questions.append(KeyQuestion(part.merge([part]), asked))
-    return questions
+    return [
+        KeyQuestion(EventGroup(document.document_id, heading, group, (NO_KNOWN,) * len(group), spoken, options))
+        for group in _groups(events, by_event=options.one_event_per_question)
+    ]
 
 
 def keys_from_reply(
@@ -237,20 +248,25 @@ def _keys(raw: ExtractedKey, types: tuple[str, ...]) -> Iterator[tuple[Key, str 
             )
 
 
-def _groups(events: Sequence[Event], *, by_event: bool) -> list[list[int]]:
-    groups: dict[str, list[int]] = {}
-    for row, event in enumerate(events):
-        groups.setdefault(event.event_id if by_event else event.chunk_id, []).append(row)
-    return list(groups.values())
+def _groups(events: Sequence[Event], *, by_event: bool) -> list[tuple[Event, ...]]:
+    groups: dict[str, list[Event]] = {}
+    for event in events:
+        groups.setdefault(event.event_id if by_event else event.chunk_id, []).append(event)
+    return [tuple(group) for group in groups.values()]
 
 
-def _known_lines(known: Sequence[KnownKeys], most: int) -> str:
-    """Known keys of several events, the nearest of each event first; one line per type."""
+def _known_lines(known: Sequence[KnownKeys], options: KeyOptions) -> str:
+    """Known keys of several events, the best of each event first, within the bounds; one line per type."""
     ranked: dict[KnownKey, None] = {}
-    for tier in ([one.direct for one in known], [one.from_events for one in known]):
+    tiers = [one.otherwise for one in known], [one.direct for one in known], [one.from_events for one in known]
+    for tier in tiers:
         for place in range(max(map(len, tier), default=0)):
             ranked.update({keys[place]: None for keys in tier if place < len(keys)})
     by_type: dict[str, list[str]] = {}
-    for key in list(ranked)[:most]:
+    left = options.known_tokens
+    for key in list(ranked)[: options.most_known]:
+        left -= estimate_tokens(f"{key.value} | ")
+        if left < 0:
+            break
         by_type.setdefault(key.key_type, []).append(key.value)
     return "\n".join(f"{key_type}: {' | '.join(values)}" for key_type, values in sorted(by_type.items()))

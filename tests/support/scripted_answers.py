@@ -58,6 +58,14 @@ def _keys(prompt: str) -> dict[str, Any]:
     return {"events": [{"event": int(number), "keys": _names(text)} for number, text in numbered]}
 
 
+def known_names(prompt: str) -> list[str]:
+    """The known keys that a question about keys shows."""
+    known = after(
+        prompt.split("Events:\n", maxsplit=1)[0].split("事项：\n", maxsplit=1)[0], "Known keys:\n", "已知属性：\n"
+    )
+    return [name for line in known.splitlines() for name in line.partition(": ")[2].split(" | ") if name]
+
+
 def _names(text: str) -> list[dict[str, Any]]:
     found = dict.fromkeys((name[1] or name[0]).strip() for name in _NAME.finditer(text))
     return [{"type": "date" if name[:1].isdigit() else "topic", "value": name, "same_as": []} for name in found][:8]

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from sag_pipeline.llm.cost_model import EstimateOptions, estimate
-from sag_pipeline.llm.extract import events_work, keys_work, prompt_versions, summaries_work, triples_work
-from sag_pipeline.llm.known_keys import BatchSource, KnownOptions, known_about
+from sag_pipeline.llm.extract import events_work, prompt_versions, summaries_work, triples_work
+from sag_pipeline.llm.key_waves import KeyWork
+from sag_pipeline.llm.known_keys import BatchSource, known_about
+from sag_pipeline.llm.known_options import KnownOptions
 from sag_pipeline.steps.chunks import ChunkOptions, split_chunks
 from sag_pipeline.steps.events import EventsOfPassage, ExtractedEvents, event_requests, events_from_reply, readable
 from sag_pipeline.steps.extract_keys import (
@@ -98,7 +100,7 @@ def test_documents_of_both_languages_become_events_keys_and_triples(server: Chat
 
     inputs = with_rows(inputs, "summaries", list(summaries_work(chat)(inputs)))
     inputs = with_rows(inputs, "events", list(events_work(chat)(inputs)))
-    inputs = with_rows(inputs, "keys", list(keys_work(chat)(inputs)))
+    inputs = with_rows(inputs, "keys", list(KeyWork(chat=chat)(inputs)))
     triples = list(triples_work(chat)(inputs))
 
     english, chinese = inputs
@@ -121,7 +123,7 @@ def test_one_question_a_chunk_for_events_and_one_for_the_keys_of_all_of_them(ser
     chunks = len(inputs[0].tables["chunks"])
 
     inputs = with_rows(inputs, "events", list(events_work(chat)(inputs)))
-    list(keys_work(chat)(inputs))
+    list(KeyWork(chat=chat)(inputs))
 
     asked = [schema_of(call.request) for call in server.calls]
     assert chunks > 3
@@ -143,7 +145,7 @@ def test_given_events_are_taken_as_they_are_and_nothing_is_asked(server: ChatSer
     inputs = inputs_of(given)
 
     inputs = with_rows(inputs, "events", list(events_work(chat)(inputs)))
-    inputs = with_rows(inputs, "keys", list(keys_work(chat)(inputs)))
+    inputs = with_rows(inputs, "keys", list(KeyWork(chat=chat)(inputs)))
 
     assert [event.content for event in inputs[0].tables["events"]] == ["Jobs founded Apple."]
     assert "Jobs" in {link.key.value for link in inputs[0].tables["keys"]}
@@ -200,11 +202,11 @@ def test_a_changed_document_asks_only_about_its_changed_chunks(server: ChatServe
         for document in (before, before):
             inputs = with_rows(inputs_of(document, size=160), "summaries", [_made(Summary("en", "old"))])
             inputs = with_rows(inputs, "events", list(events_work(cached)(inputs)))
-            list(keys_work(cached, before=BatchSource(HashingEmbedder()))(inputs))
+            list(KeyWork(chat=cached, before=BatchSource(HashingEmbedder()))(inputs))
         first = len(server.calls)
         inputs = with_rows(inputs_of(after, size=160), "summaries", [_made(Summary("en", "new"))])
         inputs = with_rows(inputs, "events", list(events_work(cached)(inputs)))
-        list(keys_work(cached, before=BatchSource(HashingEmbedder()))(inputs))
+        list(KeyWork(chat=cached, before=BatchSource(HashingEmbedder()))(inputs))
 
     chunks = [chunk.text for chunk in chunks_of(before, size=160)]
     changed = [chunk for chunk in chunks_of(after, size=160) if chunk.text not in chunks]
@@ -349,29 +351,39 @@ def test_known_keys_come_from_near_keys_and_near_events_of_batches_before():
     )
     source.add(events, keys_from_reply(EN, events, answer))
 
-    (known,) = known_about(
-        [replace(events[0], event_id="e", content="Steve Jobs left Apple.")], source.embedder, [source]
-    )
+    asked = replace(events[0], event_id="e", content="Steve Jobs left Apple.")
+    (known,) = known_about([asked], source.embedder.embed([asked.indexed_text]), [source])
 
     assert KnownKey("person", "Steve Jobs") in known.direct
     assert KnownKey("date", "1976") in known.from_events
     assert all(key.key_type != "title" for key in (*known.direct, *known.from_events))
 
 
-def test_known_keys_are_shown_by_type_nearest_first_and_at_most_so_many():
-    known = KnownKeys(tuple(KnownKey("person", f"P{n}") for n in range(60)), (KnownKey("place", "Paris"),))
+def test_known_keys_are_shown_by_type_nearest_first_and_within_the_bounds():
+    known = KnownKeys(
+        direct=tuple(KnownKey("person", f"P{n}") for n in range(60)), from_events=(KnownKey("place", "Paris"),)
+    )
 
-    (question,) = key_questions(EN, _events(EN)[:1], "", known=[known], options=KeyOptions(most_known=3))
+    for bound, shown in (
+        (KeyOptions(most_known=3), "person: P0 | P1 | P2\n"),
+        (KeyOptions(known_tokens=5), "person: P0 | P1\n"),
+        (KeyOptions(known_tokens=0), "Known keys:\n—"),
+    ):
+        (question,) = key_questions(EN, _events(EN)[:1], "", options=bound)
+        prompt = question.shown([known]).request.prompt
 
-    assert "person: P0 | P1 | P2\n" in question.request.prompt
-    assert "Paris" not in question.request.prompt
+        assert shown in prompt
+        assert "Paris" not in prompt
 
 
 def test_far_names_are_not_shown():
     source = BatchSource(HashingEmbedder())
     source.add(_events(ZH), [])
 
-    assert known_about(_events(EN), source.embedder, [source], KnownOptions(least_similarity=0.9))[0] == KnownKeys()
+    events = _events(EN)
+    vectors = source.embedder.embed([event.indexed_text for event in events])
+
+    assert known_about(events, vectors, [source], KnownOptions(least_similarity=0.9))[0] == KnownKeys()
 
 
 def test_what_a_batch_sees_does_not_depend_on_concurrency(server: ChatServer):
@@ -383,7 +395,7 @@ def test_what_a_batch_sees_does_not_depend_on_concurrency(server: ChatServer):
         inputs = inputs_of(*documents)
         inputs = with_rows(inputs, "events", list(events_work(chat)(inputs)))
         server.calls.clear()
-        work = keys_work(chat, before=BatchSource(HashingEmbedder()))
+        work = KeyWork(chat=chat, before=BatchSource(HashingEmbedder()))
         made = [one for start in range(0, 12, 4) for one in work(inputs[start : start + 4])]
         seen.append((made, sorted(call.prompt for call in server.calls)))
 
@@ -405,7 +417,7 @@ def test_an_estimate_counts_calls_exactly_and_nothing_that_is_kept(
         inputs = inputs_of(*documents)
         inputs = with_rows(inputs, "summaries", list(summaries_work(cached)(inputs)))
         inputs = with_rows(inputs, "events", list(events_work(cached)(inputs)))
-        list(keys_work(cached)(inputs))
+        list(KeyWork(chat=cached)(inputs))
         after = estimate(documents, cached.find)
 
     first, second = ({step: usage.calls for step, usage in found.usage.items()} for found in (before, after))

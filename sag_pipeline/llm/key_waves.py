@@ -1,10 +1,11 @@
 """Ask a model for the keys of a batch in waves, so that each wave is shown the keys of the waves before it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sag_pipeline.llm.extract import reason_of_replies, summary_of
 from sag_pipeline.llm.known_keys import BatchSource, KnownSource, ReleasedKeys, known_about, pending_keys
+from sag_pipeline.llm.known_names import is_named_otherwise
 from sag_pipeline.llm.known_options import KnownOptions
 from sag_pipeline.options import RunOptions
 from sag_pipeline.steps.events import given_events
@@ -12,15 +13,18 @@ from sag_pipeline.steps.extract_keys import (
     ExtractedKeys,
     KeyOptions,
     KeyQuestion,
+    KnownKey,
+    KnownKeys,
     key_questions,
     keys_from_reply,
 )
 from sag_pipeline.steps.keys import main_keys
+from sag_pipeline.steps.name_matching import bare_title
 from sag_pipeline.store.store import Store
 from sag_pipeline.table import StepInput
 from sag_pipeline.work import StepResult
 from sag_retrieval.core.errors import ModelError
-from sag_retrieval.core.records import Document, EventKey
+from sag_retrieval.core.records import TITLE, Document, Event, EventKey
 from sag_retrieval.core.settings import HASHING, Settings
 from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.hashing import HashingEmbedder
@@ -110,7 +114,10 @@ class KeyWork:
         questions = [question for _, question in wave]
         if self.before is not None and vectors is not None:
             known = iter(known_about(events, vectors, [*self.sources, self.before], self.known))
-            questions = [one.shown([next(known) for _ in one.events]) for one in questions]
+            questions = [
+                question.shown([_with_title(one.document, event, next(known)) for event in question.events])
+                for one, question in wave
+            ]
         made: list[EventKey] = []
         for (one, question), reply in zip(wave, self.chat.ask_all(each.request for each in questions), strict=True):
             answer = reply.value if isinstance(reply, Reply) else ExtractedKeys(events=[])
@@ -120,6 +127,14 @@ class KeyWork:
             made += keys
         if self.before is not None:
             self.before.add(events, made, vectors)
+
+
+def _with_title(document: Document, event: Event, known: KnownKeys) -> KnownKeys:
+    """Known keys of an event, with the title of its document where the event seems to spell that otherwise."""
+    title = bare_title(document.title)
+    if not title or not is_named_otherwise(title, event.content):
+        return known
+    return replace(known, otherwise=(KnownKey(TITLE, title), *known.otherwise))
 
 
 def known_keys_work(

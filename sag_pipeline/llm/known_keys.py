@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from sag_pipeline.llm.known_names import KnownNames, is_written
+from sag_pipeline.llm.known_names import NameSearch, is_written
 from sag_pipeline.llm.known_options import KnownOptions
 from sag_pipeline.steps.extract_keys import NO_KNOWN, KnownKey, KnownKeys
 from sag_pipeline.store.store import Store
@@ -98,7 +98,7 @@ class BatchSource:
     _key_blocks: list[Vectors] = field(default_factory=list)
     _event_keys: list[tuple[KnownKey, ...]] = field(default_factory=list)
     _event_blocks: list[Vectors] = field(default_factory=list)
-    _names: KnownNames = field(default_factory=KnownNames)
+    _names: NameSearch = field(default_factory=NameSearch)
 
     @property
     def event_count(self) -> int:
@@ -183,8 +183,8 @@ class ReleasedKeys:
         return self._names.find(text, count)
 
     @cached_property
-    def _names(self) -> KnownNames:
-        found = KnownNames()
+    def _names(self) -> NameSearch:
+        found = NameSearch()
         found.add(self._key(int(row)) for row in np.flatnonzero(self._is_shown))
         return found
 

@@ -82,7 +82,12 @@ def title_name(title: str) -> str:
         ('ann lee', '苹果', 'untitled')
 
     """
-    return normal_name(_ADDITION.sub("", title))
+    return normal_name(bare_title(title))
+
+
+def bare_title(title: str) -> str:
+    """A title without a final addition in brackets."""
+    return _ADDITION.sub("", title).strip()
 
 
 def is_telling(name: str) -> bool:

@@ -54,8 +54,12 @@ def _title(prompt: str) -> dict[str, Any]:
 
 
 def _keys(prompt: str) -> dict[str, Any]:
-    numbered = _NUMBERED.findall(after(prompt, "Events:\n", "事项：\n"))
-    return {"events": [{"event": int(number), "keys": _names(text)} for number, text in numbered]}
+    return {"events": [{"event": number, "keys": _names(text)} for number, text in numbered_events(prompt)]}
+
+
+def numbered_events(prompt: str) -> list[tuple[int, str]]:
+    """The events that a question about keys asks about."""
+    return [(int(number), text) for number, text in _NUMBERED.findall(after(prompt, "Events:\n", "事项：\n"))]
 
 
 def known_names(prompt: str) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from sag_pipeline.llm.extract import events_work
 from sag_pipeline.llm.key_waves import KeyWork
 from sag_pipeline.llm.known_keys import BatchSource, known_about
-from sag_pipeline.llm.known_names import KnownNames, is_written
+from sag_pipeline.llm.known_names import NameSearch, is_written
 from sag_pipeline.llm.known_options import KnownOptions
 from sag_pipeline.runs import run_ingest
 from sag_pipeline.steps.extract_keys import KnownKey
@@ -170,14 +170,14 @@ def test_an_ingest_that_is_stopped_is_continued_with_the_prompts_of_one_that_is_
     ],
 )
 def test_a_known_name_is_found_by_another_spelling(known: str, text: str):
-    index = KnownNames()
+    index = NameSearch()
     index.add([KnownKey("organisation", known), *(KnownKey("topic", f"matter {n}") for n in range(100))])
 
     assert [key.value for _, key in index.find(text, 3)] == [known]
 
 
 def test_names_of_common_words_alone_are_not_found():
-    index = KnownNames()
+    index = NameSearch()
     index.add(KnownKey("organisation", f"University of Town{n}") for n in range(100))
 
     assert index.find("A university of the north opened.", 5) == []
@@ -205,3 +205,21 @@ def test_known_keys_do_not_depend_on_the_order_in_which_they_came(server: ChatSe
         found.append(json.dumps([repr(one) for one in known_about(events, vectors, [source])]))
 
     assert found[0] == found[1]
+
+
+def test_the_title_is_shown_where_an_event_spells_it_otherwise(server: ChatServer):
+    document = Document("b", "s", "Bob Saget (actor)", "Robert Lane Saget was an actor. He died in Orlando.", "en")
+    chat = chat_of(server)
+    inputs = inputs_of(document)
+    inputs = with_rows(inputs, "events", list(events_work(chat)(inputs)))
+
+    list(work_of(chat)(inputs))
+
+    assert [known_names(prompt) for prompt in key_prompts(server)] == [["Bob Saget"]]
+
+
+def test_initials_of_parts_of_names_are_no_names():
+    index = NameSearch()
+    index.add([KnownKey("organisation", "National Hockey League")])
+
+    assert index.find("The Health Law holds.", 3) == []

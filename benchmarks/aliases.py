@@ -1,0 +1,196 @@
+"""How many things end as more than one key at a first ingest, and how many keys stand for more than one thing.
+
+python benchmarks/aliases.py [--passages 100] [--held-out] [ROW …]
+
+A thing counts if its passages hold two or more of its names, titles included (`alias_set.py`). It is split if the keys
+with its names are more than one after aligning; it is wrongly merged if a key stands for it and for another thing or
+title. Input tokens are those of events, keys and pairs, as the scripted server counted them, for one of the corpus.
+"""
+
+import argparse
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.alias_set import HALVES, AliasSet, ScriptedModel, read_set, title_thing
+from sag_pipeline.llm.extract import events_work
+from sag_pipeline.llm.key_waves import KeyWork
+from sag_pipeline.llm.known_keys import BatchSource
+from sag_pipeline.llm.known_options import KnownOptions
+from sag_pipeline.rules.events import offline_events
+from sag_pipeline.rules.keys import offline_keys
+from sag_pipeline.rules.sections import offline_sections
+from sag_pipeline.steps.chunks import split_chunks
+from sag_pipeline.steps.entity_resolution import KeyColumns, align_keys
+from sag_pipeline.table import StepInput
+from sag_retrieval.core.records import TITLE, EventKey
+from sag_retrieval.models.answer_cache import AnswerCache
+from sag_retrieval.models.cached_chat import CachedChat
+from sag_retrieval.models.hashing import HashingEmbedder
+from sag_retrieval.models.openai import OpenAIChat
+from sag_retrieval.models.rate_limits import ChatOptions
+from sag_retrieval.text.words import normal_name
+from tests.support.chat_server import ChatServer, count_tokens
+
+_BATCH = 128
+_NO_WAVES = KnownOptions(first_wave=1_000_000, longest_wave=1_000_000, named_keys=0)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One way to ask."""
+
+    known: KnownOptions | None = None
+    """None: no known keys."""
+    says_same: bool = False
+    """Whether the model fills `same_as`, as the prompt asks."""
+
+
+ROWS = {
+    "model, no known keys": Row(),
+    "model, vectors, batches of 128": Row(_NO_WAVES),
+    "model, vectors, waves": Row(KnownOptions(named_keys=0)),
+    "model, names, waves": Row(KnownOptions(direct_keys=0, similar_events=0)),
+    "model, vectors, names, waves": Row(KnownOptions()),
+    "the same, and same_as": Row(KnownOptions(), says_same=True),
+}
+
+
+def _inputs(given: AliasSet) -> list[StepInput]:
+    return [
+        StepInput(one.document_id, {"documents": [one], "chunks": split_chunks(one, offline_sections(one))})
+        for one in given.documents
+    ]
+
+
+def by_rules(given: AliasSet) -> tuple[list[EventKey], dict[str, float]]:
+    """Keys by rules; no tokens."""
+    found: list[EventKey] = []
+    for one in _inputs(given):
+        document, chunks = one.one("documents"), one.tables["chunks"]
+        events = [event for part in offline_events(document, chunks) for event in part]
+        found += offline_keys(document, chunks, events)
+    return found, {}
+
+
+def by_model(given: AliasSet, row: Row) -> tuple[list[EventKey], dict[str, float]]:
+    """Keys by the scripted model, and input tokens by step for one token of the corpus."""
+    corpus = sum(count_tokens(one.text) for one in given.documents)
+    with (
+        ChatServer(ScriptedModel(given, says_same=row.says_same)) as server,
+        TemporaryDirectory() as folder,
+        AnswerCache(Path(folder) / "a") as cache,
+    ):
+        options = ChatOptions(concurrency=16)
+        chat = CachedChat(OpenAIChat("m", base_url=server.base_url, api_key="none", options=options), cache)
+        before = BatchSource(HashingEmbedder()) if row.known else None
+        work = KeyWork(chat=chat, before=before, known=row.known or KnownOptions())
+        inputs, found = _inputs(given), list[EventKey]()
+        for start in range(0, len(inputs), _BATCH):
+            batch = inputs[start : start + _BATCH]
+            events = [made.records for made in events_work(chat)(batch)]
+            batch = [replace(one, tables={**one.tables, "events": own}) for one, own in zip(batch, events, strict=True)]
+            found += [key for made in work(batch) for key in made.records]
+        tokens: dict[str, float] = defaultdict(float)
+        for call in chat.take_calls():
+            tokens[call.step] += call.input_tokens / corpus
+    return found, tokens
+
+
+def measure(given: AliasSet, links: Sequence[EventKey], half: str) -> dict[str, Any]:
+    """Shares in percent over the things of one half."""
+    keys = {link.key.key_id: link.key for link in links if link.key.value_string is not None}
+    counts: dict[str, int] = defaultdict(int)
+    for link in links:
+        counts[link.key.key_id] += link.event_id[:1] == "e"
+    columns = KeyColumns(
+        list(keys),
+        [key.key_type for key in keys.values()],
+        [str(key.value_string) for key in keys.values()],
+        [normal_name(str(key.value_string)) for key in keys.values()],
+        [counts[key_id] for key_id in keys],
+    )
+    said = [(link.key.key_id, link.same_as) for link in links if link.same_as]
+    canonical = align_keys(columns, said=said).canonical
+    things, names = _things_of(given, links)
+    ends: dict[str, set[str]] = defaultdict(set)
+    stands_for: dict[str, set[str]] = defaultdict(set)
+    for key_id, own in things.items():
+        for thing in own:
+            ends[thing].add(canonical.get(key_id, key_id))
+            stands_for[canonical.get(key_id, key_id)].add(thing)
+    counted = [f"t{one.number}" for one in given.things if one.half == half]
+    several = [thing for thing in counted if len(names[thing]) > 1 and thing in ends]
+    wrong = [thing for thing in counted if any(len(stands_for[key]) > 1 for key in ends[thing])]
+    split = [thing for thing in several if len(ends[thing]) > 1]
+    return {
+        "things": len(several),
+        "names": sum(len(names[thing]) for thing in several),
+        "splits": round(100 * len(split) / max(1, len(several)), 1),
+        "wrong merges": round(100 * len(wrong) / max(1, sum(thing in ends for thing in counted)), 2),
+        "_split": split,
+        "_wrong": wrong,
+    }
+
+
+def _things_of(given: AliasSet, links: Iterable[EventKey]) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """The things that each key means where it stands, and the names of each thing in the passages."""
+    documents = {one.document_id: one for one in given.documents}
+    here = {
+        document_id: {normal_name(name): f"t{thing.number}" for name, thing in own.items()}
+        for document_id, own in given.named.items()
+    }
+    everywhere = {name: f"t{thing.number}" for name, thing in given.thing_of.items()}
+    found: dict[str, set[str]] = defaultdict(set)
+    for link in links:
+        if link.key.value_string is None:
+            continue
+        name = normal_name(link.key.value_string)
+        if link.key.key_type == TITLE:
+            found[link.key.key_id].add(title_thing(given, documents[link.document_id]))
+        elif name in here[link.document_id]:
+            found[link.key.key_id].add(here[link.document_id][name])
+        elif name in everywhere and any(one == everywhere[name] for one in here[link.document_id].values()):
+            found[link.key.key_id].add(everywhere[name])
+    names: dict[str, set[str]] = defaultdict(set)
+    for own in here.values():
+        for name, thing in own.items():
+            names[thing].add(name)
+    return found, names
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rows", nargs="*", metavar="ROW", help="; ".join(("rules", *ROWS)))
+    parser.add_argument("--passages", type=int, nargs="*", default=[100, 2_000])
+    parser.add_argument("--held-out", action="store_true", help="the half that is looked at once")
+    parser.add_argument("--show", action="store_true", help="the things that are split or wrongly merged")
+    asked = parser.parse_args()
+    half = HALVES[asked.held_out]
+    makers: dict[str, Callable[[AliasSet], tuple[list[EventKey], dict[str, float]]]] = {"rules": by_rules}
+    makers |= {name: lambda given, row=row: by_model(given, row) for name, row in ROWS.items()}
+    for count in asked.passages:
+        given = read_set(count)
+        for name in asked.rows or makers:
+            links, tokens = makers[name](given)
+            found = measure(given, links, half)
+            split, wrong = found.pop("_split"), found.pop("_wrong")
+            spent = {step: round(value, 2) for step, value in tokens.items()}
+            shown = {"passages": count, "half": half, "row": name, **found, "tokens": round(sum(spent.values()), 2)}
+            print(json.dumps(shown | {"by step": spent}, ensure_ascii=False), flush=True)
+            if asked.show:
+                names = {f"t{one.number}": " | ".join(one.names) for one in given.things}
+                print("  split:", *(names[one] for one in split), sep="\n    ")
+                print("  wrong:", *(names[one] for one in wrong), sep="\n    ")
+
+
+if __name__ == "__main__":
+    main()

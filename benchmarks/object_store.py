@@ -4,6 +4,7 @@
     python benchmarks/object_store.py --race [N]      two publishers, N releases each, while 8 processes search; the
                                                       lease is taken from them now and then, so that some runs lose
     python benchmarks/object_store.py --crash         kills at the points of a publish; the next run on another machine
+    python benchmarks/object_store.py --vectors [N]   bytes that searches among N generated vectors of 384 columns fetch
     python benchmarks/object_store.py --hostile       refusals, delays, cut bodies, a server that ignores conditions
 
 The server is moto's, in a process of its own, behind a proxy of this process that counts and disturbs.
@@ -28,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import nights
 from benchmarks.bucket_machines import Bench
+from benchmarks.bucket_vectors import search_vectors
 from sag_pipeline.integrity.bucket_files import fetch_home
 from sag_pipeline.store.bucket import bucket_home
 from sag_pipeline.store.lease import KEY as LEASE
@@ -245,6 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     modes = parser.add_mutually_exclusive_group()
     modes.add_argument("--race", type=int, nargs="?", const=20, metavar="N", help="releases of each publisher")
     modes.add_argument("--crash", action="store_true")
+    modes.add_argument("--vectors", type=int, nargs="?", const=200_000, metavar="N", help="rows")
     modes.add_argument("--hostile", action="store_true")
     given = parser.parse_args(arguments)
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder, s3_server() as server, s3_proxy(server) as proxy:
@@ -253,6 +256,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             race(bench, given.race)
         elif given.crash:
             crash(bench, server)
+        elif given.vectors:
+            search_vectors(bench, given.vectors)
         elif given.hostile:
             hostile(bench, server)
         else:

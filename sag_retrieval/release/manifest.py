@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -133,6 +133,14 @@ def layer_path(number: int) -> str:
     return f"layers/{number}/" if number else ""
 
 
+class Fill(Protocol):
+    """Fetches blocks of files that lie elsewhere."""
+
+    def __call__(self, name: str, spans: Sequence[tuple[int, int]], *, again: bool = False) -> None:
+        """Put blocks of a file in their places, those that are not there; with `again`, all of them."""
+        ...
+
+
 class Contents:
     """The files of a release, compared with its manifest; safe to share between threads.
 
@@ -140,8 +148,8 @@ class Contents:
     row numbers of a damaged file answers wrongly or crashes in a C library. A block is checked once per process.
     """
 
-    def __init__(self, folder: Path, manifest: Manifest, verify: Verify = "lazy") -> None:
-        """Compare the lengths of all files; with `full` their bytes as well.
+    def __init__(self, folder: Path, manifest: Manifest, verify: Verify = "lazy", fill: Fill | None = None) -> None:
+        """Compare the lengths of all files; with `full` their bytes as well; `fill` fetches what is about to be read.
 
         Raises:
             ReleaseError: If a file is missing, has another length, or, with `full`, cannot be verified or has changed.
@@ -151,6 +159,7 @@ class Contents:
         if verify not in get_args(Verify):
             raise SettingsError(f"verify {verify!r} is none of {', '.join(get_args(Verify))}")
         self.folder = folder
+        self._fill = fill
         self.release_id = manifest.release_id
         self.files = manifest.files
         self.is_checked = verify != "off" and bool(self.files)
@@ -180,6 +189,8 @@ class Contents:
         if not self.is_checked:
             return
         names = [name for name in self._first if any(_is_meant(name, each) for each in wanted)]
+        for name in names:
+            self._fetch(name, [(first, last) for _, first, last in self._open_spans(name)])
         spans = [span for name in names for span in self._open_spans(name)]
         if len(spans) <= 1 or sum(last - first for _, first, last in spans) <= _SPAN:
             for span in spans:
@@ -201,10 +212,12 @@ class Contents:
         start = self._first[name]
         unseen = np.zeros(block_count(self.files[name][0]), np.bool_)
         unseen[blocks[~self._is_good[start + blocks]]] = True
-        if np.count_nonzero(unseen) > _MANY * len(unseen):
+        if self._fill is None and np.count_nonzero(unseen) > _MANY * len(unseen):
             self.check(name)
             return
-        for first, last in _runs(unseen):
+        runs = [*_runs(unseen)]
+        self._fetch(name, runs)
+        for first, last in runs:
             self._check_span(name, first, last)
 
     def sums(self, name: str) -> Words64:
@@ -222,13 +235,20 @@ class Contents:
             for at in range(first, last, _SPAN):
                 yield name, at, min(at + _SPAN, last)
 
+    def _fetch(self, name: str, spans: Sequence[tuple[int, int]], *, again: bool = False) -> None:
+        if self._fill and spans:
+            self._fill(name, spans, again=again)
+
     def _check_span(self, name: str, first: int, last: int) -> None:
         start = self._first[name]
+        wanted = self._sums[start + first : start + last]
         try:
             found = sums_of(self.folder / name, first, last)
+            if self._fill and not np.array_equal(found, wanted):
+                self._fill(name, [(first, last)], again=True)
+                found = sums_of(self.folder / name, first, last)
         except OSError as error:
             raise self.damaged(name, f"it cannot be read ({error.strerror})") from error
-        wanted = self._sums[start + first : start + last]
         if len(found) != len(wanted):
             raise self.damaged(name, "it became shorter while it was open")
         if wrong := np.flatnonzero(found != wanted).tolist():

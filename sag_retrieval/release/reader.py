@@ -21,7 +21,7 @@ from sag_retrieval.release.arrays import Arrays, Index, open_arrays
 from sag_retrieval.release.folders import digest_of, wrong_lengths
 from sag_retrieval.release.layers import Layer, join_links
 from sag_retrieval.release.link_rows import NumberedRows
-from sag_retrieval.release.manifest import MANIFEST, Contents, Manifest, Verify, layer_path
+from sag_retrieval.release.manifest import MANIFEST, Contents, Fill, Manifest, Verify, layer_path
 from sag_retrieval.release.overlay import Joined
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.sandbox import SqlSandbox, open_sandbox
@@ -74,7 +74,12 @@ class Reader:
     """An opened release, safe to share between threads. Pruning skips it until it is closed."""
 
     def __init__(
-        self, folder: Path, open_embedder: OpenEmbedder, verify: Verify = "lazy", vectors: VectorMode = "mapped"
+        self,
+        folder: Path,
+        open_embedder: OpenEmbedder,
+        verify: Verify = "lazy",
+        vectors: VectorMode = "mapped",
+        fill: Fill | None = None,
     ) -> None:
         """Open a release folder; compare the lengths of its files, and their bytes at the time chosen by `verify`.
 
@@ -94,7 +99,7 @@ class Reader:
         fcntl.flock(hold, fcntl.LOCK_SH)
         if not os.path.samestat(os.fstat(hold), (folder / MANIFEST).stat()):
             raise FileNotFoundError(folder)  # it was pruned or replaced while this waited for the lock
-        self.contents = Contents(folder, self.manifest, verify)
+        self.contents = Contents(folder, self.manifest, verify, fill)
         self._open_embedder = open_embedder
         self._vectors = vectors
         self._lock = Lock()
@@ -148,9 +153,12 @@ def open_reader(
         ReleaseError: If it is not there, or was pruned while it was being opened.
 
     """
+    by_block, below = verify == "lazy", Releases(home)
     for _ in range(3):  # a release may be pruned between reading the pointer and opening it
         try:
-            return Reader(Releases(home).path(release), open_embedder, verify, vectors)
+            folder = below.path(release, by_block=by_block)
+            fill = below.remote.filler(folder.name) if below.remote and by_block else None
+            return Reader(folder, open_embedder, verify, vectors, fill)
         except FileNotFoundError:
             continue
     named = f"release {release}" if release else "the current release"

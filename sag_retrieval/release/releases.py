@@ -99,31 +99,31 @@ class Releases:
             return None
         return text if _ID.fullmatch(text) else None
 
-    def path(self, release_id: str | None = None) -> Path:
-        """Folder of a release; None: of the current one.
+    def path(self, release_id: str | None = None, *, by_block: bool = False) -> Path:
+        """Folder of a release; None: of the current one. `by_block` leaves vectors in a bucket for `remote.filler`.
 
         Raises:
             ReleaseError: If it is not there.
 
         """
         if release_id is None:
-            return self._current_path()
-        if not _ID.fullmatch(release_id) or not self._is_here(release_id):
+            return self._current_path(by_block=by_block)
+        if not _ID.fullmatch(release_id) or not self._is_here(release_id, by_block=by_block):
             below = url_of(self.home) or self.folder
             raise ReleaseError(f"release {_shown(release_id)} is not below {below}; `sag releases list` shows what is")
         return self.folder / release_id
 
-    def _is_here(self, release_id: str) -> bool:
+    def _is_here(self, release_id: str, *, by_block: bool) -> bool:
         """Whether there is such a release; one in a bucket is fetched."""
         if self.remote:
-            return self.remote.pull(release_id)
+            return self.remote.pull(release_id, by_block=by_block)
         return (self.folder / release_id / MANIFEST).is_file()
 
-    def _current_path(self) -> Path:
+    def _current_path(self, *, by_block: bool) -> Path:
         pointer, chosen = self.home / POINTER, self.current()
         if chosen is None and (self.remote or not os.path.lexists(pointer)):
             raise ReleaseError(f"no release below {shown_home(self.home)} yet; make one with `sag ingest`")
-        if chosen is None or not self._is_here(chosen):
+        if chosen is None or not self._is_here(chosen, by_block=by_block):
             named = _shown(chosen) if chosen else "no valid id"
             raise ReleaseError(
                 f"{POINTER if self.remote else pointer} names {named}, and no such release is below "

@@ -15,7 +15,9 @@ from uuid import uuid4
 
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import BucketError
-from sag_retrieval.release.manifest import MANIFEST
+from sag_retrieval.release.manifest import MANIFEST, Fill
+from sag_retrieval.release.placed import LANCE
+from sag_retrieval.release.vectors import DENSE
 from sag_retrieval.remote.buckets import write_conditional
 from sag_retrieval.remote.cache import make_room, touch
 from sag_retrieval.remote.mirror import FILES, Entries, Mirror, listed_below
@@ -24,6 +26,8 @@ POINTER: Final = "CURRENT"
 _BELOW: Final = "releases/"
 _BESIDE: Final = "communities"
 _ATTEMPTS: Final = 5
+_SMALL: Final = 1_000_000
+"""Bytes. A file up to this length is fetched whole, at once."""
 
 
 class RemoteReleases:
@@ -80,8 +84,13 @@ class RemoteReleases:
             self._pull_manifest(release_id)
         return found
 
-    def pull(self, release_id: str, *, is_tolerant: bool = False) -> bool:
+    def pull(self, release_id: str, *, is_tolerant: bool = False, by_block: bool = False) -> bool:
         """Fetch a release and what lies beside it, but for what is there already; False if there is no such release.
+
+        Args:
+            release_id: Which one.
+            is_tolerant: Leave out files that are missing or damaged.
+            by_block: Leave the vectors for `fill`, which is called for those that are read.
 
         Raises:
             BucketError: If a file of it is missing or damaged; with `is_tolerant`, it is left out.
@@ -90,7 +99,9 @@ class RemoteReleases:
         place = self._folder / release_id
         if not self._pull_manifest(release_id):
             return False
-        entries = manifest_files((place / MANIFEST).read_bytes())
+        entries = dict(manifest_files((place / MANIFEST).read_bytes()))
+        for name in [each for each in entries if by_block and _is_by_block(each, entries[each][0])]:
+            self._mirror.place_partial(place / name, *entries.pop(name))
         try:
             self._mirror.fetch_all(entries, place, is_tolerant=is_tolerant)
         except BucketError:
@@ -102,6 +113,16 @@ class RemoteReleases:
         touch(place)
         make_room(self._mirror, place)
         return True
+
+    def filler(self, release_id: str) -> Fill:
+        """What fetches blocks of the files that were left out."""
+        place, entries = self._folder / release_id, manifest_files((self._folder / release_id / MANIFEST).read_bytes())
+
+        def fill(name: str, spans: Sequence[tuple[int, int]], *, again: bool = False) -> None:
+            if _is_by_block(name, entries[name][0]):
+                self._mirror.partial(*entries[name]).fill(place / name, spans, again=again)
+
+        return fill
 
     def _pull_manifest(self, release_id: str) -> bool:
         path = self._folder / release_id / MANIFEST
@@ -174,6 +195,11 @@ class RemoteReleases:
             elif each.key.endswith(f"/{_BESIDE}.json") or (not rest and each.key in TREES):
                 found |= {digest for _, digest in self._mirror.tree(each.key).entries.values()}
         return found
+
+
+def _is_by_block(name: str, length: int) -> bool:
+    """Whether a file holds vectors, and so many that a search reads a part of them."""
+    return length > _SMALL and (name.startswith(f"{LANCE}/") or name.endswith(DENSE))
 
 
 TREES: Final = ("HEAD", "REPORTS")

@@ -16,6 +16,8 @@ from sag_retrieval.remote.mirror import FILES, Mirror
 _log = logging.getLogger(__name__)
 _MANIFEST: Final = "manifest.json"
 _GB: Final = 1_000_000_000
+_DISK_BLOCK: Final = 512
+"""Bytes of which `st_blocks` counts."""
 
 
 def make_room(mirror: Mirror, used: Path | None = None, most: int | None = None) -> list[Path]:
@@ -53,7 +55,7 @@ def bytes_below(folder: Path) -> int:
         except FileNotFoundError:
             continue
         if path.is_file():
-            seen[found.st_ino] = found.st_size
+            seen[found.st_ino] = min(found.st_size, found.st_blocks * _DISK_BLOCK)  # holes take no room
     return sum(seen.values())
 
 
@@ -93,6 +95,7 @@ def _drop_unlinked(mirror: Path) -> None:
     for path in (mirror / FILES).glob("[!.]*"):
         if path.stat().st_nlink == 1:
             path.unlink(missing_ok=True)
+            path.with_name(f".{path.name}.blocks").unlink(missing_ok=True)
 
 
 def touch(release: Path) -> None:

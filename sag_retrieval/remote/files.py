@@ -39,6 +39,9 @@ class Files(Protocol):
     def get(self, key: str) -> Blob | None:
         """A file; None if there is none."""
 
+    def ranges(self, key: str, spans: Sequence[tuple[int, int]]) -> Sequence[bytes] | None:
+        """Bytes of a file from and up to some places each; None if there is no such file."""
+
     def put(self, key: str, body: bytes | Path) -> None:
         """Write a file, whatever is there."""
 

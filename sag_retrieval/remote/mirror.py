@@ -25,6 +25,7 @@ from sag_retrieval.core.errors import BucketError
 from sag_retrieval.core.home_urls import url_of
 from sag_retrieval.remote.buckets import open_files, write_conditional
 from sag_retrieval.remote.files import Files
+from sag_retrieval.remote.partial import PartialFile
 
 FILES: Final = "files"
 _AT_ONCE: Final = 8
@@ -126,7 +127,7 @@ class Mirror:
             BucketError: If one is missing or damaged; with `is_tolerant`, it is left out.
 
         """
-        missing = {path: entry for path, entry in entries.items() if not _has_length(below / path, entry[0])}
+        missing = {path: entry for path, entry in entries.items() if not self._is_whole(below / path, *entry)}
 
         def place(each: tuple[str, tuple[int, str]]) -> None:
             with suppress(*([BucketError] if is_tolerant else [])):
@@ -136,11 +137,31 @@ class Mirror:
             for _ in pool.map(place, sorted(missing.items())):
                 pass
 
+    def place_partial(self, path: Path, length: int, digest: str) -> None:
+        """Put a file in its place whose blocks are fetched when they are read."""
+        if _has_length(path, length):
+            return
+        durable.make_folder(self.folder / FILES)
+        for _ in range(_ATTEMPTS):
+            self.partial(length, digest).make()
+            with suppress(FileNotFoundError):  # another process may delete it to make room
+                link(self.folder / FILES / digest, path)
+                return
+
+    def partial(self, length: int, digest: str) -> PartialFile:
+        """A file that may be fetched by block."""
+        return PartialFile(self.files, self.folder / FILES / digest, length)
+
+    def _is_whole(self, path: Path, length: int, digest: str) -> bool:
+        return _has_length(path, length) and not self.partial(length, digest).marks.exists()
+
     def _place(self, path: Path, length: int, digest: str) -> None:
         own = self.folder / FILES / digest
         for _ in range(_ATTEMPTS):
             if not _has_length(own, length):
                 self.fetch(f"{FILES}/{digest}", own, (length, digest))
+            elif not self._is_whole(own, length, digest):
+                self.partial(length, digest).complete()
             with suppress(FileNotFoundError):  # another process may delete it to make room
                 link(own, path)
                 return

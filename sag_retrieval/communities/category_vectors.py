@@ -51,7 +51,8 @@ def write_category_vectors(folder: Path, embedder: Embedder, earlier: Path | Non
         np.savez(folder / VECTORS, fingerprint=np.array(embedder.fingerprint))
         return
     rows = _joined(parts)[np.array([number[text] for text in texts], np.int64)]
-    np.savez(folder / VECTORS, fingerprint=np.array(embedder.fingerprint), **_as_arrays(rows))
+    write = np.savez_compressed if issparse(rows) else np.savez  # a release in a bucket sends this file anew
+    write(folder / VECTORS, fingerprint=np.array(embedder.fingerprint), **_as_arrays(rows))
 
 
 def read_category_vectors(folder: Path, embedder: Embedder) -> Vectors | None:

@@ -36,8 +36,8 @@ class Files(Protocol):
 
     url: str
 
-    def get(self, key: str) -> Blob | None:
-        """A file; None if there is none."""
+    def get(self, key: str, known: str = "") -> Blob | None:
+        """A file; None if there is none. Of one that still has a known tag, the tag without the bytes."""
 
     def ranges(self, key: str, spans: Sequence[tuple[int, int]]) -> Sequence[bytes] | None:
         """Bytes of a file from and up to some places each; None if there is no such file."""

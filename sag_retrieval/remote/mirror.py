@@ -50,14 +50,16 @@ class Mirror:
         """Keep the folder; the bucket is not asked before the first use."""
         self.folder = folder
         self.url = url
+        self._trees = dict[str, Tree]()
+        """Lists as they were read or written last."""
 
     @property
     def files(self) -> Files:
         """The files of the bucket."""
         return open_files(self.url)
 
-    def read(self, key: str) -> tuple[bytes, str] | None:
-        """The bytes of a small file and its tag; None if there is none.
+    def read(self, key: str, known: str = "") -> tuple[bytes, str] | None:
+        """The bytes of a small file and its tag; None if there is none; no bytes if it still has a known tag.
 
         Raises:
             BucketError: If it cannot be read, also when tried again.
@@ -65,7 +67,7 @@ class Mirror:
         """
         for attempt in range(_ATTEMPTS):
             try:
-                found = self.files.get(key)
+                found = self.files.get(key, known)
                 return None if found is None else (found.read(), found.tag)
             except BucketError:
                 if attempt == _ATTEMPTS - 1:
@@ -190,21 +192,29 @@ class Mirror:
             BucketError: If it is damaged.
 
         """
-        found = self.read(key)
+        last = self._trees.get(key, Tree())
+        found = self.read(key, last.tag or "")
         if found is None:
             return Tree()
+        if found[1] == last.tag:
+            return last
         try:
             listed = json.loads(found[0])["files"]
-            return Tree({str(path): (int(n), str(digest)) for path, (n, digest) in listed.items()}, found[1])
+            tree = Tree({str(path): (int(n), str(digest)) for path, (n, digest) in listed.items()}, found[1])
+            self._trees[key] = tree
+            return tree  # noqa: TRY300
         except (ValueError, TypeError, KeyError, AttributeError):
             raise BucketError(f"{key} in {self.url} is damaged; `sag repair` mends the home") from None
 
     def write_tree(self, key: str, entries: Entries, before: Tree) -> Tree | None:
         """Replace a list of files and return it with its new tag; None if another process did since it was read."""
         told = {"files": dict(sorted(entries.items())), "writer": uuid4().hex}
-        body = (json.dumps(told, indent=1) + "\n").encode()
+        body = (json.dumps(told, separators=(",", ":")) + "\n").encode()
         tag = write_conditional(self.files, key, body, before.tag)
-        return None if tag is None else Tree(dict(entries), tag)
+        if tag is None:
+            return None
+        self._trees[key] = Tree(dict(entries), tag)
+        return self._trees[key]
 
 
 _MISSING: Final = "is missing"

@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
@@ -70,9 +70,13 @@ class ObjectFiles:
                 f"{self.url} cannot be opened with the variables of the environment; set {_CREDENTIALS[self._scheme]}"
             ) from None
 
-    def get(self, key: str) -> Blob | None:
-        """A file; None if there is none."""
-        found: Any = self._try("read", key, lambda: obstore.get(self._store, key))
+    def get(self, key: str, known: str = "") -> Blob | None:
+        """A file; None if there is none. Of one that still has a known tag, the tag without the bytes."""
+        options: Any = {"if_none_match": known} if known else None
+        try:
+            found: Any = self._try("read", key, lambda: obstore.get(self._store, key, options=options))
+        except exceptions.NotModifiedError:
+            return Blob(known, datetime.now(UTC), iter(()))
         if found is None:
             return None
 
@@ -156,6 +160,8 @@ class ObjectFiles:
         """The reply of the server; None where there is no such file, or, on deleting, nothing to say."""
         try:
             return ask()
+        except exceptions.NotModifiedError:
+            raise
         except (exceptions.AlreadyExistsError, exceptions.PreconditionError) as refused:
             said = str(refused)
             if _CODE.search(said) and "NoSuchBucket" in said:

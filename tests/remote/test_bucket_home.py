@@ -27,7 +27,7 @@ from sag_retrieval.remote.buckets import open_files
 from sag_retrieval.remote.cache import bytes_below, make_room
 from sag_retrieval.remote.files import Files
 from sag_retrieval.remote.mirror import mirror_of
-from tests.support.buckets import environment_of, new_bucket
+from tests.support.buckets import environment_of, new_bucket, s3_proxy
 
 pytestmark = pytest.mark.slow
 MORE = {"more.txt": "Kestrel Works bought Bolt Labs in June 2022."}
@@ -312,6 +312,24 @@ def test_a_damaged_file_of_a_release_is_refused(bucket: str, filled: tuple[str, 
 
     with pytest.raises(BucketError, match=f"{key} in .* is damaged"):
         open_release()
+
+
+@pytest.mark.usefixtures("filled")
+def test_credentials_that_may_only_read_can_search_and_an_ingest_says_what_lacks(
+    s3: str, source: Source, monkeypatch: pytest.MonkeyPatch
+):
+    given = source(MORE)
+    with s3_proxy(s3) as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
+        open_files.cache_clear()
+        for method in ("PUT", "POST", "DELETE"):
+            proxy.refuse(method, 403, "<Error><Code>AccessDenied</Code></Error>")
+        with open_release() as release:
+            found = release.search("Who founded Acme?")
+        with pytest.raises(SagError, match=r"cannot write .*the credentials do not allow it \(AccessDenied\)"):
+            run_ingest([given])
+
+    assert found.hits[0].document_id == "acme.txt"
 
 
 def test_a_home_without_a_release_says_so(bucket: str):

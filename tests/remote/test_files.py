@@ -172,3 +172,17 @@ def test_a_server_that_keeps_conditions_passes_the_probe(url: str):
 @pytest.mark.parametrize("make", [lambda f: f.get("x"), lambda f: f.swap("x", b"1", '"y"')])
 def test_what_is_not_there_is_none(url: str, make: Callable[[Files], object]):
     assert make(open_files(url)) is None
+
+
+def test_of_a_file_with_a_known_tag_no_bytes_are_sent(url: str):
+    files = open_files(url)
+    tag = files.create("a", b"first")
+    assert tag is not None
+    same, missing = files.get("a", tag), files.get("b", tag)
+    files.put("a", b"second")
+    other = files.get("a", tag)
+
+    assert (same is not None and (same.tag, same.read())) == (tag, b"")
+    assert missing is None
+    assert other is not None
+    assert other.read() == b"second"

@@ -15,7 +15,7 @@ from sag_retrieval.release.vector_tables import VectorTables
 from sag_retrieval.release.vectors import DenseVectors, VectorSet, open_vectors, write_dense
 
 _WIDTH, _NEAREST = 384, 50
-_QUERIES: Final = 11
+_QUERIES: Final = 3
 
 
 def search_vectors(bench: Bench, rows: int) -> None:

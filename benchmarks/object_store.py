@@ -247,7 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     modes = parser.add_mutually_exclusive_group()
     modes.add_argument("--race", type=int, nargs="?", const=20, metavar="N", help="releases of each publisher")
     modes.add_argument("--crash", action="store_true")
-    modes.add_argument("--vectors", type=int, nargs="?", const=200_000, metavar="N", help="rows")
+    modes.add_argument("--vectors", type=int, nargs="?", const=100_000, metavar="N", help="rows")
     modes.add_argument("--hostile", action="store_true")
     given = parser.parse_args(arguments)
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder, s3_server() as server, s3_proxy(server) as proxy:

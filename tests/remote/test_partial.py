@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from sag_pipeline.publish.publish import seal
-from sag_retrieval import BucketError
+from sag_pipeline.runs import run_ingest
+from sag_retrieval import BucketError, open_release
 from sag_retrieval.core.settings import load_settings
+from sag_retrieval.release import remote
 from sag_retrieval.release.manifest import Contents, Manifest
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.schema import SCHEMA_VERSION
@@ -19,6 +21,8 @@ from sag_retrieval.remote.buckets import open_files
 from sag_retrieval.remote.mirror import mirror_of
 from sag_retrieval.remote.partial import BLOCK, PartialFile
 from tests.support.buckets import Proxy, s3_proxy
+from tests.support.chat_server import ChatServer
+from tests.support.scripted_answers import read_well
 
 ROWS, WIDTH = 20_000, 64
 FILE = "arrays/vectors/chunks.dense.npy"
@@ -159,3 +163,37 @@ def test_a_server_sends_no_more_than_the_wanted_blocks(at_s3: str, s3: str, tmp_
 
     assert sent == 3 * BLOCK
     assert partial.own.stat().st_blocks * 512 < len(body) / 2
+
+
+@pytest.mark.slow
+def test_a_release_with_vectors_in_lance_is_searched_by_block(at_s3: str, home: Path, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(remote, "_SMALL", 0)
+    monkeypatch.setenv("SAG_HOME", at_s3)
+    inbox = tmp_path / "inbox"
+    inbox.mkdir()
+    for n in range(12):
+        (inbox / f"log-{n}.md").write_text(f"# Log {n}\n\nThe Egret left pier {n} with {n + 3} crates.\n")
+    (inbox / "海鹭.md").write_text("# 海鹭浮标\n\n海鹭浮标由光澜公司在安塞港制造。\n", encoding="utf-8")
+    with ChatServer(read_well) as server:
+        named = {"EMBEDDING_MODEL": "openai:scripted", "CACHE": str(tmp_path / "maker")}
+        for name, value in named.items():
+            monkeypatch.setenv(f"SAG_{name}", value)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        run_ingest([str(inbox)])
+        found = []
+        for machine, verify in (("reader", "lazy"), ("another", "full")):
+            monkeypatch.setenv("SAG_CACHE", str(tmp_path / machine))
+            with open_release(verify=verify) as release:
+                marked = list((tmp_path / machine).glob("*/files/.*.blocks"))
+                there = sum(path.read_bytes().count(1) for path in marked)
+                found.append(
+                    [
+                        [(hit.chunk_id, round(hit.score, 5)) for hit in release.search(text, method=method).hits]
+                        for text in ("Which pier did the Egret leave?", "海鹭浮标由谁制造？")
+                        for method in ("sag", "dense", "hybrid")
+                    ]
+                )
+            assert (bool(marked), there) == (verify == "lazy", 0)
+
+    assert found[0] == found[1]

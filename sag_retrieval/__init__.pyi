@@ -50,6 +50,14 @@ from .rag.stages import RAGData as RAGData
 from .reports.report import Report as Report
 from .reports.options import Language as Language, ReportOptions as ReportOptions
 from .communities.options import ClusterOptions as ClusterOptions
+from .communities.groups import CitedSentence as CitedSentence
+from .findings.written import (
+    Finding as Finding,
+    LeftOut as LeftOut,
+    ThemeText as ThemeText,
+    WritingPlan as WritingPlan,
+    WrittenReport as WrittenReport,
+)
 
 # your own method or model
 from .search.method import Method as Method, Query as Query, RankedKey as RankedKey, Ranking as Ranking

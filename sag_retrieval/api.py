@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,10 @@ from sag_retrieval.core.public import public
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.core.telemetry import span
 from sag_retrieval.models.open import open_embedder
-from sag_retrieval.opened import OpenedRelease
 from sag_retrieval.release.manifest import Verify
 from sag_retrieval.release.reader import open_reader
 from sag_retrieval.release.vector_tables import VectorMode
+from sag_retrieval.reporting import ReportingRelease
 from sag_retrieval.search.calibration import count_likely
 from sag_retrieval.search.hits import build_result
 from sag_retrieval.search.lookup import CANDIDATES, SegmentSpec, join_segments
@@ -74,7 +74,7 @@ def open_release(
 
 
 @public
-class Release(OpenedRelease):
+class Release(ReportingRelease):
     """An opened release. Threads can share it, and many processes can open the same one."""
 
     def search(  # noqa: PLR0913  the search and its restrictions
@@ -200,7 +200,8 @@ class Release(OpenedRelease):
 
         Args:
             query: The question.
-            mode: `fast` (no model), `normal` (the model rewrites the question) or `deep` (a plan of sub-questions).
+            mode: `fast` (no model), `normal` (the model rewrites the question), `deep` (a plan of sub-questions) or
+                `global` (a question about all documents, answered from their themes).
             method: How to search: one of `METHODS`, or your own function.
             keys: Names related to the answer, if known: every search starts from them too.
             sql: Restriction of every search.
@@ -227,15 +228,18 @@ class Release(OpenedRelease):
         default = AskOptions(language=self._settings.language)
         chosen = build_options(AskOptions, options, what="ask", base=default)
         bound = chosen.sql if sql is None else sql  # bound to the search, so that a model's restriction narrows it
-        with span("ask", mode=mode) as watched:
+        context = self._context
+        if mode == "global":
+            context = replace(context, themes=partial(self.themes, sql=bound, where=where))
+        with span("ask", mode=mode) as watched, self._asked(mode) as chat:
             answer = ask(
                 self.searcher(method, sql=bound, where=where, options=search_options),
                 query,
                 mode=mode,
-                chat=None if mode == "fast" else self.chat,
+                chat=chat,
                 options=replace(chosen, sql=None, keys=chosen.keys if keys is None else tuple(Query("", keys).keys)),
                 on_event=on_event,
-                context=self._context,
+                context=context,
                 segments=None if segments is None else segment_options(segments),
             )
             watched["outcome"] = "answered" if answer.is_found else "refused"

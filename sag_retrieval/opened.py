@@ -1,4 +1,4 @@
-"""What an opened release gives without ranking chunks: tables, documents, tiers, reports."""
+"""What an opened release gives without ranking chunks: tables, documents, tiers."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from sag_retrieval.core.errors import QueryError, ReleaseError, nearest, shown
-from sag_retrieval.core.options import build_options
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.models.open import open_chat
 from sag_retrieval.models.protocols import ChatModel
@@ -21,8 +20,6 @@ from sag_retrieval.search.lookup import ChunkResult, DocumentResult, chunk_by_id
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sag_retrieval.reports.options import ReportOptions
-    from sag_retrieval.reports.report import Report
     from sag_retrieval.tiers.options import TiersOptions
     from sag_retrieval.tiers.result import TiersResult
     from sag_retrieval.tiers.retrieval import Conversation
@@ -216,45 +213,6 @@ class OpenedRelease:
         reader = self._reader
         allowed = None if sql is None and not where else reader.sandbox.allowed(sql, where)
         return retrieve_tiers(reader, messages, allowed, options, method=method, chat=self.chat)
-
-    def report(
-        self,
-        *,
-        sql: str | None = None,
-        where: Mapping[str, Any] | None = None,
-        period: str = "",
-        out: Path | str | None = None,
-        options: "ReportOptions | Mapping[str, Any] | None" = None,
-    ) -> "Report":
-        """Write a report: events in communities, each statement cited, as a page, as Markdown and as tables.
-
-        Examples:
-            >>> release = open_release()
-            >>> report = release.report(period="2022..2023", options={"title": "Two years"})
-            >>> report.page.name, report.markdown.name
-            ('report.html', 'report.md')
-
-        Args:
-            sql: Which events: a SELECT of ids, or a condition.
-            where: Which events, as conditions.
-            period: Which events by date: `2019..2021-06`, `last 7 days`, `this quarter`.
-            out: Folder for the files; below `home/reports` if not given.
-            options: Title, language, clustering and level of detail: an object, or names and values.
-
-        Raises:
-            QueryError: If the period is none of these.
-            SettingsError: If an option is unknown or out of bounds.
-            FilterError: If the restriction was refused.
-            ReleaseError: If the release is closed or damaged.
-
-        """
-        from sag_retrieval.reports.options import ReportOptions  # noqa: PLC0415
-        from sag_retrieval.reports.report import Scope, make_report  # noqa: PLC0415  not needed for searching
-
-        reader, folder = self._reader, Path(out) if out else None
-        chosen = build_options(ReportOptions, options, what="report")
-        scope = Scope(sql=sql, where=where, period=period)
-        return make_report(reader, self._settings.home, scope=scope, options=chosen, out=folder, chat=self.chat)
 
     def close(self) -> None:
         """Release the read lock, so that the release can be pruned; closing twice is no error.

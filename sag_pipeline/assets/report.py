@@ -172,11 +172,17 @@ class Reporting(_ReportConfig):
         default="",
         description="Only these events: a SELECT of ids, or a condition such as: language = 'zh' AND date > '2020'.",
     )
+    only_new: bool = Field(default=False, description="Only what the last report of the same kind was not about.")
+    key_types: list[str] = Field(
+        default=[], description="Events are tied by keys of these types only; empty: those of the resource `sag`."
+    )
+    model: str = Field(default="", description="The language model that writes, or offline; empty: that of the corpus.")
     out: str = Field(default="", description="Folder for the files; empty: below reports in SAG_HOME.")
 
     def cluster(self, sag: PipelineResource, log: logging.Logger) -> ClusterOptions:
         """The options of the resource with the report's own method."""
-        return replace(super().cluster(sag, log), method=self.method)
+        found = replace(super().cluster(sag, log), method=self.method)
+        return replace(found, key_types=tuple(self.key_types)) if self.key_types else found
 
     def options(self, cluster: ClusterOptions | None = None) -> ReportOptions:
         """The same as options, checked, with those of the clustering."""
@@ -202,6 +208,8 @@ def report(context: dg.AssetExecutionContext, config: Reporting, sag: PipelineRe
             sql=config.sql or None,
             where=config.where or None,
             period=config.period,
+            only_new=config.only_new,
+            model=config.model or sag.settings().chat_model,
             out=config.out or None,
             options=config.options(config.cluster(sag, context.log)),
         )
@@ -210,6 +218,7 @@ def report(context: dg.AssetExecutionContext, config: Reporting, sag: PipelineRe
         metadata={
             "headline": made.headline,
             "preview": dg.MetadataValue.md(made.preview),
+            "findings": table(made.findings, 200),
             "largest": table(largest),
             "page": dg.MetadataValue.path(str(made.page.resolve())),
             "dagster/uri": made.page.resolve().as_uri(),
@@ -217,7 +226,9 @@ def report(context: dg.AssetExecutionContext, config: Reporting, sag: PipelineRe
             **{name: said for name, said in (("previous", made.previous), ("fault", made.fault)) if said},
             **{name: int(count) for name, count in made.counts.items()},
             "calls": made.usage.calls,
+            "cached_calls": made.usage.cached_calls,
             "tokens": made.usage.input_tokens + made.usage.output_tokens,
+            **({"left_out": dg.MetadataValue.json(made.written.reasons)} if made.written.left_out else {}),
             "seconds": round(time.perf_counter() - started, 3),
         },
         check_results=[check_result(report_is_whole(made.counts, made.fault))],

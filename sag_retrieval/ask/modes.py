@@ -1,4 +1,4 @@
-"""Answer a question in one of three modes, reporting progress events."""
+"""Answer a question in one of the modes, reporting progress events."""
 
 import queue
 import threading
@@ -85,7 +85,7 @@ def ask(  # noqa: PLR0913  the search, the question, and what may be chosen
     Args:
         search: The atomic search of a release.
         question: What is asked.
-        mode: `fast` (no model), `normal` (question rewritten) or `deep` (plan of sub-questions).
+        mode: `fast` (no model), `normal` (question rewritten), `deep` (plan of sub-questions) or `global` (themes).
         chat: The language model; without one, normal and deep use rules and note it.
         options: Bounds and choices.
         weigh: The idf of index terms, for answers without a model; that of the context, else of the found passages.

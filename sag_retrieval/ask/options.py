@@ -51,7 +51,7 @@ class SearchFunction(Protocol):
         ...
 
 
-Mode = Literal["fast", "normal", "deep"]
+Mode = Literal["fast", "normal", "deep", "global"]
 """Names of modes, for type checkers and editors; a test compares it with `MODES`."""
 
 
@@ -67,6 +67,7 @@ MODES: Final[Mapping[Mode, ModeEntry]] = {
     "fast": ModeEntry("asks no model", "sag_retrieval.ask.fast:ask_fast"),
     "normal": ModeEntry("lets a model rewrite the question", "sag_retrieval.ask.modes:ask_normal"),
     "deep": ModeEntry("plans sub-questions and answers them in order", "sag_retrieval.ask.deep:ask_deep"),
+    "global": ModeEntry("answers from the themes of all documents", "sag_retrieval.ask.global_answer:ask_global"),
 }
 """Every mode, by name; the command line takes its choices and help from here."""
 

@@ -1,9 +1,9 @@
 """What asking knows of a release besides its search: term weights, joined passages, evidence lines, vocabulary."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sag_retrieval.ask.evidence_lines import evidence_lines
 from sag_retrieval.ask.options import FoundPassage
@@ -13,12 +13,17 @@ from sag_retrieval.ask.vocabulary import vocabulary_lines, within_tokens
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.segments import SegmentOptions
 
+if TYPE_CHECKING:
+    from sag_retrieval.findings.themes import Themes
+
 
 @dataclass(frozen=True)
 class ReleaseContext:
     """An index, read where an answer needs more of it than what a search returns; made once per release."""
 
     index: Index
+    themes: "Callable[[], Themes] | None" = None
+    """The themes of the events that the question is about."""
 
     @cached_property
     def weigh(self) -> TermWeights:

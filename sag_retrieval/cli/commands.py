@@ -1,7 +1,9 @@
 """The commands about settings, reports and releases; and the list of all commands of retrieval."""
 
+from dataclasses import asdict
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -30,6 +32,9 @@ from sag_retrieval.cli.printing import (
 from sag_retrieval.cli.retrieving import retrieve
 from sag_retrieval.core.errors import ReleaseError, shown
 from sag_retrieval.core.options import build_options, describe_options, parse_settings
+
+if TYPE_CHECKING:
+    from sag_retrieval.findings.written import WritingPlan
 
 
 def register(main: click.Group) -> None:
@@ -87,6 +92,9 @@ def _options(name: str, *, is_json: bool) -> None:
 @click.option(
     "--key-type", "key_types", multiple=True, help="Connect events by keys of this type only; may be repeated."
 )
+@click.option("--new", "only_new", is_flag=True, help="Only what the last report of the same kind was not about.")
+@click.option("--model", default="", help="The language model that writes; `offline`: none.  [default: SAG_CHAT_MODEL]")
+@click.option("--estimate", is_flag=True, help="Print what a model would take at most; write nothing.")
 @with_set("report")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder for the files.")
 @of_release
@@ -99,6 +107,9 @@ def report(  # noqa: PLR0913  one argument an option
     period: str,
     language: str | None,
     key_types: tuple[str, ...],
+    only_new: bool,
+    model: str,
+    estimate: bool,
     pairs: tuple[str, ...],
     out: Path | None,
     release_id: str | None,
@@ -106,10 +117,13 @@ def report(  # noqa: PLR0913  one argument an option
 ) -> None:
     """Group events into communities and write a report: a page, Markdown and tables.
 
+    A language model writes titles, summaries and findings; what its events do not support is left out.
+
     \b
     sag report --title "The first quarter"
     sag report --period 2023.. --out quarterly
-    sag report --where language=zh
+    sag report --where language=zh --new
+    sag report --model openai:gpt-5-mini --estimate
     sag report --set cluster.alpha=0.5 --set cluster.without_key_types=title,date
     """
     from sag_retrieval import open_release  # noqa: PLC0415
@@ -121,10 +135,24 @@ def report(  # noqa: PLR0913  one argument an option
         chosen = build_options(ReportOptions, {**parse_settings(pairs, "report"), **given}, what="report")
     where = where_of(conditions)
     with open_release(release=release_id) as release:
-        made = release.report(sql=sql, where=where, period=period, out=out, options=chosen)
+        about: dict[str, Any] = {"sql": sql, "where": where, "period": period, "only_new": only_new, "model": model}
+        if estimate:
+            _show_plan(release.report_plan(**about, options=chosen), is_json=is_json)
+            return
+        made = release.report(**about, out=out, options=chosen)
     if made.fault:
         complain(made.fault)
     print_json(made.to_dict()) if is_json else say(f"{made.headline}\n{made.page}\n{made.markdown}")
+
+
+def _show_plan(plan: "WritingPlan", *, is_json: bool) -> None:
+    """What a model would take at most."""
+    if is_json:
+        print_json(asdict(plan))
+        return
+    over = f"; {plan.left_out} further themes are beyond the budget (max_calls, max_tokens)" if plan.left_out else ""
+    say(f"{plan.themes} themes: at most {plan.calls} calls, {plan.cached_calls} of them answered already{over}")
+    say(f"{plan.input_tokens:,} tokens sent and {plan.output_tokens:,} received, estimated")
 
 
 @click.command("open")

@@ -33,12 +33,12 @@ class ReportOptions:
     scope: PrintedText = ""
     """The `sql` or `where` that chose the events; empty: everything."""
     period: PrintedText = ""
+    since: PrintedText = ""
+    """Release of the last report, for one about what is new since."""
     events_before: PrintedCount = 0
     events_after: PrintedCount = 0
     """Events before and after the range, printed where the range holds none."""
     models: PrintedText = ""
-    failures: PrintedCount = 0
-    """Communities a model could not describe."""
     cluster: ClusterOptions = field(default_factory=lambda: ClusterOptions(method="topics"))
     """How events become communities: by default topics, which go across documents."""
     full_articles: Shown = 10
@@ -49,6 +49,17 @@ class ReportOptions:
     """Communities on the map."""
     typical: Shown = 5
     """Events that stand for a community."""
+
+    model_themes: Annotated[int, Bounds(1, 1_000)] = 20
+    """Themes that a language model writes about, the largest."""
+    theme_parts: Annotated[int, Bounds(1, 100)] = 4
+    """Prompts over the events of one theme, the most typical first; their answers are then made one."""
+    prompt_tokens: Annotated[int, Bounds(200, 1_000_000)] = 6_000
+    """Estimated tokens of events in one prompt."""
+    max_calls: Annotated[int, Bounds(0, 100_000)] = 80
+    """Calls for one report, kept by leaving out the smallest themes before any is made; 0: no model writes."""
+    max_tokens: Annotated[int, Bounds(0)] = 400_000
+    """Estimated tokens sent and received for one report, kept in the same way."""
 
     def __post_init__(self) -> None:
         """Check every bound once."""

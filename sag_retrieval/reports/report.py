@@ -1,19 +1,16 @@
 """Make a report of a release: an HTML page, the same as Markdown, and tables."""
 
-import json
 import shutil
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from datetime import date
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sag_retrieval.communities.clustering import build_communities
-from sag_retrieval.communities.events import EventTable, event_table
+from sag_retrieval.communities.events import EventTable
 from sag_retrieval.communities.groups import Communities
 from sag_retrieval.communities.naming import KnownNames, known_names, name_communities
 from sag_retrieval.communities.of_release import kept_communities, stored_names
@@ -21,6 +18,8 @@ from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.communities.storage import COMMUNITIES, REPORTS, settings_hash
 from sag_retrieval.core.errors import QueryError, nearest, shown
 from sag_retrieval.core.public import Convertible, public
+from sag_retrieval.findings.write import Writer, with_texts
+from sag_retrieval.findings.written import WrittenReport
 from sag_retrieval.models.protocols import ChatModel, Usage
 from sag_retrieval.notebook import render_html
 from sag_retrieval.release.folders import SUMS, write_sums
@@ -28,10 +27,12 @@ from sag_retrieval.release.reader import Reader
 from sag_retrieval.remote.reports import pull_reports, send_reports
 from sag_retrieval.reports.compose import Content, compose, render_markdown, render_page, render_preview, render_theme
 from sag_retrieval.reports.options import ReportOptions
-from sag_retrieval.reports.periods import resolved_period
-from sag_retrieval.reports.section import ReportContext, make_context
+from sag_retrieval.reports.scope import Scope, chosen_events, only_unseen, remember_seen, seen_before
+from sag_retrieval.reports.section import ReportContext, make_context, page_language
 from sag_retrieval.reports.sections.header import SECTION as HEADER
-from sag_retrieval.reports.series import LATEST, Previous, find_before, remember
+from sag_retrieval.reports.sections.highlights import SECTION as HIGHLIGHTS
+from sag_retrieval.reports.sections.highlights import told_findings
+from sag_retrieval.reports.series import LATEST, Before, Previous, find_before, remember
 from sag_retrieval.reports.tables import report_tables
 from sag_retrieval.reports.theme_pages import FOLDER, theme_pages
 
@@ -59,12 +60,19 @@ class Report(Convertible):
     largest: tuple[tuple[str, int, int], ...]
     """Title, events and new events of the ten largest communities."""
     page_bytes: int
-    usage: Usage
-    """Of titles and summaries, where the communities had none."""
+    findings: tuple[Mapping[str, Any], ...] = ()
+    """Of the first screen: text, theme, documents; importance and reason where a model wrote them."""
+    written: WrittenReport = field(default_factory=WrittenReport)
+    """What a model wrote, what was left out of it and why, and what it cost."""
     previous: str = ""
     """Release of the report before it in its series; empty for the first."""
     fault: str = ""
     """Why it could not be compared with the report before; empty if it was, or is the first."""
+
+    @property
+    def usage(self) -> Usage:
+        """Calls and tokens of the model."""
+        return self.written.usage
 
     def __repr__(self) -> str:
         return f"Report({self.headline!r}, {self.counts['events']} events, {self.counts['communities']} communities)"
@@ -80,8 +88,11 @@ class Report(Convertible):
             "markdown": str(self.markdown),
             "tables": {name: str(path) for name, path in self.tables.items()},
             "counts": dict(self.counts),
+            "findings": [dict(each) for each in self.findings],
             "previous": self.previous,
             "fault": self.fault,
+            "usage": asdict(self.usage),
+            "left_out": self.written.reasons,
         }
 
     def to_arrow(self, table: str = "report_communities") -> pa.Table:
@@ -113,23 +124,26 @@ def write_report(
     options: ReportOptions,
     out: Path,
     previous: Previous | None = None,
-    chat: ChatModel | None = None,
+    written: WrittenReport | None = None,
 ) -> Report:
     """Write `report.html`, `report.md` and the tables `report_*.parquet` into a folder.
 
-    The same inputs give the same bytes. Communities without a title are named first, by the model if given.
+    The same inputs give the same bytes. Communities without a title are named by rules first.
 
-    Raises:
-        ModelUnavailable: If communities have to be named and the model's server does not answer.
-        BudgetExceeded: If the budget is used up meanwhile.
+    Args:
+        events: What the report is about.
+        communities: The events in groups.
+        options: Title, language and level of detail.
+        out: The folder.
+        previous: What is compared with.
+        written: What a model wrote about these communities.
 
     """
-    usage = Usage()
+    written = written or WrittenReport()
     if not any(each.title for each in communities):
-        named = name_communities(events, communities, chat)
-        communities, usage = named.communities, named.usage
-        options = replace(options, failures=options.failures + named.failures)
-    context = make_context(events, communities, options, previous)
+        communities = name_communities(events, communities).communities
+    communities = with_texts(communities, written)
+    context = make_context(events, communities, options, previous, written)
     content = compose(context)
     header = content.of(HEADER)
     out.mkdir(parents=True, exist_ok=True)
@@ -153,7 +167,8 @@ def write_report(
         preview=render_preview(content, context),
         largest=tuple((each.title, each.size, each.new_count) for each in context.ranking.communities[:10]),
         page_bytes=len(html),
-        usage=usage,
+        findings=tuple(told_findings(content.of(HIGHLIGHTS))),
+        written=written,
     )
 
 
@@ -164,57 +179,6 @@ def _write_theme_pages(out: Path, content: Content, context: ReportContext) -> N
         path = out / page.file
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(render_theme(page, content, context).encode("utf-8", "replace"))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
-    """Which events a report is about: `sql`, `where`, and a period.
-
-    A period is two dates such as `2019..2021-06` (either end may be open), or a rolling one such as `last 7 days`,
-    which ends with the date of the release.
-    """
-
-    sql: str | None = None
-    where: Mapping[str, object] | None = None
-    period: str = ""
-
-    def in_words(self) -> str:
-        """The restriction in words; empty for everything."""
-        parts = [
-            self.sql or "",
-            json.dumps(self.where, ensure_ascii=False, sort_keys=True) if self.where else "",
-        ]
-        return " · ".join(filter(None, parts))
-
-    def conditions(self, today: date) -> list[str]:
-        """SQL conditions of the period; a rolling one ends with `today`.
-
-        Raises:
-            QueryError: If it is no period.
-
-        """
-        if not self.period:
-            return []
-        first, _, last = resolved_period(self.period, today).partition("..")
-        return [*([f"date >= '{first}'"] if first else []), *([f"date < '{last}~'"] if last else [])]
-
-
-def chosen_events(reader: Reader, scope: Scope) -> EventTable:
-    """The events of a release that a scope selects.
-
-    Raises:
-        FilterError: If the restriction was refused.
-
-    """
-    flags = np.ones(reader.index.arrays.event_count, dtype=np.bool_)
-    if scope.sql is not None or scope.where is not None:
-        allowed = reader.sandbox.allowed(scope.sql, scope.where)
-        flags &= flags if allowed is None else allowed.events
-    released = date.fromisoformat(reader.manifest.created_at[:10])
-    for condition in scope.conditions(released):
-        allowed = reader.sandbox.allowed(condition)
-        flags &= flags if allowed is None else allowed.events
-    return event_table(reader.index, flags)
 
 
 def _communities(
@@ -235,6 +199,74 @@ def _built(events: EventTable, options: ClusterOptions) -> Communities:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a report is about, how it looks, and which series it belongs to."""
+
+    scope: Scope = field(default_factory=Scope)
+    options: ReportOptions = field(default_factory=ReportOptions)
+
+    @property
+    def series(self) -> str:
+        """Name of the series: reports of one scope, title, language and grouping."""
+        scope, options = self.scope, self.options
+        delta = ("new",) if scope.only_new else ()
+        grouped = asdict(options.cluster)
+        return settings_hash(options.title, scope.in_words(), scope.period, grouped, options.language, *delta)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A report before a model is asked: its events, communities named by rules, and the report before it."""
+
+    events: EventTable
+    communities: Communities
+    options: ReportOptions
+    before: Before
+    chosen: Sequence[str]
+    """Ids of all events of its scope, new or not."""
+
+    def writer(self) -> Writer:
+        """What lets a model write about it."""
+        language = page_language(self.events, self.options)
+        return Writer(self.events, self.communities, self.options, language)
+
+
+def prepare_report(reader: Reader, home: Path, definition: Definition, chat: ChatModel | None = None) -> Prepared:
+    """Choose the events of a report, group and name them; no model is asked.
+
+    Raises:
+        FilterError: If the restriction was refused.
+        QueryError: If the period is none.
+
+    """
+    scope, options = definition.scope, definition.options
+    series = home / REPORTS / definition.series
+    events = chosen_events(reader, scope)
+    chosen = events.event_ids
+    before = find_before(series, series / reader.manifest.release_id, chosen)
+    since = ""
+    if scope.only_new and before.release:
+        seen = seen_before(series, before.release)
+        since, events = before.release, only_unseen(reader, scope, seen)
+        before = replace(before, previous=None)
+    options = replace(
+        options,
+        release=reader.manifest.release_id,
+        released=reader.manifest.created_at[:10],
+        scope=scope.in_words(),
+        period=scope.period,
+        since=since,
+        events_before=reader.index.arrays.event_count,
+        events_after=len(events),
+        models=f"{chat.model_id if chat else 'offline'}, {reader.manifest.embedding_model}",
+    )
+    known = known_names(before.communities) if before.communities is not None else {}
+    built, names = _communities(reader, events, options.cluster, chat)
+    named = name_communities(events, built, None, {**names, **known})
+    return Prepared(events, named.communities, options, before, chosen)
+
+
 def make_report(
     reader: Reader,
     home: Path,
@@ -247,36 +279,20 @@ def make_report(
     """Write a report about a release, and what changed since the report of the same kind before it.
 
     Reports of one scope, title and options are a series below `home/reports`; each stores its predecessor, so the
-    same report written again is the same.
+    same report written again is the same. A model writes titles, summaries and findings; where it fails, those of
+    the rules stand.
     """
-    scope, options = scope or Scope(), options or ReportOptions()
-    events = chosen_events(reader, scope)
-    total = reader.index.arrays.event_count
-    options = replace(
-        options,
-        release=reader.manifest.release_id,
-        released=reader.manifest.created_at[:10],
-        scope=scope.in_words(),
-        period=scope.period,
-        events_before=total,
-        events_after=len(events),
-        models=f"{chat.model_id if chat else 'offline'}, {reader.manifest.embedding_model}",
-    )
-    series = (
-        home
-        / REPORTS
-        / settings_hash(options.title, scope.in_words(), scope.period, asdict(options.cluster), options.language)
-    )
+    definition = Definition(scope or Scope(), options or ReportOptions())
+    series = home / REPORTS / definition.series
     own = series / reader.manifest.release_id
     pull_reports(home)
-    before = find_before(series, own, events.event_ids)
-    known = known_names(before.communities) if before.communities is not None else None
-    built, names = _communities(reader, events, options.cluster, chat)
-    named = name_communities(events, built, chat, {**names, **(known or {})})
-    options = replace(options, failures=named.failures)
+    made = prepare_report(reader, home, definition, chat)
+    written = made.writer().write(chat) if chat and made.options.max_calls and len(made.events) else WrittenReport()
     (own / SUMS).unlink(missing_ok=True)
-    report = write_report(events, named.communities, options, out or own, before.previous, chat)
-    remember(series, own, before.release, named.communities, events.event_ids)
+    report = write_report(made.events, made.communities, made.options, out or own, made.before.previous, written)
+    remember(series, own, made.before.release, with_texts(made.communities, written), made.events.event_ids)
+    if definition.scope.only_new:
+        remember_seen(own, made.chosen)
     write_sums(own)
     send_reports(home, f"{series.name}/{own.name}/", f"{series.name}/{LATEST}")
-    return replace(report, previous=before.release, fault=before.fault)
+    return replace(report, previous=made.before.release, fault=made.before.fault)

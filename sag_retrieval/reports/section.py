@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Generic, Literal, TypeVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from sag_retrieval.communities.events import EventTable, Floats
 from sag_retrieval.communities.groups import Communities
 from sag_retrieval.communities.similarity import key_idf
 from sag_retrieval.communities.titles import DistinctiveKey, distinctive_keys, key_counts, naming_keys
+from sag_retrieval.findings.written import WrittenReport
 from sag_retrieval.reports.citations import CitedSource, Reference, Statement
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.ranking import EventRanking, RankedCommunity, rank_communities
@@ -36,7 +38,7 @@ class KeyStatistics:
     idf: Floats
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ReportContext:
     """Everything a section may read; nothing in it changes while sections are built."""
 
@@ -51,6 +53,8 @@ class ReportContext:
     comparison: Comparison
     counts: Mapping[str, int]
     """Of events, documents, communities, keys, new and single events."""
+    written: WrittenReport = field(default_factory=WrittenReport)
+    """What a model wrote; its titles and summaries are those of the communities already."""
 
     def messages(self, wording: Wording | None = None) -> Messages:
         """A section's messages in the language of the page."""
@@ -67,6 +71,15 @@ class ReportContext:
             lang=self.foreign_language(row),
         )
 
+    def cited(self, text: str, event_ids: Sequence[str], place: str) -> Statement:
+        """A sentence that cites events by their ids."""
+        rows = [self._rows[each] for each in event_ids if each in self._rows]
+        return Statement(text, tuple(Reference(row, place) for row in rows))
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {event_id: row for row, event_id in enumerate(self.events.event_ids)}
+
     def foreign_language(self, row: int) -> str:
         """Language tag of an event that is not in the page's language, else empty."""
         language = self.events.documents.languages[int(self.events.document[row])]
@@ -74,7 +87,11 @@ class ReportContext:
 
 
 def make_context(
-    events: EventTable, communities: Communities, options: ReportOptions, previous: Previous | None
+    events: EventTable,
+    communities: Communities,
+    options: ReportOptions,
+    previous: Previous | None,
+    written: WrittenReport | None = None,
 ) -> ReportContext:
     """Compare with the earlier report, rank the communities and count the keys."""
     events = events.cleaned()
@@ -98,6 +115,7 @@ def make_context(
             "new": int(comparison.is_new.sum()),
             "single": ranking.single_count,
         },
+        written=written or WrittenReport(),
     )
 
 

@@ -1,6 +1,7 @@
 """The tables of a report: the content of the page for programs."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 
 import pyarrow as pa
 
@@ -9,6 +10,7 @@ from sag_retrieval.reports.citations import Citations
 from sag_retrieval.reports.compose import Content
 from sag_retrieval.reports.ranking import RankedCommunity
 from sag_retrieval.reports.section import KeyStatistics, ReportContext
+from sag_retrieval.reports.sections.highlights import SECTION as HIGHLIGHTS
 from sag_retrieval.reports.sections.map import SECTION as MAP
 from sag_retrieval.reports.series import Change
 
@@ -60,6 +62,15 @@ REPORT_SCHEMAS: dict[str, pa.Schema] = {
         ("idf", _FLOAT),
     ),
     "report_links": _schema(("one", _STRING), ("other", _STRING), ("weight", _FLOAT)),
+    "report_findings": _schema(
+        ("text", _STRING),
+        ("event_ids", pa.list_(_STRING)),
+        ("is_of_report", _BOOL),
+        community_id=_STRING,
+        importance=_INT,
+        reason=_STRING,
+    ),
+    "report_left_out": _schema(("kind", _STRING), ("reason", _STRING), ("text", _STRING), community_id=_STRING),
     "report_changes": _schema(
         ("community_id", _STRING),
         ("title", _STRING),
@@ -87,6 +98,8 @@ def report_tables(content: Content, context: ReportContext, events: EventTable) 
         "report_events": _events(context, content.citations),
         "report_keys": _keys(context.ranking.communities, context.keys, events),
         "report_links": ({"one": t.one, "other": t.other, "weight": t.weight} for t in context.communities.ties),
+        "report_findings": _findings(content, context),
+        "report_left_out": _left_out(context),
         "report_changes": _changes(context.comparison.changes),
     }
     return {name: pa.Table.from_pylist(list(each), REPORT_SCHEMAS[name]) for name, each in rows.items()}
@@ -154,6 +167,29 @@ def _keys(
                 "event_count": key.count,
                 "idf": float(statistics.idf[key.row]),
             }
+
+
+def _findings(content: Content, context: ReportContext) -> Iterator[Mapping[str, object]]:
+    """The findings of the first screen, then those that a model wrote about each theme."""
+    shown, ids = content.of(HIGHLIGHTS), context.events.event_ids
+    for each in shown.items if shown else ():
+        yield {
+            "community_id": each.community.community_id,
+            "text": each.statement.text,
+            "event_ids": [ids[reference.row] for reference in each.statement.references],
+            "is_of_report": True,
+            "importance": each.importance if each.importance >= 0 else None,
+            "reason": each.reason or None,
+        }
+    for text in context.written.themes.values():
+        for finding in text.findings:
+            yield {**asdict(finding), "event_ids": list(finding.event_ids), "is_of_report": False}
+
+
+def _left_out(context: ReportContext) -> Iterator[Mapping[str, object]]:
+    """What a model wrote and events do not support, and what it did not write, each with the reason."""
+    for each in context.written.left_out:
+        yield {**asdict(each), "community_id": each.community_id or None}
 
 
 def _changes(changes: Sequence[Change]) -> Iterator[Mapping[str, object]]:

@@ -28,6 +28,8 @@ WORDING: Wording = {
     "statement": ("Statement", "原文"),
     "conflicts": ("Documents that disagree", "说法不一"),
     "all_events": ("All {count} events", "全部 {count} 个事件"),
+    "findings": ("Findings", "要点"),
+    "importance": ("importance {importance} of 10", "重要程度 {importance}/10"),
     "no_summary": ("There is no summary. Main keys: {keys}", "没有说明。主要属性：{keys}"),
 }
 
@@ -77,6 +79,15 @@ class AmountRow:
     statement: Statement
 
 
+@dataclass(frozen=True, slots=True)
+class ThemeFinding:
+    """A finding that a model wrote about the theme: its importance from 0 to 10, and why."""
+
+    statement: Statement
+    importance: int
+    reason: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Article:
     """One theme: a paragraph, who and what takes part, dated statements, amounts, ties, contradictions, sources."""
@@ -85,6 +96,8 @@ class Article:
     page: str
     """File of the linked page with all of its events."""
     summary: tuple[Statement, ...]
+    findings: tuple[ThemeFinding, ...]
+    """The most important first; none without a model."""
     chips: tuple[Chips, ...]
     related: tuple[Related, ...]
     dated: tuple[Statement, ...]
@@ -138,6 +151,7 @@ def _article(context: ReportContext, community: RankedCommunity, messages: Messa
         community=community,
         page=theme_file(community),
         summary=tuple(_sentence(sentence, row_of, place) for sentence in community.summary),
+        findings=tuple(_findings(context, community, place)),
         chips=_chips(community, keys, context.keys, without, messages) if community.is_full else (),
         related=_related(community, context.ranking, keys, context.keys, without) if community.is_full else (),
         dated=tuple(context.statement(row, place) for row in dated_rows(events, members, community.typical)),
@@ -146,6 +160,12 @@ def _article(context: ReportContext, community: RankedCommunity, messages: Messa
             (context.statement(one, place), context.statement(two, place)) for one, two in conflicts_in(events, members)
         ),
     )
+
+
+def _findings(context: ReportContext, community: RankedCommunity, place: str) -> Iterator[ThemeFinding]:
+    written = context.written.themes.get(community.community_id)
+    for each in written.findings if written else ():
+        yield ThemeFinding(context.cited(each.text, each.event_ids, place), each.importance, each.reason)
 
 
 def _amount(context: ReportContext, amount: Amount, place: str) -> AmountRow:
@@ -227,6 +247,7 @@ def _article_lines(article: Article, messages: Messages) -> Iterator[str]:
     keys = escaped(messages.comma.join(community.main_keys))
     yield " ".join(cited(each) for each in article.summary) or messages.no_summary.format(keys=keys)
     yield ""
+    yield from _finding_lines(article, messages)
     for chips in article.chips:
         values = messages.comma.join(f"{escaped(value)} ({count})" for value, count in chips.keys)
         yield f"- **{escaped(chips.type)}**: {values}"
@@ -247,6 +268,15 @@ def _article_lines(article: Article, messages: Messages) -> Iterator[str]:
     for one, other in article.conflicts:
         yield from ("", f"{messages.conflicts}: {cited(one)} / {cited(other)}")
     yield from ("", f"[{messages.all_events.format(count=f'{community.size:,}')}]({article.page})", "")
+
+
+def _finding_lines(article: Article, messages: Messages) -> Iterator[str]:
+    for each in article.findings:
+        told = messages.importance.format(importance=each.importance)
+        why = messages.colon.join(filter(None, (told, each.reason)))
+        yield f"- {cited(each.statement)} ({escaped(why)})"
+    if article.findings:
+        yield ""
 
 
 SECTION = ReportSection(

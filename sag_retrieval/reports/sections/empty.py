@@ -11,6 +11,7 @@ WORDING: Wording = {
         "There are {before} events before the range and {after} after it.",
         "范围之前有 {before} 个事件，之后有 {after} 个。",
     ),
+    "nothing_new": ("Nothing in it is new since {release}.", "自 {release} 以来没有新内容。"),
     "to_widen": ("To widen it:", "扩大范围："),
 }
 
@@ -29,7 +30,10 @@ def build(context: ReportContext) -> EmptyRange | None:
         return None
     options = context.options
     before, after = f"{options.events_before:,}", f"{options.events_after:,}"
-    counts = context.messages(WORDING).counts.format(before=before, after=after)
+    messages = context.messages(WORDING)
+    if options.since:
+        return EmptyRange(messages.nothing_new.format(release=options.since), "sag ingest")
+    counts = messages.counts.format(before=before, after=after)
     return EmptyRange(counts, "sag report" if options.scope or options.period else "sag ingest")
 
 

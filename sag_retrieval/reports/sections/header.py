@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sag_retrieval.communities.events import EventTable, clean
+from sag_retrieval.reports.citations import Statement
 from sag_retrieval.reports.facts import most_named
 from sag_retrieval.reports.ranking import in_time_order, period_of
 from sag_retrieval.reports.section import ReportContext, ReportSection
-from sag_retrieval.reports.wording import Messages, Wording, escaped
+from sag_retrieval.reports.wording import Messages, Wording, cited, escaped
 
 WORDING: Wording = {
     "kind": ("Report", "报告"),
@@ -42,6 +43,8 @@ class Header:
     title: str
     sentences: tuple[str, ...]
     figures: tuple[tuple[str, str], ...]
+    cited: tuple[Statement, ...] = ()
+    """The same sentences with what they cite, where a model wrote them."""
 
     @property
     def text(self) -> str:
@@ -60,7 +63,9 @@ def build(context: ReportContext) -> Header:
     title = clean(context.options.title) or messages.kind
     if not len(context.events):
         return Header(title, (messages.no_events,), ())
-    return Header(title, _sentences(context, messages), _figures(context, messages))
+    summary = tuple(context.cited(each.text, each.event_ids, messages.kind) for each in context.written.summary)
+    sentences = tuple(each.text for each in summary) or _sentences(context, messages)
+    return Header(title, sentences, _figures(context, messages), summary)
 
 
 def _sentences(context: ReportContext, messages: Messages) -> tuple[str, ...]:
@@ -133,7 +138,7 @@ def markdown(content: Header, _messages: Messages) -> Iterator[str]:
     yield from (
         f"# {escaped(content.title)}",
         "",
-        escaped(content.text),
+        " ".join(cited(each) for each in content.cited) or escaped(content.text),
         "",
         _joined(content),
         "",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,10 +11,11 @@ from sag_retrieval.communities.statements import good_rows
 from sag_retrieval.reports.citations import Reference, Statement
 from sag_retrieval.reports.ranking import RankedCommunity
 from sag_retrieval.reports.section import ReportContext, ReportSection
-from sag_retrieval.reports.wording import Messages, Wording, cited, titled
+from sag_retrieval.reports.wording import Messages, Wording, cited, escaped, titled
 
 WORDING: Wording = {
     "heading": ("Findings", "要点"),
+    "importance": ("importance {importance} of 10", "重要程度 {importance}/10"),
     "alike": ("{count} documents say alike", "{count} 篇文档有类似说法"),
 }
 _MOST: Final = 6
@@ -32,6 +33,9 @@ class Highlight:
     community: RankedCommunity
     statement: Statement
     documents: int
+    importance: int = -1
+    """0 to 10 by a model; -1: by rules."""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +46,29 @@ class Highlights:
 
 
 def build(context: ReportContext) -> Highlights | None:
-    """Findings of the first themes; None where there are none."""
+    """Findings of a model, else of the first themes by rules; None where there are none."""
     heading = context.messages(WORDING).heading
-    found = tuple(_finding(context, each, heading) for each in context.ranking.communities[:_MOST])
+    found = tuple(_written(context, heading)) or tuple(
+        _finding(context, each, heading) for each in context.ranking.communities[:_MOST]
+    )
     return Highlights(found) if found else None
+
+
+def _written(context: ReportContext, place: str) -> Iterator[Highlight]:
+    """The findings that a model wrote over all themes."""
+    by_id = {each.community_id: each for each in context.ranking.communities}
+    for each in context.written.findings:
+        if each.community_id in by_id:
+            statement = context.cited(each.text, each.event_ids, place)
+            yield Highlight(by_id[each.community_id], statement, 0, each.importance, each.reason)
+
+
+def told_findings(found: Highlights | None) -> Iterator[dict[str, Any]]:
+    """The findings of a finished report as plain values."""
+    for each in found.items if found else ():
+        told = {"importance": each.importance, "reason": each.reason} if each.importance >= 0 else {}
+        sources = len({cite.source for cite in each.statement.cites})
+        yield {"text": each.statement.text, "theme": each.community.title, "sources": sources, **told}
 
 
 def _finding(context: ReportContext, community: RankedCommunity, place: str) -> Highlight:
@@ -83,8 +106,16 @@ def markdown(content: Highlights, messages: Messages) -> Iterator[str]:
     for number, each in enumerate(content.items, 1):
         alike = f" ({messages.alike.format(count=each.documents)})" if each.documents else ""
         yield f"{number}. {titled(each.community, messages)}  "
-        yield f"   {cited(each.statement)}{alike}"
+        yield f"   {cited(each.statement)}{alike}{_weighed(each, messages)}"
     yield ""
+
+
+def _weighed(each: Highlight, messages: Messages) -> str:
+    """Importance and reason, where a model gave them."""
+    if each.importance < 0:
+        return ""
+    told = messages.importance.format(importance=each.importance)
+    return f" ({escaped(messages.colon.join(filter(None, (told, each.reason))))})"
 
 
 def preview(content: Highlights, messages: Messages) -> Iterator[str]:

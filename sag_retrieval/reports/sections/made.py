@@ -22,7 +22,20 @@ WORDING: Wording = {
     "counts": ("Counts", "数量"),
     "quality": ("Quality", "质量"),
     "left_out": ("Left out", "略去的内容"),
-    "failures": ("Without summary", "没有说明的社区"),
+    "written": ("Written by the model", "由模型撰写"),
+    "unsupported": ("Left out of what it wrote", "从模型文字中略去"),
+    "themes_written": ("{written} of {asked} themes", "{asked} 个主题中的 {written} 个"),
+    "and_report": ("first page", "首页"),
+    "reason_cites nothing": ("cites no event", "未引用事件"),
+    "reason_figure": ("a figure not in its events", "数字不在所引事件中"),
+    "reason_name": ("a name not in its events", "名称不在所引事件中"),
+    "reason_words": ("not in the words of its events", "与所引事件不符"),
+    "reason_form": ("no statement", "不是陈述"),
+    "reason_length": ("title too long or empty", "标题过长或为空"),
+    "reason_taken": ("title of another theme", "与其他标题重复"),
+    "reason_budget": ("beyond the budget", "超出预算"),
+    "reason_no server": ("the server did not answer", "服务器没有应答"),
+    "reason_no answer": ("no usable answer", "没有可用的回答"),
     "yes": ("yes", "是"),
     "no": ("no", "否"),
     "everything": ("everything", "全部"),
@@ -73,9 +86,26 @@ def build(context: ReportContext) -> Provenance:
         ),
         "quality": "; ".join(_quality(each, messages) for each in communities.quality),
         "left_out": "; ".join(_left_out(context, messages)),
-        "failures": str(options.failures) if options.failures else "",
+        "written": messages.comma.join(_written(context, messages)),
+        "unsupported": _unsupported(context, messages),
     }
     return Provenance(tuple((messages[name], text) for name, text in found.items() if text))
+
+
+def _written(context: ReportContext, messages: Messages) -> Iterator[str]:
+    """What a model wrote; nothing where none was asked."""
+    written = context.written
+    asked = written.plan.themes + written.plan.left_out
+    if asked:
+        yield messages.themes_written.format(written=len(written.themes), asked=asked)
+    if written.findings or written.summary:
+        yield messages.and_report
+
+
+def _unsupported(context: ReportContext, messages: Messages) -> str:
+    """How much was left out, by reason; the table has each text."""
+    counted = [f"{messages[f'reason_{name}']} {count}" for name, count in context.written.reasons.items()]
+    return f"{messages.comma.join(counted)} (report_left_out.parquet)" if counted else ""
 
 
 def _parameters(options: ClusterOptions, size: int, messages: Messages) -> str:

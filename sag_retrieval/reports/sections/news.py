@@ -18,6 +18,10 @@ WORDING: Wording = {
     ),
     "nothing_new": ("Nothing has changed since {release}.", "自 {release} 以来没有变化。"),
     "since": ("Since release {release}: ", "与版本 {release} 相比，"),
+    "only_new": (
+        "This report is about what is new since {release} only: {events}.",
+        "本报告只包含自 {release} 以来的新内容：{events}。",
+    ),
     "new_events": ("{count} new events", "新增 {count} 个事件"),
     "from_documents": ("{new} in {documents}, {titles}", "{new}，来自 {documents}：{titles}"),
     "no_events": ("no new events, but other communities", "没有新事件，社区有变化"),
@@ -65,16 +69,18 @@ def build(context: ReportContext) -> News | None:
         _changed(context, change, by_id.get(change.community_id), messages) for change in comparison.changes[:_MOST]
     ]
     return News(
-        sentence=_sentence(context.events, comparison, messages),
+        sentence=_sentence(context.events, comparison, messages, context.options.since),
         with_events=tuple(each for each in found if each.change.added),
         regrouped=tuple(each for each in found if not each.change.added),
         left=len(comparison.changes) - len(found),
     )
 
 
-def _sentence(events: EventTable, comparison: Comparison, messages: Messages) -> str:
+def _sentence(events: EventTable, comparison: Comparison, messages: Messages, since: str) -> str:
     """Why there are no changes to list; else how many events are new, in which documents, and how many are gone."""
     previous = comparison.previous
+    if since:
+        return messages.only_new.format(release=since, events=messages.counted(messages.event_count, len(events)))
     if previous is None:
         return messages.first_report
     gone = len(previous.event_ids.difference(events.event_ids))

@@ -1,0 +1,268 @@
+"""Global mode: a question about all documents, answered from the themes: by a model over each, or by the nearest."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+
+from sag_retrieval.ask.answer import Citation
+from sag_retrieval.ask.cited import Cited
+from sag_retrieval.ask.evidence import sentence_for
+from sag_retrieval.ask.fast import ask_fast
+from sag_retrieval.ask.modes import ModeResult
+from sag_retrieval.ask.passages import JoinedPassage
+from sag_retrieval.ask.session import Session
+from sag_retrieval.communities.groups import CitedSentence
+from sag_retrieval.core.errors import ModelError
+from sag_retrieval.findings.lines import Judge, PromptLine, PromptLines, event_lines, in_prompt, packed
+from sag_retrieval.findings.themes import NearTheme, Themes, best_statements, nearest_themes
+from sag_retrieval.findings.written import WrittenSentence
+from sag_retrieval.notebook import snippet
+from sag_retrieval.search.lookup import chunk_by_id
+from sag_retrieval.text.words import is_cjk
+
+_MOST_THEMES: Final = 20
+"""Themes that a model is asked about, the nearest."""
+_PROMPT_TOKENS: Final = 4_000
+"""Estimated tokens of events in one prompt, and of points in the last."""
+_REPLY_TOKENS: Final = 800
+_QUOTED_THEMES: Final = 4
+"""Themes that answer without a model."""
+_QUOTED: Final = 2
+"""Statements of each."""
+
+
+class RatedPoint(BaseModel):
+    """A point of a partial answer, the lines that state it, and how much it answers the question."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    text: str = Field(description="one sentence that answers a part of the question")
+    cited: list[int] = Field(description="numbers n of the lines that state it")
+    rating: FiniteFloat = Field(description="0 (does not answer) to 10 (answers decisively)")
+
+
+class PartialAnswer(BaseModel):
+    """What one theme says to the question."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    points: list[RatedPoint] = Field(description="at most 5; none where the lines say nothing to the question")
+
+
+class GlobalAnswer(BaseModel):
+    """The answer to the whole question."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    is_found: bool = Field(description="whether the lines answer the question")
+    sentences: list[WrittenSentence] = Field(description="the answer, sentence by sentence; none if it is not found")
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """A supported point: its theme's title, its rating, and the rows of its events."""
+
+    theme: str
+    rating: int
+    text: str
+    rows: tuple[int, ...]
+
+
+def ask_global(session: Session) -> ModeResult:
+    """The outcome of asking the themes; where the release or its themes are not known, that of the fast mode.
+
+    Source:
+        docs/algorithm.md §answers.9.
+
+    """
+    context = session.context
+    if context is None or context.themes is None:
+        session.note("the themes are not known here; open the release and ask it: release.ask(…, mode='global')")
+        return ask_fast(session)
+    themes = context.themes()
+    if themes.note:
+        session.note(themes.note)
+    query = context.index.embedder.embed([session.question])
+    near = nearest_themes(themes, query, _MOST_THEMES)
+    titles = [each.community.title for each in near]
+    if not near:
+        session.note("the release has no themes to answer from: too few events; see `sag status`")
+        return ModeResult(None, (), {"themes": []})
+    session.tell("background", documents=_documents(themes, near), keys=titles)
+    if session.chat is None:
+        session.note("there is no language model: the nearest themes are quoted")
+        return _by_rules(session, themes, near)
+    return _by_model(session, themes, near) or _by_rules(session, themes, near)
+
+
+def _documents(themes: Themes, near: Sequence[NearTheme]) -> list[str]:
+    rows = {int(themes.events.document[row]) for each in near for row in each.rows}
+    return [themes.events.documents.document_ids[row] for row in sorted(rows)]
+
+
+def _by_rules(session: Session, themes: Themes, near: Sequence[NearTheme]) -> ModeResult:
+    """The best statements of the nearest themes, each under the title of its theme."""
+    sources = _Sources(session, themes)
+    colon, lines = ("：" if session.language.startswith("zh") else ": "), []
+    for each in [theme for theme in near if theme.score > 0][:_QUOTED_THEMES] or near[:_QUOTED_THEMES]:
+        quoted = [sources.quotation(row) for row in best_statements(themes, each, _QUOTED, session.language)]
+        lines.append(f"{each.community.title}{colon}{_joint(session).join(quoted)}")
+    cited = Cited("\n".join(lines), tuple(sources.citations), tuple(range(len(sources.citations))))
+    return ModeResult(cited, tuple(sources.passages.values()), {"themes": [_told(each) for each in near]})
+
+
+def _by_model(session: Session, themes: Themes, near: Sequence[NearTheme]) -> ModeResult | None:
+    """A partial answer of each theme, then one of all of them; None, with a note, where the model gives none."""
+    judge = Judge(themes.events.cleaned())
+    shown = [
+        PromptLines.of(judge.events, packed(event_lines(judge.events, each.rows), _PROMPT_TOKENS)[0]) for each in near
+    ]
+    reached = _within_budget(session, shown)
+    if reached < len(near):
+        session.note(
+            f"{len(near) - reached} of {len(near)} themes are beyond the budget; raise max_calls or max_tokens"
+        )
+    with ThreadPoolExecutor(session.options.at_once, thread_name_prefix="sag-global") as threads:
+        answers = list(threads.map(lambda part: _asked(session, part), shown[:reached]))
+    points: list[_Point] = []
+    trace = [_told(each) for each in near]
+    for theme, part, answer, told in zip(near, shown, answers, trace, strict=False):
+        own = _supported(judge, theme, part, answer) if answer else []
+        told["points"] = [{"text": point.text, "rating": point.rating} for point in own]
+        points += own
+        session.tell(
+            "answered", id=theme.community.title, is_found=bool(own), answer=own[0].text if own else "", cited=[]
+        )
+    result = _reduced(session, judge, points) if points else None
+    if judge.left_out:
+        session.note(
+            f"{len(judge.left_out)} sentences of the model were left out: no event that it cited supports them"
+        )
+    if result is None:
+        return None
+    sources = _Sources(session, themes)
+    text = _joint(session).join(sources.sentence(each) for each in result)
+    cited = Cited(text, tuple(sources.citations), tuple(range(len(sources.citations))), is_generated=True)
+    left_out = [{"reason": each.reason, "text": each.text} for each in judge.left_out]
+    return ModeResult(cited, tuple(sources.passages.values()), {"themes": trace, "left_out": left_out})
+
+
+def _within_budget(session: Session, parts: Sequence[PromptLines]) -> int:
+    """How many themes calls and tokens of the options reach, with the last call: known before the first is made."""
+    tokens = _PROMPT_TOKENS + 2 * _REPLY_TOKENS
+    for place, part in enumerate(parts):
+        tokens += sum(len(str(line.shown)) for line in part.lines) // 2 + 2 * _REPLY_TOKENS
+        if place + 2 > session.options.max_calls or tokens > session.options.max_tokens:
+            return place
+    return len(parts)
+
+
+def _asked(session: Session, part: PromptLines) -> PartialAnswer | None:
+    values = {"lines": in_prompt(part.lines), "question": session.question}
+    try:
+        return session.ask("global_part", PartialAnswer, values)
+    except ModelError as error:
+        session.note(f"a theme was not asked about: {error}")
+        return None
+
+
+def _supported(judge: Judge, theme: NearTheme, part: PromptLines, answer: PartialAnswer) -> list[_Point]:
+    found = []
+    for each in answer.points:
+        checked = judge.checked(each.text, each.cited, part)
+        rating = min(10, max(0, round(each.rating)))
+        if checked.reason:
+            judge.leave_out(theme.community.community_id, "sentence", checked.reason, each.text)
+        elif rating:
+            found.append(_Point(theme.community.title, rating, each.text, checked.numbers))
+    return found
+
+
+def _reduced(session: Session, judge: Judge, points: Sequence[_Point]) -> tuple[CitedSentence, ...] | None:
+    """The sentences of the whole answer; None, with a note, where there is none."""
+    ordered = sorted(points, key=lambda point: -point.rating)
+    lines = [PromptLine({"theme": each.theme, "rating": each.rating, "text": each.text}, each.rows) for each in ordered]
+    shown = PromptLines.of(judge.events, packed(lines, _PROMPT_TOKENS)[0])
+    values = {"lines": in_prompt(shown.lines), "question": session.question}
+    try:
+        answer = session.ask("global_answer", GlobalAnswer, values, is_last=True)
+    except ModelError as error:
+        session.note(f"the answer was made without the model: {error}")
+        return None
+    sentences = judge.sentences("", answer.sentences, shown) if answer.is_found else ()
+    return sentences or None
+
+
+def _joint(session: Session) -> str:
+    return "" if session.language.startswith("zh") else " "
+
+
+def _told(theme: NearTheme) -> dict[str, Any]:
+    """A theme as the trace holds it."""
+    return {"theme": theme.community.title, "events": len(theme.community.members), "score": theme.score}
+
+
+class _Sources:
+    """Citations of events, numbered as they are first cited, and the passages that hold them."""
+
+    def __init__(self, session: Session, themes: Themes) -> None:
+        assert session.context is not None
+        self._index, self._themes = session.context.index, themes
+        self._row_of = {event_id: row for row, event_id in enumerate(themes.events.event_ids)}
+        self._marker: dict[int, int] = {}
+        self.citations: list[Citation] = []
+        self.passages: dict[str, JoinedPassage] = {}
+
+    def sentence(self, sentence: CitedSentence) -> str:
+        """A sentence with the markers of its events."""
+        markers = "".join(dict.fromkeys(f"[{self._cite(self._row_of[each])}]" for each in sentence.event_ids))
+        return sentence.text + ("" if is_cjk(sentence.text) else " ") + markers
+
+    def quotation(self, row: int) -> str:
+        """The words of an event with its marker."""
+        quote = self.citations[self._cite(row) - 1].quote
+        return f"{snippet(quote)}{'' if is_cjk(quote) else ' '}[{self._marker[row]}]"
+
+    def _cite(self, row: int) -> int:
+        if row not in self._marker:
+            passage = self._passage(row)
+            start, end = self._span(row, passage.text)
+            known = (passage.chunk_id, passage.start + start, passage.start + end)
+            same = next((each.marker for each in self.citations if (each.chunk_id, each.start, each.end) == known), 0)
+            self._marker[row] = same or len(self.citations) + 1
+            if not same:
+                quote = passage.text[start:end]
+                named = (passage.chunk_id, passage.document_id, passage.title)
+                self.citations.append(Citation(self._marker[row], *named, known[1], known[2], quote, passage.place))
+        return self._marker[row]
+
+    def _span(self, row: int, text: str) -> tuple[int, int]:
+        start, end = self._themes.events.spans[row].tolist()
+        return (
+            (start, end) if 0 <= start < end <= len(text) else sentence_for(self._themes.events.contents[row], "", text)
+        )
+
+    def _passage(self, row: int) -> JoinedPassage:
+        events = self._themes.events
+        chunk = int(events.chunk[row])
+        chunk_id, document = events.chunks.chunk_ids[chunk], int(events.chunks.document[chunk])
+        if chunk_id not in self.passages:
+            first, text = self._start(chunk_id), events.chunks.texts[chunk]
+            self.passages[chunk_id] = JoinedPassage(
+                chunk_id=chunk_id,
+                document_id=events.documents.document_ids[document],
+                title=events.documents.titles[document],
+                text=text,
+                score=1 / (1 + len(self.passages)),
+                start=first,
+                end=first + len(text),
+                chunks=((first, chunk_id),),
+                place=events.chunks.places[chunk] if events.chunks.places else "",
+            )
+        return self.passages[chunk_id]
+
+    def _start(self, chunk_id: str) -> int:
+        return int(chunk_by_id(self._index, chunk_id).start)

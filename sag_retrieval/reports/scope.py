@@ -1,0 +1,120 @@
+"""Which events of a release a report is about."""
+
+import json
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import date
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from sag_retrieval.communities.events import EventTable, Flags, event_table
+from sag_retrieval.communities.storage import DAMAGE
+from sag_retrieval.core import durable
+from sag_retrieval.release.csr import take_rows
+from sag_retrieval.release.reader import Reader
+from sag_retrieval.reports.periods import resolved_period
+
+_SEEN: Final = "seen.json"
+"""Ids of the events that a report about new ones leaves out the next time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Which events a report is about: `sql`, `where`, and a period.
+
+    A period is two dates such as `2019..2021-06` (either end may be open), or a rolling one such as `last 7 days`,
+    which ends with the date of the release.
+    """
+
+    sql: str | None = None
+    where: Mapping[str, object] | None = None
+    period: str = ""
+    only_new: bool = False
+    """Only events that the last report of the same kind was not about; a first report is about all."""
+
+    def in_words(self) -> str:
+        """The restriction in words; empty for everything."""
+        parts = [
+            self.sql or "",
+            json.dumps(self.where, ensure_ascii=False, sort_keys=True) if self.where else "",
+        ]
+        return " · ".join(filter(None, parts))
+
+    def conditions(self, today: date) -> list[str]:
+        """SQL conditions of the period; a rolling one ends with `today`.
+
+        Raises:
+            QueryError: If it is no period.
+
+        """
+        if not self.period:
+            return []
+        first, _, last = resolved_period(self.period, today).partition("..")
+        return [*([f"date >= '{first}'"] if first else []), *([f"date < '{last}~'"] if last else [])]
+
+
+def chosen_flags(reader: Reader, scope: Scope) -> Flags:
+    """Which events of a release a scope selects, new or not.
+
+    Raises:
+        FilterError: If the restriction was refused.
+
+    """
+    flags = np.ones(reader.index.arrays.event_count, dtype=np.bool_)
+    if scope.sql is not None or scope.where is not None:
+        allowed = reader.sandbox.allowed(scope.sql, scope.where)
+        flags &= flags if allowed is None else allowed.events
+    released = date.fromisoformat(reader.manifest.created_at[:10])
+    for condition in scope.conditions(released):
+        allowed = reader.sandbox.allowed(condition)
+        flags &= flags if allowed is None else allowed.events
+    return flags
+
+
+def chosen_events(reader: Reader, scope: Scope) -> EventTable:
+    """The events of a release that a scope selects.
+
+    Raises:
+        FilterError: If the restriction was refused.
+
+    """
+    return event_table(reader.index, chosen_flags(reader, scope))
+
+
+def remember_seen(own: Path, event_ids: Sequence[str]) -> None:
+    """Store every event of the scope of a report that is about new ones only."""
+    durable.write_text(own / _SEEN, json.dumps(sorted(event_ids)))
+
+
+def seen_before(series: Path, release: str) -> frozenset[str]:
+    """The events that the report of a release and those before it were about; none where that is not known."""
+    try:
+        return frozenset(map(str, json.loads((series / release / _SEEN).read_text(encoding="utf-8"))))
+    except DAMAGE:
+        return frozenset()
+
+
+def only_unseen(reader: Reader, scope: Scope, seen: AbstractSet[str]) -> EventTable:
+    """The events that a scope selects and whose id is not among those seen."""
+    flags = chosen_flags(reader, scope)
+    ids = reader.index.rows["events"]["event_id"].to_pylist()
+    return event_table(reader.index, flags & np.array([each not in seen for each in ids], dtype=np.bool_))
+
+
+def selection_hash(reader: Reader, scope: Scope) -> str:
+    """A hash of what a scope selects: equal in two releases where a report would be about the same events.
+
+    Raises:
+        FilterError: If the restriction was refused.
+
+    """
+    chosen = np.flatnonzero(chosen_flags(reader, scope)).astype(np.int32)
+    rows = take_rows(reader.index.rows["events"].select(["content", "date"]), chosen)
+    digest = blake2b(digest_size=12)
+    for line in sorted(map(repr, rows.to_pylist())):
+        digest.update(line.encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()

@@ -31,7 +31,7 @@ from sag_pipeline.steps.name_matching import bare_name
 from sag_pipeline.steps.sections import section_requests, sections_from_replies
 from sag_pipeline.steps.summaries import summarise
 from sag_pipeline.steps.triples import read_triples
-from sag_pipeline.steps.typed_values import DEFAULT_TYPES, key_type_of, typed_keys
+from sag_pipeline.steps.typed_values import ValueRefused, typed_keys
 from sag_retrieval.ask.answer import Citation
 from sag_retrieval.ask.cited import Cited, cite, merge_answers, support
 from sag_retrieval.ask.evidence import best_sentences, sentence_for
@@ -40,6 +40,7 @@ from sag_retrieval.ask.plan import DraftPlan, check_plan, fill, rename_marks
 from sag_retrieval.ask.question import split_question
 from sag_retrieval.core.errors import ModelError, SagError
 from sag_retrieval.core.records import Chunk, Document, Event
+from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.evaluation.metrics import accuracy, context_recall, evidence_coverage, f1, rouge_l
 from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.structured import read_answer
@@ -47,6 +48,7 @@ from sag_retrieval.rag.generate import central_sentences
 from sag_retrieval.release.where import compile_where
 from sag_retrieval.reports.citations import cut
 from sag_retrieval.search.result import Hit
+from sag_retrieval.text.amounts import read_amount
 from sag_retrieval.text.layout import logical_lines, marker_length
 
 Rule = Callable[[str], object]
@@ -221,6 +223,12 @@ def _keys_of_model(text: str) -> object:
     return keys_from_reply(document(text), [_event("x")], answer)
 
 
+def _value_of_model(text: str) -> None:
+    for key_type in default_schema().types:
+        with suppress(ValueRefused):
+            typed_keys(key_type, text)
+
+
 def _events_of_model(text: str) -> object:
     answer = ExtractedEvents(passages=[EventsOfPassage(passage=1, events=[*_parts(text[:4_000]), text])])
     return events_from_reply(document(text), _chunk("A b. " + text), answer)
@@ -258,8 +266,9 @@ _COMPOSED: dict[str, Rule] = {
     "bytes of a text": lambda text: decode(text.encode("utf-8", "surrogatepass")),
     "bytes of a legacy text": lambda text: decode(text.encode("gb18030", "replace") + b"\xff"),
     "a key": lambda text: make_key(text, text, text),
-    "a key of a model": lambda text: [list(typed_keys(kind, text)) for kind in (*DEFAULT_TYPES, "date")],
-    "a key's type": lambda text: key_type_of(text, DEFAULT_TYPES),
+    "a key of a model": _value_of_model,
+    "an amount": lambda text: [read_amount(part) for part in (text, *_parts(text))],
+    "a key's type": default_schema().default.named,
     "keys of a reply": _keys_of_model,
     "events of a reply": _events_of_model,
     "triples of a reply": lambda text: read_triples(

@@ -24,6 +24,7 @@ from sag_pipeline.run_records import HOME
 from sag_pipeline.sensors import sensors_of
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.options import build_options
+from sag_retrieval.core.schema_file import read_schema
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.release.schema import ADDED
 
@@ -90,6 +91,10 @@ class Corpus(dg.Component, dg.Model, dg.Resolvable):
     options: dict[str, Any] = Field(
         default={}, description="Options of an ingest by name, such as en_size or header.sentences."
     )
+    key_schema: dict[str, Any] = Field(
+        default={},
+        description="Key types of its documents, as in schema.yaml; empty: the file of SAG_SCHEMA or of its home.",
+    )
     schedule: str = Field(default="", description="When it is ingested, as cron; empty: no schedule.")
     prune_schedule: str = Field(
         default="", description="When old releases, reports and runs are deleted, as cron; an ingest does so too."
@@ -127,13 +132,19 @@ class Corpus(dg.Component, dg.Model, dg.Resolvable):
             if cron and not is_valid_cron_schedule(cron):
                 known = f"{field}{whose} of the corpus {self.name!r}" if self.name else f"SAG_{field.upper()}{whose}"
                 raise SettingsError(f"{known} is {cron!r}, write it as cron, like 0 2 * * *")
+        if self.key_schema:
+            read_schema(self.key_schema)  # a wrong one is reported when definitions are loaded
         options = run_config(build_options(RunOptions, self.options, what="ingest"))
         return CorpusSpec(
             name=self.name or "",
             sources=tuple(self.sources),
             tables={table.asset: table.removal for table in self.tables},
             resource=PipelineResource(
-                home=self.home, chat_model=self.chat_model, embedding_model=self.embedding_model, **options
+                home=self.home,
+                chat_model=self.chat_model,
+                embedding_model=self.embedding_model,
+                key_schema=self.key_schema,
+                **options,
             ),
             freshness=_freshness(self.schedule, self.time_zone) if self.schedule else None,
         )

@@ -15,7 +15,9 @@ from sag_pipeline.steps.summaries import SummaryOptions
 from sag_pipeline.tables import STORED
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.core.errors import SettingsError, nearest
+from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.options import Bounds, Inline, Presets, check_options
+from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.models.cached_chat import BatchLimits
 from sag_retrieval.models.rate_limits import ChatOptions
 from sag_retrieval.release.key_weights import Smoothing
@@ -34,6 +36,7 @@ class IngestOptions:
     section: SectionOptions = field(default_factory=SectionOptions)
     chunk: ChunkOptions = field(default_factory=ChunkOptions)
     header: HeaderOptions = field(default_factory=HeaderOptions)
+    key_schema: KeySchema = field(default_factory=default_schema)
 
     def of(self, table: str) -> tuple[object, ...]:
         """The options that the rows of a table depend on."""
@@ -143,5 +146,10 @@ class RunOptions:
     def steps(self) -> IngestOptions:
         """The options that steps take."""
         return IngestOptions(
-            source=self.source, summary=self.summary, section=self.section, chunk=self.chunk, header=self.header
+            source=self.source,
+            summary=self.summary,
+            section=self.section,
+            chunk=self.chunk,
+            header=self.header,
+            key_schema=self.key.schema,
         )

@@ -4,6 +4,7 @@ import logging
 from base64 import b64encode
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from html import escape
@@ -27,7 +28,9 @@ from sag_pipeline.store.store import StepSpec, Store
 from sag_pipeline.table_checks import check_table
 from sag_pipeline.tables import to_table
 from sag_retrieval.core.errors import ModelUnavailable, SagError
+from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.options import build_options
+from sag_retrieval.core.schema_file import home_schema, read_schema
 from sag_retrieval.core.settings import OFFLINE, Settings, load_settings
 from sag_retrieval.core.telemetry import count
 from sag_retrieval.models.cached_chat import CachedChat
@@ -65,6 +68,9 @@ class PipelineResource(_Configured):
     chat_model: str = ""
     embedding_model: str = ""
     engine: str = ""
+    key_schema: dict[str, Any] = Field(
+        default={}, description="Key types, in the form of `schema.yaml`; empty: the file of SAG_SCHEMA or of the home."
+    )
     outage_retries: int = Field(
         default=2, ge=0, description="How often a step is repeated while the model cannot be reached; 0: it fails."
     )
@@ -95,8 +101,14 @@ class PipelineResource(_Configured):
     def run_options(self) -> RunOptions:
         """The options of the run, checked once."""
         if self._options is None:
-            self._options = build_options(RunOptions, given_options(self, _FIELDS), what="ingest")
+            found: RunOptions = build_options(RunOptions, given_options(self, _FIELDS), what="ingest")
+            self._options = replace(found, key=replace(found.key, schema=self.schema_of_keys()))
         return self._options
+
+    def schema_of_keys(self) -> KeySchema:
+        """The schema that is configured, else that of the settings or of the home."""
+        settings = self.settings()
+        return read_schema(self.key_schema) if self.key_schema else home_schema(settings.home, settings.schema)
 
     def settings(self) -> Settings:
         """The current settings, checked."""

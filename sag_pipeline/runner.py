@@ -13,7 +13,7 @@ from sag_pipeline.options import IngestOptions
 from sag_pipeline.progress import listener, offer, reported
 from sag_pipeline.store.store import Pending, StepSpec, Store
 from sag_pipeline.table import StepInput
-from sag_pipeline.tables import INPUTS, VERSIONS
+from sag_pipeline.tables import INPUTS, STORED, VERSIONS
 from sag_pipeline.work import Batch, Made, StepResult, joined, made_of
 from sag_retrieval.core.errors import BudgetExceeded, ModelUnavailable
 
@@ -30,7 +30,14 @@ def step_of(table: str, options: IngestOptions, model: str = "") -> StepSpec:
     """The step that makes a table; `model` identifies the model and prompts its rows depend on."""
     parts = (table, VERSIONS.get(table, 0), options.of(table), model)
     digest = blake2b(repr(parts).encode(), digest_size=8).hexdigest()
-    return StepSpec(table, INPUTS[table], digest, retries=bool(model) and model != "offline" and table != "vectors")
+    varies = STORED[table].by_source if table in STORED else ""
+    return StepSpec(
+        table,
+        INPUTS[table],
+        digest,
+        retries=bool(model) and model != "offline" and table != "vectors",
+        of_source=getattr(options, varies).digest_of if varies else None,
+    )
 
 
 Work = Callable[[Sequence[StepInput]], Iterable[StepResult]]

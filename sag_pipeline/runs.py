@@ -23,6 +23,7 @@ from sag_pipeline.steps.folders import launched_here
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import SagError, SettingsError
 from sag_retrieval.core.options import build_options
+from sag_retrieval.core.schema_file import default_schema, home_schema
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.core.telemetry import span
 
@@ -118,15 +119,20 @@ def run_ingest(
 
     Args:
         sources: Folders and files; none: SAG_SOURCE.
-        options: Options of a run, such as `{"en_size": 500, "header.sentences": True}`.
+        options: Options of a run, such as `{"en_size": 500, "header.sentences": True}`. A schema of keys in
+            `RunOptions` takes the place of that of the home.
         follow: Fields of the asset `documents`, such as `{"allow_removals": True}`.
 
     Raises:
         SagError: If no source exists, too many documents of one are gone, an option is unknown, or a step failed.
 
     """
+    chosen = build_options(RunOptions, options, what="ingest")
+    settings = load_settings()
+    home_schema(settings.home, settings.schema)  # a wrong one is reported before a run begins
+    own = {} if chosen.key.schema == default_schema() else {"key_schema": chosen.key.schema.model_dump(mode="json")}
     config: dict[str, Any] = {
-        "resources": {"sag": {"config": run_config(build_options(RunOptions, options, what="ingest"))}},
+        "resources": {"sag": {"config": run_config(chosen) | own}},
         "ops": {"documents": {"config": {"sources": list(sources), **(follow or {})}}},
     }
     made = run_job("ingest", config)

@@ -22,6 +22,8 @@ class StoredTable:
     """Increased when a change of the step's code changes its rows."""
     options: tuple[str, ...] = ()
     """Parts of `IngestOptions` that its rows depend on, such as `header.section_summary`."""
+    by_source: str = ""
+    """Part of `IngestOptions` with a `digest_of(source)` that its rows depend on: what differs between sources."""
     rule: str = ""
     """Its rule as `module:function`, called with the `StepInput` of a document and the `IngestOptions`; a name, so that
     any process can find it. Returns the records. Empty: it is not made by a rule."""

@@ -251,7 +251,7 @@ class _Planner:
             if answer is None:
                 keys += offline_keys(document, (), question.events)
             else:
-                keys += keys_from_reply(document, question.events, answer, options)
+                keys += keys_from_reply(document, question.events, answer, options).keys
         return keys
 
     def _plan_triples(self, document: Document, events: Sequence[Event], keys: Sequence[EventKey]) -> None:

@@ -14,6 +14,7 @@ from sag_pipeline.steps.sources import RawDocument, list_source
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.records import Document
+from sag_retrieval.core.schema_file import home_schema
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, Spent
 from sag_retrieval.models.cached_chat import CachedChat
@@ -52,6 +53,7 @@ def estimate_run(sources: Sequence[str] = (), options: RunOptions | None = None)
 
     """
     settings, run = load_settings(), options or RunOptions()
+    run = replace(run, key=replace(run.key, schema=home_schema(settings.home, settings.schema)))
     chat = open_chat(settings, run.chat)
     given = list(sources) or [settings.source]
     with launched_here():

@@ -33,11 +33,12 @@ def model_of(table: str, chat: CachedChat, language: str, options: KeyOptions | 
     """What the rows that a model makes for a table depend on, as a part of the fingerprint of its step.
 
     Options with default values are left out, as is how many known keys are shown: they are no part of a request's
-    identity.
+    identity. The schema of keys counts by source (`StepSpec.of_source`).
     """
     found = f"{chat.fingerprint} {language} {prompt_versions(table)}"
     usual = KeyOptions()
     decisive = replace(options or usual, most_known=usual.most_known, known_tokens=usual.known_tokens)
+    decisive = replace(decisive, schema=usual.schema)
     return f"{found} {decisive}" if table == "keys" and decisive != usual else found
 
 
@@ -168,6 +169,11 @@ def summary_of(inputs: StepInput) -> str:
     """The document's summary; empty for a document of one chunk, whose text is shown whole."""
     rows = inputs.tables.get("summaries", ())
     return rows[0].summary if rows and len(inputs.tables["chunks"]) > 1 else ""
+
+
+def refused_in_words(step: str, refused: Sequence[str]) -> str:
+    """What of a model's answers was refused; empty if nothing."""
+    return f"{step}: {len(refused):,} of a model's answers refused, the first: {refused[0]}" if refused else ""
 
 
 def reason_of_replies(step: str, got: Replies) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from sag_pipeline.llm.extract import reason_of_replies, summary_of
+from sag_pipeline.llm.extract import reason_of_replies, refused_in_words, summary_of
 from sag_pipeline.llm.known_keys import BatchSource, KnownSource, ReleasedKeys, known_about, pending_keys
 from sag_pipeline.llm.known_names import is_named_otherwise
 from sag_pipeline.llm.known_options import KnownOptions
@@ -46,6 +46,8 @@ class _Asked:
     """Supplied keys, and the main keys of its chunks."""
     replies: list[Reply[ExtractedKeys] | ModelError] = field(default_factory=list)
     keys: list[EventKey] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    """Why answers were refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +80,8 @@ class KeyWork:
         for wave in self._waves([(one, question) for one in asked for question in one.questions]):
             self._ask(wave)
         for one in asked:
-            yield StepResult((*one.keys, *one.given), reason_of_replies("keys", one.replies))
+            warning = refused_in_words("keys", one.refused)
+            yield StepResult((*one.keys, *one.given), reason_of_replies("keys", one.replies), warning)
 
     def _asked(self, inputs: StepInput) -> _Asked:
         document: Document = inputs.one("documents")
@@ -121,9 +124,10 @@ class KeyWork:
         made: list[EventKey] = []
         for (one, question), reply in zip(wave, self.chat.ask_all(each.request for each in questions), strict=True):
             answer = reply.value if isinstance(reply, Reply) else ExtractedKeys(events=[])
-            keys = keys_from_reply(one.document, question.events, answer, self.options)
+            keys, refused = keys_from_reply(one.document, question.events, answer, self.options)
             one.replies.append(reply)
             one.keys += keys
+            one.refused += refused
             made += keys
         if self.before is not None:
             self.before.add(events, made, vectors)

@@ -1,20 +1,21 @@
 """Extract keys with a language model: one question about the events of a chunk, with known keys."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Annotated, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, create_model
 
 from sag_pipeline.steps.keys import title_key
 from sag_pipeline.steps.summaries import heading_of, prompt_language
-from sag_pipeline.steps.typed_values import DEFAULT_TYPES, key_type_of, typed_keys
-from sag_retrieval.core.errors import SettingsError
-from sag_retrieval.core.options import Bounds, check_options
+from sag_pipeline.steps.typed_values import ValueRefused, typed_keys
+from sag_retrieval.core.key_schema import KeySchema, KeyTypes, unknown_type
+from sag_retrieval.core.options import Bounds, Internal, check_options
 from sag_retrieval.core.records import Document, Event, EventKey, Key
+from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.models.protocols import Request, estimate_tokens
 from sag_retrieval.prompts import load_prompt
-from sag_retrieval.text.words import fold
 
 MOST_KEYS = 16
 """Most keys of one event; further ones are dropped as noise."""
@@ -43,8 +44,8 @@ NO_KNOWN = KnownKeys()
 class KeyOptions:
     """How a language model is asked for keys."""
 
-    types: tuple[str, ...] = DEFAULT_TYPES
-    """Types of keys that the model chooses from; a change asks about every event again."""
+    schema: Annotated[KeySchema, Internal()] = field(default_factory=default_schema)
+    """Types of keys that the model chooses from, by source."""
     one_event_per_question: bool = False
     """Ask about one event per question instead of the events of a chunk: more expensive and seldom better."""
     most_known: Annotated[int, Bounds(0)] = 40
@@ -53,12 +54,8 @@ class KeyOptions:
     """Tokens of the known keys in one question; what was found best is shown first."""
 
     def __post_init__(self) -> None:
-        """Refuse a list of types with nothing to choose from, or with an empty name."""
+        """Refuse values out of bounds."""
         check_options(self)
-        if not self.types or not all(fold(name) for name in self.types):
-            raise SettingsError(
-                f"types={self.types} must name at least one type and no empty one, such as person,topic"
-            )
 
 
 class ExtractedKey(BaseModel):
@@ -88,6 +85,29 @@ class ExtractedKeys(BaseModel):
     events: list[KeysOfEvent]
 
 
+@lru_cache(maxsize=64)
+def answer_of(names: tuple[str, ...]) -> type[ExtractedKeys]:
+    """The answer in which a type is one of these names; what a model answers otherwise is refused key by key."""
+    one_of = {"type": "string", "enum": list(names)}
+    key = create_model(
+        "ExtractedKey",
+        __base__=ExtractedKey,
+        __doc__=ExtractedKey.__doc__,
+        type=(Annotated[str, WithJsonSchema(one_of)], ...),
+    )
+    event = create_model("KeysOfEvent", __base__=KeysOfEvent, __doc__=KeysOfEvent.__doc__, keys=(list[key], ...))
+    return create_model(
+        "ExtractedKeys", __base__=ExtractedKeys, __doc__=ExtractedKeys.__doc__, events=(list[event], ...)
+    )
+
+
+class ReadKeys(NamedTuple):
+    """The keys of a question's events, and why others were refused."""
+
+    keys: list[EventKey]
+    refused: list[str]
+
+
 @dataclass(frozen=True, slots=True)
 class EventGroup:
     """Events to ask about (a `Part`): several groups can share one question."""
@@ -98,11 +118,12 @@ class EventGroup:
     known: tuple[KnownKeys, ...]
     language: str
     options: KeyOptions
+    types: KeyTypes
 
     @property
     def kind(self) -> str:
         """Groups of one kind share a prompt: one kind per language and list of types."""
-        return f"keys {self.language} {self.options.types}"
+        return f"keys {self.language} {self.types.digest}"
 
     @property
     def size(self) -> int:
@@ -127,18 +148,18 @@ class EventGroup:
                 lines.append(f"{number}. {event.content}")
         known = [one for part in parts for one in part.known]
         text = prompt.fill(
-            types=", ".join(self.options.types),
+            types=self.types.line(self.language),
             known=_known_lines(known, self.options) or "—",
             events="\n".join(lines),
         )
         contents = [f"{part.title}\x1f{event.content}" for part in parts for event in part.events]
         return Request(
             text,
-            ExtractedKeys,
+            answer_of(self.types.enum(self.language)),
             "keys",
             prompt.system,
             self.document_id if len({part.document_id for part in parts}) == 1 else "",
-            identity="\x1f".join((prompt.version, *self.options.types, *contents)),
+            identity="\x1f".join((prompt.version, self.types.digest, *contents)),
             part=self if len(parts) == 1 and not self.options.one_event_per_question else None,
         )
 
@@ -206,44 +227,51 @@ def key_questions(
     options = options or KeyOptions()
     spoken = prompt_language(document, language)
     heading = heading_of(document, summary)
+    types = options.schema.of_source(document.source)
+    groups = _groups(events, by_event=options.one_event_per_question)
     return [
-        KeyQuestion(EventGroup(document.document_id, heading, group, (NO_KNOWN,) * len(group), spoken, options))
-        for group in _groups(events, by_event=options.one_event_per_question)
+        KeyQuestion(EventGroup(document.document_id, heading, group, (NO_KNOWN,) * len(group), spoken, options, types))
+        for group in groups
     ]
 
 
 def keys_from_reply(
     document: Document, events: Sequence[Event], answer: ExtractedKeys, options: KeyOptions | None = None
-) -> list[EventKey]:
+) -> ReadKeys:
     """The keys of a question's events, event by event: the title's key first, each key once.
 
     Another name of a key is also a key of the event; its `same_as` is the id of the key it names. Numbers without an
-    event are dropped.
+    event are dropped. A key whose type is none of the schema's, or whose value is none of its type, is refused.
     """
-    options = options or KeyOptions()
+    types = (options or KeyOptions()).schema.of_source(document.source)
     said: dict[int, list[ExtractedKey]] = {}
     for one in answer.events:
         said.setdefault(one.event, []).extend(one.keys)
-    found: list[EventKey] = []
+    found, refused = list[EventKey](), list[str]()
     title = title_key(document)
     for number, event in enumerate(events, 1):
         made = {title.key_id: EventKey(document.document_id, event.event_id, title)} if title else {}
         for raw in said.get(number, ())[:MOST_KEYS]:
-            for key, same_as in _keys(raw, options.types):
-                made.setdefault(key.key_id, EventKey(document.document_id, event.event_id, key, same_as))
+            try:
+                for key, same_as in _keys(raw, types, document.language):
+                    made.setdefault(key.key_id, EventKey(document.document_id, event.event_id, key, same_as))
+            except ValueRefused as error:
+                refused.append(str(error))
         found.extend(made.values())
-    return found
+    return ReadKeys(found, refused)
 
 
-def _keys(raw: ExtractedKey, types: tuple[str, ...]) -> Iterator[tuple[Key, str | None]]:
-    key_type = key_type_of(raw.type, types)
-    keys = list(typed_keys(key_type, raw.value))
+def _keys(raw: ExtractedKey, types: KeyTypes, language: str) -> Iterator[tuple[Key, str | None]]:
+    key_type = types.named(raw.type)
+    if key_type is None:
+        raise ValueRefused(unknown_type(raw.type, types))
+    keys = typed_keys(key_type, raw.value, language)
     yield from ((key, None) for key in keys)
-    if len(keys) == 1 and keys[0].value_string is not None:
+    if len(keys) == 1 and keys[0].value_string is not None and not key_type.values:
         for alias in raw.same_as:
             yield from (
                 (key, keys[0].key_id)
-                for key in typed_keys(key_type, alias)
+                for key in typed_keys(key_type, alias, language)
                 if key.key_id != keys[0].key_id and key.value_string is not None
             )
 

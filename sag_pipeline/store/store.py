@@ -1,6 +1,6 @@
 """The store: tables by document on disk, pending documents of each step, and commits that survive a crash."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +32,8 @@ class StepSpec:
     fingerprint: str = ""
     retries: bool = False
     """Whether a failed document is tried again in the next run although nothing changed (models fail by chance)."""
+    of_source: Callable[[str], str] | None = None
+    """What else the rows of a source's documents depend on; empty or None: nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +127,19 @@ class Store:
         read = ", ".join(f"i{n}.output_hash" for n in range(len(step.inputs)))
         place = f"i{len(step.inputs) - 1}.part" if step.inputs else "d.part"
         return (
-            f"SELECT d.unit, md5(concat_ws('|', '{step.fingerprint}', {read})) AS input_hash, {place} AS place "
+            f"SELECT d.unit, md5(concat_ws('|', '{step.fingerprint}', {self._varying(step)}, {read})) AS input_hash, "
+            f"{place} AS place "
             f"FROM by_document d {joins} WHERE d.step = 'documents' AND d.status = 'done'"
         )
+
+    def _varying(self, step: StepSpec) -> str:
+        """An expression for what else the rows of a document depend on, by its source; null where nothing."""
+        if step.of_source is None:
+            return "NULL"
+        sources = self.ledger.select("SELECT DISTINCT source FROM by_document WHERE step = 'documents' ORDER BY 1")
+        found = {str(source).replace("'", "''"): step.of_source(str(source)) for (source,) in sources}
+        cases = " ".join(f"WHEN '{source}' THEN '{digest}'" for source, digest in found.items() if digest)
+        return f"CASE d.source {cases} END" if cases else "NULL"
 
     def drop_stale(self, step: StepSpec) -> int:
         """Remove a step's entries of documents that are gone or have failed inputs; the number of entries."""
@@ -231,7 +243,7 @@ class Store:
                 output.row_count,
                 place.path,
                 place.line,
-                output.reason or output.warning,
+                "; ".join(filter(None, (output.reason, output.warning))),
                 one.attempts + 1,
             )
             entries.append(entry)

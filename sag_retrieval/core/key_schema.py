@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import PurePath
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -153,9 +153,20 @@ class KeyTypes:
         """What a model may answer as a type: their names in the language of its prompt."""
         return tuple(each.called(language) for each in self.types)
 
-    def lines(self, language: str) -> str:
-        """The types as prompts show them: a JSON object per line, so that no description can pose as more."""
-        return "\n".join(json.dumps(_line(each, language), ensure_ascii=False) for each in self.types)
+    def line(self, language: str) -> str:
+        """The types as prompts show them: each with its kind, unit, allowed values and description.
+
+        Examples:
+            >>> from sag_retrieval.core.schema_file import read_schema
+            >>> revenue = {"name": "revenue", "kind": "number", "unit": "CNY", "label": {"zh": "营业收入"}}
+            >>> read_schema({"types": ["person", revenue]}).default.line("en")
+            'person; revenue (number in CNY)'
+
+        """
+        is_chinese = language.startswith("zh")
+        return ("；" if is_chinese else "; ").join(
+            _in_chinese(each) if is_chinese else _in_english(each, language) for each in self.types
+        )
 
     @cached_property
     def digest(self) -> str:
@@ -164,17 +175,20 @@ class KeyTypes:
         return blake2b(said.encode(), digest_size=8).hexdigest()
 
 
-def _line(each: KeyType, language: str) -> dict[str, Any]:
-    found: dict[str, Any] = {"type": each.called(language)}
-    if each.kind != "text":
-        found["kind"] = each.kind
-    if each.unit:
-        found["unit"] = each.unit
-    if each.values:
-        found["values"] = list(each.values)
-    if each.description:
-        found["description"] = each.said(language)
-    return found
+def _in_english(each: KeyType, language: str) -> str:
+    kinds = {"text": "", "number": "number", "boolean": "true or false", "date": "date"}
+    said = [kinds[each.kind] + (f" in {each.unit}" if each.unit else ""), each.said(language)]
+    said += [f"one of {', '.join(each.values)}"] if each.values else []
+    inside = ", ".join(filter(None, said))
+    return each.called(language) + (f" ({inside})" if inside else "")
+
+
+def _in_chinese(each: KeyType) -> str:
+    kinds = {"text": "", "number": "数值", "boolean": "true 或 false", "date": "日期"}
+    said = [kinds[each.kind], f"单位 {each.unit}" if each.unit else "", each.said("zh")]
+    said += [f"取值为{'、'.join(each.values)}"] if each.values else []
+    inside = "，".join(filter(None, said))
+    return each.called("zh") + (f"（{inside}）" if inside else "")
 
 
 class KeySchema(BaseModel):
@@ -214,6 +228,10 @@ class KeySchema(BaseModel):
             ),
             self.default,
         )
+
+    def digest_of(self, source: str) -> str:
+        """What the keys of a source's documents depend on."""
+        return self.of_source(source).digest
 
     @cached_property
     def every(self) -> KeyTypes:

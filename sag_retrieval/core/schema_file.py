@@ -24,6 +24,17 @@ def default_schema() -> KeySchema:
     return KeySchema.model_validate(yaml.load(default_text(), yaml.BaseLoader))  # noqa: S506  texts alone
 
 
+def home_schema(home: Path, named: str = "") -> KeySchema:
+    """The schema of a home: the file that is named, else `schema.yaml` in the home, else the default.
+
+    Raises:
+        SettingsError: If the file that is named is not there, or the schema is wrong.
+
+    """
+    path = Path(named) if named else home / SCHEMA_FILE
+    return load_schema(path) if named or path.is_file() else default_schema()
+
+
 def default_text() -> str:
     """The default schema as a file to edit."""
     return _DEFAULT.read_text(encoding="utf-8")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Annotated, Any, Final, Literal
+from warnings import filterwarnings
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dotenv import dotenv_values
@@ -144,6 +145,8 @@ def described(registry: Registry[Provider]) -> str:
     return f"{', '.join(first)} or {last}"
 
 
+filterwarnings("ignore", 'Field name "schema"', UserWarning)  # SAG_SCHEMA; pydantic's method of that name is deprecated
+
 ENV_FILE = ".env"
 """Read in the working directory; the environment takes precedence."""
 _OURS = ("SAG_", "OPENAI_")
@@ -198,6 +201,10 @@ class Settings(BaseSettings):
     smtp: str = Field(
         default="smtp://localhost:25",
         description="server that sends the e-mails of `SAG_ALERT`: `smtps://USER:PASSWORD@HOST`, or `smtp://HOST:PORT`",
+    )
+    schema: str = Field(  # type: ignore[assignment]  # a deprecated method has this name
+        default="",
+        description="file of the key types; without one `schema.yaml` in the home, else the default (`sag schema`)",
     )
     engine: str = Field(
         default="auto",

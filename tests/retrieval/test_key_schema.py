@@ -60,13 +60,12 @@ def test_every_type_of_all_sources_has_its_names_once():
     assert schema.every.named("费用").name == "fee"  # type: ignore[union-attr]
 
 
-def test_prompts_show_a_type_per_line_as_data():
-    schema = read_schema({"types": [{"name": "a b", "description": 'said "so"', "values": ["x", "y"]}, REVENUE]})
+def test_prompts_show_kind_unit_values_and_description_in_their_language():
+    grade = {"name": "grade", "description": {"en": "of credit", "zh": "信用等级"}, "values": ["A", "B"]}
+    types = read_schema({"types": ["person", REVENUE | {"label": {"zh": "营业收入"}, "aliases": []}, grade]}).default
 
-    assert schema.default.lines("zh").split("\n") == [
-        '{"type": "a b", "values": ["x", "y"], "description": "said \\"so\\""}',
-        '{"type": "revenue", "kind": "number", "unit": "CNY"}',
-    ]
+    assert types.line("en") == "person; revenue (number in CNY); grade (of credit, one of A, B)"
+    assert types.line("zh") == "人物；营业收入（数值，单位 CNY）；grade（信用等级，取值为A、B）"
 
 
 def test_the_digest_follows_what_keys_depend_on():

@@ -20,8 +20,8 @@ OPTION_SETS = {
     "small chunks": ({"en_size": 80, "zh_size": 60, "whole_factor": 1}, "auto"),
     "full header, long summary": ({"header": "full", "summary.sentence_count": 5, "concurrency": 2}, "auto"),
     "sections by model": ({"sections_by_model": True, "header": "full"}, "auto"),
-    "own key types, one event per question": (
-        {"key.types": "topic,date", "key.one_event_per_question": True, "concurrency": 1},
+    "one event per question": (
+        {"key.one_event_per_question": True, "concurrency": 1},
         "auto",
     ),
     "few passages per call": ({"batch.parts": 2, "batch.characters": 900}, "auto"),

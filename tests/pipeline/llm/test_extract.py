@@ -21,10 +21,10 @@ from sag_pipeline.steps.extract_keys import (
     keys_from_reply,
 )
 from sag_pipeline.steps.summaries import summary_request
-from sag_pipeline.steps.typed_values import DEFAULT_TYPES, key_type_of, typed_keys
 from sag_pipeline.table import StepInput
-from sag_retrieval.core.errors import ModelUnavailable, SettingsError
+from sag_retrieval.core.errors import ModelUnavailable
 from sag_retrieval.core.records import Document, Section, Summary
+from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.models.answer_cache import AnswerCache
 from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.hashing import HashingEmbedder
@@ -264,7 +264,9 @@ def test_values_come_back_typed():
                         {"type": "日期", "value": "2019年3月5日"},
                         {"type": "money", "value": "1.2亿元"},
                         {"type": "percentage", "value": "3.5 %"},
+                        {"type": "flag", "value": "is public = true"},
                         {"type": "flag", "value": "true"},
+                        {"type": "date", "value": "last summer"},
                         {"type": "quantity", "value": 42},
                         {"type": "organisation", "value": "International Business Machines", "same_as": ["IBM"]},
                         {"type": "mood", "value": "calm"},
@@ -276,7 +278,7 @@ def test_values_come_back_typed():
         }
     )
 
-    links = keys_from_reply(EN, _events(EN), answer)
+    links, refused = keys_from_reply(EN, _events(EN), answer)
     first = [link for link in links if link.event_id == _events(EN)[0].event_id]
     found = {(link.key.key_type, link.key.value, link.key.unit) for link in first}
 
@@ -285,42 +287,19 @@ def test_values_come_back_typed():
         *(("date", value, None) for value in ("2019-03-05", "2019-03", "2019")),
         ("money", 120_000_000.0, "CNY"),
         ("percentage", 3.5, "%"),
-        ("flag", True, None),
+        ("is_public", True, None),
         ("quantity", 42.0, None),
         ("organisation", "International Business Machines", None),
         ("organisation", "IBM", None),
-        ("topic", "calm", None),
     }
     full, alias = (link for link in first if link.key.key_type == "organisation")
     assert alias.same_as == full.key.key_id
     assert [link.key.value for link in links if link not in first] == ["Apple"]
-
-
-@pytest.mark.parametrize(("written", "meant"), [("人物", "person"), ("Organization", "organisation"), ("??", "topic")])
-def test_types_are_read_by_their_usual_names(written: str, meant: str):
-    assert key_type_of(written, DEFAULT_TYPES) == meant
-
-
-def test_a_date_that_cannot_be_read_stays_text():
-    assert [key.value for key in typed_keys("date", "last spring")] == ["last spring"]
-
-
-def test_own_types_are_found_in_any_case_and_parsed_as_such():
-    types = ("Vorhaben", "Date", "主题")
-
-    assert [key_type_of(written, types) for written in ("vorhaben", "TIME", "主题", "??")] == [
-        "vorhaben",
-        "date",
-        "主题",
-        "主题",
+    assert [reason.partition(";")[0] for reason in refused] == [
+        "'true' of 'flag' does not say what is true",
+        "'last summer' is no value of 'date', which takes a date such as 2024-03-05",
+        f"type 'mood' is none of {', '.join(each.name for each in default_schema().types)}",
     ]
-    assert next(typed_keys(key_type_of("date", types), "May 4, 2021")).value == "2021-05-04"
-
-
-@pytest.mark.parametrize("types", [(), ("",), ("person", "  ")])
-def test_key_types_without_a_name_are_refused(types: tuple[str, ...]):
-    with pytest.raises(SettingsError, match="at least one"):
-        KeyOptions(types=types)
 
 
 def test_chunks_without_letters_are_not_asked_about():
@@ -349,7 +328,7 @@ def test_known_keys_come_from_near_keys_and_near_events_of_batches_before():
             ]
         }
     )
-    source.add(events, keys_from_reply(EN, events, answer))
+    source.add(events, keys_from_reply(EN, events, answer).keys)
 
     asked = replace(events[0], event_id="e", content="Steve Jobs left Apple.")
     (known,) = known_about([asked], source.embedder.embed([asked.indexed_text]), [source])

@@ -45,12 +45,6 @@ def test_each_option_of_the_questions_reaches_the_model_and_makes_again_what_dep
     assert unchanged["release"] == first["release"]
     assert len(server.calls) == before
 
-    types = run_ingest(["inbox"], {"key.types": "topic,ship"})
-    after_types = server.calls[before:]
-    assert made(types)[0] == "keys"
-    assert {schema_of(call.request) for call in after_types} == {"ExtractedKeys"}
-    assert all("topic, ship" in str(call.request) for call in after_types)
-
     singly = asked(server, "ExtractedKeys")
     run_ingest(["inbox"], {"key.one_event_per_question": True})
     assert asked(server, "ExtractedKeys") - singly == 4  # events
@@ -74,7 +68,7 @@ def test_without_a_model_the_options_of_its_questions_change_nothing(home: Path,
     source(FILES)
     run_ingest(["inbox"])
 
-    assert made(run_ingest(["inbox"], {"key.types": "topic", "batch.parts": 1})) == []
+    assert made(run_ingest(["inbox"], {"key.one_event_per_question": True, "batch.parts": 1})) == []
 
 
 def test_default_options_are_left_out_of_the_fingerprint():
@@ -84,6 +78,6 @@ def test_default_options_are_left_out_of_the_fingerprint():
 
         for options in (KeyOptions(), KeyOptions(most_known=3)):
             assert {table: model_of(table, chat, "auto", options) for table in usual} == usual
-        changed = KeyOptions(types=("topic",))
+        changed = KeyOptions(one_event_per_question=True)
         assert model_of("events", chat, "auto", changed) == usual["events"]
         assert model_of("keys", chat, "auto", changed) != usual["keys"]

@@ -122,9 +122,7 @@ def sampled(name: str, corpus: Corpus) -> tuple[list[Sampled], dict[str, int]]:
     types: dict[str, int] = {}
     for document in corpus.documents():
         chunks = split_chunks(document, offline_sections(document))
-        events = with_context_dates(
-            document, [event for made in offline_events(document, chunks) for event in made]
-        )
+        events = with_context_dates(document, [event for made in offline_events(document, chunks) for event in made])
         keys: dict[str, list[Key]] = {}
         for link in offline_keys(document, chunks, events):
             if link.key.key_type != TITLE:

@@ -5,13 +5,28 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from sag_pipeline.rules.tables import cells_of, columns_of, is_second_header, joined_headers, row_fact
+from sag_pipeline.rules.lines import Page, is_field_line
+from sag_pipeline.rules.tables import (
+    cells_of,
+    columns_of,
+    is_second_header,
+    is_unnamed_row,
+    joined_headers,
+    row_fact,
+)
+from sag_pipeline.rules.turns import Turn, is_small_talk
 from sag_retrieval.core.records import Chunk, Document, Event, make_id
-from sag_retrieval.text.layout import Line, LineKind, logical_lines, marker_length
+from sag_retrieval.text.layout import Line, LineKind, marker_length
 from sag_retrieval.text.sentences import one_line, spans_within
 
 LEAST_LENGTH = 40
 """Neighbouring lines of a form are joined until they have this number of characters."""
+_FORM = 240
+"""Neighbouring fields of a form are joined until they have this number of characters."""
+_LONGEST_TITLES = 160
+"""Headings and labels that follow one another are joined until they have this number of characters."""
+_LONGEST_TURN = 400
+"""A longer turn of a conversation is divided between sentences."""
 _FRAGMENT = 16
 """A narrower sentence (a Chinese character counts 2) carries no statement and joins its neighbour."""
 
@@ -20,6 +35,7 @@ _ONLY_DATE = re.compile(
     r"(?=.*(?:[年月]|\d{4}|[A-Z][a-z]{2}))(?:[\d\s年月日号时分.,/:，、（）()–-]|(?:st|nd|rd|th)\b"
     r"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)[a-z]*)+[。.:：]?",
 )
+_ANNOUNCES = re.compile(r"[:：][*_]*$")
 _ENDED = re.compile(r"[.!?。！？；…]['\"”’」』)）\]】*_]*$")
 
 
@@ -32,6 +48,10 @@ class _Piece:
     is_label: bool = False
     """Names what follows: `Diagnosis:`, or a date alone."""
     is_short: bool = False
+    is_field: bool = False
+    """A label with its value: `Born: 8 June 1998`."""
+    opens: bool = False
+    """Stands first below a heading."""
     fact: str = ""
     """What a row of a table states, where that is not its text."""
 
@@ -60,22 +80,24 @@ class _Table:
 def offline_events(document: Document, chunks: Sequence[Chunk]) -> list[list[Event]]:
     """The events of each chunk, in order; none for a chunk without letters.
 
-    Headings and rules give no events, unless the chunk has nothing else. `document.text[start:end]` is the content, but
-    for white space; a row of a table states its values with the names of their columns.
+    Headings, rules, running heads and turns of a conversation that only greet give no events, unless the chunk has
+    nothing else; what announces something joins what follows. `document.text[start:end]` is the content, but for
+    white space; a row of a table states its values with the names of their columns, and the later parts of a long turn
+    state who speaks.
 
     Source:
         docs/algorithm.md §extraction.4.
 
     """
+    page = Page(document.text, document.language)
     table = _Table()
-    return [list(_events_of(document, chunk, table)) for chunk in chunks]
+    return [list(_events_of(document, chunk, page, table)) for chunk in chunks]
 
 
 def _make_events(document: Document, chunk: Chunk, pieces: Sequence[_Piece]) -> Iterator[Event]:
     seen: Counter[str] = Counter()
     for index, piece in enumerate(pieces):
-        start, end = piece.start, piece.end
-        content = piece.fact or one_line(chunk.text[start:end])
+        content = piece.fact or one_line(document.text[piece.start : piece.end])
         yield Event(
             event_id=make_id("e", chunk.chunk_id, content, seen[content]),
             document_id=document.document_id,
@@ -83,51 +105,91 @@ def _make_events(document: Document, chunk: Chunk, pieces: Sequence[_Piece]) -> 
             event_index=index,
             content=content,
             title=document.title,
-            start=chunk.start + start,
-            end=chunk.start + end,
+            start=piece.start,
+            end=piece.end,
         )
         seen[content] += 1
 
 
-def _events_of(document: Document, chunk: Chunk, table: _Table) -> Iterator[Event]:
-    text = chunk.text
-    lines = logical_lines(text)
-    spans = _joined(
-        text, [piece for piece in _pieces(text, lines, table) if piece.is_label or _says_something(text, piece)]
-    )
-    kept = [piece for piece in spans if _says_something(text, piece)]
+def _events_of(document: Document, chunk: Chunk, page: Page, table: _Table) -> Iterator[Event]:
+    text = document.text
+    lines = page.within(chunk.start, chunk.end)
+    spans = _joined(text, [piece for piece in _pieces(page, lines, table) if piece.is_label or _says(text, piece)])
+    kept = [piece for piece in spans if _says(text, piece)]
+    kept = [piece for piece in kept if not piece.is_label or _has_date(text, piece)] or kept
     if not kept:
         kept = [_Piece(line.start, line.end, is_line=True) for line in lines if line.kind is not LineKind.RULE]
-        kept = list(_joined(text, [piece for piece in kept if _says_something(text, piece)]))
+        kept = list(_joined(text, [piece for piece in kept if _says(text, piece)]))
     return _make_events(document, chunk, kept)
 
 
-def _says_something(text: str, piece: _Piece) -> bool:
+def _says(text: str, piece: _Piece) -> bool:
     return any(map(str.isalpha, piece.fact or text[piece.start : piece.end]))
 
 
-def _pieces(text: str, lines: Sequence[Line], table: _Table) -> Iterator[_Piece]:
+def _has_date(text: str, piece: _Piece) -> bool:
+    return piece.end - piece.start <= LEAST_LENGTH and bool(_ONLY_DATE.fullmatch(text, piece.start, piece.end))
+
+
+def _pieces(page: Page, lines: Sequence[Line], table: _Table) -> Iterator[_Piece]:
+    text = page.text
+    opens = False
     for number, line in enumerate(lines):
         after = lines[number + 1].kind if number + 1 < len(lines) else None
         if line.kind is not LineKind.ROW and line.kind is not LineKind.RULE:
             table.columns = []
-        if line.kind is LineKind.ROW and after is LineKind.RULE:
+        is_header = line.kind is LineKind.ROW and after is LineKind.RULE
+        if is_header:
             table.begin(text[line.start : line.end])
-        if line.kind in (LineKind.HEADING, LineKind.RULE) or (line.kind is LineKind.ROW and after is LineKind.RULE):
+        if line.kind in (LineKind.HEADING, LineKind.RULE) or is_header or page.is_furniture(line):
+            opens = opens or line.kind is LineKind.HEADING
             continue
-        if line.kind is LineKind.LABEL:
-            yield _Piece(line.start, line.end, is_line=True, is_label=True)
-        elif line.kind is LineKind.ROW:
-            yield from _row(text, line, table)
-        else:
-            yield from _sentences(text, line)
+        for piece in _of_line(page, line, table):
+            yield replace(piece, opens=True) if opens else piece
+            opens = False
+
+
+def _of_line(page: Page, line: Line, table: _Table) -> Iterator[_Piece]:
+    text = page.text
+    turn = page.turn(line)
+    if turn is not None:
+        yield from _parts_of_turn(page, line, turn)
+    elif line.kind is LineKind.LABEL or page.is_title(line):
+        yield _Piece(line.start, line.end, is_line=True, is_label=True)
+    elif line.kind is LineKind.ROW:
+        yield from _row(text, line, table)
+    else:
+        yield from _sentences(text, line)
+
+
+def _parts_of_turn(page: Page, line: Line, turn: Turn) -> Iterator[_Piece]:
+    """A turn as one piece, a long one as several, of which the later ones state the speaker."""
+    text = page.text
+    said = max(turn.said, line.start)
+    if is_small_talk(text[said : line.end], page.speakers):
+        return
+    first = min(turn.start, line.start) if turn.said >= line.start else said
+    end = first
+    is_whole = turn.said >= line.start
+    for _, stop in spans_within(text, said, line.end):
+        if end > first and stop - first > _LONGEST_TURN:
+            yield _spoken(text, (first, end), turn, is_whole=is_whole)
+            first = end + len(text[end:stop]) - len(text[end:stop].lstrip())
+            is_whole = False
+        end = stop
+    yield _spoken(text, (first, end), turn, is_whole=is_whole)
+
+
+def _spoken(text: str, span: tuple[int, int], turn: Turn, *, is_whole: bool) -> _Piece:
+    fact = "" if is_whole else f"{turn.speaker}: {one_line(text[slice(*span)])}"
+    return _Piece(*span, is_line=False, fact=fact)
 
 
 def _row(text: str, line: Line, table: _Table) -> Iterator[_Piece]:
-    fact = table.read(text[line.start : line.end])
-    if not fact:
-        return
     cells = text[line.start : line.end]
+    fact = table.read(cells)
+    if not fact or is_unnamed_row(cells):
+        return
     left = len(cells) - len(cells.lstrip("| \t"))
     right = len(cells.rstrip("| \t"))
     yield _Piece(line.start + left, max(line.start + right, line.start + left), is_line=False, fact=fact)
@@ -135,10 +197,13 @@ def _row(text: str, line: Line, table: _Table) -> Iterator[_Piece]:
 
 def _sentences(text: str, line: Line) -> Iterator[_Piece]:
     spans = list(spans_within(text, line.start + marker_length(text, line), line.end))
+    is_field = len(spans) == 1 and is_field_line(text, line)
     for start, end in spans:
         is_line = len(spans) == 1 and not _ENDED.search(text, max(start, end - _FRAGMENT), end)
-        is_date = end - start <= LEAST_LENGTH and bool(_ONLY_DATE.fullmatch(text, start, end))
-        yield _Piece(start, end, is_line, is_date, is_short=_is_narrow(text, start, end))
+        is_label = bool(_ANNOUNCES.search(text, max(start, end - _FRAGMENT), end))
+        is_label = is_label or (end - start <= LEAST_LENGTH and bool(_ONLY_DATE.fullmatch(text, start, end)))
+        is_short = _is_narrow(text, start, end)
+        yield _Piece(start, end, is_line, is_label, is_short=is_short, is_field=is_field and is_line)
 
 
 def _is_narrow(text: str, start: int, end: int) -> bool:
@@ -164,14 +229,20 @@ def _one(text: str, held: _Piece, piece: _Piece) -> _Piece:
     if held.fact or piece.fact:
         fact = one_line(" ".join(each.fact or text[each.start : each.end] for each in (held, piece)))
     is_line = held.is_line and piece.is_line
-    return replace(piece, start=held.start, is_line=is_line, is_short=False, fact=fact)
+    is_field = held.is_field and piece.is_field
+    return replace(
+        piece, start=held.start, is_line=is_line, is_short=False, is_field=is_field, opens=held.opens, fact=fact
+    )
 
 
 def _joins(held: _Piece, piece: _Piece) -> bool:
+    length = held.end - held.start
     if held.is_label:
-        return not piece.is_label
+        return not piece.is_label or (length < _LONGEST_TITLES and not piece.opens)
     if piece.is_label:
         return False
+    if held.is_field and piece.is_field and not piece.opens:
+        return length < _FORM
     if held.is_line and piece.is_line:
-        return held.end - held.start < LEAST_LENGTH
+        return length < LEAST_LENGTH
     return held.is_short or piece.is_short

@@ -22,7 +22,7 @@ MOST_KEYS = 20
 _FORECAST = re.compile(
     r"预计|预期将|计划于|计划在|将于|将在|将会|即将|拟于|拟在|有望|力争"
     r"|\b(?:is|are|was|were) (?:expected|scheduled|planned|forecast|projected|due) (?:to|for|on|by|in)\b"
-    r"|\b(?:will|shall)\b|\bplans? to\b|\b(?:intends?|aims?|going) to\b"
+    r"|\b(?:will|shall)\b(?! (?:automatically|usually|normally|often|always|never|typically|generally|sometimes)\b)|\bplans? to\b|\b(?:intends?|aims?|going) to\b"
     r"|\b(?:soll|sollen|geplant|voraussichtlich|vorgesehen)\b|\b(?:sera|seront|prévue?s?)\b"
     r"|\b(?:será|serán|previst[oa]s?)\b"
 )
@@ -97,12 +97,17 @@ def read_mentions(text: str, language: str = "en") -> tuple[list[Mention], NameI
     Names do not overlap each other, nor do dates and amounts; a date may lie in a name (`2018 Impact Factor`).
     """
     exact = list(dates(text, language))
-    exact += outside(quantities(text, language), exact)
+    exact += outside((found for found in quantities(text, language) if not _is_ordinal(text, found.start)), exact)
     lines = logical_lines(text)
     named, index = names(text, lines, language)
     named = _not_within(named, exact)
     named += outside(topics(text, lines), named)
     return sorted([*named, *exact], key=lambda m: (m.start, -m.end)), index
+
+
+def _is_ordinal(text: str, start: int) -> bool:
+    """Whether a number counts in a series and is no amount: 第352条."""
+    return start > 0 and text[start - 1 : start] == "第"
 
 
 def _is_ahead(mentions: Iterable[Mention], context_date: str | None) -> bool:

@@ -12,11 +12,13 @@ from sag_pipeline.rules.name_types import (
     PLACE,
     PRODUCT,
     WORK,
+    has_legal_form,
     is_common_first,
 )
 from sag_pipeline.rules.names_ja import japanese_names
 from sag_pipeline.rules.names_latin import latin_names
 from sag_pipeline.rules.names_zh import chinese_names
+from sag_pipeline.rules.neighbours import speakers, with_types_of_neighbours
 from sag_pipeline.rules.organisations_zh import japanese_firms
 from sag_pipeline.steps.keys import Mention
 from sag_pipeline.steps.places import LONGEST_NAME
@@ -127,6 +129,7 @@ def names(text: str, lines: Sequence[Line], language: str = "en") -> tuple[list[
 
     """
     found = list(_found(text, [start for start, _ in spans_of(text, lines)], language))
+    found = with_types_of_neighbours(text, lines, [*found, *speakers(text, lines)])
     forms = _forms(found)
     index = NameIndex(forms)
     formed = [Mention(mention.start, mention.end, *forms[str(mention.value)]) for mention in found]
@@ -169,7 +172,7 @@ def _wholes(types: Mapping[str, str]) -> dict[str, list[str]]:
     """Single word → the full names that it may stand for.
 
     A person's begin or end with it, those of an organisation begin with it; a place is not the road that is
-    named after it.
+    named after it, and initials are a name of their own: `GNU` is not the GNU Press.
     """
     wholes: dict[str, list[str]] = defaultdict(list)
     for name, key_type in sorted(types.items()):
@@ -177,7 +180,8 @@ def _wholes(types: Mapping[str, str]) -> dict[str, list[str]]:
         if len(words) < 2:  # noqa: PLR2004  a single word, or the blank between two marks
             continue
         parts = {words[0], words[-1]} if key_type == PERSON else set[str]()
-        if key_type == ORGANISATION and not is_common_first(words[0]):
+        is_initials = words[0].isupper() and len(words[0]) > 1 and not has_legal_form(words[-1])
+        if key_type == ORGANISATION and not is_common_first(words[0]) and not is_initials:
             parts = {words[0]}
         for part in parts:
             wholes[part].append(name)

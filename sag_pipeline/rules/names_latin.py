@@ -1,7 +1,8 @@
 """Find names in Latin letters: capitalised runs that the whole text shows to be names, and quoted titles."""
 
 import re
-from collections import Counter
+from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
@@ -15,7 +16,7 @@ _STOP_WORDS = {"fr": "french", "es": "spanish", "it": "italian", "pt": "portugue
 """Languages besides English whose words of grammar are cut off the ends of a run."""
 _CAPITALS = frozenset({"en", "zh", "ja", "ko", "fr", "es", "it", "pt"})
 """Languages in which a capital inside a sentence shows a name; German gives one to every noun."""
-_LOWER_WORD = re.compile(r"(?<![\w'’-])[a-zà-ÿ]{2,}(?![\w-])")
+_LOWER_WORD = re.compile(r"(?<![\w'’-])[a-zà-ÿ]{2,}(?:-[a-zà-ÿ]{2,})*(?![\w-])")
 _FIRST_WORD = re.compile(r"^\S+\s(?:of\s|for\s)?(?:the\s)?")
 _QUOTED = re.compile(r"[\"“](?P<title>[A-Z][^\"“”\n]{3,60})[\"”]")
 _LISTED = re.compile(r",?\s?(?:,|and|&|und|et|y|e|与|和|及|、)\s?")
@@ -23,6 +24,15 @@ _ENDS_INSIDE = re.compile(r"[.!?;]\s")
 _OWNS = re.compile(r"['’]s\s")
 _LINE_BEGINS = re.compile(r"(?:\A|\n)[#* ]{0,8}\Z")
 _LINE_ENDS = re.compile(r"[* ]{0,4}(?:\n|\Z)")
+_GOES_ON = re.compile(r"\s[a-z]")
+_LONGEST_NAME_IN_ED = 6
+"""Longer words in `ed` that go on in small letters are participles; `Ahmed`, `Alfred` are none."""
+_SECTION_NUMBER = re.compile(r"\s\d+(?:\.\d+)*(?![\d%])")
+_BOLD_LABEL = re.compile(
+    r"(?:\A|\n)[ \t]{0,8}(?:[-*+•][ \t]{1,3}|\d{1,2}[.)][ \t]{1,3})?\*\*(?P<label>[^*\n]{1,80})\*\*"
+    r"(?:(?<=[:：]\*\*)|(?=[:：])|(?=[ \t]*(?:\n|\Z)))"
+)
+_COMPOUND = re.compile(r"(?<![\w-])(?P<first>[A-ZÄÖÜ][A-Za-zäöüß]{2,20})-(?P<last>[A-ZÄÖÜ][a-zäöüß]{2,30})(?![\w-])")
 _LINKING = frozenset("a an and as at but by for from in into is it n of off on or out over the to up with".split())
 """Words of grammar that stay small in a title."""
 
@@ -58,9 +68,59 @@ def latin_names(text: str, sentence_starts: Sequence[int], language: str = "en")
         if (name.is_sure or name.text in sure or name.text in sure_words)
         and (" " in name.text or lower[name.text.lower()] <= capital[name.text.lower()] // 2)
     ]
+    kept = [_unless_common(name, lower) for name in kept if not _is_common(text, name, lower)]
+    kept = _without_labels(text, kept)
     if language not in _CAPITALS:
         kept = [name for name in kept if name.key_type != ENTITY or _is_code(name.text)]
+        kept = [*kept, *_first_of_compounds(text)]
     return [*kept, *_quoted_titles(text)]
+
+
+def _is_common(text: str, name: Name, lower: Counter[str]) -> bool:
+    """Whether a word of open type is one that the text also has in small letters, in a form of no name.
+
+    That is an adjective with a hyphen, a participle before more words, or what a number of a section follows.
+    """
+    small = name.text.lower()
+    if name.key_type != ENTITY or " " in name.text or not lower[small]:
+        return False
+    is_participle = small.endswith("ed") and len(small) > _LONGEST_NAME_IN_ED and bool(_GOES_ON.match(text, name.end))
+    return "-" in small or is_participle or bool(_SECTION_NUMBER.match(text, name.end))
+
+
+def _unless_common(name: Name, lower: Counter[str]) -> Name:
+    """No person where only the context shows one, and the text has every word in small letters: `Common Stock`."""
+    if name.key_type != PERSON or name_type(name.text) != ENTITY or " " not in name.text:
+        return name
+    is_common = all(lower[word.lower()] for word in name.text.split())
+    return name._replace(key_type=ENTITY) if is_common else name
+
+
+def _without_labels(text: str, names: Sequence[Name]) -> list[Name]:
+    """Names but those of open type that stand in bold labels alone: `**Personal Information:**`."""
+    labels = [found.span("label") for found in _BOLD_LABEL.finditer(text)]
+    if not labels:
+        return list(names)
+    starts = [start for start, _ in labels]
+    places = [bisect_right(starts, name.start) - 1 for name in names]
+    inside = [row >= 0 and name.end <= labels[row][1] for name, row in zip(names, places, strict=True)]
+    elsewhere = {name.text for name, is_inside in zip(names, inside, strict=True) if not is_inside}
+    return [
+        name
+        for name, is_inside in zip(names, inside, strict=True)
+        if not is_inside or name.key_type != ENTITY or name.text in elsewhere
+    ]
+
+
+def _first_of_compounds(text: str) -> Iterator[Name]:
+    """Names before a hyphen in two compounds or more: German joins common nouns without one (`Linux-Kernel`)."""
+    uses = [(found.start("first"), found["first"], found["last"]) for found in _COMPOUND.finditer(text)]
+    ends: defaultdict[str, set[str]] = defaultdict(set)
+    for _, first, last in uses:
+        ends[first].add(last)
+    for start, first, _ in uses:
+        if len(ends[first]) > 1:
+            yield Name(start, start + len(first), first, ENTITY, is_sure=True, is_first=False)
 
 
 def _stands_out(text: str, name: Name) -> bool:
@@ -118,5 +178,6 @@ def _without_first_word(name: Name, sure: set[str]) -> Name:
 
 
 def _is_code(name: str) -> bool:
-    """Whether one word of a name has a digit or a second capital, as no common word has."""
-    return any(any(map(str.isdigit, word)) or sum(map(str.isupper, word)) > 1 for word in name.split())
+    """Whether one word of a name has a digit, or a part of it a second capital, as no common word has."""
+    parts = [part for word in name.split() for part in word.split("-")]
+    return any(map(str.isdigit, name)) or any(sum(map(str.isupper, part)) > 1 for part in parts[-1:] or parts)

@@ -1,10 +1,12 @@
 """Find names in Chinese text: persons by surname and context, places by suffix, quoted and Latin names."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from sag_pipeline.rules.name_types import ENTITY, PERSON, PLACE, PRODUCT, WORK, name_type
+import rjieba
+
+from sag_pipeline.rules.name_types import ENTITY, ORGANISATION, PERSON, PLACE, PRODUCT, WORK, name_type
 from sag_pipeline.rules.organisations_zh import (
     FUNCTION,
     FUNCTION_UNLESS,
@@ -34,6 +36,7 @@ _GIVEN_CHARACTER = f"(?![{_NEVER_GIVEN}和])[{HAN}]"
 _GIVEN = f"(?:某某?|{_GIVEN_CHARACTER}(?:(?![{_NEVER_GIVEN}])[{HAN}])?)"
 """One or two characters, two if what follows allows both; `和` may be the second."""
 _ROLE = f"(?:{either(_WORDS['ROLES'])}|[{HAN}][员长师生])"
+_NEVER_MASKED = re.compile(rf"[{_NEVER_GIVEN}{FUNCTION}和因到去找系有另]")
 _AFTER_SURE = either([*(word for word in _WORDS["AFTER_NAME"] if len(word) > 1), "说", "任", "称"])
 _AFTER_ANY = either(_WORDS["AFTER_NAME"])
 _CANDIDATE = re.compile(
@@ -49,6 +52,8 @@ _ANY_SURNAME = (
     f"(?:{either(_WORDS['DOUBLE_SURNAMES'])}|[{''.join(sorted(_WORDS['SURNAMES'] | _WORDS['RARE_SURNAMES']))}])"
 )
 _MASKED = re.compile(rf"(?P<name>{_ANY_SURNAME}某某?)")
+_MASKED_ANY = re.compile(rf"(?P<first>[{HAN}])某某?(?![些个种一方地年时处人月日天次类])")
+"""Behind any character: a surname that no list has, if the text shows it at a border and again."""
 _TITLED = re.compile(rf"(?P<name>{_ANY_SURNAME}(?:医生|律师|法官|教授|老师|先生|女士|警官|主任|工程师|博士|经理|院长))")
 _BESIDE = re.compile(rf"(?<=[a-z])\s?[（(]?(?P<name>{_SURNAME}{_GIVEN})(?=[）)]|\s*[|,，、;；：:\n]|\s*$)")
 _BEFORE_LATIN = re.compile(rf"(?<![{HAN}])(?P<name>{_SURNAME}{_GIVEN})(?=\s?[（(][A-Z][a-z][\sa-zA-Z'’-]*+[）)])")
@@ -57,7 +62,7 @@ _FOREIGN = re.compile(rf"(?P<name>[{HAN}]{{1,6}}(?:[·・][{HAN}]{{1,8}}?){{1,3}
 _PLACE = re.compile(rf"(?:{either(_WORDS['PLACE_SUFFIXES'])})")
 _NOT_AFTER_PLACE = frozenset("场长民委级值面内外里上下口线")
 _NOT_IN_PLACE = re.compile(
-    rf"[^{HAN}]|[{FUNCTION}]|{FUNCTION_UNLESS}|[省市县州区镇会着过得能可要]|{either(_WORDS['KNOWN_PLACES'])}"
+    rf"[^{HAN}]|[{FUNCTION}]|{FUNCTION_UNLESS}|住(?!建|房)|[省市县州区镇会着过得能可要]|{either(_WORDS['KNOWN_PLACES'])}"
 )
 _KNOWN_PLACE = re.compile(either(_WORDS["KNOWN_PLACES"]))
 _WORK = re.compile(r"《(?P<name>[^《》\n]{1,40})》")
@@ -83,6 +88,8 @@ _GOES_ON_LATIN = re.compile(r"\s[a-z]")
 _SHORT_QUOTE = 2
 """A quoted name of so few characters needs a noun before it (台风“海燕”) or 是 behind it."""
 _NAMED_BEFORE = re.compile(rf"(?![如的是为和与或及])[{HAN}]\Z")
+_TIMES = frozenset({"f", "t", "m", "q"})
+"""Tags of words of place and time, numerals and measures."""
 _SELF = re.compile("[本贵该](?:公司|集团|企业|机构|单位|[院行所校厂店社会局部])")
 _AS_WORDS = re.compile(
     r"(?:[”」』\"][、，和及或与]{0,2}[“「『\"][^“”「」『』\"\n]{1,20}){0,30}"
@@ -106,11 +113,22 @@ def _persons(text: str) -> Iterator[Mention]:
     for found in _CANDIDATE.finditer(text):
         if _is_led(text, found) and _is_person(found["name"]):
             yield Mention(found.start("name"), found.end("name"), PERSON, found["name"])
+    yield from _masked(text)
     for pattern in (_MASKED, _TITLED, _FOREIGN, _BESIDE, _BEFORE_LATIN):
         for found in pattern.finditer(text):
             name = found["name"].lstrip("和与由及对")
             if _is_person(name):
                 yield Mention(found.end("name") - len(name), found.end("name"), PERSON, name)
+
+
+def _masked(text: str) -> Iterator[Mention]:
+    """Persons whose name is masked behind a rare surname: 水某, twice in a text and once with no Chinese before it."""
+    found = [mark for mark in _MASKED_ANY.finditer(text) if not _NEVER_MASKED.match(mark["first"])]
+    uses = Counter(mark["first"] for mark in found)
+    at_border = {mark["first"] for mark in found if not _HAN_CHARACTER.match(text[mark.start() - 1 : mark.start()])}
+    for mark in found:
+        if uses[mark["first"]] > 1 and mark["first"] in at_border:
+            yield Mention(mark.start(), mark.end(), PERSON, mark[0])
 
 
 def _is_led(text: str, found: re.Match[str]) -> bool:
@@ -153,8 +171,8 @@ def _marked(text: str) -> Iterator[Mention]:
     for found in _WORK.finditer(text):
         yield Mention(found.start("name"), found.end("name"), WORK, found["name"])
     for found in _QUOTED.finditer(text):
-        if _is_quoted_name(text, found):
-            yield Mention(found.start("name"), found.end("name"), ENTITY, found["name"])
+        if _is_quoted_name(text, found) and (key_type := _type_of_quoted(found["name"])):
+            yield Mention(found.start("name"), found.end("name"), key_type, found["name"])
     yield from _numbered(text)
     yield from _latin(text)
 
@@ -195,6 +213,14 @@ def _is_quoted_name(text: str, found: re.Match[str]) -> bool:
     if _AS_WORDS.match(text, found.end() - 1):
         return False
     return len(name) > _SHORT_QUOTE or bool(_NAMED_BEFORE.search(before)) or text.startswith("是", found.end())
+
+
+def _type_of_quoted(name: str) -> str:
+    """An organisation where the dictionary has one at its end; empty for a term of time (报告期间)."""
+    *_, (_, tag) = rjieba.tag(name, hmm=False)
+    if tag in _TIMES and not name[0].isascii():
+        return ""
+    return ORGANISATION if tag == "nt" else ENTITY
 
 
 def _latin(text: str) -> Iterator[Mention]:

@@ -40,6 +40,7 @@ _FUNCTION_ALONE = frozenset("和同本为时日年月家")
 """Words of grammar where they stand alone, and characters of names where the dictionary has them in a word."""
 _PREPOSITIONS = frozenset("由从与和在向对被把将据及于")
 _PROPER_NOUNS = ("nz", "nt", "nr", "ns")
+_DESCRIBING = frozenset({"v", "vn", "a", "ad", "b", "d"})
 _TIME_FIRST = frozenset("今去明前昨当近目次同本翌上下")
 _VERB_LAST = frozenset("到于为给成向在")
 _LIMITED = ("有限公司", "有限责任公司")
@@ -59,7 +60,7 @@ _MOTION = "[走跑飞驶开游爬流汇注涌漂放抛投扔混送运搬拖拉�
 """A verb of motion with its direction, whichever: 走进, 驶离, 漫过."""
 _LEADING_VERB = re.compile(
     rf"(?:{either(_WORDS['VERBS'])}|{_MOTION}|[绕避移拉推]开"
-    r"|[一二两三四五六七八九十多几数每各这那]家|(?<=[年月日])起任?)"
+    r"|[一二两三四五六七八九十多几数每各这那][家处所间座]|(?<=[年月日])起任?)"
 )
 
 
@@ -77,7 +78,10 @@ def organisations(text: str) -> Iterator[Mention]:
         while start < suffix.start() and text[start] in "（）()·":
             start += 1
         name = text[start : suffix.end()]
-        if len(name) >= _SHORTEST_ORGANISATION and start < suffix.start() and _is_organisation(name):
+        is_own = start > 0 and text[start - 1] in "本贵该我"
+        if len(name) < _SHORTEST_ORGANISATION or start >= suffix.start() or is_own:
+            continue
+        if _is_organisation(name) and not _is_described(text[start : suffix.start()]):
             yield Mention(start, suffix.end(), ORGANISATION, name)
 
 
@@ -152,6 +156,12 @@ def _is_industries(text: str) -> bool:
         ):
             ends.add(end)
     return len(text) in ends
+
+
+def _is_described(body: str) -> bool:
+    """Whether what stands before a kind of institution is one verb or adjective: 废弃工厂."""
+    words = rjieba.tag(body, hmm=False)
+    return len(words) == 1 and words[0][1] in _DESCRIBING and len(body) > 1
 
 
 def short_names(text: str, firms: Iterable[str]) -> Iterator[Mention]:

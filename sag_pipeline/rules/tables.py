@@ -68,6 +68,12 @@ def row_fact(columns: Sequence[str], cells: Sequence[str]) -> str:
     )
 
 
+def is_unnamed_row(row: str) -> bool:
+    """Whether a row has no name for its numbers: its first cell is empty, and none has a letter."""
+    cells = cells_of(row)
+    return is_empty(cells[0]) and not any(map(str.isalpha, row))
+
+
 def amounts_of_columns(fact: str) -> Iterator[Mention]:
     """Amounts whose currency or unit the column names: `EUR: 351.67`, `Length (km): 12`; placed in the fact."""
     for found in _VALUE.finditer(fact):

@@ -27,7 +27,12 @@ _COUNTED_PART = re.compile(
     r"|F(?:our|OUR|ive|IVE)|S(?:ix|IX|even|EVEN)|E(?:ight|IGHT|leven|LEVEN)|N(?:ine|INE))[.:]?"
 )
 _BOLD_LINE = re.compile(r"\*\*[^*]+\*\*[:：]?|__[^_]+__[:：]?")
-_ENDS_SENTENCE = re.compile(r"[.!?。！？；:：…]['\"”’」』)）\]】*_]*$")
+_ENDS_SENTENCE = re.compile(r"[.!?。！？；:：…\u2600-\u27bf\U0001f000-\U0001faff\ufe0f]['\"”’」』)）\]】*_]*$")
+"""A mark or an emoji at the end of a line."""
+_STOP = re.compile(r"(?:(?:[A-Za-z]\.){2}|(?<![\w.])[A-Z][a-z]{0,3}\.)$")
+"""A full stop of an acronym or a short abbreviation."""
+_SPOKEN = re.compile(r"[A-Z][\w.'’-]{0,19}(?: [A-Z][\w.'’-]{0,19}){0,3}: \S")
+"""A name and a colon, as before what somebody says or a value."""
 _LABEL = re.compile(r"(?![-*+•·▪◦–a-z\d(（])[^.!?。！？；，,;]{1,24}[:：]")
 _SENTENCE_MARK = re.compile(r"[。！？；，,;]|[.!?](?:\s|$)")
 _CAPITALS = re.compile(r"[A-Z][A-Z0-9\s&,.:'’()/-]+")
@@ -82,17 +87,15 @@ def logical_lines(text: str) -> list[Line]:
     next one is prose too.
     """
     lines: list[Line] = []
-    joinable = False
+    open_until = ""
     for line in _kinds_of_lines(text):
         last = lines[-1] if lines else None
-        if last and joinable and line.kind is LineKind.PROSE and text.find("\n", last.end, line.start) >= 0:
-            blank = text.count("\n", last.end, line.start) > 1
-            if not blank:
-                lines[-1] = Line(last.kind, last.start, line.end)
-                joinable = _goes_on(text, line)
-                continue
-        lines.append(line)
-        joinable = line.kind in (LineKind.PROSE, LineKind.ITEM) and _goes_on(text, line)
+        is_next = last and open_until and text.count("\n", last.end, line.start) == 1
+        if last and is_next and line.kind is LineKind.PROSE and _continues(text, line, open_until):
+            lines[-1] = Line(last.kind, last.start, line.end)
+        else:
+            lines.append(line)
+        open_until = _openness(text, line) if lines[-1].kind in (LineKind.PROSE, LineKind.ITEM) else ""
     return lines
 
 
@@ -178,10 +181,19 @@ def _kind_of_short(bare: str) -> LineKind:
     return LineKind.ITEM if _ITEM.match(bare) else LineKind.PROSE
 
 
-def _goes_on(text: str, line: Line) -> bool:
-    """Whether the last physical line of `line` is wide enough to be wrapped and ends without a mark."""
+def _openness(text: str, line: Line) -> str:
+    """Whether a wide line may go on: `any` without a mark at its end, `lower` behind an abbreviation, else empty."""
     start = max(line.start, text.rfind("\n", line.start, line.end) + 1)
     tail = text[max(start, line.end - 200) : line.end]
-    if _ENDS_SENTENCE.search(tail[-8:]):
-        return False
-    return len(tail) + len(_WIDE.findall(tail)) >= _WRAPPED_WIDTH
+    if len(tail) + len(_WIDE.findall(tail)) < _WRAPPED_WIDTH:
+        return ""
+    if not _ENDS_SENTENCE.search(tail[-8:]):
+        return "any"
+    return "lower" if _STOP.search(tail[-8:]) else ""
+
+
+def _continues(text: str, line: Line, openness: str) -> bool:
+    """Whether a line goes on with the one before: behind an abbreviation only in lower case."""
+    if openness == "lower":
+        return text[line.start].islower()
+    return not _SPOKEN.match(text, line.start, line.end)

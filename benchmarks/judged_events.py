@@ -109,14 +109,12 @@ def judge(events: Sequence[Sampled], notes: Iterable[str]) -> Iterator[Row]:
 
 
 def note(events: Sequence[Sampled], notes: Iterable[str]) -> None:
-    """Store judgements; those of the same events are replaced."""
-    new = list(judge(events, notes))
-    judged = {row.event for row in new}
-    rows = sorted({*new, *(row for row in read_judged() if row.event not in judged)})
+    """Store judgements; of what was judged before, those of the same events and keys are replaced."""
+    rows = {(row.event, row.key, row.type): row for row in (*read_judged(), *judge(events, notes))}
     with JUDGED.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(FIELDS)
-        writer.writerows(rows)
+        writer.writerows(sorted(rows.values()))
 
 
 def shares(counts: Counter[str]) -> dict[str, Any]:

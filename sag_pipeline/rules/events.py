@@ -14,7 +14,7 @@ from sag_pipeline.rules.tables import (
     joined_headers,
     row_fact,
 )
-from sag_pipeline.rules.turns import Turn, is_small_talk
+from sag_pipeline.rules.turns import Turn, words_said
 from sag_retrieval.core.records import Chunk, Document, Event, make_id
 from sag_retrieval.text.layout import Line, LineKind, marker_length
 from sag_retrieval.text.sentences import one_line, spans_within
@@ -25,6 +25,8 @@ _FORM = 240
 """Neighbouring fields of a form are joined until they have this number of characters."""
 _LONGEST_TITLES = 160
 """Headings and labels that follow one another are joined until they have this number of characters."""
+_FEW_WORDS = 3
+"""A turn of so few words that do not only greet or agree joins its neighbour: a reply means little without it."""
 _LONGEST_TURN = 400
 """A longer turn of a conversation is divided between sentences."""
 _FRAGMENT = 16
@@ -154,7 +156,7 @@ def _of_line(page: Page, line: Line, table: _Table) -> Iterator[_Piece]:
     turn = page.turn(line)
     if turn is not None:
         yield from _parts_of_turn(page, line, turn)
-    elif line.kind is LineKind.LABEL or page.is_title(line):
+    elif line.kind is LineKind.LABEL or page.is_title(line) or (page.speakers and is_field_line(text, line)):
         yield _Piece(line.start, line.end, is_line=True, is_label=True)
     elif line.kind is LineKind.ROW:
         yield from _row(text, line, table)
@@ -166,23 +168,24 @@ def _parts_of_turn(page: Page, line: Line, turn: Turn) -> Iterator[_Piece]:
     """A turn as one piece, a long one as several, of which the later ones state the speaker."""
     text = page.text
     said = max(turn.said, line.start)
-    if is_small_talk(text[said : line.end], page.speakers):
+    count = words_said(text[said : line.end], page.speakers)
+    if not count:
         return
     first = min(turn.start, line.start) if turn.said >= line.start else said
     end = first
     is_whole = turn.said >= line.start
     for _, stop in spans_within(text, said, line.end):
         if end > first and stop - first > _LONGEST_TURN:
-            yield _spoken(text, (first, end), turn, is_whole=is_whole)
+            yield _spoken(text, (first, end), turn, is_whole=is_whole, is_short=False)
             first = end + len(text[end:stop]) - len(text[end:stop].lstrip())
             is_whole = False
         end = stop
-    yield _spoken(text, (first, end), turn, is_whole=is_whole)
+    yield _spoken(text, (first, end), turn, is_whole=is_whole, is_short=count <= _FEW_WORDS)
 
 
-def _spoken(text: str, span: tuple[int, int], turn: Turn, *, is_whole: bool) -> _Piece:
+def _spoken(text: str, span: tuple[int, int], turn: Turn, *, is_whole: bool, is_short: bool) -> _Piece:
     fact = "" if is_whole else f"{turn.speaker}: {one_line(text[slice(*span)])}"
-    return _Piece(*span, is_line=False, fact=fact)
+    return _Piece(*span, is_line=False, is_short=is_short, fact=fact)
 
 
 def _row(text: str, line: Line, table: _Table) -> Iterator[_Piece]:

@@ -5,9 +5,10 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from sag_pipeline.rules.name_types import ENTITY
+from sag_pipeline.rules.name_types import ENTITY, PERSON
 from sag_pipeline.rules.names import NameIndex, aliases, names, outside
 from sag_pipeline.rules.tables import amounts_of_columns
+from sag_pipeline.rules.words import read_words
 from sag_pipeline.steps.dates import DATE, dates
 from sag_pipeline.steps.keys import Mention, make_key, title_key
 from sag_pipeline.steps.quantities import quantities
@@ -22,15 +23,17 @@ MOST_KEYS = 20
 _FORECAST = re.compile(
     r"预计|预期将|计划于|计划在|将于|将在|将会|即将|拟于|拟在|有望|力争"
     r"|\b(?:is|are|was|were) (?:expected|scheduled|planned|forecast|projected|due) (?:to|for|on|by|in)\b"
-    r"|\b(?:will|shall)\b(?! (?:automatically|usually|normally|often|always|never|typically|generally|sometimes)\b)|\bplans? to\b|\b(?:intends?|aims?|going) to\b"
+    r"|\b(?:will|shall)\b(?! (?:automatically|usually|normally|often|always|never|typically|generally|sometimes)\b)"
+    r"|\bplans? to\b|\b(?:intends?|going) to\b"
     r"|\b(?:soll|sollen|geplant|voraussichtlich|vorgesehen)\b|\b(?:sera|seront|prévue?s?)\b"
     r"|\b(?:será|serán|previst[oa]s?)\b"
 )
 
 TOPIC = "topic"
+_FORM_WORDS = read_words("en")["FORM_WORDS"]
 _LEAST_USES = 2
 _NUMBER = re.compile(
-    r"(?:第[一二三四五六七八九十百\d]++[章节部篇条]|[（(]?[一二三四五六七八九十]{1,3}[）)、．.]|[（(]?[\dIVXivx]{1,4}[.)、）．]"
+    r"(?:第[一二三四五六七八九十百千零〇\d]++[章节部篇条]|[（(]?[一二三四五六七八九十]{1,3}[）)、．.]|[（(]?[\dIVXivx]{1,4}[.)、）．]"
     r"|(?<!\d)\d{1,9}(?:\.\d{1,9}){0,9}\s|(?:chapter|part|section|appendix)\s+\w+[:.]?)\s*",
     re.IGNORECASE,
 )
@@ -66,7 +69,9 @@ def offline_keys(document: Document, chunks: Sequence[Chunk], events: Sequence[E
             rows = range(bisect_left(starts, event.start), bisect_left(starts, event.end))
             own = [mentions[row] for row in rows if mentions[row].end <= event.end]
         same_as = _same_as(text, own)
-        named = [*own, *amounts_of_columns(event.content)] if ": " in event.content else own
+        named = own
+        if ": " in event.content:
+            named = [*_speaker(event, text, index), *own, *amounts_of_columns(event.content)]
         found += [
             EventKey(document.document_id, event.event_id, key, same_as.get(key.key_id))
             for key in _keys(title, named, event)
@@ -77,6 +82,14 @@ def offline_keys(document: Document, chunks: Sequence[Chunk], events: Sequence[E
 def _by_itself(content: str, index: NameIndex, language: str) -> list[Mention]:
     own = read_mentions(content, language)[0]
     return sorted([*own, *outside(index.mentions(content), own)], key=lambda m: (m.start, -m.end))
+
+
+def _speaker(event: Event, text: str, index: NameIndex) -> list[Mention]:
+    """Who speaks in an event that states it, where the name does not stand at its place in the text."""
+    name = event.content.partition(": ")[0]
+    if event.start is None or text.startswith(name, event.start):
+        return []
+    return [found for found in index.mentions(name) if found.key_type == PERSON and found.end == len(name)]
 
 
 def _same_as(text: str, mentions: Sequence[Mention]) -> dict[str, str]:
@@ -164,4 +177,5 @@ def _term(line: str) -> str:
     """What a heading names, if it is short enough to be a term; empty otherwise."""
     words = _NUMBER.sub("", bare_heading(line), count=1).strip()
     pattern = _CHINESE if is_cjk(words) else _ENGLISH
-    return words if pattern.fullmatch(words) and not _GENERIC.fullmatch(words) else ""
+    is_term = pattern.fullmatch(words) and not _GENERIC.fullmatch(words) and words not in _FORM_WORDS
+    return words if is_term else ""

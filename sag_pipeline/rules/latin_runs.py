@@ -200,7 +200,8 @@ class RunReader:
             words = words[-1:]
         text, first, last = self._text, words[0][0], words[-1][1]
         name = " ".join(text[first:last].split())
-        is_label = is_first and text[last : last + 1] == ":" and name.partition(" ")[0].lower() not in _FIRST_NAMES
+        opens = is_first or text[max(0, first - 2) : first].strip() == "|"
+        is_label = opens and text[last : last + 1] == ":" and name.partition(" ")[0].lower() not in _FIRST_NAMES
         key_type = type_in_context(text, (first, last), name, led_by)
         is_name = _may_be_name(name) or (name.lower() in _WORDS["COMMON_NOUNS"] and _is_quoted(text, first, last))
         if not is_name or (is_label and key_type == ENTITY) or text[last : last + 1] in _MONEY_SIGNS:

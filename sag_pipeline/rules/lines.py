@@ -18,6 +18,8 @@ _RUNNING = 4
 """A line that stands so often, but for its digits, is a running head or foot."""
 _LONGEST_HEAD = 80
 _LEAST_SHOUTED = 2
+_WORDS_OF_A_ROW = 2
+"""So many words more than twice its figures a row may have."""
 
 
 class Page:
@@ -72,7 +74,7 @@ class Page:
 
 
 def is_field_line(text: str, line: Line) -> bool:
-    """Whether a line is a label with its value.
+    """Whether a line is a label with its value, or a few words with figures, as a row of a table without borders.
 
     Example:
         >>> text = "Born: 8 June 1998"
@@ -80,7 +82,16 @@ def is_field_line(text: str, line: Line) -> bool:
         True
 
     """
-    return line.kind in (LineKind.PROSE, LineKind.ITEM) and bool(_FIELD.match(text, line.start, line.end))
+    if line.kind not in (LineKind.PROSE, LineKind.ITEM):
+        return False
+    return bool(_FIELD.match(text, line.start, line.end)) or _has_figures(text[line.start : line.end])
+
+
+def _has_figures(words: str) -> bool:
+    """Whether a short line has two figures at least, and hardly more words than figures."""
+    parts = words.split() if len(words) <= _LONGEST_HEAD else []
+    figures = sum(part[-1:].isdigit() or part[-1:] in "%)—-" for part in parts)
+    return figures > 1 and len(parts) <= 2 * figures + _WORDS_OF_A_ROW
 
 
 def _bare(text: str, line: Line) -> str:

@@ -16,7 +16,8 @@ _STOP_WORDS = {"fr": "french", "es": "spanish", "it": "italian", "pt": "portugue
 """Languages besides English whose words of grammar are cut off the ends of a run."""
 _CAPITALS = frozenset({"en", "zh", "ja", "ko", "fr", "es", "it", "pt"})
 """Languages in which a capital inside a sentence shows a name; German gives one to every noun."""
-_LOWER_WORD = re.compile(r"(?<![\w'’-])[a-zà-ÿ]{2,}(?:-[a-zà-ÿ]{2,})*(?![\w-])")
+_LOWER_WORD = re.compile(r"(?<![\w'’/.@-])[a-zà-ÿ]{2,}(?:-[a-zà-ÿ]{2,})*(?![\w/@-])")
+"""In no path or address: `debian/rules` says nothing of Debian."""
 _FIRST_WORD = re.compile(r"^\S+\s(?:of\s|for\s)?(?:the\s)?")
 _QUOTED = re.compile(r"[\"“](?P<title>[A-Z][^\"“”\n]{3,60})[\"”]")
 _LISTED = re.compile(r",?\s?(?:,|and|&|und|et|y|e|与|和|及|、)\s?")
@@ -25,7 +26,7 @@ _OWNS = re.compile(r"['’]s\s")
 _LINE_BEGINS = re.compile(r"(?:\A|\n)[#* ]{0,8}\Z")
 _LINE_ENDS = re.compile(r"[* ]{0,4}(?:\n|\Z)")
 _GOES_ON = re.compile(r"\s[a-z]")
-_LONGEST_NAME_IN_ED = 6
+_LONGEST_NAME_IN_ED = 8
 """Longer words in `ed` that go on in small letters are participles; `Ahmed`, `Alfred` are none."""
 _SECTION_NUMBER = re.compile(r"\s\d+(?:\.\d+)*(?![\d%])")
 _BOLD_LABEL = re.compile(
@@ -77,15 +78,16 @@ def latin_names(text: str, sentence_starts: Sequence[int], language: str = "en")
 
 
 def _is_common(text: str, name: Name, lower: Counter[str]) -> bool:
-    """Whether a word of open type is one that the text also has in small letters, in a form of no name.
+    """Whether a word of open type is no name: a participle before more words, or a word that the text also has small.
 
-    That is an adjective with a hyphen, a participle before more words, or what a number of a section follows.
+    Of the latter only those with a hyphen, and those that a number of a section follows.
     """
     small = name.text.lower()
-    if name.key_type != ENTITY or " " in name.text or not lower[small]:
+    if name.key_type != ENTITY or " " in name.text:
         return False
-    is_participle = small.endswith("ed") and len(small) > _LONGEST_NAME_IN_ED and bool(_GOES_ON.match(text, name.end))
-    return "-" in small or is_participle or bool(_SECTION_NUMBER.match(text, name.end))
+    if small.endswith("ed") and len(small) > _LONGEST_NAME_IN_ED and _GOES_ON.match(text, name.end):
+        return True
+    return bool(lower[small]) and ("-" in small or bool(_SECTION_NUMBER.match(text, name.end)))
 
 
 def _unless_common(name: Name, lower: Counter[str]) -> Name:

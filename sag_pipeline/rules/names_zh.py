@@ -88,8 +88,8 @@ _GOES_ON_LATIN = re.compile(r"\s[a-z]")
 _SHORT_QUOTE = 2
 """A quoted name of so few characters needs a noun before it (台风“海燕”) or 是 behind it."""
 _NAMED_BEFORE = re.compile(rf"(?![如的是为和与或及])[{HAN}]\Z")
-_TIMES = frozenset({"f", "t", "m", "q"})
-"""Tags of words of place and time, numerals and measures."""
+_TIMES = frozenset({"f", "t"})
+"""Tags of words of place and time."""
 _SELF = re.compile("[本贵该](?:公司|集团|企业|机构|单位|[院行所校厂店社会局部])")
 _AS_WORDS = re.compile(
     r"(?:[”」』\"][、，和及或与]{0,2}[“「『\"][^“”「」『』\"\n]{1,20}){0,30}"

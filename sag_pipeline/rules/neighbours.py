@@ -1,9 +1,10 @@
-"""Give names the type that what stands beside them shows: who speaks, the column of a table, the place before a comma."""
+"""Give names the type that their neighbours show: who speaks, the column of a table, a place before a comma."""
 
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from sag_pipeline.rules.name_types import ENTITY, ORGANISATION, PERSON, PLACE, may_be_person, name_type
 from sag_pipeline.rules.turns import turns_of
@@ -12,7 +13,7 @@ from sag_retrieval.text.layout import Line, LineKind
 
 _CELL = re.compile(r"(?<!\\)\|")
 _LABEL = re.compile(r"[^:：|]{1,40}[:：]\s*\Z")
-_LEAST_SHARE = 0.2
+_LEAST_SHARE = 0.1
 """Of the names of a column: of so many the type must be known."""
 
 
@@ -27,7 +28,7 @@ def with_types_of_neighbours(text: str, lines: Sequence[Line], found: Sequence[M
     """The same mentions; names of open type have the type of their table's column, or of the place before a comma."""
     mentions = sorted(found, key=lambda mention: (mention.start, -mention.end))
     types = _types_of_columns(text, lines, mentions)
-    for row, (before, after) in enumerate(zip(mentions, mentions[1:], strict=False), start=1):
+    for row, (before, after) in enumerate(pairwise(mentions), start=1):
         if before.key_type == PLACE and after.key_type == ENTITY and text[before.end : after.start] == ", ":
             types.setdefault(row, PLACE)
     return [

@@ -78,7 +78,7 @@ def organisations(text: str) -> Iterator[Mention]:
         while start < suffix.start() and text[start] in "（）()·":
             start += 1
         name = text[start : suffix.end()]
-        is_own = start > 0 and text[start - 1] in "本贵该我"
+        is_own = name.startswith("某") or (start > 0 and text[start - 1] in "本贵该我")
         if len(name) < _SHORTEST_ORGANISATION or start >= suffix.start() or is_own:
             continue
         if _is_organisation(name) and not _is_described(text[start : suffix.start()]):

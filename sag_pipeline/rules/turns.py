@@ -20,11 +20,10 @@ _NOT_SPEAKERS = frozenset().union(
 _LEAST_TURNS = 4
 _LEAST_SHARE = 0.4
 """Of the lines of a text: fewer that begin so are labels."""
-_ENDS = re.compile(r"[.!?。！？…~)）\w\W]$")
 _SENTENCE = re.compile(r"[.!?。！？…]")
 _TALK = _EN["SMALL_TALK"] | _ZH["SMALL_TALK"]
 _LONGEST_TALK = 120
-_FILLED = frozenset("'’s t m re ve ll d".split())
+_CONTRACTED = frozenset("s t m re ve ll d".split())
 
 
 class Turn(NamedTuple):
@@ -40,7 +39,7 @@ def turns_of(text: str, lines: Sequence[Line]) -> Mapping[int, Turn]:
     """Start of a line → its turn, where a text is a conversation; empty for any other text.
 
     It is one if at least two speak, one of them twice, in at least four lines and two fifths of all, and most of these
-    say something that ends like a sentence. A word of forms, such as `Date`, is nobody who speaks.
+    say something with a mark of a sentence. A word of forms, such as `Date`, is nobody who speaks.
 
     """
     found: dict[int, Turn] = {}
@@ -51,21 +50,20 @@ def turns_of(text: str, lines: Sequence[Line]) -> Mapping[int, Turn]:
         mark = _SPEAKER.match(text, line.start, line.end)
         if mark and mark["name"].lower() not in _NOT_SPEAKERS:
             found[line.start] = Turn(mark["name"], mark.start("name"), mark.end("name"), mark.end())
-            spoken += bool(_SENTENCE.search(text, max(mark.end(), line.end - 3), line.end))
+            spoken += bool(_SENTENCE.search(text, mark.end(), line.end))
     uses = Counter(turn.speaker for turn in found.values())
     is_talk = len(found) >= max(_LEAST_TURNS, _LEAST_SHARE * len(lines)) and 2 * spoken >= len(found)
     return found if is_talk and 2 <= len(uses) <= len(found) / 2 else {}  # noqa: PLR2004  two who speak
 
 
-def is_small_talk(said: str, speakers: frozenset[str]) -> bool:
-    """Whether an utterance only greets, thanks, agrees or takes leave; it may name who is spoken to.
+def words_said(said: str, speakers: frozenset[str]) -> int:
+    """How many words of an utterance do more than greet, thank, agree or take leave; who is spoken to is none.
 
     Example:
-        >>> is_small_talk("Thanks so much, Ada!", frozenset({"ada"})), is_small_talk("Thanks for the 12 keys.", frozenset())
-        (True, False)
+        >>> [words_said(said, frozenset({"ada"})) for said in ("Thanks so much, Ada!", "Thanks for the 12 keys.")]
+        [0, 2]
 
     """
-    if len(said) > _LONGEST_TALK or any(map(str.isdigit, said)):
-        return False
-    spoken = "".join(" " if character in "'’" else character for character in said)
-    return all(word in _TALK or word in STOP_WORDS or word in speakers or word in _FILLED for word in words(spoken))
+    spoken = "".join(" " if character in "'’" else character for character in said[:_LONGEST_TALK])
+    known = _TALK | STOP_WORDS | speakers | _CONTRACTED
+    return sum(word not in known for word in words(spoken)) + max(0, len(said) - _LONGEST_TALK)

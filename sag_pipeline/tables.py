@@ -23,7 +23,7 @@ _OURS: Final = (
         rule="sag_pipeline.rules.by_table:summaries",
         record=Summary,
         reads=("documents",),
-        version=2,
+        version=3,
         options=("summary", "header.title_by_model"),
     ),
     StoredTable(
@@ -31,7 +31,7 @@ _OURS: Final = (
         rule="sag_pipeline.rules.by_table:sections",
         record=Section,
         reads=("documents",),
-        version=2,
+        version=3,
         options=("section", "header.section_summary"),
     ),
     StoredTable(
@@ -39,7 +39,7 @@ _OURS: Final = (
         rule="sag_pipeline.rules.by_table:chunks",
         record=Chunk,
         reads=("documents", "summaries", "sections"),
-        version=2,
+        version=3,
         options=("chunk", "header"),
     ),
     StoredTable(
@@ -47,14 +47,14 @@ _OURS: Final = (
         rule="sag_pipeline.rules.by_table:events",
         record=Event,
         reads=("documents", "summaries", "chunks"),
-        version=3,
+        version=4,
     ),
     StoredTable(
         name="keys",
         rule="sag_pipeline.rules.by_table:keys",
         record=EventKey,
         reads=("documents", "summaries", "chunks", "events"),
-        version=5,
+        version=6,
         by_source="key_schema",
         is_published=False,
     ),

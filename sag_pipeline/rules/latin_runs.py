@@ -7,7 +7,15 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from sag_pipeline.rules.latin_cuts import LINKS, parts
-from sag_pipeline.rules.name_types import ENTITY, LEGAL_FORM, PERSON, PLACE, name_type, type_in_context
+from sag_pipeline.rules.name_types import (
+    ENTITY,
+    LEGAL_FORM,
+    PERSON,
+    PLACE,
+    has_legal_form,
+    name_type,
+    type_in_context,
+)
 from sag_pipeline.rules.words import read_words
 
 _WORDS = read_words("en")
@@ -270,7 +278,8 @@ def _is_he(text: str, words: Sequence[tuple[int, int]]) -> bool:
 def _may_be_name(name: str) -> bool:
     if len(name) < 2 or not any(map(str.isalpha, name)) or _UNNAMED.fullmatch(name):  # noqa: PLR2004
         return False
-    return name.lower() not in _NOT_NAMES and not (" " in name and name.isupper() and len(name) > 12)  # noqa: PLR2004
+    is_shouted = " " in name and name.isupper() and len(name) > 12 and not has_legal_form(name.rpartition(" ")[2])  # noqa: PLR2004
+    return name.lower() not in _NOT_NAMES and not is_shouted
 
 
 def _is_shown(text: str, start: int, end: int) -> bool:

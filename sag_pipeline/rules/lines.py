@@ -14,6 +14,8 @@ _FIELD = re.compile(
 )
 _NO_STATEMENT = re.compile(r"[.!?。！？；…:：][\"'”’」』)）\]】*_]*$")
 _LETTERS = re.compile(r"[^\W\d_]+")
+_PARTS = re.compile(r"[^\W\d_](?:(?![A-Z])[^\W\d_])*")
+"""Words of a name, also of one without blanks: `AdaByron`."""
 _RUNNING = 4
 """A line that stands so often, but for its digits, is a running head or foot."""
 _LONGEST_HEAD = 80
@@ -41,9 +43,7 @@ class Page:
         self._titles = {heading.start for heading in headings_of(text, language)}
         self._bare = [_bare(text, line) for line in self._lines]
         self._often = {bare for bare, count in Counter(self._bare).items() if bare and count >= _RUNNING}
-        self.speakers = frozenset(
-            word for turn in self._turns.values() for word in _LETTERS.findall(fold(turn.speaker))
-        )
+        self.speakers = frozenset(fold(part) for turn in self._turns.values() for part in _PARTS.findall(turn.speaker))
 
     def within(self, start: int, end: int) -> list[Line]:
         """The lines that lie in a part of the text, cut at its ends."""

@@ -27,6 +27,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from event_sample import DATA, Sampled, corpora, key_mark, sampled
 
+from sag_retrieval.core.records import Key
+
 JUDGED = Path(__file__).parent / "judged_events.csv"
 FIELDS = ("corpus", "half", "event", "key", "type", "verdict")
 USABLE, RIGHT = "usable", "right"
@@ -74,7 +76,7 @@ class Verdicts:
         )
 
 
-def _mark(key: Any) -> tuple[str, str]:  # noqa: ANN401  Key
+def _mark(key: Key) -> tuple[str, str]:
     return key_mark(key.key_type, key.value, key.unit)
 
 
@@ -105,7 +107,8 @@ def judge(events: Sequence[Sampled], notes: Iterable[str]) -> Iterator[Row]:
                 yield Row(*base, _mark(key)[0], kind[0], RIGHT)
         for words in own:
             if words[0] == "+":
-                yield Row(*base, *key_mark(words[1], " ".join(words[2:])), RIGHT)
+                name, kind_of_name = key_mark(words[1], " ".join(words[2:]))
+                yield Row(*base, name, kind_of_name, RIGHT)
 
 
 def note(events: Sequence[Sampled], notes: Iterable[str]) -> None:

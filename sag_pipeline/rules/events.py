@@ -14,7 +14,7 @@ from sag_pipeline.rules.tables import (
     joined_headers,
     row_fact,
 )
-from sag_pipeline.rules.turns import Turn, words_said
+from sag_pipeline.rules.turns import Utterance, words_said
 from sag_retrieval.core.records import Chunk, Document, Event, make_id
 from sag_retrieval.text.layout import Line, LineKind, marker_length
 from sag_retrieval.text.sentences import one_line, spans_within
@@ -164,7 +164,7 @@ def _of_line(page: Page, line: Line, table: _Table) -> Iterator[_Piece]:
         yield from _sentences(text, line)
 
 
-def _parts_of_turn(page: Page, line: Line, turn: Turn) -> Iterator[_Piece]:
+def _parts_of_turn(page: Page, line: Line, turn: Utterance) -> Iterator[_Piece]:
     """A turn as one piece, a long one as several, of which the later ones state the speaker."""
     text = page.text
     said = max(turn.said, line.start)
@@ -183,7 +183,7 @@ def _parts_of_turn(page: Page, line: Line, turn: Turn) -> Iterator[_Piece]:
     yield _spoken(text, (first, end), turn, is_whole=is_whole, is_short=count <= _FEW_WORDS)
 
 
-def _spoken(text: str, span: tuple[int, int], turn: Turn, *, is_whole: bool, is_short: bool) -> _Piece:
+def _spoken(text: str, span: tuple[int, int], turn: Utterance, *, is_whole: bool, is_short: bool) -> _Piece:
     fact = "" if is_whole else f"{turn.speaker}: {one_line(text[slice(*span)])}"
     return _Piece(*span, is_line=False, is_short=is_short, fact=fact)
 

@@ -5,7 +5,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 
 from sag_pipeline.rules.headings import headings_of
-from sag_pipeline.rules.turns import Turn, turns_of
+from sag_pipeline.rules.turns import Utterance, turns_of
 from sag_retrieval.text.layout import Line, LineKind, logical_lines, trimmed
 from sag_retrieval.text.words import fold
 
@@ -21,7 +21,7 @@ _RUNNING = 4
 _LONGEST_HEAD = 80
 _LEAST_SHOUTED = 2
 _WORDS_OF_A_ROW = 2
-"""So many words more than twice its figures a row may have."""
+"""How many words more than twice its figures a row may have."""
 
 
 class Page:
@@ -55,7 +55,7 @@ class Page:
                 cut.append(Line(line.kind, *span))
         return cut
 
-    def turn(self, line: Line) -> Turn | None:
+    def turn(self, line: Line) -> Utterance | None:
         """The turn that a line is part of."""
         return self._turns.get(self._starts[self._row(line)]) if self._turns else None
 

@@ -14,7 +14,7 @@ from sag_retrieval.text.layout import Line, LineKind
 _CELL = re.compile(r"(?<!\\)\|")
 _LABEL = re.compile(r"[^:：|]{1,40}[:：]\s*\Z")
 _LEAST_SHARE = 0.1
-"""Of the names of a column: of so many the type must be known."""
+"""Of the names of a column, whose type must be known."""
 
 
 def speakers(text: str, lines: Sequence[Line]) -> Iterator[Mention]:

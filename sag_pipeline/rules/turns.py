@@ -26,7 +26,7 @@ _LONGEST_TALK = 120
 _CONTRACTED = frozenset("s t m re ve ll d".split())
 
 
-class Turn(NamedTuple):
+class Utterance(NamedTuple):
     """Who speaks in a line, and where the name stands and what is said begins."""
 
     speaker: str
@@ -35,21 +35,21 @@ class Turn(NamedTuple):
     said: int
 
 
-def turns_of(text: str, lines: Sequence[Line]) -> Mapping[int, Turn]:
+def turns_of(text: str, lines: Sequence[Line]) -> Mapping[int, Utterance]:
     """Start of a line → its turn, where a text is a conversation; empty for any other text.
 
     It is one if at least two speak, one of them twice, in at least four lines and two fifths of all, and most of these
     say something with a mark of a sentence. A word of forms, such as `Date`, is nobody who speaks.
 
     """
-    found: dict[int, Turn] = {}
+    found: dict[int, Utterance] = {}
     spoken = 0
     for line in lines:
         if line.kind in (LineKind.ROW, LineKind.RULE, LineKind.CODE, LineKind.HEADING):
             continue
         mark = _SPEAKER.match(text, line.start, line.end)
         if mark and mark["name"].lower() not in _NOT_SPEAKERS:
-            found[line.start] = Turn(mark["name"], mark.start("name"), mark.end("name"), mark.end())
+            found[line.start] = Utterance(mark["name"], mark.start("name"), mark.end("name"), mark.end())
             spoken += bool(_SENTENCE.search(text, mark.end(), line.end))
     uses = Counter(turn.speaker for turn in found.values())
     is_talk = len(found) >= max(_LEAST_TURNS, _LEAST_SHARE * len(lines)) and 2 * spoken >= len(found)

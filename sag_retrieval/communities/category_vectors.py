@@ -51,7 +51,7 @@ def write_category_vectors(folder: Path, embedder: Embedder, earlier: Path | Non
         np.savez(folder / VECTORS, fingerprint=np.array(embedder.fingerprint))
         return
     rows = _joined(parts)[np.array([number[text] for text in texts], np.int64)]
-    write = np.savez_compressed if issparse(rows) else np.savez  # a release in a bucket sends this file anew
+    write = np.savez_compressed if issparse(rows) else np.savez  # every release in a bucket sends this file
     write(folder / VECTORS, fingerprint=np.array(embedder.fingerprint), **_as_arrays(rows))
 
 

@@ -198,7 +198,7 @@ class RemoteReleases:
 
 
 def _is_by_block(name: str, length: int) -> bool:
-    """Whether a file holds vectors, and so many that a search reads a part of them."""
+    """Whether a file holds vectors, and is large enough for a search to read a part of it."""
     return length > _SMALL and (name.startswith(f"{LANCE}/") or name.endswith(DENSE))
 
 

@@ -26,7 +26,7 @@ _GAP: Final = 2
 """Wanted blocks at most this far apart are fetched by one request."""
 _AT_ONCE: Final = 512
 """Blocks fetched before they are written: 32 MB."""
-Span = tuple[int, int]
+BlockRange = tuple[int, int]
 """Blocks from the first up to, not including, the last."""
 
 
@@ -52,7 +52,7 @@ class PartialFile:
             with path.open("ab") as file:
                 file.truncate(size)
 
-    def fill(self, path: Path, spans: Sequence[Span], *, again: bool = False) -> None:
+    def fill(self, path: Path, spans: Sequence[BlockRange], *, again: bool = False) -> None:
         """Fetch those of some blocks that are not there.
 
         Args:
@@ -92,7 +92,7 @@ class PartialFile:
                 digest.update(part)
         if digest.hexdigest() != self.own.name:
             self.fill(self.own, [(0, self._count)], again=True)
-            raise BucketError(f"{self._key} in {self.files.url} is damaged; run the command again, or `sag repair`")
+            raise BucketError(f"{self._key} in {self.files.url} is damaged; `sag repair` mends the home")
         self.marks.unlink(missing_ok=True)
 
     @property
@@ -103,7 +103,7 @@ class PartialFile:
     def _count(self) -> int:
         return -(-self.length // BLOCK)
 
-    def _write(self, path: Path, spans: Sequence[Span]) -> None:
+    def _write(self, path: Path, spans: Sequence[BlockRange]) -> None:
         places = [(first * BLOCK, min(last * BLOCK, self.length)) for first, last in spans]
         found = self.files.ranges(self._key, places)
         if found is None:
@@ -119,7 +119,7 @@ class PartialFile:
             os.close(handle)
 
 
-def _spans(wanted: npt.NDArray[np.bool_]) -> Iterator[Span]:
+def _spans(wanted: npt.NDArray[np.bool_]) -> Iterator[BlockRange]:
     """Runs of wanted blocks; near ones as one, long ones in pieces."""
     places = np.flatnonzero(wanted)
     for run in np.split(places, np.flatnonzero(np.diff(places) > _GAP) + 1):
@@ -128,9 +128,9 @@ def _spans(wanted: npt.NDArray[np.bool_]) -> Iterator[Span]:
             yield from ((start, min(start + _AT_ONCE, last)) for start in range(first, last, _AT_ONCE))
 
 
-def _groups(spans: Iterator[Span]) -> Iterator[list[Span]]:
+def _groups(spans: Iterator[BlockRange]) -> Iterator[list[BlockRange]]:
     """As many as are held in memory at a time."""
-    group, size = list[Span](), 0
+    group, size = list[BlockRange](), 0
     for first, last in spans:
         if group and size + last - first > _AT_ONCE:
             yield group

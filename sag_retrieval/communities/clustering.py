@@ -26,6 +26,7 @@ from sag_retrieval.communities.groups import (
     sum_by,
 )
 from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.communities.parts import build_parts
 from sag_retrieval.communities.topics import build_topics
 
 _one_at_a_time = threading.Lock()  # igraph has one random number generator for the whole process
@@ -147,8 +148,9 @@ def build_communities(
 
     """
     options = options or ClusterOptions()
-    if options.method == "topics":
-        return build_topics(events, options)
+    parts = build_parts(events) if options.method == "sections" else None
+    if parts is not None or options.method in {"topics", "sections"}:
+        return parts or build_topics(events, options)
     edges = weigh_edges(events, options) if edges is None else edges
     if not len(events):
         return Communities(communities=(), quality=())

@@ -18,6 +18,11 @@ from sag_retrieval.text.places import place_name, places_within
 _GAP = re.compile(r"\s{2,}|[^\S ]")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 
+_EMPHASIS = re.compile(r"\*\*|__")
+_LIST_MARK = re.compile(
+    r"^(?:[*•·>#-]+|\d{1,2}(?:\.\d{1,2})*[.)]|[(（][a-z\d一二三四五六七八九十]{1,2}[)）])\s+(?=[^\W\d_])"
+)
+
 FORECAST = "is_forecast"
 """Type of the boolean key of events that tell of a plan or forecast."""
 
@@ -42,6 +47,8 @@ class Chunks:
     document: Rows
     places: Sequence[str] = ()
     """Page, slide or sheet of each; none where no document names any."""
+    sections: Sequence[str] = ()
+    """Title of the section of each; none where they are not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +129,7 @@ class EventTable:
         """The same events with clean contents, key values and titles; texts of chunks stay: spans refer to them."""
         return replace(
             self,
-            contents=[clean(each) for each in self.contents],
+            contents=[_unmarked(clean(each)) for each in self.contents],
             keys=replace(self.keys, values=[clean(each) for each in self.keys.values]),
             documents=replace(self.documents, titles=[clean(each) for each in self.documents.titles]),
         )
@@ -131,6 +138,11 @@ class EventTable:
 def clean(text: str) -> str:
     """One line without control characters and without marks that change the writing direction."""
     return _GAP.sub(" ", _CONTROLS.sub(" ", text)).strip()
+
+
+def _unmarked(text: str) -> str:
+    """A text without emphasis of Markdown, and without the mark or number of a list before it."""
+    return _LIST_MARK.sub("", _EMPHASIS.sub("", text)) or text
 
 
 def event_table(index: Index, allowed: Flags | None = None) -> EventTable:
@@ -151,7 +163,7 @@ def event_table(index: Index, allowed: Flags | None = None) -> EventTable:
     chunk_rows, chunk = np.unique(arrays.event_chunk[event_rows], return_inverse=True)
     document_rows, document = np.unique(arrays.chunk_document[chunk_rows], return_inverse=True)
     key_rows, links = _links(index, event_rows)
-    chunks = take_rows(index.rows["chunks"].select(["chunk_id", "text", "start"]), chunk_rows)
+    chunks = take_rows(index.rows["chunks"].select(["chunk_id", "text", "start", "section_id"]), chunk_rows)
     texts = chunks["text"].to_pylist()
     return EventTable(
         event_ids=events["event_id"].to_pylist(),
@@ -164,6 +176,7 @@ def event_table(index: Index, allowed: Flags | None = None) -> EventTable:
             texts=texts,
             document=document.astype(np.int32),
             places=_places(index, document_rows[document], chunks["start"].to_pylist(), texts),
+            sections=_sections(index, chunks["section_id"]),
         ),
         documents=_documents(index, document_rows),
         keys=_keys(index, key_rows),
@@ -208,6 +221,13 @@ def _places(index: Index, documents: Rows, starts: Sequence[int], texts: Sequenc
     spans = ((given, start, start + len(text)) for given, start, text in zip(metadata, starts, texts, strict=True))
     found = [place_name(places_within(given, start, end), start, end) for given, start, end in spans]
     return found if any(found) else ()
+
+
+def _sections(index: Index, section_ids: pa.ChunkedArray) -> Sequence[str]:
+    """The title of the section of each chunk."""
+    sections = index.rows["sections"]
+    titles = dict(zip(sections["section_id"].to_pylist(), sections["title"].to_pylist(), strict=True))
+    return [titles.get(each) or "" for each in section_ids.to_pylist()]
 
 
 def _documents(index: Index, rows: Rows) -> Documents:

@@ -82,6 +82,8 @@ class Communities:
     candidate_count: int = 0
     common_keys: int = 0
     """Keys too common to propose pairs."""
+    is_ordered: bool = False
+    """Whether their order is that of the text: parts of a document."""
 
     def __iter__(self) -> Iterator[Community]:
         """All communities, level by level."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.options import Bounds, check_options
 
-ClusterMethod = Literal["leiden", "leiden-modularity", "louvain", "key-type", "topics"]
+ClusterMethod = Literal["leiden", "leiden-modularity", "louvain", "key-type", "topics", "sections"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class ClusterOptions:
     method: ClusterMethod = "leiden"
     """`leiden`: few strong ties, groups keep their size as the corpus grows; `leiden-modularity`; `louvain`;
     `key-type`: by the commonest key of the one type in `key_types`; `topics`: by the words that events share, across
-    documents, without regard to keys."""
+    documents, without regard to keys; `sections`: by the parts of one or two long documents, else as `topics`."""
     topics: Annotated[int, Bounds(2, 100)] = 12
     """Topics aimed at, for the method `topics`."""
     pairs: Literal["candidates", "all"] = "candidates"

@@ -9,19 +9,41 @@ from typing import Final, Literal
 import numpy as np
 
 from sag_retrieval.communities.events import EventTable, Floats, Rows
+from sag_retrieval.communities.registers import is_note, is_opinion, is_vague_plan
 from sag_retrieval.communities.titles import names_something
 from sag_retrieval.text.words import is_cjk
 
 Fault = Literal[
-    "length", "end", "start", "speech", "row", "heading", "address", "time", "figures", "reference", "key", "plan"
+    "length",
+    "end",
+    "start",
+    "speech",
+    "row",
+    "heading",
+    "address",
+    "time",
+    "figures",
+    "reference",
+    "opinion",
+    "plan",
+    "note",
 ]
+MEASURED: Final = ("money", "quantity", "percentage")
+"""Types of keys that are amounts, the most telling first."""
 _LENGTHS: Final = (30, 320)
 """Characters of a sentence in an alphabet."""
 _LENGTHS_CJK: Final = (10, 140)
+_DIGIT: Final = re.compile(r"\d")
+_FULL: Final = 120
+"""Characters of a sentence in an alphabet that says a lot."""
+_FULL_CJK: Final = 40
+_LENGTH_ALONE: Final = 0.2
 _ENDS: Final = re.compile(r"[.。…][”’\"'」』）)\]]*$")
 _SPEECH: Final = re.compile(
     r"[!?！？]|^[^\s.。:：]{1,30}[:：]\s*[\"“]?(?:I|we|you)\b|\bI\b|\b(?i:my|me|you|your|we|our|us|let['’]s)\b|[我你您咱]"
 )
+_QUOTED: Final = re.compile(r"[\"“'‘「『](?:[^\"”’」』]{0,300}[,.!?;，。！？…][\"”'’」』]|[^\"”'’」』]*$)")
+"""Words that somebody says; a title in quotation marks has no comma or stop before they close."""
 _ROW: Final = re.compile(r"\||\t|(?:[^:：;；]{1,40}[:：][^:：;；]{1,80}[;；]\s*){2}")
 _LABELLED: Final = re.compile(r"(?:(?:^|[\s。.;；])[^\s:：。.;；]{1,30}[:：]\s*){2}|^[^:：。.]{1,40}[:：]")
 _NUMBERED: Final = re.compile(
@@ -31,13 +53,24 @@ _ADDRESS: Final = re.compile(r"https?://|www\.|\S@[^\s@]{1,80}\.\w|(?:^|\s)/\w+/
 _TIME: Final = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?|^\W*(?:19|20)\d{6}|^\[")
 _JOINED: Final = re.compile(
     r"^(?:In (?:conclusion|summary|short|addition|contrast|particular|other words|fact|turn|general|terms of)"
-    r"|On the other hand|As (?:a result|a consequence|such|well)|For (?:example|instance)|At the same time|To this end"
+    r"|In (?:return|the end)|On (?:the other hand|top of)"
+    r"|As (?:a result|a consequence|such|well)|For (?:example|instance)|At the same time|To this end"
     r"|接着|接下来|进一步|综合来看|总体而言|总的来说)"
 )
 """Beginnings that continue what was said before."""
+_IN_FORCE: Final = re.compile(r"^As (?:of|from|at) \S*\d")
+"""`As of 27 May 2023 …` begins a statement of its own."""
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _SPACE: Final = re.compile(r"\s+")
 _LETTERS: Final = 0.6
+_PRONOUN: Final = re.compile(r"\b(?:he|she|him|his|her|hers)\b")
+_CAPITAL: Final = re.compile(r"(?<![.!?] )\b[A-Z]")
+_UNNAMED: Final = re.compile(
+    r"(?:^|, )[Tt]h(?:e|is|ese) (?:[a-z-]+ ){1,2}"
+    r"(?!(?:of|in|for|at|by|on|from|to|between|that|which|who)\b)[a-z]"
+    r"|(?:^|[，；])(?:本|全)?(?:公司|企业|集团|患者|病人|被告人?|原告|法院|院方|双方|部门|项目|系统|该项)"
+)
+"""A subject that only its document makes clear: `the company bought …`, `公司收购了…`."""
 _FIRST: Final = re.compile(r"^[\"“'‘(（「『]*([^\W\d_]+)")
 
 
@@ -60,23 +93,29 @@ def faults(text: str) -> tuple[Fault, ...]:
         "length": not low <= len(bare) <= high,
         "end": not _ENDS.search(bare),
         "start": bare[:1].islower(),
-        "speech": _SPEECH.search(bare) is not None,
+        "speech": _SPEECH.search(bare) is not None or _QUOTED.match(bare) is not None,
         "row": _ROW.search(bare) is not None,
         "heading": _LABELLED.search(bare) is not None or _NUMBERED.match(bare) is not None,
         "address": _ADDRESS.search(bare) is not None,
         "time": _TIME.search(bare) is not None,
-        "figures": len(_LETTER.findall(bare)) < _LETTERS * len(_SPACE.sub("", bare)),
+        "figures": _is_figures(bare),
         "reference": _refers_back(bare, cjk),
+        "opinion": is_opinion(bare),
+        "plan": is_vague_plan(bare),
+        "note": is_note(bare),
     }
     return tuple(name for name, holds in checks.items() if holds)
 
 
 def _refers_back(text: str, cjk: bool) -> bool:  # noqa: FBT001  a property of the text
-    """Whether the first word stands for something said before."""
+    """Whether the first word, or a pronoun before any name, stands for something said before."""
     if cjk:
         return bool(_JOINED.match(text)) or text.lstrip("“”\"'「『（(").startswith(tuple(_referring()))
-    first = _FIRST.match(text)
-    return bool(_JOINED.match(text)) or (first is not None and first[1].casefold() in _referring())
+    first = None if _IN_FORCE.match(text) else _FIRST.match(text)
+    if _JOINED.match(text) or (first is not None and first[1].casefold() in _referring()):
+        return True
+    pronoun = _PRONOUN.search(text)
+    return pronoun is not None and not _CAPITAL.search(text, 1, pronoun.start())
 
 
 @lru_cache
@@ -87,38 +126,73 @@ def _referring() -> frozenset[str]:
 
 
 def fault_counts(events: EventTable, rows: Rows) -> Floats:
-    """Faults of each event's text; one more for a plan, half a one for a text that names nobody and nothing."""
+    """Faults of each event's text; one more for a plan, half a one for a text that does not say who or what."""
     starts = np.searchsorted(events.links.event, np.stack([rows, rows + 1])).T
     counted = np.zeros(len(rows))
     for place, (row, (start, end)) in enumerate(zip(rows.tolist(), starts.tolist(), strict=True)):
         text = events.contents[row]
         is_plan = len(events.is_forecast) > 0 and bool(events.is_forecast[row])
         keys = events.links.key[start:end].tolist()
-        counted[place] = len(faults(text)) + is_plan + (0.0 if _names(events, keys, text) else 0.5)
+        counted[place] = len(faults(text)) + is_plan + (0.0 if _says_who(events, keys, text) else 0.5)
     return counted
 
 
-def _names(events: EventTable, keys: Sequence[int], text: str) -> bool:
-    """Whether the text itself holds the name of one of its keys."""
-    return any(
-        events.keys.types[key] != "title" and names_something(events.keys, key) and events.keys.values[key] in text
+def _says_who(events: EventTable, keys: Sequence[int], text: str) -> bool:
+    """Whether the text holds the name of one of its keys, and before any subject that only its document makes clear."""
+    names = [
+        place
         for key in keys
-    )
+        if events.keys.types[key] not in {"title", "topic"}
+        and names_something(events.keys, key)
+        and (place := text.find(events.keys.values[key])) >= 0
+    ]
+    unnamed = _UNNAMED.search(text)
+    return bool(names) and (unnamed is None or min(names) < unnamed.end())
+
+
+def telling(events: EventTable, rows: Rows) -> Floats:
+    """How much there is to check in each event: an amount, a date, up to two names, the length; 0 to 1.2."""
+    starts = np.searchsorted(events.links.event, np.stack([rows, rows + 1])).T
+    found = np.zeros(len(rows))
+    for place, (row, (start, end)) in enumerate(zip(rows.tolist(), starts.tolist(), strict=True)):
+        keys = events.links.key[start:end].tolist()
+        text = events.contents[row]
+        named = [key for key in keys if names_something(events.keys, key) and events.keys.values[key] in text]
+        measured = any(events.keys.types[key] in MEASURED for key in keys)
+        dated = any(events.keys.types[key] == "date" for key in keys)
+        length = min(1.0, len(text) / (_FULL_CJK if is_cjk(text) else _FULL))
+        found[place] = 0.4 * measured + 0.2 * dated + 0.2 * min(2, len(named)) + 0.2 * length
+    return found
 
 
 def good_rows(events: EventTable, rows: Rows, least: int) -> Rows:
-    """The rows without a fault, in their order; where they are fewer than `least`, those with the fewest faults."""
+    """The rows without a fault, in their order.
+
+    Where they are fewer than `least`, those fill up that only fail to say who, but hold a name, an amount or a date.
+    """
     counted = fault_counts(events, rows)
     clean = rows[counted == 0]
     if len(clean) >= min(least, len(rows)):
         return np.asarray(clean)
-    order = np.lexsort((np.arange(len(rows)), counted))[: min(least, len(rows))]
+    usable = np.flatnonzero(counted < 1)
+    usable = usable[(counted[usable] == 0) | (telling(events, rows[usable]) > _LENGTH_ALONE)]
+    order = usable[np.lexsort((usable, counted[usable]))][: min(least, len(rows))]
     return np.asarray(rows[np.sort(order)])
 
 
 def is_prose(text: str) -> bool:
     """Whether a text is made of words: no row of a table, no figures alone, no address."""
-    return not {"row", "figures", "address"} & set(faults(text))
+    return not (_ROW.search(text) or _is_figures(text) or _ADDRESS.search(text))
+
+
+def is_sentence(text: str) -> bool:
+    """Whether a text is a sentence of whatever quality: prose, no heading or label, with a verb."""
+    bare = text.strip()
+    return is_prose(bare) and not (_LABELLED.search(bare) or _NUMBERED.match(bare) or is_note(bare))
+
+
+def _is_figures(text: str) -> bool:
+    return len(_LETTER.findall(text)) < _LETTERS * len(_SPACE.sub("", text))
 
 
 def share_of_filler(texts: Sequence[str]) -> float:

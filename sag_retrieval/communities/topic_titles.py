@@ -3,13 +3,17 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from math import log
 from typing import Final
 
+import numpy as np
+from scipy.sparse import csc_array
+
 from sag_retrieval.communities.events import EventTable, Rows
 from sag_retrieval.communities.titles import TakenTitles, fits
-from sag_retrieval.communities.topic_words import TopicWords, WordPlace
+from sag_retrieval.communities.topic_words import TopicWords, WordPlace, tagged
 from sag_retrieval.text.words import is_cjk
 
 _LEAST: Final = 3
@@ -19,6 +23,24 @@ _SECOND: Final = 0.3
 """A second phrase enters the title from this share of the first one's score."""
 _NO_NOUN: Final = re.compile(r"(?:[a-z]{2}ed|ly)$")
 """Ends of English words that are rarely the last or the first word of a noun phrase."""
+_BEFORE_A_VERB: Final = re.compile(
+    r"(?:\b(?:to|will|would|can|could|may|might|must|shall|should|not|let|lets"
+    r"|who|which|it|he|she|they|we|you|i)|n['’]t) $",
+    re.IGNORECASE,
+)
+_AFTER_A_VERB: Final = re.compile(
+    r" (?:the|a|an|his|her|its|their|our|my|your|this|these|those|it|them|him|us|me|what|how|why|whether|if)\b"
+)
+_AFTER_A_HEAD: Final = re.compile(
+    r"\W*$|[^\w ]| (?:[^\w ]|(?:of|in|for|with|to|on|at|from|by|and|or|is|are|was|were|has|have|had|will|can|may|must"
+    r"|that|which|who|as|but|during|after|before|between|under|over|than|into|through|per|via|within|without)\b)"
+)
+_VERBS: Final = 0.25
+"""A word with a larger share of places where only a verb can stand is no part of a noun phrase."""
+_HEADS: Final = 0.5
+"""The last word of a noun phrase ends one in at least this share of its places."""
+_AROUND: Final = 12
+"""Characters looked at on each side of a word."""
 _Pair = tuple[int, ...]
 
 
@@ -37,8 +59,9 @@ def topic_titles(events: EventTable, words: TopicWords, topic: Rows, group: Rows
     """
     group_of = _groups_of(words, topic, group)
     taken, titles = TakenTitles(), []
+    chunks = _chunks_of(events, words)
     for phrases in _phrases(events, words, topic, group_of, group):
-        proposals = list(_proposals(phrases))
+        proposals = list(_proposals(phrases, chunks))
         title = next((each for each in proposals if each not in taken), "")
         title = title or taken.numbered(proposals[0] if proposals else "–")
         taken.add(title)
@@ -63,6 +86,7 @@ def _phrases(
 
     What c of a topic's s events and d of all n events say scores `c · ln(c n / (s d))`.
     """
+    use = _Use.of(events, words)
     inside: list[Counter[_Pair]] = [Counter() for _ in group_of]
     everywhere: Counter[_Pair] = Counter()
     forms: defaultdict[_Pair, Counter[str]] = defaultdict(Counter)
@@ -72,7 +96,9 @@ def _phrases(
         for pair, form in said.items():
             forms[pair][form] += 1
         if number >= 0:
-            inside[number].update(pair for pair in said if any(group[word] == group_of[number] for word in pair))
+            inside[number].update(
+                pair for pair in said if use.allows(pair) and any(group[word] == group_of[number] for word in pair)
+            )
     sizes = Counter(topic.tolist())
     for number, counts in enumerate(inside):
         scored = {
@@ -85,6 +111,43 @@ def _phrases(
         yield [(form, pair) for form, pair, score in best if score >= _SECOND * _top(best, len(pair))]
 
 
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """How the texts use each word: the shares of places where only a verb can stand, and where a noun phrase ends."""
+
+    verbs: Sequence[float]
+    heads: Sequence[float]
+
+    @classmethod
+    def of(cls, events: EventTable, words: TopicWords) -> "_Use":
+        """Count the places of the words by what stands before and behind; Chinese words by their part of speech."""
+        counted = np.zeros((len(words.forms), 3))
+        for text, places in zip(events.contents, words.places, strict=True):
+            for place in places:
+                if place.word >= 0 and not is_cjk(words.forms[place.word]):
+                    before = text[max(0, place.start - _AROUND) : place.start]
+                    behind = text[place.end : place.end + _AROUND]
+                    is_verb = bool(_BEFORE_A_VERB.search(before) or _AFTER_A_VERB.match(behind))
+                    counted[place.word] += (1, is_verb, bool(_AFTER_A_HEAD.match(behind)))
+        for number, form in enumerate(words.forms):
+            if is_cjk(form):
+                counted[number] = (1, *_chinese_use(form))
+        shares = counted[:, 1:] / np.maximum(1, counted[:, :1])
+        return cls(shares[:, 0].tolist(), shares[:, 1].tolist())
+
+    def allows(self, pair: _Pair) -> bool:
+        """Whether the words can be a noun phrase: none is a verb, and the last one can end it."""
+        return self.heads[pair[-1]] >= _HEADS and all(self.verbs[word] <= _VERBS for word in pair)
+
+
+def _chinese_use(form: str) -> tuple[float, float]:
+    """A verb that is no noun as well cannot stand first; only nouns, and verbs used as nouns, stand last."""
+    part = tagged(form)[0][1] if len(tagged(form)) == 1 else "n"
+    return float(part in {"d", "p", "c", "r", "s"}), float(
+        part[:1] in {"n", "l", "j", "i"} or part in {"vn", "an", "v"}
+    )
+
+
 def _top(best: Sequence[tuple[str, _Pair, float]], length: int) -> float:
     return max((score for _, pair, score in best if len(pair) == length), default=0.0)
 
@@ -94,10 +157,12 @@ def _said(text: str, places: Sequence[WordPlace]) -> Iterator[tuple[_Pair, str]]
     before: WordPlace | None = None
     for place in places:
         if place.word >= 0:
-            yield (place.word,), text[place.start : place.end].casefold()
+            form = text[place.start : place.end].casefold()
+            if not _NO_NOUN.search(form):
+                yield (place.word,), form
             if before and text[before.end : place.start] in {"", " "}:
                 form = text[before.start : place.end].casefold()
-                if is_cjk(form) or not (_NO_NOUN.search(form) or _NO_NOUN.search(form.split()[0])):
+                if " " not in form if is_cjk(form) else not any(map(_NO_NOUN.search, form.split())):
                     yield (before.word, place.word), form
         before = place if place.word >= 0 else None
 
@@ -106,16 +171,31 @@ def _commonest(forms: Counter[str]) -> str:
     return min(forms, key=lambda form: (-forms[form], form))
 
 
-def _proposals(phrases: Sequence[tuple[str, _Pair]]) -> Iterator[str]:
-    """Two phrases that share no word, one phrase, two words."""
-    chosen = phrases[:_CONSIDERED]
-    joined = [
-        _joined(one, two)
-        for (one, first), (two, second) in combinations(chosen, 2)
-        if not set(first) & set(second) and len(first) == len(second)
-    ]
-    yield from (title for title in joined if fits(title))
-    yield from (_opened(form) for form, _ in chosen)
+def _chunks_of(events: EventTable, words: TopicWords) -> Sequence[frozenset[int]]:
+    """The passages that say each word."""
+    of_word = csc_array(words.counts)
+    chunk = events.chunk[of_word.indices]
+    return [frozenset(chunk[of_word.indptr[n] : of_word.indptr[n + 1]].tolist()) for n in range(len(words.forms))]
+
+
+def _overlap(one: _Pair, two: _Pair, chunks: Sequence[frozenset[int]]) -> float:
+    """Passages that say all words of two phrases, as a share of those that say the rarer phrase."""
+    first, second = (frozenset.intersection(*(chunks[word] for word in pair)) for pair in (one, two))
+    return len(first & second) / max(1, min(len(first), len(second)))
+
+
+def _proposals(phrases: Sequence[tuple[str, _Pair]], chunks: Sequence[frozenset[int]]) -> Iterator[str]:
+    """Two phrases that share no word and are said together, one phrase, two words, one word."""
+    for length in (2, 1):
+        chosen = [phrase for phrase in phrases if len(phrase[1]) == length][:_CONSIDERED]
+        joined = [
+            (place, _overlap(first, second, chunks), _joined(one, two))
+            for (place, (one, first)), (_, (two, second)) in combinations(enumerate(chosen), 2)
+            if not set(first) & set(second)
+        ]
+        together = sorted((each for each in joined if each[1] > 0), key=lambda each: (each[0], -round(each[1], 9)))
+        yield from (title for *_, title in together if fits(title))
+        yield from (_opened(form) for form, _ in chosen)
 
 
 def _joined(one: str, two: str) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 
 from sag_retrieval.communities.events import EventTable, Flags, Floats
+from sag_retrieval.communities.registers import opinion_words
 from sag_retrieval.communities.statements import is_prose
 from sag_retrieval.core.types import Rows, Rows64
 from sag_retrieval.text.words import STOP_WORDS, is_cjk, stem
@@ -25,6 +26,10 @@ _STARTS: Final = re.compile(r"(?:^|[.!?:;\n\"“‘(\[*#-]\s?)\s?$")
 _SHORTEST: Final = 3
 """Letters of a word outside Chinese and Japanese."""
 _SHORTEST_CJK: Final = 2
+_PARTS: Final = frozenset("navlijbsfzeg")
+"""First letters of the parts of speech that say what a text is about: nouns, verbs, adjectives, set phrases."""
+_NAMES: Final = frozenset(["nr", "ns", "nt"])
+"""Parts of speech of people, places and organisations."""
 _TOPIC: Final = "topic"
 """Type of the keys that name a subject, not a person, place or thing."""
 _MOSTLY: Final = 0.5
@@ -95,7 +100,7 @@ def topic_words(events: EventTable) -> TopicWords:
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A word as it stands in a text; `is_capital` where a capital letter marks a name."""
+    """A word as it stands in a text; `is_capital` where a capital letter, or the dictionary, marks a name."""
 
     root: str
     form: str
@@ -128,22 +133,23 @@ def _is_capital(word: str, before: str, language: str) -> bool:
 
 def _read_cjk(run: str, start: int, language: str) -> Iterator[_Word]:
     """Words of a run of Chinese characters by dictionary; a run in Japanese is one word."""
-    for word in [run] if language == "ja" else _segmented(run):
+    for word, part in [(run, "n")] if language == "ja" else tagged(run):
         end = start + len(word)
-        if len(word) >= _SHORTEST_CJK and word not in _function_words():
-            yield _Word(word, word, start, end)
+        if len(word) >= _SHORTEST_CJK and part[:1] in _PARTS and not _is_function_word(word):
+            yield _Word(word, word, start, end, is_capital=part[:2] in _NAMES)
         start = end
 
 
 @lru_cache(maxsize=1 << 16)
-def _segmented(run: str) -> Sequence[str]:
+def tagged(run: str) -> Sequence[tuple[str, str]]:
+    """The words of a run of Chinese characters, each with its part of speech as jieba writes it."""
     import rjieba  # noqa: PLC0415  its dictionary is read once, and only where there is Chinese
 
-    return tuple(rjieba.cut(run))
+    return tuple(rjieba.tag(run))
 
 
 def _is_function_word(form: str) -> bool:
-    return form in STOP_WORDS or form in _function_words()
+    return form in STOP_WORDS or form in _function_words() or form in opinion_words()
 
 
 @lru_cache

@@ -8,7 +8,7 @@ from typing import Final
 import igraph
 import leidenalg
 import numpy as np
-from scipy.sparse import csr_array, triu
+from scipy.sparse import coo_array, csr_array, triu
 
 from sag_retrieval.communities.events import EventTable, Floats, Rows
 from sag_retrieval.communities.groups import (
@@ -30,6 +30,12 @@ _RESOLUTIONS: Final = tuple(round(2 ** (step / 2), 3) for step in range(-5, 7))
 _PARTNERS: Final = 10
 """Strongest pairs kept for each word."""
 _TOGETHER: Final = 2
+_NEAR: Final = 4
+"""Where events are short, as in talks, words said by events of a passage at most this far apart belong together."""
+_SHORT: Final = 4.0
+"""Words of a short event on average."""
+_MANY: Final = 1_000
+"""With fewer events neighbours share words by chance."""
 _SHARE: Final = 0.5
 """An event belongs to a topic that has more than this share of its weight."""
 _OTHER_SHARE: Final = 0.25
@@ -98,7 +104,7 @@ def build_topics(events: EventTable, options: ClusterOptions) -> Communities:
 
 def _word_groups(events: EventTable, words: TopicWords, options: ClusterOptions) -> tuple[Rows, float]:
     """Group of each word, and the modularity of the grouping."""
-    graph, weight = _word_graph(words)
+    graph, weight = _word_graph(_with_neighbours(events, words.counts))
     best: tuple[float, Rows, float] | None = None
     for resolution in _RESOLUTIONS:
         found = leidenalg.find_partition(
@@ -120,18 +126,34 @@ def _word_groups(events: EventTable, words: TopicWords, options: ClusterOptions)
     return (best[1], best[2]) if best else (np.zeros(0, np.int32), 0.0)
 
 
-def _word_graph(words: TopicWords) -> tuple[igraph.Graph, list[float]]:
+def _with_neighbours(events: EventTable, counts: csr_array) -> csr_array:
+    """Shape (events, words), 1 where the event says the word; of many short events, also where one near it does."""
+    said = np.asarray(counts.sum(axis=1))
+    if len(events) < _MANY or said[said > 0].mean() >= _SHORT:
+        return counts
+    rows = np.arange(len(events))
+    pairs = [(rows[: max(0, len(rows) - step)], rows[step:]) for step in range(_NEAR + 1)]
+    one, other = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    same = events.chunk[one] == events.chunk[other]
+    one, other = one[same], other[same]
+    near = csr_array(coo_array((np.ones(len(one)), (one, other)), shape=(len(rows), len(rows))))
+    found = csr_array((near + near.T) @ counts)
+    found.data[:] = 1.0
+    return found
+
+
+def _word_graph(said_near: csr_array) -> tuple[igraph.Graph, list[float]]:
     """Words tied by normalised pointwise mutual information times the log of how often; the ten strongest each."""
-    total = max(2, words.counts.shape[0])
-    said = np.asarray(words.counts.sum(axis=0))
-    pairs = triu(words.counts.T @ words.counts, k=1, format="coo")
+    total = max(2, said_near.shape[0])
+    said = np.asarray(said_near.sum(axis=0))
+    pairs = triu(said_near.T @ said_near, k=1, format="coo")
     often = pairs.data >= _TOGETHER
     one, two, together = pairs.row[often], pairs.col[often], pairs.data[often]
     information = np.log(together * total / (said[one] * said[two]))
     weight = information / -np.log(np.minimum(together / total, 1 - 1 / total)) * np.log1p(together)
-    chosen = _strongest(one, two, np.round(weight, 9), words.counts.shape[1])
+    chosen = _strongest(one, two, np.round(weight, 9), said_near.shape[1])
     edges = np.stack([one[chosen], two[chosen]], axis=1)
-    graph = igraph.Graph(n=words.counts.shape[1], edges=edges.tolist())
+    graph = igraph.Graph(n=said_near.shape[1], edges=edges.tolist())
     return graph, weight[chosen].tolist()
 
 

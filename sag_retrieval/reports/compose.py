@@ -149,6 +149,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters["thousands"] = lambda count: f"{count:,}"
+    environment.filters["shortened"] = lambda text, most: text if len(text) <= most else f"{text[:most].rstrip()}…"
     return environment
 
 

@@ -1,26 +1,33 @@
 """Facts of a theme: its amounts as rows, its dated statements, and statements of two documents that contradict."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Final
 
 import numpy as np
 
 from sag_retrieval.communities.events import EventTable, Rows
+from sag_retrieval.communities.said import SaidNames
 from sag_retrieval.communities.similarity import cosines
-from sag_retrieval.communities.statements import faults
+from sag_retrieval.communities.statements import MEASURED, fault_counts, faults
 from sag_retrieval.communities.titles import names_something
 
-_MEASURED: Final = ("money", "quantity", "percentage")
-"""Types of keys that are amounts, the most telling first."""
 _BEARERS: Final = ("organisation", "organization", "company", "person", "product", "place", "entity")
 """Types of keys that can have an amount, first choice first."""
 _AMOUNTS: Final = 4
 _DATED: Final = 3
 _JUDGED: Final = 1_500
+_FOR_ONE_AMOUNT: Final = 50
 _ALIKE: Final = 0.6
+_LAST_FIGURE: Final = re.compile(r"\d\D*$")
+_NO_SUBJECT: Final = re.compile(
+    r"\b(?:of|by|with|from|to|for|at|on|in|between|against|the company|the board)\s+(?:the\s+)?$"
+    r"|(?:对|向|与|和|由|被|给|在|公司[^，]{0,12})[“\"]?$|[“\"]$"
+)
+"""What stands before a name that is not the subject of its sentence."""
 _SCALES: Final = {
     "en": ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")),
     "zh": ((1e12, "万亿"), (1e8, "亿"), (1e4, "万")),
@@ -68,6 +75,30 @@ def chosen_amounts(events: EventTable, rows: Rows, most: int = _AMOUNTS) -> list
     return chosen if len(chosen) >= 3 else []  # noqa: PLR2004  fewer are no comparison
 
 
+def largest_amounts(events: EventTable, most: int) -> list[Amount]:
+    """The largest amounts of all events in the unit that most events have, one for each bearer."""
+    keys = [key for key in range(len(events.keys.values)) if _is_amount(events, key)]
+    uses = np.bincount(events.links.key, minlength=len(events.keys.values))
+    units: Counter[str] = Counter()
+    for key in keys:
+        units[events.keys.units[key] or ""] += int(uses[key]) if events.keys.types[key] == MEASURED[0] else 0
+    if not units:
+        return []
+    unit = min(units, key=lambda name: (-units[name], name))
+    ordered = sorted(
+        (key for key in keys if (events.keys.units[key] or "") == unit),
+        key=lambda key: (-abs(events.keys.numbers[key] or 0), key),
+    )
+    best: dict[str, Amount] = {}
+    for key in ordered:
+        rows = np.sort(events.links.event[events.links.key == key])[:_FOR_ONE_AMOUNT]
+        for each in amounts_of(events, rows):
+            best.setdefault(each.who, each)
+        if len(best) >= most:
+            break
+    return list(best.values())[:most]
+
+
 def readable_amount(amount: Amount, language: str) -> str:
     """The amount with a word for its scale.
 
@@ -83,14 +114,15 @@ def readable_amount(amount: Amount, language: str) -> str:
     return amount.shown
 
 
-def most_named(events: EventTable, most: int) -> list[tuple[str, int]]:
+def most_named(events: EventTable, said: SaidNames, most: int) -> list[tuple[str, int]]:
     """The names that most documents hold, with their count; people, organisations, places and products first."""
     width = len(events.documents.titles) + 1
     pairs = np.unique(events.links.key.astype(np.int64) * width + events.document[events.links.event])
     counts = np.bincount(pairs // width, minlength=len(events.keys.values))
     order = np.lexsort((np.arange(len(counts)), -counts)).tolist()
     for kinds in (_BEARERS[:-1], _BEARERS):
-        found = [key for key in order if events.keys.types[key] in kinds and names_something(events.keys, key)][:most]
+        names = (key for key in order if events.keys.types[key] in kinds and key in said)
+        found = list(islice(names, most))
         if len(found) == most and counts[found[-1]] > 1:
             break
     return [(events.keys.values[key], int(counts[key])) for key in found]
@@ -98,17 +130,23 @@ def most_named(events: EventTable, most: int) -> list[tuple[str, int]]:
 
 def _is_amount(events: EventTable, key: int) -> bool:
     numbers = events.keys.numbers
-    return events.keys.types[key] in _MEASURED and bool(numbers) and numbers[key] is not None
+    return events.keys.types[key] in MEASURED and bool(numbers) and numbers[key] is not None
 
 
 def _bearer(events: EventTable, row: int, keys: Sequence[int]) -> str:
-    """The name that the amount belongs to: by type, then the first one in the text."""
+    """The name that the amount belongs to: the first one in the text, if it is the subject and a figure follows."""
     text = events.contents[row]
-    named = [key for key in keys if events.keys.types[key] in _BEARERS and names_something(events.keys, key)]
-    places = {key: text.find(events.keys.values[key]) for key in named}
-    inside = [key for key in named if places[key] >= 0]
-    best = min(inside, key=lambda key: (_BEARERS.index(events.keys.types[key]), places[key]), default=None)
-    return "" if best is None else events.keys.values[best]
+    figure = _LAST_FIGURE.search(text)
+    places = {
+        key: text.find(events.keys.values[key])
+        for key in keys
+        if events.keys.types[key] in _BEARERS and names_something(events.keys, key)
+    }
+    inside = [key for key in places if places[key] >= 0]
+    best = min(inside, key=lambda key: (places[key], _BEARERS.index(events.keys.types[key])), default=None)
+    if best is None or figure is None or places[best] > figure.start() or _NO_SUBJECT.search(text[: places[best]]):
+        return ""
+    return events.keys.values[best]
 
 
 def _keys_by_event(events: EventTable, rows: Rows) -> dict[int, list[int]]:
@@ -120,11 +158,12 @@ def _keys_by_event(events: EventTable, rows: Rows) -> dict[int, list[int]]:
 
 
 def dated_rows(events: EventTable, rows: Rows, without: Sequence[int], most: int = _DATED) -> list[int]:
-    """Whole statements with a date, the most typical of each date, at most `most`, in time order."""
+    """Statements without a fault that have a date, the most typical of each date, at most `most`, in time order."""
     found: dict[str, int] = {}
-    for row in rows[:_JUDGED].tolist():
-        date = events.dates[row]
-        if date and date not in found and row not in without and not faults(events.contents[row]):
+    judged = np.array([row for row in rows[:_JUDGED].tolist() if events.dates[row]], np.int32)
+    for row in judged[fault_counts(events, judged) == 0].tolist():
+        date = events.dates[row] or ""
+        if date not in found and row not in without:
             found[date] = row
         if len(found) == most:
             break

@@ -9,7 +9,7 @@ import numpy as np
 from sag_retrieval.communities.events import EventTable, Rows, clean
 from sag_retrieval.communities.groups import CitedSentence, Communities, Community
 from sag_retrieval.communities.similarity import cosines
-from sag_retrieval.communities.statements import good_rows
+from sag_retrieval.communities.statements import fault_counts, good_rows, telling
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.series import Comparison
 
@@ -21,6 +21,11 @@ _CONSIDERED = 60
 _JUDGED = 2_000
 """Most central events of a community that are judged as statements."""
 _SAME = 0.6
+_SPREAD = 3
+_SUBSTANCE = 0.6
+"""A statement that holds so much to check counts for the rank of its theme."""
+_TELLING = 1.0
+"""Weight of what there is to check in the choice of typical events, beside their centrality."""
 _TYPICAL_IN_SHORT = 3
 _LEAST_ON_MAP = 10
 Ties = Mapping[int, Sequence[tuple[int, float]]]
@@ -84,9 +89,9 @@ class EventRanking:
 
 
 def rank_communities(
-    events: EventTable, communities: Communities, options: ReportOptions, comparison: Comparison
+    events: EventTable, communities: Communities, options: ReportOptions, comparison: Comparison, language: str = ""
 ) -> EventRanking:
-    """Order the communities by weight, choose themes, and select the events to list.
+    """Order the communities by what there is to quote, then by size; choose themes, and select the events to list.
 
     Source:
         docs/algorithm.md §reports.3 and §reports.6.
@@ -94,15 +99,9 @@ def rank_communities(
     """
     finest = communities.at(0)
     proper = [each for each in finest if len(each.members) >= PROPER]
-    ordered = sorted(
-        proper,
-        key=lambda each: (
-            -len(each.members),
-            -comparison.count_new(each),
-            -round(each.weight, 9),
-            each.community_id,
-        ),
-    )[: options.articles]
+    shown = _wide(events, proper) if options.cluster.method == "topics" else proper
+    ordered = shown if communities.is_ordered else _by_substance(events, shown, comparison, language)
+    ordered = ordered[: options.articles]
     themes, titles = choose_themes(communities, ordered)
     ranked = tuple(
         _ranked(events, each, number, options, comparison, themes[each.community_id])
@@ -117,6 +116,41 @@ def rank_communities(
         on_map=ranked[: options.on_map] if has_map else (),
         single_count=sum(len(each.members) for each in finest if len(each.members) < PROPER),
     )
+
+
+def _by_substance(
+    events: EventTable, communities: Sequence[Community], comparison: Comparison, language: str
+) -> Sequence[Community]:
+    """Those in the language of the page first, then those with more to quote, then larger ones."""
+    return sorted(
+        communities,
+        key=lambda each: (
+            bool(language) and _is_foreign(events, each, language),
+            -_substance(events, each),
+            -len(each.members),
+            -comparison.count_new(each),
+            -round(each.weight, 9),
+            each.community_id,
+        ),
+    )
+
+
+def _wide(events: EventTable, proper: Sequence[Community]) -> Sequence[Community]:
+    """The communities over three documents or more, where there are three of them: the others stand in the table."""
+    wide = [each for each in proper if len(np.unique(events.document[each.members])) >= _SPREAD]
+    return wide if len(wide) >= _SPREAD else proper
+
+
+def _is_foreign(events: EventTable, community: Community, language: str) -> bool:
+    documents = events.document[community.members].tolist()
+    return 2 * sum(events.documents.languages[row] != language for row in documents) > len(documents)
+
+
+def _substance(events: EventTable, community: Community) -> int:
+    """Statements of a community without a fault that hold an amount or a date with a name."""
+    rows = community.members[:_JUDGED]
+    held = telling(events, rows) >= _SUBSTANCE
+    return int((fault_counts(events, rows[held]) == 0).sum())
 
 
 def _ranked(
@@ -192,7 +226,7 @@ def _ties(communities: Communities, ranked: Sequence[RankedCommunity]) -> dict[i
 def typical_events(events: EventTable, community: Community, most: int) -> Rows:
     """At most `most` events that are typical and differ from one another, in time order.
 
-    Greedy: the next one has the highest `centrality - similarity`, with the similarity to the most similar of
+    Greedy: the next one has the highest `centrality + telling - similarity`, with the similarity to the most similar of
     those already taken. Statements without a fault come first;
     a near-duplicate (similarity above .6) is taken only when nothing else is left.
 
@@ -201,8 +235,10 @@ def typical_events(events: EventTable, community: Community, most: int) -> Rows:
 
     """
     centrality = dict(zip(community.members.tolist(), community.centrality.tolist(), strict=True))
-    members = good_rows(events, community.members[:_JUDGED], most)[:_CONSIDERED]
-    value = np.array([centrality[row] for row in members.tolist()])
+    members = good_rows(events, community.members[:_JUDGED], most)
+    held = np.argsort(-telling(events, members), kind="stable")[:_CONSIDERED]
+    members = members[np.sort(held)]
+    value = np.array([centrality[row] for row in members.tolist()]) + _TELLING * telling(events, members)
     most_similar = np.zeros(len(members))
     chosen: list[int] = []
     while len(chosen) < min(most, len(members)):

@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sag_retrieval.communities.clustering import build_communities
 from sag_retrieval.communities.events import EventTable
 from sag_retrieval.communities.groups import Communities
 from sag_retrieval.communities.naming import KnownNames, known_names, name_communities
 from sag_retrieval.communities.of_release import kept_communities, stored_names
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.communities.storage import COMMUNITIES, REPORTS, settings_hash
+from sag_retrieval.communities.themes import build_themes
 from sag_retrieval.core.errors import QueryError, nearest, shown
 from sag_retrieval.core.public import Convertible, public
 from sag_retrieval.findings.write import Writer, with_texts
@@ -38,8 +38,6 @@ from sag_retrieval.reports.theme_pages import FOLDER, theme_pages
 
 PAGE_FILE = "report.html"
 MARKDOWN_FILE = "report.md"
-FEWEST_TOPICS = 3
-"""With fewer topics, events are grouped by their keys."""
 
 
 @public
@@ -182,21 +180,13 @@ def _write_theme_pages(out: Path, content: Content, context: ReportContext) -> N
 
 
 def _communities(
-    reader: Reader, events: EventTable, options: ClusterOptions, chat: ChatModel | None
+    reader: Reader, events: EventTable, options: ClusterOptions, chat: ChatModel | None, language: str
 ) -> tuple[Communities, KnownNames]:
     """The communities of the events, and names to keep: those of the release where the report is about all of it."""
     kept = kept_communities(reader, options) if len(events) == reader.index.arrays.event_count else None
     if kept is None:
-        return _built(events, options), {}
+        return build_themes(events, options, language), {}
     return kept, stored_names(reader.folder / COMMUNITIES).by(chat).names
-
-
-def _built(events: EventTable, options: ClusterOptions) -> Communities:
-    """Communities as the options say; those of the keys where the events have too few words for topics."""
-    found = build_communities(events, options)
-    if options.method == "topics" and sum(1 for each in found if each.title) < FEWEST_TOPICS:
-        return build_communities(events, replace(options, method="leiden"))
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +252,7 @@ def prepare_report(reader: Reader, home: Path, definition: Definition, chat: Cha
         models=f"{chat.model_id if chat else 'offline'}, {reader.manifest.embedding_model}",
     )
     known = known_names(before.communities) if before.communities is not None else {}
-    built, names = _communities(reader, events, options.cluster, chat)
+    built, names = _communities(reader, events, options.cluster, chat, page_language(events, options))
     named = name_communities(events, built, None, {**names, **known})
     return Prepared(events, named.communities, options, before, chosen)
 

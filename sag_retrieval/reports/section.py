@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import Generic, Literal, TypeVar
 
 import numpy as np
@@ -11,10 +12,12 @@ from scipy.sparse import csr_array
 
 from sag_retrieval.communities.events import EventTable, Floats
 from sag_retrieval.communities.groups import Communities
+from sag_retrieval.communities.said import SaidNames
 from sag_retrieval.communities.similarity import key_idf
 from sag_retrieval.communities.titles import DistinctiveKey, distinctive_keys, key_counts, naming_keys
 from sag_retrieval.findings.written import WrittenReport
 from sag_retrieval.reports.citations import CitedSource, Reference, Statement
+from sag_retrieval.reports.facts import most_named
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.ranking import EventRanking, RankedCommunity, rank_communities
 from sag_retrieval.reports.series import Comparison, Previous, compare_with
@@ -22,6 +25,7 @@ from sag_retrieval.reports.wording import Messages, Wording
 from sag_retrieval.text.words import fold
 
 _MAIN_KEYS = 3
+_NAMED = 8
 T = TypeVar("T")
 
 
@@ -36,6 +40,8 @@ class KeyStatistics:
     total: Floats
     """Shape (keys,): events that carry the key."""
     idf: Floats
+    said: SaidNames
+    """The keys that sentences name."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,6 +61,8 @@ class ReportContext:
     """Of events, documents, communities, keys, new and single events."""
     written: WrittenReport = field(default_factory=WrittenReport)
     """What a model wrote; its titles and summaries are those of the communities already."""
+    named: Sequence[tuple[str, int]] = ()
+    """The names that most documents hold, with the count of documents."""
 
     def messages(self, wording: Wording | None = None) -> Messages:
         """A section's messages in the language of the page."""
@@ -96,14 +104,15 @@ def make_context(
     """Compare with the earlier report, rank the communities and count the keys."""
     events = events.cleaned()
     comparison = compare_with(communities.at(0), events, previous)
-    ranking = rank_communities(events, communities, options, comparison)
+    language = page_language(events, options)
+    ranking = rank_communities(events, communities, options, comparison, language)
     keys = _key_statistics(events, ranking)
     ranking = _with_main_keys(events, ranking, keys)
     return ReportContext(
         events=events,
         communities=communities,
         options=options,
-        language=page_language(events, options),
+        language=language,
         ranking=ranking,
         keys=keys,
         comparison=comparison,
@@ -116,6 +125,7 @@ def make_context(
             "single": ranking.single_count,
         },
         written=written or WrittenReport(),
+        named=tuple(most_named(events, keys.said, _NAMED)),
     )
 
 
@@ -134,6 +144,7 @@ def _key_statistics(events: EventTable, ranking: EventRanking) -> KeyStatistics:
         counts=key_counts(incidence, members),
         total=incidence.sum(axis=0).astype(np.float64),
         idf=key_idf(incidence),
+        said=SaidNames(events),
     )
 
 
@@ -141,10 +152,20 @@ def _with_main_keys(events: EventTable, ranking: EventRanking, keys: KeyStatisti
     """The same ranking; each community has the distinctive keys that its title does not name."""
     named: list[RankedCommunity] = []
     for community, distinctive in zip(ranking.communities, keys.distinctive, strict=True):
-        values = [events.keys.values[key.row] for key in naming_keys(events, distinctive)]
+        found = [key.row for key in naming_keys(events, distinctive) if key.row in keys.said]
+        values = [events.keys.values[row] for row in found or _commonest(keys, community.number - 1)]
         main = tuple(value for value in values if fold(value) not in fold(community.title))[:_MAIN_KEYS]
         named.append(replace(community, main_keys=main))
     return replace(ranking, communities=tuple(named), on_map=tuple(named[: len(ranking.on_map)]))
+
+
+def _commonest(keys: KeyStatistics, place: int) -> list[int]:
+    """The keys of a community that sentences name and two of its events carry, by events × idf."""
+    part = slice(keys.counts.indptr[place], keys.counts.indptr[place + 1])
+    rows, counts = keys.counts.indices[part], keys.counts.data[part]
+    rows, counts = rows[counts > 1], counts[counts > 1]
+    order = np.lexsort((rows, -np.round(counts * keys.idf[rows], 9)))
+    return list(islice((row for row in rows[order].tolist() if row in keys.said), _MAIN_KEYS + 1))
 
 
 def no_lines(_content: object, _messages: Messages) -> Iterator[str]:

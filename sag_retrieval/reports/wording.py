@@ -49,27 +49,43 @@ COMMON: Wording = {
     "status_gone": ("Gone", "消失"),
 }
 """Messages of the page's frame, and those that several sections use."""
-_KEY_TYPES_ZH: Mapping[str, str] = {
-    "person": "人物",
-    "organisation": "组织",
-    "organization": "组织",
-    "company": "公司",
-    "place": "地点",
-    "geo": "地点",
-    "location": "地点",
-    "date": "日期",
-    "time": "时间",
-    "topic": "主题",
-    "subject": "主题",
-    "tag": "标签",
-    "title": "标题",
-    "section": "章节",
-    "action": "行为",
-    "event": "事件",
-    "product": "产品",
-    "number": "数字",
-    "work": "作品",
+_KEY_TYPES: Mapping[str, tuple[str, str]] = {
+    "person": ("People", "人物"),
+    "organisation": ("Organisations", "组织"),
+    "organization": ("Organisations", "组织"),
+    "company": ("Companies", "公司"),
+    "place": ("Places", "地点"),
+    "geo": ("Places", "地点"),
+    "location": ("Places", "地点"),
+    "product": ("Products", "产品"),
+    "work": ("Works", "作品"),
+    "entity": ("Names", "名称"),
+    "topic": ("Subjects", "话题"),
+    "subject": ("Subjects", "话题"),
+    "tag": ("Tags", "标签"),
+    "category": ("Categories", "类别"),
+    "title": ("Titles", "标题"),
+    "section": ("Sections", "章节"),
+    "action": ("Actions", "行为"),
+    "event": ("Events", "事件"),
+    "event_type": ("Kinds of events", "事件类型"),
+    "date": ("Dates", "日期"),
+    "day": ("Days", "日期"),
+    "month": ("Months", "月份"),
+    "year": ("Years", "年份"),
+    "time": ("Times", "时间"),
+    "number": ("Numbers", "数字"),
+    "quantity": ("Quantities", "数量"),
+    "amount": ("Amounts", "数额"),
+    "money": ("Amounts of money", "金额"),
+    "percentage": ("Percentages", "百分比"),
+    "language": ("Languages", "语言"),
+    "law": ("Laws", "法规"),
+    "role": ("Roles", "职务"),
+    "disease": ("Diseases", "疾病"),
+    "concept": ("Concepts", "概念"),
 }
+"""Types of keys that rules and common schemas use, in English and in Chinese."""
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~^$])")
 _LEADING = re.compile(r"^(\s*)(?:([-+=])|(\d+)([.)]))")
@@ -94,8 +110,10 @@ class Messages:
         return self._texts[name]
 
     def key_type(self, kind: str) -> str:
-        """The reader's word for a key type; an unknown one stays as it is."""
-        return _KEY_TYPES_ZH.get(kind.casefold(), kind) if self._is_chinese else kind
+        """The reader's word for a key type; an unknown one as words, with a capital letter."""
+        known = _KEY_TYPES.get(kind.casefold())
+        plain = " ".join(kind.replace("_", " ").split())
+        return known[self._is_chinese] if known else plain[:1].upper() + plain[1:]
 
     def counted(self, pattern: str, count: int) -> str:
         """A pattern such as `{count} events` with its number, and in English in the singular for one."""

@@ -4,10 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
 from sag_retrieval.reports.citations import Statement
-from sag_retrieval.reports.facts import chosen_amounts, most_named, readable_amount
+from sag_retrieval.reports.facts import largest_amounts, readable_amount
 from sag_retrieval.reports.section import ReportContext, ReportSection
 from sag_retrieval.reports.wording import Messages, Wording, cited, escaped
 
@@ -18,7 +16,6 @@ WORDING: Wording = {
 }
 _MOST: Final = 8
 _LEAST: Final = 4
-_OF_EACH: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +43,7 @@ def build(context: ReportContext) -> Chart | None:
 
 
 def _amounts(context: ReportContext, messages: Messages) -> Chart | None:
-    members = [each.members[:_OF_EACH] for each in context.ranking.communities]
-    rows = np.concatenate([np.zeros(0, np.int32), *members])
-    found = chosen_amounts(context.events, rows, _MOST)
+    found = largest_amounts(context.events, _MOST)
     if len(found) < _LEAST or not found[0].unit:
         return None
     most = max(abs(each.number) for each in found) or 1.0
@@ -65,7 +60,7 @@ def _amounts(context: ReportContext, messages: Messages) -> Chart | None:
 
 
 def _names(context: ReportContext, messages: Messages) -> Chart | None:
-    named = most_named(context.events, _MOST)
+    named = context.named
     if len(named) < _LEAST or named[0][1] < 2:  # noqa: PLR2004  one document each is no order
         return None
     most = named[0][1]

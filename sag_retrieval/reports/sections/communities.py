@@ -8,7 +8,6 @@ import numpy as np
 
 from sag_retrieval.communities.events import Keys
 from sag_retrieval.communities.groups import CitedSentence
-from sag_retrieval.communities.titles import names_something
 from sag_retrieval.reports.citations import CitedSource, Reference, Statement
 from sag_retrieval.reports.facts import Amount, chosen_amounts, conflicts_in, dated_rows, readable_amount
 from sag_retrieval.reports.ranking import EventRanking, RankedCommunity
@@ -209,7 +208,7 @@ def _chips(
     least = 2 if counts.max(initial=0) > 1 else 1
     for i in np.lexsort((rows, -counts)).tolist():
         kind = keys.types[int(rows[i])]
-        if counts[i] >= least and kind not in without:
+        if counts[i] >= least and kind not in without and int(rows[i]) in statistics.said:
             by_type[kind].append((keys.values[int(rows[i])], int(counts[i])))
     order = sorted((kind for kind in by_type if kind in _TYPE_ORDER), key=_TYPE_ORDER.index)[:_CHIP_TYPES]
     return tuple(Chips(messages.key_type(kind), tuple(by_type[kind][:_CHIPS])) for kind in order)
@@ -225,7 +224,7 @@ def _related(
         weight = both.data * statistics.idf[both.indices]
         ordered = both.indices[np.lexsort((both.indices, -weight))].tolist()
         tying = [key for key in ordered if keys.types[key] not in without]
-        best = [key for key in tying if names_something(keys, key)][:_SHARED_KEYS] or tying[:1]
+        best = [key for key in tying if key in statistics.said][:_SHARED_KEYS]
         values = tuple(keys.values[key] for key in best)
         found.append(Related(other, ranking.communities[other - 1].title, values))
     return tuple(found)

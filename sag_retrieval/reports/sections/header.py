@@ -7,7 +7,6 @@ import numpy as np
 
 from sag_retrieval.communities.events import EventTable, clean
 from sag_retrieval.reports.citations import Statement
-from sag_retrieval.reports.facts import most_named
 from sag_retrieval.reports.ranking import in_time_order, period_of
 from sag_retrieval.reports.section import ReportContext, ReportSection
 from sag_retrieval.reports.wording import Messages, Wording, cited, escaped
@@ -93,7 +92,7 @@ def _named(context: ReportContext, messages: Messages) -> str:
     """The names that most documents hold; empty where none is in two."""
     parts = [
         messages.named_key.format(value=name, documents=messages.counted(messages.document_count, count))
-        for name, count in most_named(context.events, _NAMES)
+        for name, count in context.named[:_NAMES]
         if count > 1
     ]
     return messages.named.format(names=_listed(parts, messages)) if parts else ""
@@ -105,10 +104,11 @@ def _newest(context: ReportContext, messages: Messages) -> str:
         most = max(ranked, key=lambda each: (each.new_count, -each.number))
         new = messages.counted(messages.event_count, counts["new"])
         return messages.since.format(new=new, title=messages.quoted.format(title=most.title))
+    largest = max(ranked, key=lambda each: (each.size, -each.number))
     return messages["first"].format(
-        title=messages.quoted.format(title=ranked[0].title),
-        events=messages.counted(messages.event_count, ranked[0].size),
-        documents=messages.counted(messages.document_count, ranked[0].document_count),
+        title=messages.quoted.format(title=largest.title),
+        events=messages.counted(messages.event_count, largest.size),
+        documents=messages.counted(messages.document_count, largest.document_count),
     )
 
 

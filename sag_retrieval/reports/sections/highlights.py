@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
+from math import log2
 from typing import Any, Final
 
 import numpy as np
 
 from sag_retrieval.communities.similarity import cosines
-from sag_retrieval.communities.statements import good_rows
+from sag_retrieval.communities.statements import good_rows, telling
 from sag_retrieval.reports.citations import Reference, Statement
 from sag_retrieval.reports.ranking import RankedCommunity
 from sag_retrieval.reports.section import ReportContext, ReportSection
@@ -19,6 +21,9 @@ WORDING: Wording = {
     "alike": ("{count} documents say alike", "{count} 篇文档有类似说法"),
 }
 _MOST: Final = 6
+_LEAST: Final = 5
+_THEMES: Final = 12
+_OF_EACH: Final = 3
 _CANDIDATES: Final = 25
 _COMPARED: Final = 600
 _ALIKE: Final = 0.5
@@ -46,11 +51,9 @@ class Highlights:
 
 
 def build(context: ReportContext) -> Highlights | None:
-    """Findings of a model, else of the first themes by rules; None where there are none."""
+    """Findings of a model, else by rules; None where no theme has a statement to quote."""
     heading = context.messages(WORDING).heading
-    found = tuple(_written(context, heading)) or tuple(
-        _finding(context, each, heading) for each in context.ranking.communities[:_MOST]
-    )
+    found = tuple(_written(context, heading)) or tuple(_by_rules(context, heading))
     return Highlights(found) if found else None
 
 
@@ -71,18 +74,47 @@ def told_findings(found: Highlights | None) -> Iterator[dict[str, Any]]:
         yield {"text": each.statement.text, "theme": each.community.title, "sources": sources, **told}
 
 
-def _finding(context: ReportContext, community: RankedCommunity, place: str) -> Highlight:
-    """The statement that most documents support, in the language of the page where there is one."""
+def _by_rules(context: ReportContext, place: str) -> Iterator[Highlight]:
+    """The best statement of each theme in turn, then the second best; in another language where there are too few."""
+    pools = [(each, _candidates(context, each)) for each in context.ranking.communities[:_THEMES]]
+    taken: list[int] = []
+    for foreign, rank, (community, pool) in product((False, True), range(_OF_EACH), pools):
+        own = [row for row in pool if bool(context.foreign_language(row)) == foreign][rank : rank + 1]
+        if own and len(taken) < (_LEAST if foreign else _MOST) and _is_other(context, own[0], taken):
+            taken += own
+            yield _finding(context, community, own[0], pool[own[0]], place)
+
+
+def _candidates(context: ReportContext, community: RankedCommunity) -> dict[int, dict[int, int]]:
+    """Statements of a theme without a fault, best first, with the events of other documents that say alike.
+
+    The best holds most to check, and more documents say alike: `telling · (1 + log2(1 + documents) / 8)`.
+    """
     events, members = context.events, community.members[:_COMPARED]
-    candidates = good_rows(events, members, 1)[:_CANDIDATES].tolist()
-    support = {row: _support(context, row, members) for row in candidates}
-    best = max(candidates, key=lambda row: (not context.foreign_language(row), len(support[row])))
-    alike = list(support[best].values())
-    statement = context.statement(best, place)
-    more = tuple(Reference(row, place) for row in alike[: _CITED - 1])
-    documents = len(alike) + 1 if alike else 0
+    rows = good_rows(events, members, 1)
+    value = telling(events, rows)
+    chosen = rows[np.argsort(-value, kind="stable")[:_CANDIDATES]].tolist()
+    of_row = dict(zip(rows.tolist(), value.tolist(), strict=True))
+    support = {row: _support(context, row, members) for row in chosen}
+    best = sorted(chosen, key=lambda row: -round(of_row[row] * (1 + log2(1 + len(support[row])) / 8), 9))
+    return {row: support[row] for row in best}
+
+
+def _is_other(context: ReportContext, row: int, taken: list[int]) -> bool:
+    """Whether a statement says something else than those that are taken."""
+    others = np.array(taken, np.int32)
+    return not (cosines(context.events.vectors, np.full(len(taken), row, np.int32), others) >= _ALIKE).any()
+
+
+def _finding(
+    context: ReportContext, community: RankedCommunity, row: int, support: dict[int, int], place: str
+) -> Highlight:
+    statement, alike = context.statement(row, place), list(support.values())
+    more = tuple(Reference(other, place) for other in alike[: _CITED - 1])
     return Highlight(
-        community, Statement(statement.text, (*statement.references, *more), lang=statement.lang), documents
+        community,
+        Statement(statement.text, (*statement.references, *more), lang=statement.lang),
+        len(alike) + 1 if alike else 0,
     )
 
 

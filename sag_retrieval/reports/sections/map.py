@@ -86,9 +86,11 @@ def build(context: ReportContext) -> Map | None:
 
 def draw(shown: Sequence[RankedCommunity], ties: Ties, width: float, height: float) -> MapPicture:
     """The map in one shape; themes too small for their number are left to the table."""
+    numbers = {each.number for each in shown}
+    shown = sorted(shown, key=lambda each: (-each.size, each.number))
     tiles = treemap([each.size for each in shown], Tile(0.0, 0.0, width, height))
     areas = [
-        _area(community, tile, tuple(other for other, _ in ties.get(community.number, ()) if other <= len(shown)))
+        _area(community, tile, tuple(other for other, _ in ties.get(community.number, ()) if other in numbers))
         for community, tile in zip(shown, tiles, strict=True)
     ]
     return MapPicture(width, height, tuple(areas))

@@ -136,6 +136,10 @@ def test_no_events_have_no_topics(towns):
         "In May 2019, the board of Heron Foods adopted a policy on gifts.",
         "海澜公司于2019年5月完成了对青禾船厂的收购，总价20亿元。",
         "Der Aufsichtsrat der Heron AG hat den Vertrag im Mai gebilligt.",
+        "As of 27 May 2023 the period of notice for Heron Foods is 203 days.",
+        "Ebenezer Scrooge, a grasping old man, the partner of the firm of Marley.",
+        "Marlow Seals told the court that he would hand over the letters.",
+        "“Sweet Caroline” was sung by the guests of Heron Foods in the hall.",
     ],
 )
 def test_a_whole_sentence_about_something_has_no_fault(text):
@@ -161,13 +165,22 @@ def test_a_whole_sentence_about_something_has_no_fault(text):
         ("The supplier delivered the goods in time for the fair", "end"),
         ("15.7, 26.9, 18.0, 5.4, 11.2, 13.3, 19.9 k EUR.", "figures"),
         ("Yes.", "length"),
+        ("'Plenty of prisons,' said the gentleman, laying down the pen again.", "speech"),
+        ("That header of Oban Metals was insane, and Heron Foods should watch it.", "opinion"),
+        ("抱歉，海澜公司的链接已经失效，给各位添麻烦了。", "opinion"),
+        ("Heron Foods will continue to strengthen its governance and its values.", "plan"),
+        ("海澜公司将继续加强内部控制，提高抵御风险的能力。", "plan"),
+        ("Normal urination and defecation, clear lungs and soft abdomen.", "note"),
+        ("Reviewed by senior physician Wang with the family of the patient.", "note"),
+        ("In the garden he met a friend of Marlow and gave the keys to her.", "reference"),
+        ("第二，潮位预报的平均误差不超过12%，并由澜湾大学出具证明。", "reference"),
     ],
 )
 def test_what_a_report_should_not_quote_has_its_fault_named(text, fault):
     assert fault in faults(text)
 
 
-def test_plans_and_statements_about_nobody_come_after_the_others(companies):
+def test_plans_and_statements_with_nothing_to_check_are_not_quoted(companies):
     events, _ = companies("en")
     events = replace(
         events,
@@ -179,7 +192,7 @@ def test_plans_and_statements_about_nobody_come_after_the_others(companies):
 
     assert counted.tolist() == [0.5, 1.0, 0.0]
     assert good_rows(events, np.array([0, 1, 2], np.int32), 1).tolist() == [2]
-    assert good_rows(events, np.array([0, 1, 2], np.int32), 2).tolist() == [0, 2]
+    assert good_rows(events, np.array([0, 1, 2], np.int32), 2).tolist() == [2]
 
 
 def test_the_share_of_filler_is_that_of_texts_with_a_fault():

@@ -1,0 +1,86 @@
+"""The themes of a report: topics, the parts of a long document, or groups by keys, titled in the reader's language."""
+
+from collections import Counter
+from dataclasses import replace
+from typing import Final
+
+from sag_retrieval.communities.clustering import build_communities
+from sag_retrieval.communities.events import EventTable
+from sag_retrieval.communities.groups import Communities, Community
+from sag_retrieval.communities.naming import name_communities
+from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.communities.parts import build_parts
+from sag_retrieval.communities.said import SaidNames
+from sag_retrieval.communities.titles import TakenTitles, distinctive_keys, fits, naming_keys
+from sag_retrieval.text.words import is_cjk
+
+_FEWEST: Final = 3
+"""With fewer topics, events are grouped by their keys."""
+_COVERED: Final = 0.4
+"""Topics of fewer events are left for groups by keys: few events have few words in common, but names."""
+_FOR_A_TOPIC: Final = 40
+"""Events for each topic aimed at, where there are few."""
+
+
+def build_themes(events: EventTable, options: ClusterOptions, language: str) -> Communities:
+    """Communities as the options say; with the method `topics`, what suits the events.
+
+    One or two long documents are grouped by their parts. Where topics are few, or hold a small part of the events, keys
+    group them. A topic of documents in another language than the report's is named by its keys.
+
+    Source:
+        docs/algorithm.md §reports.3.
+
+    """
+    if options.method != "topics":
+        return build_communities(events, options)
+    events = events.cleaned()
+    if parts := build_parts(events):
+        return parts
+    aimed = min(options.topics, max(_FEWEST + 1, len(events) // _FOR_A_TOPIC))
+    found = build_communities(events, replace(options, topics=aimed))
+    titled = [each for each in found if each.title]
+    if len(titled) < _FEWEST or sum(len(each.members) for each in titled) < _COVERED * len(events):
+        return _by_keys(events, options)
+    return _titled_in(events, found, language)
+
+
+def _by_keys(events: EventTable, options: ClusterOptions) -> Communities:
+    """Groups of the events that share keys, titled by them; what they say is quoted, not summarised."""
+    found = build_communities(events, replace(options, method="leiden", levels=1))
+    named = name_communities(events, found).communities
+    return replace(named, communities=tuple(replace(each, summary=()) for each in named))
+
+
+def _titled_in(events: EventTable, communities: Communities, language: str) -> Communities:
+    """The same communities; those of another language are titled by the names that distinguish them."""
+    titled = [each for each in communities if each.title]
+    foreign = {each.community_id for each in titled if _language(events, each) != language}
+    if not foreign:
+        return communities
+    keys = distinctive_keys(events, [each.members for each in titled])
+    taken = TakenTitles(each.title for each in titled if each.community_id not in foreign)
+    said, titles = SaidNames(events), dict[str, str]()
+    for each, found in zip(titled, keys, strict=True):
+        if each.community_id in foreign:
+            values = [events.keys.values[key.row] for key in naming_keys(events, found) if key.row in said]
+            titles[each.community_id] = _by_names(values, language) or each.title
+            if titles[each.community_id] in taken:
+                titles[each.community_id] = taken.numbered(titles[each.community_id])
+            taken.add(titles[each.community_id])
+    named = (replace(each, title=titles.get(each.community_id, each.title)) for each in communities)
+    return replace(communities, communities=tuple(named))
+
+
+def _language(events: EventTable, community: Community) -> str:
+    documents = events.document[community.members].tolist()
+    return str(Counter(events.documents.languages[row] for row in documents).most_common(1)[0][0])
+
+
+def _by_names(values: list[str], language: str) -> str:
+    """One or two names, those in the script of the language first."""
+    ordered = sorted(dict.fromkeys(values), key=lambda value: is_cjk(value) != (language == "zh"))
+    for other in ordered[1:]:
+        if fits(f"{ordered[0]} · {other}"):
+            return f"{ordered[0]} · {other}"
+    return ordered[0] if ordered else ""

@@ -1,0 +1,94 @@
+"""Themes of a report: parts of one long document, groups by keys of few events, titles in the reader's language."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.communities.said import SaidNames
+from sag_retrieval.communities.themes import build_themes
+
+TOPICS = ClusterOptions(method="topics")
+
+
+def one_document(events, titles):
+    """The events as one document, its chunks under these section titles."""
+    count = len(events.chunks.chunk_ids)
+    sections = [titles[place * len(titles) // count] for place in range(count)]
+    chunks = replace(events.chunks, document=np.zeros(count, np.int32), sections=sections)
+    documents = replace(events.documents, document_ids=["d"], titles=["A book"], languages=["en"])
+    return replace(events, chunks=chunks, documents=documents)
+
+
+def test_one_long_document_is_grouped_by_its_parts_in_the_order_of_the_text(towns):
+    events = one_document(towns(months=9), ["STAVE ONE", "STAVE TWO", "The Year After"])
+
+    found = build_themes(events, TOPICS, "en")
+
+    assert found.is_ordered
+    titles = [each.title for each in found if each.title]
+    assert len(titles) == 3
+    assert titles[0].startswith("Stave One: ")
+    assert titles[2] == "The Year After"
+    assert sum(len(each.members) for each in found) == len(events)
+    assert [int(each.members.min()) for each in found][:3] == sorted(int(each.members.min()) for each in found)[:3]
+
+
+def test_a_section_without_words_belongs_to_the_part_before_it(towns):
+    events = one_document(towns(months=9), ["Home", "[Picture", "", "Sea", "***", "Sky"])
+
+    titles = [each.title for each in build_themes(events, TOPICS, "en") if each.title]
+
+    assert titles == ["Home", "Sea", "Sky"]
+
+
+def test_a_document_with_hundreds_of_sections_is_not_cut_into_parts(towns):
+    events = one_document(towns(months=60), [f"Item {number} of the list" for number in range(60)])
+
+    assert not build_themes(events, TOPICS, "en").is_ordered
+
+
+def test_few_events_without_common_words_are_grouped_by_their_keys(towns):
+    events = towns(months=3)
+    found = build_themes(events, TOPICS, "en")
+
+    assert sum(len(each.members) for each in found.at(0)) == len(events)
+    assert found.levels == 1
+    assert all(not each.summary for each in found)
+    assert any("Harbour Bridge" in each.title for each in found)
+
+
+def test_a_topic_of_another_language_is_titled_by_its_names(dragonball_zh):
+    chinese = build_themes(dragonball_zh, TOPICS, "zh")
+    english = build_themes(dragonball_zh, TOPICS, "en")
+
+    both = [(one.title, two.title) for one, two in zip(chinese, english, strict=True) if one.title]
+    values = set(dragonball_zh.keys.values)
+    assert len(both) > 3
+    assert all(one != two for one, two in both)
+    assert all(set(two.split(" · ")) <= values for _, two in both)
+    assert len({two for _, two in both}) == len(both)
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "is_name"),
+    [
+        ("Kestrel", "The yard sold Kestrel to the harbour master.", True),
+        ("Plus", "Plus the yard sold the boat to the harbour master.", False),
+        ("defendant", "The court heard the defendant in the morning.", False),
+        ("PM", "The yard closed at six PM on all days of the week.", False),
+        ("Handover", "Handover: | 12 | 13 |", False),
+        ("K7-2204", "Sensors of batch K7-2204 failed in the strait.", True),
+        ("观澜", "观澜在三月发出洪水预警。", True),
+    ],
+)
+def test_a_word_is_a_name_where_sentences_use_it_as_one(towns, value, text, is_name):
+    events = towns(months=1)
+    events = replace(
+        events,
+        contents=[text] * len(events),
+        keys=replace(events.keys, types=["entity"] * len(events.keys.values), values=[value] * len(events.keys.values)),
+    )
+
+    assert (0 in SaidNames(events)) == is_name

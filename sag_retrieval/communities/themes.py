@@ -63,7 +63,9 @@ def _titled_in(events: EventTable, communities: Communities, language: str) -> C
     said, titles = SaidNames(events), dict[str, str]()
     for each, found in zip(titled, keys, strict=True):
         if each.community_id in foreign:
-            values = [events.keys.values[key.row] for key in naming_keys(events, found) if key.row in said]
+            keys_found = naming_keys(events, found)
+            chosen = [key for key in keys_found if key.row in said] or keys_found
+            values = [events.keys.values[key.row] for key in chosen]
             titles[each.community_id] = _by_names(values, language) or each.title
             if titles[each.community_id] in taken:
                 titles[each.community_id] = taken.numbered(titles[each.community_id])

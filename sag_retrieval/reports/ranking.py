@@ -143,7 +143,8 @@ def _wide(events: EventTable, proper: Sequence[Community]) -> Sequence[Community
 
 def _is_foreign(events: EventTable, community: Community, language: str) -> bool:
     documents = events.document[community.members].tolist()
-    return 2 * sum(events.documents.languages[row] != language for row in documents) > len(documents)
+    foreign = sum(1 for row in documents if events.documents.languages[row] != language)
+    return 2 * foreign > len(documents)
 
 
 def _substance(events: EventTable, community: Community) -> int:

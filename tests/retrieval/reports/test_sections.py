@@ -212,4 +212,4 @@ def test_a_section_is_added_by_its_own_files_and_one_line(tmp_path):
     assert page.index('<section id="communities"') < page.index('<section id="languages"') < page.index('id="keys"')
     assert re.search(r'id="languages-h">语言</h2>\n<ul>\n<li>(en|zh): \d+</li>', page)
     assert re.search(r"## 语言\n\n- (en|zh): \d+\n- .*\[\^\d+\]\n", markdown)
-    assert ">语言" in page[page.index('<section id="sources"') :]
+    assert ">语言" in page[page.index('<section id="communities"') :]

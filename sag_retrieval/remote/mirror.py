@@ -148,6 +148,8 @@ class Mirror:
             self.partial(length, digest).make()
             with suppress(FileNotFoundError):  # another process may delete it to make room
                 link(self.folder / FILES / digest, path)
+                if not path.samefile(self.folder / FILES / digest):  # a copy would not be filled with it
+                    self._place(path, length, digest)
                 return
 
     def partial(self, length: int, digest: str) -> PartialFile:

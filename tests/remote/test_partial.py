@@ -1,5 +1,7 @@
 """Of the vectors of a release in a bucket only the blocks are fetched that a search reads."""
 
+import errno
+import os
 from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
@@ -196,3 +198,18 @@ def test_a_release_with_vectors_in_lance_is_searched_by_block(at_s3: str, home: 
             assert (bool(marked), there) == (verify == "lazy", 0)
 
     assert found[0] == found[1]
+
+
+def test_where_files_cannot_be_linked_they_are_fetched_whole(
+    published: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch
+):
+    home = machine("reader")
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(os, "link", refuse)
+    vectors = opened(home)
+
+    assert vectors.take(np.array([7])).tolist() == opened(published.parents[1]).take(np.array([7])).tolist()
+    assert (home / "releases/r1" / FILE).read_bytes() == (published / FILE).read_bytes()

@@ -12,6 +12,7 @@ from sag_pipeline.steps.folders import SourceOptions
 from sag_pipeline.steps.headers import FULL_HEADER, NO_HEADER, HeaderOptions
 from sag_pipeline.steps.sections import SectionOptions
 from sag_pipeline.steps.summaries import SummaryOptions
+from sag_pipeline.steps.support import SupportOptions
 from sag_pipeline.tables import STORED
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.core.errors import SettingsError, nearest
@@ -113,6 +114,8 @@ class RunOptions:
     """How a language model is asked for keys."""
     known: KnownOptions = field(default_factory=KnownOptions)
     """Which known keys a language model is shown, and in which waves it is asked for keys."""
+    support: SupportOptions = field(default_factory=SupportOptions)
+    """How much of what a language model wrote its text must have."""
     batch: BatchLimits = field(default_factory=BatchLimits)
     """How much one call to the language model asks about."""
     chat: Annotated[ChatOptions, Inline()] = field(default_factory=ChatOptions)

@@ -102,9 +102,13 @@ def _rows_of(source: str, spec: CorpusSpec, tables: Mapping[str, object]) -> Abs
 @_by_document("summaries", "read")
 def summaries(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per document: its most representative sentences, or a summary by a language model."""
-    chosen, language = sag.options(), sag.settings().language
-    options, titles = chosen.summary, chosen.header.title_by_model
-    return sag.extract(context, "summaries", lambda chat, _: summaries_work(chat, options, language, titles=titles))
+    run, language = sag.run_options(), sag.settings().language
+    options, titles, support = run.summary, run.header.title_by_model, run.support
+    return sag.extract(
+        context,
+        "summaries",
+        lambda chat, _: summaries_work(chat, options, language, titles=titles, support=support),
+    )
 
 
 @_by_document("sections", "read")
@@ -113,7 +117,7 @@ def sections(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mat
     run = sag.run_options()
     if not run.sections_by_model:
         return sag.make(context, "sections")
-    return sag.extract(context, "sections", lambda chat, _: sections_work(chat, run.steps))
+    return sag.extract(context, "sections", lambda chat, _: sections_work(chat, run.steps, run.support))
 
 
 @_by_document("chunks", "read")
@@ -125,17 +129,18 @@ def chunks(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mater
 @_by_document("events", "extract")
 def events(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per event, extracted from its chunk, or supplied with the document."""
-    return sag.extract(context, "events", lambda chat, _: events_work(chat, sag.settings().language))
+    language, support = sag.settings().language, sag.run_options().support
+    return sag.extract(context, "events", lambda chat, _: events_work(chat, language, support))
 
 
 @_by_document("keys", "extract")
 def keys(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per key of an event, as its document spells it, and one for the main key of each chunk."""
-    settings, options = sag.settings(), sag.run_options()
+    settings, run = sag.settings(), sag.run_options()
     return sag.extract(
         context,
         "keys",
-        lambda chat, store: known_keys_work(chat, settings, store, current_index(settings), options),
+        lambda chat, store: known_keys_work(chat, settings, store, current_index(settings), run),
     )
 
 
@@ -144,4 +149,5 @@ def triples(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.Mate
     """One row per triple, supplied with the document or derived from the keys of an event."""
     if not sag.run_options().triples_by_model:
         return sag.make(context, "triples")
-    return sag.extract(context, "triples", lambda chat, _: triples_work(chat, sag.settings().language))
+    language, support = sag.settings().language, sag.run_options().support
+    return sag.extract(context, "triples", lambda chat, _: triples_work(chat, language, support))

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from sag_pipeline.llm.extract import reason_of_replies, refused_in_words, summary_of
+from sag_pipeline.llm.checked import Unsupported, evidence_of_events, summary_shown, supported_keys
 from sag_pipeline.llm.known_keys import BatchSource, KnownSource, ReleasedKeys, known_about, pending_keys
 from sag_pipeline.llm.known_names import is_named_otherwise
 from sag_pipeline.llm.known_options import KnownOptions
+from sag_pipeline.llm.questions import result_of_replies
 from sag_pipeline.options import RunOptions
 from sag_pipeline.steps.events import given_events
 from sag_pipeline.steps.extract_keys import (
@@ -20,6 +21,7 @@ from sag_pipeline.steps.extract_keys import (
 )
 from sag_pipeline.steps.keys import main_keys
 from sag_pipeline.steps.name_matching import bare_title
+from sag_pipeline.steps.support import SupportOptions
 from sag_pipeline.store.store import Store
 from sag_pipeline.table import StepInput
 from sag_pipeline.work import StepResult
@@ -40,14 +42,19 @@ _CONCURRENCY = 16
 class _Asked:
     """What is asked about one document, and what came back."""
 
-    document: Document
+    inputs: StepInput
     questions: Sequence[KeyQuestion]
     given: Sequence[EventKey]
     """Supplied keys, and the main keys of its chunks."""
     replies: list[Reply[ExtractedKeys] | ModelError] = field(default_factory=list)
     keys: list[EventKey] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
-    """Why answers were refused."""
+    refused: Unsupported = field(default_factory=Unsupported)
+
+    @property
+    def document(self) -> Document:
+        """The document."""
+        document: Document = self.inputs.one("documents")
+        return document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +76,8 @@ class KeyWork:
     concurrency: int = _CONCURRENCY
     language: str = "auto"
     """`zh`, `en`, or `auto`: each document's."""
+    support: SupportOptions = field(default_factory=SupportOptions)
+    """How much of a key its event or passage must have."""
     whole_batches: bool = True
     """A batch that is broken off is made again from the kept answers, in the same waves."""
 
@@ -80,19 +89,18 @@ class KeyWork:
         for wave in self._waves([(one, question) for one in asked for question in one.questions]):
             self._ask(wave)
         for one in asked:
-            warning = refused_in_words("keys", one.refused)
-            yield StepResult((*one.keys, *one.given), reason_of_replies("keys", one.replies), warning)
+            yield result_of_replies("keys", (*one.keys, *one.given), one.replies, one.refused)
 
     def _asked(self, inputs: StepInput) -> _Asked:
         document: Document = inputs.one("documents")
         main = main_keys(document, inputs.tables["chunks"])
         if inputs.is_supplied:
             supplied = [key for one in given_events(document, inputs.tables["chunks"]) for key in one.keys]
-            return _Asked(document, (), [*supplied, *main])
+            return _Asked(inputs, (), [*supplied, *main])
         questions = key_questions(
-            document, inputs.tables["events"], summary_of(inputs), options=self.options, language=self.language
+            document, inputs.tables["events"], summary_shown(inputs), options=self.options, language=self.language
         )
-        return _Asked(document, questions, main)
+        return _Asked(inputs, questions, main)
 
     def _note_given(self, before: BatchSource, batch: Sequence[StepInput]) -> None:
         for inputs in batch:
@@ -122,12 +130,15 @@ class KeyWork:
                 for one, question in wave
             ]
         made: list[EventKey] = []
-        for (one, question), reply in zip(wave, self.chat.ask_all(each.request for each in questions), strict=True):
+        replies = self.chat.ask_all(each.request for each in questions)
+        for (one, _), question, reply in zip(wave, questions, replies, strict=True):
             answer = reply.value if isinstance(reply, Reply) else ExtractedKeys(events=[])
-            keys, refused = keys_from_reply(one.document, question.events, answer, self.options)
+            evidence = evidence_of_events(one.inputs, question.events)
+            checked = supported_keys(question, answer, evidence, self.support, one.refused)
+            keys, refused = keys_from_reply(one.document, question.events, checked, self.options)
             one.replies.append(reply)
             one.keys += keys
-            one.refused += refused
+            one.refused.found += refused
             made += keys
         if self.before is not None:
             self.before.add(events, made, vectors)
@@ -155,4 +166,5 @@ def known_keys_work(
         known=run.known,
         concurrency=run.chat.concurrency,
         language=settings.language,
+        support=run.support,
     )

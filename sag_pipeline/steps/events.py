@@ -18,7 +18,7 @@ from sag_pipeline.steps.summaries import heading_of, prompt_language
 from sag_pipeline.steps.triples import read_triples
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Extraction, Key, make_id
 from sag_retrieval.models.protocols import Request
-from sag_retrieval.prompts import load_prompt
+from sag_retrieval.prompts import as_lines, load_prompt
 from sag_retrieval.text.words import normal_name, tokens
 
 LONGEST_EVENT = 1_000
@@ -146,6 +146,8 @@ class EventPrompt:
     """A passage to ask about (a `Part`): several can share one question."""
 
     document_id: str
+    source: str
+    title: str
     heading: str
     text: str
     language: str
@@ -160,19 +162,23 @@ class EventPrompt:
         """Characters of the passage."""
         return len(self.text)
 
+    @property
+    def weight(self) -> float:
+        """Only the length of passages bounds how many share a question."""
+        return 0.0
+
     def merge(self, parts: Sequence["EventPrompt"]) -> Request[ExtractedEvents]:
         """One question about all passages; consecutive passages of one heading share it."""
         prompt = load_prompt("events", self.language, "sag_pipeline.llm.prompts")
-        mark = "段落" if prompt.language == "zh" else "passage"
         lines: list[str] = []
         for number, part in enumerate(parts, 1):
             if part.heading and (number == 1 or part.heading != parts[number - 2].heading):
                 lines.append(part.heading)
-            lines.append(f"[{mark} {number}]\n{part.text}")
+            lines.append(as_lines([(number, part.text)]))
         owners = {part.document_id for part in parts}
         identity = "\x1f".join([prompt.version, *(f"{part.title}\x1f{part.text}" for part in parts)])
         return Request(
-            prompt.fill(passages="\n\n".join(lines)),
+            prompt.fill(passages="\n".join(lines)),
             ExtractedEvents,
             "events",
             prompt.system,
@@ -180,11 +186,6 @@ class EventPrompt:
             identity=identity,
             part=self if len(parts) == 1 else None,
         )
-
-    @property
-    def title(self) -> str:
-        """The first line of the heading."""
-        return self.heading.split("\n", 1)[0]
 
     def split(self, parts: Sequence["EventPrompt"], answer: ExtractedEvents) -> list[ExtractedEvents | None]:
         """The events of each passage; None for a passage that the answer does not name."""
@@ -213,7 +214,8 @@ def event_requests(
     """
     heading = heading_of(document, summary if len(chunks) > 1 else "")
     spoken = prompt_language(document, language)
-    passages = [EventPrompt(document.document_id, heading, chunk.text, spoken) for chunk in chunks]
+    whose = document.document_id, document.source, document.title
+    passages = [EventPrompt(*whose, heading, chunk.text, spoken) for chunk in chunks]
     return [passage.merge([passage]) for passage in passages]
 
 

@@ -15,7 +15,7 @@ from sag_retrieval.core.options import Bounds, Internal, check_options
 from sag_retrieval.core.records import Document, Event, EventKey, Key
 from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.models.protocols import Request, estimate_tokens
-from sag_retrieval.prompts import load_prompt
+from sag_retrieval.prompts import as_lines, load_prompt
 
 MOST_KEYS = 16
 """Most keys of one event; further ones are dropped as noise."""
@@ -36,6 +36,10 @@ class KnownKeys:
     direct: tuple[KnownKey, ...] = ()
     from_events: tuple[KnownKey, ...] = ()
 
+    def every(self) -> tuple[KnownKey, ...]:
+        """All of them, the best first."""
+        return (*self.otherwise, *self.direct, *self.from_events)
+
 
 NO_KNOWN = KnownKeys()
 
@@ -48,6 +52,8 @@ class KeyOptions:
     """Types of keys that the model chooses from, by source."""
     one_event_per_question: bool = False
     """Ask about one event per question instead of the events of a chunk: more expensive and seldom better."""
+    most_events: Annotated[int, Bounds(1)] = 20
+    """Events that one question is about: of more, models leave keys out."""
     most_known: Annotated[int, Bounds(0)] = 40
     """Known keys shown in one question, so that one entity keeps one name."""
     known_tokens: Annotated[int, Bounds(0)] = 240
@@ -113,6 +119,8 @@ class EventGroup:
     """Events to ask about (a `Part`): several groups can share one question."""
 
     document_id: str
+    source: str
+    title: str
     heading: str
     events: tuple[Event, ...]
     known: tuple[KnownKeys, ...]
@@ -131,9 +139,9 @@ class EventGroup:
         return sum(len(event.content) for event in self.events)
 
     @property
-    def title(self) -> str:
-        """The first line of the heading."""
-        return self.heading.split("\n", 1)[0]
+    def weight(self) -> float:
+        """The share of the events of one question that the group has."""
+        return len(self.events) / self.options.most_events
 
     def merge(self, parts: Sequence["EventGroup"]) -> Request[ExtractedKeys]:
         """One question about the events of all groups, numbered consecutively, with all their known keys."""
@@ -145,11 +153,11 @@ class EventGroup:
                 lines.append(part.heading)
             for event in part.events:
                 number += 1
-                lines.append(f"{number}. {event.content}")
+                lines.append(as_lines([(number, event.content)]))
         known = [one for part in parts for one in part.known]
         text = prompt.fill(
             types=self.types.line(self.language),
-            known=_known_lines(known, self.options) or "—",
+            known=_known_lines(known, self.options, self.types, prompt.language) or "—",
             events="\n".join(lines),
         )
         contents = [f"{part.title}\x1f{event.content}" for part in parts for event in part.events]
@@ -228,9 +236,10 @@ def key_questions(
     spoken = prompt_language(document, language)
     heading = heading_of(document, summary)
     types = options.schema.of_source(document.source)
-    groups = _groups(events, by_event=options.one_event_per_question)
+    groups = _groups(events, 1 if options.one_event_per_question else options.most_events)
+    whose = document.document_id, document.source, document.title
     return [
-        KeyQuestion(EventGroup(document.document_id, heading, group, (NO_KNOWN,) * len(group), spoken, options, types))
+        KeyQuestion(EventGroup(*whose, heading, group, (NO_KNOWN,) * len(group), spoken, options, types))
         for group in groups
     ]
 
@@ -276,14 +285,15 @@ def _keys(raw: ExtractedKey, types: KeyTypes, language: str) -> Iterator[tuple[K
             )
 
 
-def _groups(events: Sequence[Event], *, by_event: bool) -> list[tuple[Event, ...]]:
+def _groups(events: Sequence[Event], most: int) -> list[tuple[Event, ...]]:
+    """The events of each chunk, at most this many together."""
     groups: dict[str, list[Event]] = {}
     for event in events:
-        groups.setdefault(event.event_id if by_event else event.chunk_id, []).append(event)
-    return [tuple(group) for group in groups.values()]
+        groups.setdefault(event.chunk_id, []).append(event)
+    return [tuple(own[start : start + most]) for own in groups.values() for start in range(0, len(own), most)]
 
 
-def _known_lines(known: Sequence[KnownKeys], options: KeyOptions) -> str:
+def _known_lines(known: Sequence[KnownKeys], options: KeyOptions, types: KeyTypes, language: str) -> str:
     """Known keys of several events, the best of each event first, within the bounds; one line per type."""
     ranked: dict[KnownKey, None] = {}
     tiers = [one.otherwise for one in known], [one.direct for one in known], [one.from_events for one in known]
@@ -293,8 +303,9 @@ def _known_lines(known: Sequence[KnownKeys], options: KeyOptions) -> str:
     by_type: dict[str, list[str]] = {}
     left = options.known_tokens
     for key in list(ranked)[: options.most_known]:
-        left -= estimate_tokens(f"{key.value} | ")
+        left -= estimate_tokens(f'"{key.value}", ')
         if left < 0:
             break
-        by_type.setdefault(key.key_type, []).append(key.value)
-    return "\n".join(f"{key_type}: {' | '.join(values)}" for key_type, values in sorted(by_type.items()))
+        known_type = types.named(key.key_type)
+        by_type.setdefault(known_type.called(language) if known_type else key.key_type, []).append(key.value)
+    return as_lines({name: values} for name, values in sorted(by_type.items()))

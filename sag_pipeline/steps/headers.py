@@ -11,7 +11,7 @@ from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.records import Document, Section
 from sag_retrieval.models.protocols import Reply, Request
-from sag_retrieval.prompts import load_prompt
+from sag_retrieval.prompts import as_lines, load_prompt
 
 LONGEST_TEXT = 12_000
 """Characters of a section that a model reads: of a longer one the first three quarters of them and the last quarter."""
@@ -160,11 +160,7 @@ def section_summary_requests(document: Document, sections: Sequence[Section]) ->
     prompt = load_prompt("section_summaries", document.language, "sag_pipeline.llm.prompts")
     return [
         Request(
-            prompt=prompt.fill(
-                document_title=document.title,
-                section_title=section.title,
-                text=_shortened(document.text[section.start : section.end]),
-            ),
+            prompt=prompt.fill(section=as_lines([_shown(document, section)])),
             answer=SectionSummary,
             step="section_summaries",
             system=prompt.system,
@@ -191,6 +187,11 @@ def offline_section_summaries(document: Document, sections: Sequence[Section]) -
         replace(section, summary=summarise(text, _ONE_SENTENCE).summary)
         for section, text in zip(sections, texts, strict=True)
     ]
+
+
+def _shown(document: Document, section: Section) -> dict[str, object]:
+    text = _shortened(document.text[section.start : section.end])
+    return {"document": document.title, "section": section.title, "text": text}
 
 
 def _shortened(text: str) -> str:

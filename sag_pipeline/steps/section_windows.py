@@ -58,10 +58,14 @@ def windows_of(lengths: Sequence[int], max_characters: int) -> list[Window]:
     return windows
 
 
-def numbered(text: str, lines: Sequence[Span], window: Window) -> str:
-    """The window as a model reads it: `[number] line` for every line."""
-    chosen = range(window.first, window.last + 1)
-    return "\n".join(f"[{number}] {line_text(text, lines[number])}" for number in chosen)
+def lines_in(text: str, lines: Sequence[Span], window: Window) -> list[tuple[int, str]]:
+    """The window as a model reads it: every line with its number."""
+    return [(number, line_text(text, lines[number])) for number in range(window.first, window.last + 1)]
+
+
+def length_of(text: str, lines: Sequence[Span], window: Window) -> int:
+    """Characters of a window with the number of every line in brackets, as the published method counts them."""
+    return len("\n".join(f"[{number}] {line}" for number, line in lines_in(text, lines, window)))
 
 
 def _cut(text: str, start: int, end: int, limit: int) -> Iterator[Span]:

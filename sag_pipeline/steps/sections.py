@@ -15,9 +15,10 @@ from sag_pipeline.steps.section_windows import (
     Window,
     is_splintered,
     join_windows,
+    length_of,
     line_text,
+    lines_in,
     lines_of,
-    numbered,
     runs_from_ranges,
     runs_from_starts,
     windows_of,
@@ -26,7 +27,7 @@ from sag_retrieval.core.errors import ModelError, SettingsError
 from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.records import Document, Section, make_id
 from sag_retrieval.models.protocols import Reply, Request
-from sag_retrieval.prompts import load_prompt
+from sag_retrieval.prompts import as_lines, load_prompt
 from sag_retrieval.text.layout import Span
 from sag_retrieval.text.words import normal_form
 
@@ -103,7 +104,7 @@ def section_requests(document: Document, options: SectionOptions | None = None) 
             prompt=prompt.fill(
                 first_line=window.first,
                 last_line=window.last,
-                lines=numbered(document.text, lines, window),
+                lines=as_lines(lines_in(document.text, lines, window)),
             ),
             answer=SectionMarks,
             step="sections",
@@ -185,7 +186,7 @@ def _runs(
     if answer is None:
         return [LineRun("", *window)]
     marks = [mark for mark in answer.sections if mark.start_index is not None]
-    if is_splintered(len(marks), len(numbered(text, lines, window)), least_average):
+    if is_splintered(len(marks), length_of(text, lines, window), least_average):
         return [LineRun("", *window)]
     if marks and all(mark.end_index is not None for mark in marks):
         return runs_from_ranges([(m.title, m.start_index or 0, m.end_index or 0) for m in marks], window)

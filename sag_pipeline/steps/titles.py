@@ -9,7 +9,7 @@ from sag_pipeline.steps.summaries import prompt_language
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.records import Document, Summary
 from sag_retrieval.models.protocols import Reply, Request
-from sag_retrieval.prompts import load_prompt
+from sag_retrieval.prompts import as_lines, load_prompt
 
 READ = 6_000
 """Characters of a document that a model reads: the start says what it is."""
@@ -31,7 +31,7 @@ def title_request(document: Document, *, language: str = "auto") -> Request[Docu
     if not start:
         return None
     prompt = load_prompt("titles", prompt_language(document, language), "sag_pipeline.llm.prompts")
-    text = prompt.fill(title=document.title, text=start)
+    text = prompt.fill(document=as_lines([{"file_title": document.title, "start": start}]))
     return Request(text, DocumentTitle, "titles", prompt.system, document.document_id)
 
 

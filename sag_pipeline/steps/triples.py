@@ -12,7 +12,7 @@ from sag_pipeline.steps.dates import DATE, dates
 from sag_pipeline.steps.summaries import prompt_language
 from sag_retrieval.core.records import TITLE, Document, Event, EventKey, Key, Triple, make_id
 from sag_retrieval.models.protocols import Request
-from sag_retrieval.prompts import load_prompt
+from sag_retrieval.prompts import as_lines, load_prompt
 from sag_retrieval.text.words import fold, is_cjk, normal_name
 
 NameSpan = tuple[int, int, int]
@@ -193,10 +193,10 @@ def triple_questions(
     questions = []
     for group in groups.values():
         lines = [
-            f"{place}. {event.content} [{', '.join(key.value_string or '' for key in names[event.event_id])}]"
+            (place, event.content, [key.value_string for key in names[event.event_id]])
             for place, event in enumerate(group, 1)
         ]
-        text = prompt.fill(events="\n".join(lines))
+        text = prompt.fill(events=as_lines(lines))
         request = Request(text, ExtractedTriples, "triples", prompt.system, document.document_id)
         questions.append(TripleQuestion(request, tuple(group)))
     return questions

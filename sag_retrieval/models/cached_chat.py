@@ -12,7 +12,7 @@ from sag_retrieval.models.answer_cache import AnswerCache, Answered, call_id
 from sag_retrieval.models.call_costs import Call, cost_of
 from sag_retrieval.models.calls import in_order
 from sag_retrieval.models.openai import request_tokens
-from sag_retrieval.models.protocols import AnswerT, ChatModel, Prices, Reply, Request, Usage
+from sag_retrieval.models.protocols import AnswerT, ChatModel, Part, Prices, Reply, Request, Usage
 from sag_retrieval.models.rate_limits import ChatOptions
 
 _CONCURRENCY = 16
@@ -34,6 +34,9 @@ class BatchLimits:
     """Passages, or chunks with events, that one call asks about: more are cheaper, fewer are read more closely."""
     characters: Annotated[int, Bounds(1)] = 3_000
     """Characters of the passages or events in one call; a longer passage is asked about alone."""
+    mixed_sources: bool = False
+    """Let documents of different sources share a call: cheaper where many sources have a few short documents each, but
+    what a text says to the model is then read next to texts of others."""
 
     def __post_init__(self) -> None:
         """Refuse limits below 1."""
@@ -43,7 +46,7 @@ class BatchLimits:
 def batch_parts(
     requests: Iterable[Request[AnswerT]], is_cached: Callable[[Request[AnswerT]], bool], limits: BatchLimits
 ) -> Iterator[list[tuple[int, Request[AnswerT]]]]:
-    """Group the requests of one kind within the limits; requests with a cached answer or without a part stay alone.
+    """Group the requests of one kind and source within the limits; cached ones and those without a part stay alone.
 
     Yields groups of requests, each request with its position.
 
@@ -51,23 +54,30 @@ def batch_parts(
         docs/algorithm.md §extraction.25.
 
     """
-    held: dict[str, list[tuple[int, Request[AnswerT]]]] = {}
+    held: dict[tuple[str, str], list[tuple[int, Request[AnswerT]]]] = {}
     for place, request in enumerate(requests):
         part = None if is_cached(request) else request.part
         if part is None:
             yield [(place, request)]
             continue
-        group = held.setdefault(part.kind, [])
-        size = part.size + sum(one.part.size for _, one in group if one.part)
-        if group and (len(group) >= limits.parts or size > limits.characters):
+        shares = (part.kind, "" if limits.mixed_sources else part.source)
+        group = held.setdefault(shares, [])
+        if group and not _fits(part, [one.part for _, one in group if one.part], limits):
             yield group
-            held[part.kind] = [(place, request)]
+            held[shares] = [(place, request)]
         else:
             group.append((place, request))
         for kind, waiting in list(held.items()):
             if place - waiting[0][0] >= LOOK_AHEAD:
                 yield held.pop(kind)
     yield from held.values()
+
+
+def _fits(part: Part, others: Sequence[Part], limits: BatchLimits) -> bool:
+    """Whether one more part can share a call."""
+    size = part.size + sum(one.size for one in others)
+    weight = part.weight + sum(one.weight for one in others)
+    return len(others) < limits.parts and size <= limits.characters and weight <= 1
 
 
 def split_shares(usage: Usage, weights: Sequence[int]) -> list[Usage]:

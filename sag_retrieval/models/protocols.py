@@ -65,6 +65,16 @@ class Part(Protocol):
         """Its length in characters."""
         ...
 
+    @property
+    def weight(self) -> float:
+        """The share of one request that it takes by the number of its items; those of a request are at most 1."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """The source of its document: parts of several share a request only by option."""
+        ...
+
     def merge(self, parts: Sequence[Any]) -> "Request[Any]":
         """One request for all parts."""
         ...

@@ -93,8 +93,8 @@ def numbered(texts: Sequence[str], titles: Sequence[str] = (), *, longest: int |
     return as_lines(lines)
 
 
-def as_lines(rows: Iterable[Mapping[str, object]]) -> str:
-    """One JSON object per line; characters that end a line are escaped, so that a text cannot pose as instructions."""
+def as_lines(rows: Iterable[Mapping[str, object] | Sequence[object]]) -> str:
+    """A line of JSON each; characters that end a line are escaped, so that a text cannot pose as instructions."""
     return "\n".join(json.dumps(row, ensure_ascii=False).translate(_LINE_ENDS) for row in rows)
 
 

@@ -283,6 +283,7 @@ def test_the_dagster_resource_has_every_option_of_an_ingest(option):
         "section",
         "summary",
         "key",
+        "support",
         "batch",
         "cluster",
     }

@@ -25,7 +25,7 @@ def test_every_section_is_asked_about_with_its_title_and_its_own_text():
     assert "概况" in first.prompt
     assert "上海" in first.prompt
     assert "上海" not in second.prompt
-    assert "《年报》" in second.prompt
+    assert '"document": "年报"' in second.prompt
 
 
 def test_a_document_of_one_section_is_not_asked_about():

@@ -115,7 +115,7 @@ def test_requests_number_the_lines_and_name_the_window():
     requests = section_requests(source, options)
 
     assert len(requests) > 1
-    assert "[0] line 0 of the text\n[1] line 1" in requests[0].prompt
+    assert '[0, "line 0 of the text"]\n[1, "line 1' in requests[0].prompt
     assert "begins at line 0" in requests[0].prompt
     assert "[0] " not in requests[1].prompt
     assert {r.step for r in requests} == {"sections"}

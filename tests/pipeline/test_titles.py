@@ -47,7 +47,7 @@ def test_a_title_is_asked_for_in_the_documents_language_with_its_start():
 
     assert "scan_07" in english.prompt
     assert "four metres" in english.prompt
-    assert "文档开头" in chinese.prompt
+    assert "请给出查找这篇文档时会用的标题" in chinese.prompt
     assert len(chinese.prompt) < READ + 1_000
     assert title_request(replace(EN, text=" \n")) is None
 

@@ -1,5 +1,6 @@
 """Answers of a model that reads well and fast: sentences as events, names as keys, for the scripted server."""
 
+import json
 import re
 from typing import Any
 
@@ -9,7 +10,8 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
 _NAME = re.compile(
     r"(?:[A-Z][\w'-]*(?: (?:of|the|de) (?=[A-Z])| )?)+|[“《]([^”》]+)[”》]|\d{4}年|[\u4e00-\u9fff]{2,4}(?=公司|大学|市)"
 )
-_NUMBERED = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
+_LAST = re.compile(r"\n\n[^\n]+[:：]\n")
+"""The line that introduces the data, behind instructions and example."""
 
 
 def read_well(request: Request) -> dict[str, Any]:
@@ -32,24 +34,27 @@ def _by_prompt(prompt: str) -> str:
     return next((name for mark, name in marks.items() if mark in prompt), "ExtractedEvents")
 
 
-def after(prompt: str, *headings: str) -> str:
-    """What stands behind the last of these headings."""
-    return next(prompt.rsplit(heading, 1)[1] for heading in headings if heading in prompt).strip()
+def data_of(prompt: str) -> list[Any]:
+    """What a prompt carries as data: the values of its last lines of JSON."""
+    return [json.loads(line) for line in _LAST.split(prompt)[-1].split("\n") if line[:1] in "[{" and line]
+
+
+def numbered_of(prompt: str) -> list[list[Any]]:
+    """The numbered texts of a prompt."""
+    return [row for row in data_of(prompt) if isinstance(row, list)]
 
 
 def _events(prompt: str) -> dict[str, Any]:
-    _, *pieces = re.split(r"^\[(?:passage|段落) (\d+)\]\n", prompt, flags=re.MULTILINE)
     found = []
-    for number, text in zip(pieces[::2], pieces[1::2], strict=True):
-        passage = " ".join(re.split(r"\n\n# ", text)[0].split())
-        events = [sentence.strip() for sentence in _SENTENCE.split(passage) if sentence.strip()]
-        found.append({"passage": int(number), "events": events})
+    for number, text in numbered_of(prompt):
+        events = [sentence.strip() for sentence in _SENTENCE.split(" ".join(text.split())) if sentence.strip()]
+        found.append({"passage": number, "events": events})
     return {"passages": found}
 
 
 def _title(prompt: str) -> dict[str, Any]:
     """The document's first sentence."""
-    start = after(prompt, "Start of the document:\n", "文档开头：\n")
+    start = data_of(prompt)[-1]["start"]
     return {"title": f"《{_SENTENCE.split(start)[0]}》"}
 
 
@@ -59,15 +64,13 @@ def _keys(prompt: str) -> dict[str, Any]:
 
 def numbered_events(prompt: str) -> list[tuple[int, str]]:
     """The events that a question about keys asks about."""
-    return [(int(number), text) for number, text in _NUMBERED.findall(after(prompt, "Events:\n", "事项：\n"))]
+    return [(number, text) for number, text in numbered_of(prompt)]
 
 
 def known_names(prompt: str) -> list[str]:
     """The known keys that a question about keys shows."""
-    known = after(
-        prompt.split("Events:\n", maxsplit=1)[0].split("事项：\n", maxsplit=1)[0], "Known keys:\n", "已知属性：\n"
-    )
-    return [name for line in known.splitlines() for name in line.partition(": ")[2].split(" | ") if name]
+    shown = _LAST.split(prompt)[-2].split("\n")
+    return [name for line in shown if line[:1] == "{" for names in json.loads(line).values() for name in names]
 
 
 def _names(text: str) -> list[dict[str, Any]]:
@@ -77,24 +80,22 @@ def _names(text: str) -> list[dict[str, Any]]:
 
 def _triples(prompt: str) -> dict[str, Any]:
     found = []
-    for number, text in _NUMBERED.findall(prompt):
-        names = re.findall(r"\[([^\]]*)\]$", text)
-        ends = names[0].split(", ") if names else []
-        found.append({"event": int(number), "triples": [[ends[0], "is named with", ends[1]]] if len(ends) > 1 else []})
+    for number, _, ends in numbered_of(prompt):
+        found.append({"event": number, "triples": [[ends[0], "is named with", ends[1]]] if len(ends) > 1 else []})
     return {"events": found}
 
 
 def _summary(prompt: str) -> dict[str, Any]:
-    return {"summary": " ".join(after(prompt, "Sentences:\n", "句子：\n").split())[:300]}
+    return {"summary": " ".join(" ".join(data_of(prompt)[-1]["sentences"]).split())[:300]}
 
 
 def _sections(prompt: str) -> dict[str, Any]:
     """A section for every heading, of several in a row for the first; lines are numbered from 0."""
-    lines = [(int(n), text) for n, text in re.findall(r"^\[(\d+)\] (.*\S.*)$", prompt, re.MULTILINE)]
+    lines = [(number, text) for number, text in numbered_of(prompt) if text.strip()]
     is_heading = [text.startswith("#") for _, text in lines]
     marks = [line for n, line in enumerate(lines) if is_heading[n] and not (n and is_heading[n - 1])] or lines[:1]
     return {"sections": [{"title": text.strip("# "), "start_index": number} for number, text in marks]}
 
 
 def _section_summary(prompt: str) -> dict[str, Any]:
-    return {"summary": " ".join(after(prompt, "Text:\n", "原文：\n").split())[:100]}
+    return {"summary": " ".join(data_of(prompt)[-1]["text"].split())[:100]}

@@ -20,6 +20,8 @@ class Facts(BaseModel):
 class Piece:
     kind: str
     size: int
+    source: str = "s"
+    weight: float = 0.0
 
     def merge(self, parts):
         raise NotImplementedError
@@ -28,11 +30,17 @@ class Piece:
         raise NotImplementedError
 
 
-PARTS = st.none() | st.builds(Piece, st.sampled_from(["events zh", "events en"]), st.integers(0, 50))
+PARTS = st.none() | st.builds(
+    Piece,
+    st.sampled_from(["events zh", "events en"]),
+    st.integers(0, 50),
+    st.sampled_from(["contracts", "inbox"]),
+    st.sampled_from([0.0, 0.25, 1.0]),
+)
 
 
 @given(st.lists(st.tuples(PARTS, st.booleans()), max_size=30), st.integers(1, 5), st.integers(1, 90))
-def test_groups_keep_places_and_bounds_and_never_mix_kinds(asked, parts: int, characters: int):
+def test_groups_keep_places_and_bounds_and_never_mix_kinds_or_sources(asked, parts: int, characters: int):
     requests = [Request(str(n), Facts, "events", part=part) for n, (part, _) in enumerate(asked)]
     kept = {str(n) for n, (_, is_kept) in enumerate(asked) if is_kept}
 
@@ -41,9 +49,20 @@ def test_groups_keep_places_and_bounds_and_never_mix_kinds(asked, parts: int, ch
     assert sorted((one for group in groups for one in group), key=lambda one: one[0]) == list(enumerate(requests))
     for group in ([request for _, request in group] for group in groups if len(group) > 1):
         assert len(group) <= parts
-        assert len({request.part.kind for request in group if request.part}) == 1
+        assert len({(request.part.kind, request.part.source) for request in group if request.part}) == 1
+        assert sum(request.part.weight for request in group if request.part) <= 1
         assert sum(request.part.size for request in group if request.part) <= characters
         assert not any(request.prompt in kept for request in group)
+
+
+def test_documents_of_different_sources_share_a_call_only_by_option():
+    asked = [Request(str(n), Facts, "events", part=Piece("events en", 1, source=f"s{n % 2}")) for n in range(6)]
+
+    apart = list(batch_parts(asked, lambda _: False, BatchLimits()))
+    together = list(batch_parts(asked, lambda _: False, BatchLimits(mixed_sources=True)))
+
+    assert [[place for place, _ in group] for group in apart] == [[0, 2, 4], [1, 3, 5]]
+    assert [[place for place, _ in group] for group in together] == [[0, 1, 2, 3, 4, 5]]
 
 
 def test_kinds_that_alternate_share_their_own_calls_and_none_waits_for_ever():

@@ -42,7 +42,7 @@ from tests.support.chat_server import (
     truncated,
     wrong_shape,
 )
-from tests.support.scripted_answers import read_well
+from tests.support.scripted_answers import numbered_of, read_well
 
 EN = Document("en", "s", "Apple", "Steve Jobs founded Apple in 1976. Steve Wozniak built the Apple I for him.", "en")
 ZH = Document("zh", "s", "苹果公司", "乔布斯于1976年创立苹果公司。“苹果一号”由沃兹尼亚克制造。", "zh")
@@ -212,8 +212,9 @@ def test_a_changed_document_asks_only_about_its_changed_chunks(server: ChatServe
     changed = [chunk for chunk in chunks_of(after, size=160) if chunk.text not in chunks]
     asked = [call.prompt for call in server.calls[first:] if schema_of(call.request) == "ExtractedEvents"]
     assert first == 4  # twelve passages share a question
-    assert sum(prompt.count("[passage ") for prompt in asked) == len(changed) < len(chunks)
-    assert all(any(chunk.text in prompt for prompt in asked) for chunk in changed)
+    assert sum(len(numbered_of(prompt)) for prompt in asked) == len(changed) < len(chunks)
+    shown = {text for prompt in asked for _, text in numbered_of(prompt)}
+    assert {chunk.text for chunk in changed} == shown
 
 
 def test_an_answer_that_leaves_a_passage_out_is_asked_for_again_alone(
@@ -344,9 +345,9 @@ def test_known_keys_are_shown_by_type_nearest_first_and_within_the_bounds():
     )
 
     for bound, shown in (
-        (KeyOptions(most_known=3), "person: P0 | P1 | P2\n"),
-        (KeyOptions(known_tokens=5), "person: P0 | P1\n"),
-        (KeyOptions(known_tokens=0), "Known keys:\n—"),
+        (KeyOptions(most_known=3), '{"person": ["P0", "P1", "P2"]}\n'),
+        (KeyOptions(known_tokens=5), '{"person": ["P0", "P1"]}\n'),
+        (KeyOptions(known_tokens=0), "Known keys by type:\n—"),
     ):
         (question,) = key_questions(EN, _events(EN)[:1], "", options=bound)
         prompt = question.shown([known]).request.prompt
@@ -379,7 +380,7 @@ def test_what_a_batch_sees_does_not_depend_on_concurrency(server: ChatServer):
         seen.append((made, sorted(call.prompt for call in server.calls)))
 
     assert seen[0] == seen[1]
-    assert any("Ada Lovelace" in prompt.split("Events:")[0] for prompt in seen[0][1])
+    assert any("Ada Lovelace" in prompt.split("Events, below")[0] for prompt in seen[0][1])
 
 
 def test_prompt_versions_change_with_the_step():

@@ -1,0 +1,223 @@
+"""Answers of a model held against the text that they are about: what it does not support is left out, with reasons."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from sag_pipeline.llm.known_names import is_named_otherwise
+from sag_pipeline.steps.extract_keys import ExtractedKey, ExtractedKeys, KeyQuestion, KeysOfEvent
+from sag_pipeline.steps.sections import SectionMark, SectionMarks
+from sag_pipeline.steps.support import SupportingText, SupportOptions, is_negated
+from sag_pipeline.steps.triples import RELATED, ExtractedTriples, TripleQuestion, TriplesOfEvent
+from sag_pipeline.table import StepInput
+from sag_retrieval.core.records import Chunk, Document, Event
+from sag_retrieval.text.words import fold, normal_name
+
+_LONGEST: Final = 80
+_FLAGS: Final = frozenset({"true", "false", "yes", "no", "是", "否"})
+_GENERAL: Final = frozenset(
+    "is are was were be been has have had of in on at by to from for with as a an and the its it named called known"
+    " part member type kind example located situated based place published released written born died related"
+    " affiliated associated belongs belong includes include included contains contain consists"
+    " 是 为 在 于 有 位于 属于 隶属 隶属于 包括 包含 名为 称为 出生于 卒于 成员 组成部分 有关".split()
+)
+"""Words of relations that say no more than that two things belong together; no text needs to have them."""
+
+
+@dataclass(slots=True)
+class Unsupported:
+    """What was refused of a model's answers about one document, each with the reason."""
+
+    found: list[str] = field(default_factory=list)
+
+    def keeps(self, said: str, fault: str) -> bool:
+        """Whether something can stay; else it is noted with its fault."""
+        if fault:
+            self.found.append(f"{_short(said)!r}: {fault}")
+        return not fault
+
+    def reason(self, table: str) -> str:
+        """How many, with the first; empty if there are none."""
+        count = len(self.found)
+        return f"{table}: {count:,} of a model's answers refused, the first: {self.found[0]}" if count else ""
+
+
+def summary_shown(inputs: StepInput) -> str:
+    """The document's summary; empty for a document of one chunk, whose text is shown whole."""
+    rows = inputs.tables.get("summaries", ())
+    return rows[0].summary if rows and len(inputs.tables["chunks"]) > 1 else ""
+
+
+def evidence_of(inputs: StepInput, chunk: Chunk, *own: str) -> SupportingText:
+    """What a model was shown of a passage: `own` texts such as an event, the passage, headings, title and summary."""
+    document: Document = inputs.one("documents")
+    above = (chunk.header, chunk.heading, document.title, summary_shown(inputs))
+    return SupportingText("\n".join((*own, chunk.text)), *above, language=document.language)
+
+
+def evidence_of_events(inputs: StepInput, events: Sequence[Event]) -> dict[str, SupportingText]:
+    """What the keys and triples of events may be taken from, by event: it, its names, its passage, what is above."""
+    chunks = {chunk.chunk_id: chunk for chunk in inputs.tables["chunks"]}
+    names: dict[str, list[str]] = {}
+    for link in inputs.tables.get("keys", ()):
+        names.setdefault(link.event_id, []).append(str(link.key.value))
+    return {
+        event.event_id: evidence_of(inputs, chunks[event.chunk_id], event.content, *names.get(event.event_id, ()))
+        for event in events
+    }
+
+
+def supported_events(
+    events: Sequence[Event], evidence: SupportingText, options: SupportOptions, refused: Unsupported
+) -> list[Event]:
+    """The events of a chunk that its passage supports, numbered again.
+
+    Source:
+        docs/algorithm.md §extraction.31
+
+    """
+    kept = [
+        event
+        for event in events
+        if event.start is not None or refused.keeps(event.content, evidence.fault(event.content, options.event_words))
+    ]
+    return [replace(event, event_index=number) for number, event in enumerate(kept)]
+
+
+def supported_keys(
+    question: KeyQuestion,
+    answer: ExtractedKeys,
+    evidence: Mapping[str, SupportingText],
+    options: SupportOptions,
+    refused: Unsupported,
+) -> ExtractedKeys:
+    """The answer without keys that neither event nor passage has; another name that they do have takes their place.
+
+    A known key may be spelled otherwise than in the text, if the event has some of its words, its initials or a short
+    form of it.
+
+    Args:
+        question: The events, and the keys that were known about them.
+        answer: The keys of the events by number.
+        evidence: Of each event, by its id.
+        options: How much must occur.
+        refused: Takes note of what does not.
+
+    """
+    if not options.key_words:
+        return answer
+    kept = []
+    known = {normal_name(key.value) for one in question.group.known for key in one.every()}
+    for one in answer.events:
+        if not 1 <= one.event <= len(question.events):
+            continue
+        event = question.events[one.event - 1]
+        keys = [_supported(key, evidence[event.event_id], event, known, options, refused) for key in one.keys]
+        kept.append(KeysOfEvent(event=one.event, keys=[key for key in keys if key]))
+    return ExtractedKeys(events=kept)
+
+
+def _supported(
+    key: ExtractedKey,
+    evidence: SupportingText,
+    event: Event,
+    known: set[str],
+    options: SupportOptions,
+    refused: Unsupported,
+) -> ExtractedKey | None:
+    least = options.key_words
+    aliases = [name for name in key.same_as if evidence.names(name, least)]
+    if not isinstance(key.value, str):
+        is_right = isinstance(key.value, bool) or evidence.names(f"{key.value:.15g}", least)
+    else:
+        is_right = _is_flag(key.value, evidence, least) or evidence.names(key.value, least)
+        if not is_right and normal_name(key.value) in known:
+            is_right = options.unrelated_known or is_named_otherwise(key.value, event.content)
+    if is_right:
+        return key.model_copy(update={"same_as": aliases})
+    if aliases:
+        return key.model_copy(update={"value": aliases[0], "same_as": aliases[1:]})
+    refused.keeps(str(key.value), evidence.lacks(str(key.value), least) or "it is not named in its text")
+    return None
+
+
+def _is_flag(value: str, evidence: SupportingText, least: float) -> bool:
+    """Whether a value is yes or no, about something that the text has: `true`, `is_listed=true`."""
+    name, _, said = fold(value).rpartition("=")
+    return said in _FLAGS and (not name or not evidence.lacks(name.replace("_", " "), least))
+
+
+def supported_triples(
+    question: TripleQuestion,
+    answer: ExtractedTriples,
+    evidence: Mapping[str, SupportingText],
+    options: SupportOptions,
+    refused: Unsupported,
+) -> ExtractedTriples:
+    """The answer without triples whose head or tail is not named; a relation that is not stated becomes `related_to`.
+
+    Args:
+        question: The events.
+        answer: The triples of the events by number.
+        evidence: Of each event, by its id.
+        options: How much must occur.
+        refused: Takes note of what does not.
+
+    """
+    if not options.key_words:
+        return answer
+    kept = []
+    for one in answer.events:
+        if not 1 <= one.event <= len(question.events):
+            continue
+        event = question.events[one.event - 1]
+        own = evidence[event.event_id]
+        triples = [_with_stated_relation(parts, event, own) for parts in one.triples if len(parts) == 3]  # noqa: PLR2004
+        named = [
+            parts
+            for parts in triples
+            if all(refused.keeps(name, _unnamed(name, own, options.key_words)) for name in (parts[0], parts[2]))
+        ]
+        kept.append(TriplesOfEvent(event=one.event, triples=named))
+    return ExtractedTriples(events=kept)
+
+
+def _unnamed(name: str, evidence: SupportingText, least: float) -> str:
+    if evidence.names(name, least):
+        return ""
+    return evidence.lacks(name, least) or "it is not named in its text"
+
+
+def _with_stated_relation(parts: list[str], event: Event, evidence: SupportingText) -> list[str]:
+    relation = parts[1].replace("_", " ")
+    rest = " ".join(word for word in fold(relation).split() if word not in _GENERAL)
+    is_stated = not rest or evidence.says(rest)
+    if is_stated and is_negated(event.content) <= is_negated(relation):
+        return parts
+    return [parts[0], RELATED, parts[2]]
+
+
+def evidence_of_text(document: Document) -> SupportingText:
+    """What a summary or title of a text may be taken from."""
+    return SupportingText(document.text, document.title, language=document.language)
+
+
+def supported_text(text: str, evidence: SupportingText, options: SupportOptions, refused: Unsupported) -> bool:
+    """Whether a summary or title that a model wrote says what the text does that it is about."""
+    return not options.text_words or refused.keeps(text, evidence.lacks(text, options.text_words, text.split()[1:]))
+
+
+def supported_sections(
+    answer: SectionMarks, evidence: SupportingText, options: SupportOptions, refused: Unsupported
+) -> SectionMarks:
+    """The sections of a window, without the titles that the document does not support."""
+
+    def kept(mark: SectionMark) -> SectionMark:
+        is_kept = supported_text(mark.title, evidence, options, refused)
+        return mark if is_kept else mark.model_copy(update={"title": ""})
+
+    return answer.model_copy(update={"sections": [kept(mark) for mark in answer.sections]})
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,0 +1,218 @@
+"""Whether a text supports what a model wrote about it: its words, its numbers and its negation occur there."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import Annotated, Final, NamedTuple
+
+from sag_pipeline.steps.dates import dates
+from sag_pipeline.steps.quantities import quantities
+from sag_retrieval.core.options import Bounds, check_options
+from sag_retrieval.text.amounts import read_amount
+from sag_retrieval.text.sentences import sentences
+from sag_retrieval.text.words import STOP_WORDS, fold, is_cjk, stem, words
+
+_DIGITS = re.compile(r"\d+(?:[,，'’ ]\d{3})*(?:[.．]\d+)?")
+_INTEGER = re.compile(r"\d+")
+_SEPARATORS = str.maketrans("．", ".", ",，'’ ")
+_CLAUSE = re.compile(r"[,;:，；：、—–]| but | while | although | whereas |但|而|虽")
+_EDGES = "\"'“”‘’()（）[].,;:!?*_"
+_NUMBER_WORDS: Final = {
+    name: float(value)
+    for value, names in enumerate(
+        "zero|one once first a|two twice second|three third|four fourth|five fifth|six sixth|seven seventh|eight eighth"
+        "|nine ninth|ten tenth|eleven eleventh|twelve twelfth".split("|")
+    )
+    for name in names.split()
+} | {character: float(value) for value, character in enumerate("零一二三四五六七八九十")}
+_NEGATIONS: Final = frozenset(
+    "not no never none nobody nothing neither nor without cannot deny denies denied fail fails failed refuse refuses"
+    " refused reject rejects rejected unable false untrue 不 没 未 无 非 否 勿 莫".split()
+)
+_LEAST_STEM = 4
+"""Two words of one family (`founder`, `founded`) begin with the whole shorter stem, of at least this many letters."""
+_SHOWN = 3
+_LONGER = 2
+"""A clause with more than twice the words of a statement, and two, speaks of more than that."""
+_SAME = 0.75
+"""Share of a statement's words that a clause has which says the same or its opposite."""
+_OWN = 0.5
+"""Share of the bound that the passage itself must reach: title and summary alone support nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupportOptions:
+    """How much of what a model wrote must occur in the text that it wrote it about; the rest is left out."""
+
+    event_words: Annotated[float, Bounds(0, 1)] = 0.7
+    """Share of an event's words that its passage, title and summary must have; its numbers and names must all occur. 0:
+    nothing is checked. Of events that models wrote 2 % are below, and 98 % of events of other passages."""
+    key_words: Annotated[float, Bounds(0, 1)] = 0.75
+    """Share of the words of a key, or of the head or tail of a triple, that its event or passage must have; 0: nothing
+    is checked. Of names that a model listed .1 % are below."""
+    text_words: Annotated[float, Bounds(0, 1)] = 0.4
+    """Share of the words of a summary or title that its text must have, else rules write it; 0: nothing is checked."""
+    unrelated_known: bool = False
+    """Take a known key for an event that has no word, initials or shortened form of its name."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no share."""
+        check_options(self)
+
+
+class Clause(NamedTuple):
+    """The stems and characters of a part of a sentence, and whether it is negated."""
+
+    stems: frozenset[str]
+    characters: frozenset[str]
+    is_negated: bool
+
+
+class SupportingText:
+    """The words, numbers and negated clauses of a passage, and of what stands above it."""
+
+    def __init__(self, passage: str, *above: str, language: str = "en") -> None:
+        """`above`: titles and summaries that were shown with the passage; `language`: of their dates and amounts."""
+        self.text = "\n".join(filter(None, (passage, *above)))
+        self._passage = fold(passage)
+        self._language = language
+        self._own = _stems(passage)
+        self._every = _stems(self.text)
+        self._begins = {one[:_LEAST_STEM] for one in self._every}
+
+    def fault(self, statement: str, least: float) -> str:
+        """Why the passage does not support a statement; empty if it does, or if `least` is 0."""
+        if not least or fold(statement) in self._passage:
+            return ""
+        fault = self.lacks(statement, least, statement.split()[1:])
+        if fault:
+            return fault
+        stems = _stems(statement)
+        if len(stems & self._own) < least * _OWN * len(stems):
+            return "its passage says little of it"
+        return self._reversed(statement)
+
+    def lacks(self, text: str, least: float, names: list[str] | None = None) -> str:
+        """Which numbers, words or capitalised words of a text do not occur; empty if enough of them do.
+
+        Args:
+            text: What a model wrote.
+            least: Share of its words that must occur.
+            names: Its words of which every capitalised one must occur; None: all.
+
+        """
+        if numbers := list(self._missing_numbers(text)):
+            return f"numbers that its text does not have: {', '.join(numbers[:_SHOWN])}"
+        stems = _stems(text)
+        missing = [one for one in stems if not self._has(one)]
+        if len(missing) > (1 - least) * len(stems) + 1e-9:
+            return f"words that its text does not have: {', '.join(sorted(missing)[:_SHOWN])}"
+        parts = [part.strip(_EDGES) for part in (text.split() if names is None else names)]
+        unknown = [part for part in parts if part[:1].isupper() and not all(map(self._has, _stems(part)))]
+        return f"names that its text does not have: {', '.join(unknown[:_SHOWN])}" if unknown else ""
+
+    def names(self, value: str, least: float) -> bool:
+        """Whether a name, a date or an amount occurs, however it is written."""
+        amount = read_amount(value, self._language)
+        if amount is not None and amount.numbers:
+            return all(_rounded(number) in self._numbers for number in amount.numbers)
+        return not self.lacks(value, least)
+
+    def says(self, text: str) -> bool:
+        """Whether any word of a text occurs."""
+        return any(map(self._has, _stems(text)))
+
+    @cached_property
+    def _numbers(self) -> frozenset[float]:
+        return frozenset(_numbers(self.text, self._language))
+
+    @cached_property
+    def _clauses(self) -> tuple[Clause, ...]:
+        return tuple(_clauses(self.text))
+
+    def _has(self, one: str) -> bool:
+        if one in self._every:
+            return True
+        if is_cjk(one):
+            return any(clause.characters.issuperset(one) for clause in self._clauses)
+        if one[:_LEAST_STEM] not in self._begins:
+            return False
+        return any(_is_family(one, other) for other in self._every)
+
+    def _missing_numbers(self, statement: str) -> Iterator[str]:
+        digits = [found for found in _DIGITS.finditer(statement) if _value(found[0]) not in self._numbers]
+        if digits:
+            spans = [span for *span, value in _mentions(statement, self._language) if value in self._numbers]
+            yield from (found[0] for found in digits if not any(start <= found.start() < end for start, end in spans))
+
+    def _reversed(self, statement: str) -> str:
+        """Whether the clauses that a statement is about are negated and it is not, or the other way round."""
+        own = _stems(statement)
+        if is_negated(statement):
+            return "" if any(one.is_negated for one in self._clauses) else "it negates what its passage states"
+        near = [one for one in self._clauses if len(one.stems) <= _LONGER * len(own) + _LONGER]
+        shares = [len(own & one.stems) for one in near]
+        best = max(shares, default=0)
+        about = {one.is_negated for one, share in zip(near, shares, strict=True) if share == best}
+        return "it states what its passage negates" if about == {True} and best >= _SAME * len(own) else ""
+
+
+def is_negated(text: str) -> bool:
+    """Whether a text has a word that negates."""
+    return any(word in _NEGATIONS or word.endswith("n't") for word in words(text))
+
+
+@lru_cache(maxsize=4_096)
+def _stems(text: str) -> frozenset[str]:
+    """Stems of the words that mean something; of Chinese the pairs of neighbouring characters."""
+    found: set[str] = set()
+    run: list[str] = []
+    for word in [*words(text), ""]:
+        if is_cjk(word):
+            run.append(word)
+            continue
+        found.update(map("".join, pairwise(run)) if len(run) > 1 else run)
+        run = []
+        if word and word not in STOP_WORDS and word not in _NEGATIONS and not word.isdigit():
+            found.add(stem(word))
+    return frozenset(found)
+
+
+def _is_family(one: str, other: str) -> bool:
+    shorter = min(len(one), len(other))
+    return shorter >= _LEAST_STEM and one[:shorter] == other[:shorter]
+
+
+def _clauses(text: str) -> Iterator[Clause]:
+    for sentence in sentences(text):
+        for part in _CLAUSE.split(sentence):
+            if found := _stems(part):
+                yield Clause(found, frozenset(fold(part)), is_negated(part))
+
+
+def _numbers(text: str, language: str) -> Iterator[float]:
+    """The numbers of a text: as written, with their scale, parts of dates, and small ones in words."""
+    for found in _DIGITS.finditer(text):
+        yield _value(found[0])
+        yield from map(_value, _INTEGER.findall(found[0]))
+    yield from (value for *_, value in _mentions(text, language))
+    yield from (_NUMBER_WORDS[word] for word in words(text) if word in _NUMBER_WORDS)
+
+
+def _mentions(text: str, language: str) -> Iterator[tuple[int, int, float]]:
+    """Where amounts and dates stand, with the value of the amount or of each part of the date."""
+    for mention in quantities(text, language):
+        yield mention.start, mention.end, _rounded(float(mention.value))
+    for mention in dates(text, language):
+        for part in _INTEGER.findall(str(mention.value)):
+            yield mention.start, mention.end, float(part)
+
+
+def _value(digits: str) -> float:
+    return _rounded(float(digits.translate(_SEPARATORS)))
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.9g}")

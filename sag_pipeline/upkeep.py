@@ -43,6 +43,11 @@ def compact(store: Store, table: str, *, purge: bool = False) -> int:
         rows = pa.concat_tables([of_documents(store.parts.read(table, part), places[part]) for part in group])
         part = store.parts.write(table, rows, [f"{u}|{entries[u].output_hash}" for u in units])
         store.ledger.commit([replace(entries[unit], part=part) for unit in units])
+    return drop_unused(store, table)
+
+
+def drop_unused(store: Store, table: str) -> int:
+    """Delete the parts of a table that no entry names, such as those of a killed process; how many there were."""
     unused = store.parts.names(table) - set(store.places(table))
     for part in unused:
         store.parts.delete(table, part)
@@ -93,6 +98,8 @@ def vacuum(store: Store, vectors: VectorStore) -> None:
     for table in INPUTS:
         if table != "vectors":
             compact(store, table, purge=purge)
+    for table in store.parts.tables():
+        drop_unused(store, table)
     if purge or _is_wasteful(store, vectors):
         vectors.purge(wanted_vectors(store))
         store.ledger.commit([Entry.of_whole(PURGE, "removed")])

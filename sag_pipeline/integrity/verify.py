@@ -35,7 +35,7 @@ from sag_pipeline.store.vectors import KINDS, VectorStore, vector_ids
 from sag_retrieval.core.errors import SourceError, StoreError
 from sag_retrieval.core.home_urls import shown_home
 from sag_retrieval.models.answer_cache import ANSWERS
-from sag_retrieval.release.folders import write_lock, wrong_made
+from sag_retrieval.release.folders import unfinished, write_lock, wrong_made
 from sag_retrieval.release.releases import Releases
 
 _PATIENCE_SECONDS = 10
@@ -274,7 +274,9 @@ def _releases(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
     current = store.home / "CURRENT"
     if what := wrong_pointer(current, [folder.name for folder in folders]):
         faults.append(HomeFault("CURRENT", what, "`sag repair` names the newest good release"))
-    return CheckedFiles("releases", len(folders), "releases", faults)
+    left = unfinished(store.home / "releases")
+    more = f", {left} unfinished that the next ingest deletes" if left else ""
+    return CheckedFiles("releases", len(folders), f"releases{more}", faults)
 
 
 def _reports(store: Store, deep: bool) -> CheckedFiles:  # noqa: ARG001, FBT001  files are small and have no hashes

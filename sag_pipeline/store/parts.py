@@ -159,6 +159,10 @@ class Parts:
         self._fetch(path)
         return int(read_footer(path).num_rows)
 
+    def tables(self) -> list[str]:
+        """Names of the tables that have a folder."""
+        return sorted(path.name for path in self._folder.glob("*") if path.is_dir())
+
     def names(self, table: str) -> set[str]:
         """Names of all part files of a table, in use or not."""
         return {path.stem for path in (self._folder / table).glob("*.parquet")}

@@ -92,11 +92,19 @@ def sweep(folder: Path, *names: str) -> int:
         folder: Where to look.
         names: Beginnings of further hidden names to delete.
     """
-    marks = (DRAFT, _GONE, *names)
-    left = [path for path in folder.glob(".*") if path.name.startswith(marks)]
+    left = _left(folder, *names)
     for path in left:
         erase(path)
     return len(left)
+
+
+def unfinished(folder: Path) -> int:
+    """How many unfinished and half-deleted files `sweep` would delete."""
+    return len(_left(folder))
+
+
+def _left(folder: Path, *names: str) -> list[Path]:
+    return [path for path in folder.glob(".*") if path.name.startswith((DRAFT, _GONE, *names))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

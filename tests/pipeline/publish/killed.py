@@ -1,0 +1,50 @@
+"""Publishing in a process of its own that is killed before one of its changes of the disk."""
+
+import os
+import signal
+import sys
+from dataclasses import replace
+from itertools import count
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from tests.pipeline.publish.histories import Home
+
+CALLS = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "shutil.rmtree"})
+"""Audit events of calls that change names on disk; an `open` for writing is the other one."""
+_server = get_context("forkserver")  # a server without threads, which has imported everything, forks each process
+_server.set_forkserver_preload([__name__])
+
+
+def publish_killed(home: Home, before: int = 0) -> tuple[int, str]:
+    """Publish; kill the process before this change of the disk, if it comes to it; its exit code and its changes."""
+    log = home.folder.with_name(f"{home.folder.name}.changes")
+    log.unlink(missing_ok=True)
+    process = _server.Process(target=_publish, args=(home.folder, home.is_dense, home.clock, before, log))
+    process.start()
+    process.join(120)
+    assert process.exitcode is not None, "the process ends within two minutes"
+    return process.exitcode, log.read_text(encoding="utf-8")
+
+
+def _publish(folder: Path, is_dense: bool, clock: int, before: int, log: Path) -> None:  # noqa: FBT001  picklable
+    changes, told = count(1), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if _is_change(event, arguments, folder):
+            os.write(told, f"{event} {arguments[0]}\n".encode())
+            if next(changes) == before:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    home = replace(Home(folder, is_dense), clock=clock)
+    sys.addaudithook(hook)
+    home.publish()
+
+
+def _is_change(event: str, arguments: tuple[Any, ...], folder: Path) -> bool:
+    if event == "open":
+        path, mode, flags = arguments
+        is_writing = bool(set(mode) & set("wxa+")) if isinstance(mode, str) else bool(flags & (os.O_WRONLY | os.O_RDWR))
+        return is_writing and str(path).startswith(str(folder))
+    return event in CALLS

@@ -1,0 +1,211 @@
+"""Releases of several layers on disk: killed while they are written, pruned, copied, damaged, and after a removal."""
+
+import shutil
+import signal
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from sag_pipeline.integrity.verify import verify_home
+from sag_pipeline.upkeep import forget, vacuum
+from sag_retrieval.core.errors import ReleaseError
+from sag_retrieval.release.manifest import Manifest
+from sag_retrieval.release.reader import verify_release
+from sag_retrieval.release.releases import Releases, prune_releases
+from tests.pipeline.publish.histories import Home, Made
+from tests.pipeline.publish.killed import publish_killed
+
+FIRST = {"first.md": Made((((0, 4, 10), (7, 9)), ((1,),)), 1), "last.md": Made((((3, 5),),), 2)}
+SECOND = {"b.md": Made((((0, 8), (6,)),), 3), "first.md": Made((((4, 2),),), 4)}
+THIRD = {"海.md": Made((((7, 9, 1),), ((12, 0),)), 5), "z": Made((((11, 4),),), 6)}
+QUESTION = "What did Lumen Optics sell at Port Ansel?"
+KILLS = 12
+LATER = datetime.now(UTC) + timedelta(days=400)
+
+
+def of_layers(folder: Path, *, is_dense: bool = True) -> Home:
+    """A home whose current release has two layers, and that holds documents of a third."""
+    home = Home(folder, is_dense)
+    for documents in (FIRST, SECOND):
+        home.put(documents)
+        home.publish()
+    assert len(home.publish().manifest.layers) == 2
+    home.put(THIRD)
+    return home
+
+
+def copied(home: Home, folder: Path) -> Home:
+    shutil.copytree(home.folder, folder)
+    return replace(home, folder=folder)
+
+
+def found(home: Home, folder: Path | None = None) -> list[tuple[str, float]]:
+    with home.opened(folder) as release:
+        return [(hit.chunk_id, hit.score) for hit in release.search(QUESTION).hits]
+
+
+def files_of(manifest: Manifest) -> dict[str, tuple[int, str]]:
+    return {name: tuple(each) for name, each in manifest.files.items()}
+
+
+def names(home: Home) -> set[str]:
+    """What lies below a home, without the names that commits are given by chance."""
+    found = (path.relative_to(home.folder).as_posix() for path in home.folder.rglob("*"))
+    return {name for name in found if not name.startswith(("ledger/", "vectors/"))}
+
+
+def stages(changes: str) -> list[int]:
+    """Some changes of the disk from the first to the last one, and each rename: there a state becomes another."""
+    lines = changes.splitlines()
+    spread = [1 + len(lines) * n // KILLS for n in range(KILLS)]
+    return sorted({*spread, *(n for n, line in enumerate(lines, 1) if line.startswith("os.rename")), len(lines)})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_dense", [True, False])
+def test_a_layer_whose_publishing_is_killed_at_any_stage_is_that_of_an_undisturbed_run(tmp_path, is_dense):
+    before = of_layers(tmp_path / "before", is_dense=is_dense)
+    calm = copied(before, tmp_path / "calm")
+    code, changes = publish_killed(calm)
+    wanted = Manifest.read(Releases(calm.folder).path())
+    assert (code, len(wanted.layers)) == (0, 3)
+    calm = replace(calm)  # reads what the other process committed
+    vacuum(calm.store, calm.vectors)
+
+    for stage in stages(changes):
+        home = copied(before, tmp_path / "killed")
+        was = Releases(home.folder).current()
+        code, _ = publish_killed(home, stage)
+
+        assert code == -signal.SIGKILL, stage
+        assert Releases(home.folder).current() in {was, wanted.release_id}
+        assert found(home), "the release that is current can be searched after any kill"
+        home = replace(home)  # reads the ledger again
+        done = home.publish()
+        vacuum(home.store, home.vectors)
+
+        assert done.manifest.release_id == wanted.release_id
+        assert files_of(done.manifest) == files_of(wanted), changes.splitlines()[stage - 1]
+        assert verify_release(Releases(home.folder).path()) == []
+        assert names(home) == names(calm), "nothing is left over"
+        shutil.rmtree(home.folder)
+
+
+def test_what_a_killed_process_left_of_a_release_is_listed_and_then_deleted(tmp_path):
+    home = of_layers(tmp_path / "home")
+    _, changes = publish_killed(copied(home, tmp_path / "calm"))
+    lines = changes.splitlines()
+    linked = 1 + max(n for n, line in enumerate(lines) if line.startswith("os.link"))
+
+    publish_killed(home, linked)
+    drafts = [path.name for path in (home.folder / "releases").glob(".*")]
+    listed = {each.name: each.of for each in verify_home(home.folder, deep=True).checked}
+
+    assert len(drafts) == 1
+    assert listed["releases"] == "releases, 1 unfinished that the next ingest deletes"
+    assert replace(home).publish().is_new
+    assert not list((home.folder / "releases").glob(".*"))
+
+
+def test_pruning_keeps_the_layers_that_later_releases_share(tmp_path):
+    home = of_layers(tmp_path / "home")
+    home.publish()
+    before = found(home)
+    shared = home.folder / "shared"
+    shutil.copytree(Releases(home.folder).path(), shared)
+
+    gone = prune_releases(home.folder, keep=1, grace_hours=0, now=LATER)
+
+    assert len(gone) == 2
+    assert [path.name for path in (home.folder / "releases").iterdir()] == [Releases(home.folder).current()]
+    assert verify_release(Releases(home.folder).path()) == []
+    assert found(home) == before == found(home, shared)
+    home.put({"n.md": Made((((0, 9),),), 9)})
+    assert len(home.publish().manifest.layers) == 4, "layers go on after their first release is gone"
+
+
+def test_pruning_an_older_release_that_is_current_keeps_its_layers(tmp_path):
+    home = of_layers(tmp_path / "home")
+    old = Releases(home.folder).current()
+    assert old
+    before = found(home)
+    home.publish()
+    Releases(home.folder).promote(old)
+
+    prune_releases(home.folder, keep=1, grace_hours=0, now=LATER)
+
+    assert verify_release(Releases(home.folder).path()) == []
+    assert found(home) == before
+
+
+@pytest.mark.parametrize("name", ["first.md", "b.md", "海.md"])
+def test_a_removed_document_is_in_no_file_of_a_release_whatever_layer_had_it(tmp_path, name):
+    home = of_layers(tmp_path / "home")
+    home.publish()
+    with home.opened() as release:
+        rows = release.sql(f"SELECT text FROM chunks WHERE document_id = '{name}'").to_pandas()["text"].tolist()
+    marks = [text.encode() for text in [*rows, f"Report {name}"]]
+    holders = [path for path in Releases(home.folder).path().rglob("*") if path.is_file()]
+    assert len(marks) > 1
+
+    home.remove([name])
+    forget(home.store, home.vectors)
+    done = home.publish()
+    vacuum(home.store, home.vectors)
+    prune_releases(home.folder, keep=1, grace_hours=0, now=LATER)
+
+    assert not done.manifest.layers
+    assert holders
+    assert not any(path.exists() for path in holders)
+    left = [path for path in home.folder.rglob("*") if path.is_file() and path.parent.name != "ledger"]
+    assert [path for path in left for mark in marks if mark in path.read_bytes()] == []
+    with home.opened() as release:
+        assert release.sql(f"SELECT * FROM documents WHERE document_id = '{name}'").to_pandas().empty
+        words = release.index.arrays.terms.numbers(" ".join([*rows, name]))
+        used = release.index.arrays.chunk_text.rows_of.sizes()
+        assert all(used[number] for number in words.values()), "no word of it alone is left in the full text"
+        assert not len(release.index.arrays.mentions.exact(f"Report {name}"))
+
+
+@pytest.mark.parametrize("is_dense", [True, False])
+def test_a_copied_home_of_layers_opens_and_searches(tmp_path, is_dense):
+    home = of_layers(tmp_path / "home", is_dense=is_dense)
+    home.publish()
+    before = found(home)
+    other = copied(home, tmp_path / "copy")
+    shutil.rmtree(home.folder)
+
+    assert found(other) == before
+    assert verify_release(Releases(other.folder).path()) == []
+    other.put({"n.md": Made((((0, 9),),), 9)})
+    assert len(other.publish().manifest.layers) == 4
+
+
+def test_a_damaged_file_of_any_layer_is_found_and_the_next_release_is_written_whole(tmp_path):
+    before = of_layers(tmp_path / "before")
+    before.publish()
+    folder = Releases(before.folder).path()
+    layered = [name for name in Manifest.read(folder).files if name.startswith("layers/")]
+    assert {name.split("/")[1] for name in layered} == {"1", "2"}
+
+    for name in layered:
+        home = copied(before, tmp_path / "damaged")
+        path = Releases(home.folder).path() / name
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 16
+        path.write_bytes(data)
+
+        assert [fault.file for fault in verify_release(path.parents[len(Path(name).parts) - 1])] == [name]
+        with pytest.raises(ReleaseError, match=f"{name} of release"), home.opened() as release:
+            for table in release.index.rows:
+                assert release.index.rows[table].num_rows >= 0
+            release.search(QUESTION)
+            release.index.arrays.vectors["keys"].take([0])
+        home.put({"n.md": Made((((0, 9),),), 9)})
+        done = home.publish()
+        assert not done.manifest.layers
+        assert not done.faults
+        assert found(home)
+        shutil.rmtree(home.folder)

@@ -27,6 +27,7 @@ from sag_retrieval.release.arrays import write_arrays
 from sag_retrieval.release.csr import save_array
 from sag_retrieval.release.layers import Layer, join_links
 from sag_retrieval.release.manifest import Contents, Manifest, layer_path
+from sag_retrieval.release.packed import PACKED_ROWS, pack_folder
 from sag_retrieval.release.placed import LANCE, open_placed, write_placed, write_runs
 from sag_retrieval.release.release_graph import FOLDER, MentionLinks, write_graph
 from sag_retrieval.release.schema import SCHEMA_VERSION, TABLES
@@ -92,14 +93,17 @@ def build_layer(draft: Path, source: ReleaseInput, base: Base) -> tuple[Manifest
     manifest = replace(_manifest(source), layers=[*base.manifest.layer_counts[:number], own])
     contents = Contents(draft, manifest, "off")
     files = [RowFiles(contents, manifest, each) for each in range(number + 1)]
-    layers = [Layer.open(draft / layer_path(each), rows) for each, rows in enumerate(files)]
+    layers = [Layer.open(contents.place(layer_path(each)), rows) for each, rows in enumerate(files)]
     joined = join_links(layers, manifest.smoothing)
     links = {name: len(joined.graph[name].items) for name in ("event_keys", "chunk_keys")}
     counts = own | links | {name: len(rows) for name, rows in joined.rows.items()}
     index = {name: base.manifest.index[name] | {"rows": counts[name]} for name in KINDS}
     manifest = replace(manifest, counts={name: counts[name] for name in TABLES}, index=index)
     report("release", 0, 0, "checks")
-    return _checked(manifest, check_layer(draft, manifest, made.tables, joined.graph, len(source.held.documents)))
+    checks = check_layer(draft, manifest, made.tables, joined.graph, len(source.held.documents))
+    if own["chunks"] + own["events"] <= PACKED_ROWS:
+        pack_folder(draft / layer_path(number))
+    return _checked(manifest, checks)
 
 
 def _checked(manifest: Manifest, checks: Sequence[Check]) -> tuple[Manifest, Sequence[Check]]:

@@ -22,6 +22,7 @@ from sag_retrieval.release.arrays import open_graph_arrays
 from sag_retrieval.release.csr import map_array
 from sag_retrieval.release.manifest import Contents, Manifest, layer_path
 from sag_retrieval.release.overlay import overlay
+from sag_retrieval.release.packed import Place
 from sag_retrieval.release.placed import PLACED, read_runs
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.tables import RowFiles
@@ -121,7 +122,7 @@ def _base(
 ) -> Base | None:
     count, folder = len(manifest.layer_counts), contents.folder
     files = [RowFiles(contents, manifest, number) for number in range(count)]
-    folders = [folder / layer_path(number) for number in range(count)]
+    folders = [contents.place(layer_path(number)) for number in range(count)]
     documents = overlay([layer("documents")["document_id"] for layer in files])
     ids = pa.chunked_array([c for layer in files for c in layer("documents")["document_id"].chunks], pa.string())
     ids = ids.combine_chunks().take(pa.array(documents.source))
@@ -149,7 +150,7 @@ def _base(
 
 def _touched(
     files: Sequence[RowFiles],
-    folders: Sequence[Path],
+    folders: Sequence[Place],
     described: KeyDescriptions,
     resolution: Resolution,
     ids: pa.Array,

@@ -15,6 +15,7 @@ from scipy.sparse import csc_array, csr_array
 
 from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.core.types import Rows
+from sag_retrieval.release.packed import PackedPath, Place
 from sag_retrieval.release.table import no_rows
 
 Starts = npt.NDArray[np.int64]
@@ -27,8 +28,8 @@ def save_array(path: Path, array: npt.NDArray[Any]) -> None:
     np.save(path.with_name(f"{path.name}.npy"), np.ascontiguousarray(array))
 
 
-def map_array(path: Path) -> npt.NDArray[Any]:
-    """The array of `<path>.npy`, mapped into memory read-only, as a plain array.
+def map_array(path: Place) -> npt.NDArray[Any]:
+    """The array of `<path>.npy`, mapped into memory read-only, or that of a packed layer, as a plain array.
 
     Raises:
         ReleaseError: If the file is missing or not an array.
@@ -36,11 +37,13 @@ def map_array(path: Path) -> npt.NDArray[Any]:
     """
     whole = path.with_name(f"{path.name}.npy")
     try:
-        with whole.open("rb") as file:
+        with pa.BufferReader(whole.read()) if isinstance(whole, PackedPath) else whole.open("rb") as file:
             shape, is_fortran, dtype = _header(file)
             if not math.prod(shape):  # an array without elements cannot be mapped
                 return np.zeros(shape, dtype)
             order: Literal["C", "F"] = "F" if is_fortran else "C"
+            if isinstance(whole, PackedPath):
+                return np.frombuffer(whole.read(), dtype, math.prod(shape), file.tell()).reshape(shape, order=order)
             return np.memmap(file, dtype, "r", file.tell(), shape, order).view(np.ndarray)
     except FileNotFoundError as error:
         raise ReleaseError(f"{whole} is missing; {MEND}") from error
@@ -57,28 +60,30 @@ def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     return shape, is_fortran, dtype
 
 
-def map_trie(path: Path) -> marisa_trie.Trie:
-    """A saved dictionary, mapped into memory.
+def map_trie(path: Place) -> marisa_trie.Trie:
+    """A saved dictionary, mapped into memory, or that of a packed layer.
 
     Raises:
         ReleaseError: If the file is missing or no dictionary.
 
     """
     try:
+        if isinstance(path, PackedPath):
+            return marisa_trie.Trie().frombytes(path.read().to_pybytes())
         return marisa_trie.Trie().mmap(str(path))
     except (OSError, RuntimeError, ValueError) as error:
         raise ReleaseError(f"{path} is missing or damaged ({error}); {MEND}") from error
 
 
-def map_rows(path: Path) -> pa.Table:
-    """The rows of an Arrow file, mapped into memory.
+def map_rows(path: Place) -> pa.Table:
+    """The rows of an Arrow file, mapped into memory, or those of a packed layer.
 
     Raises:
         ReleaseError: If the file is missing or no Arrow file.
 
     """
     try:
-        with pa.memory_map(str(path)) as source:
+        with pa.BufferReader(path.read()) if isinstance(path, PackedPath) else pa.memory_map(str(path)) as source:
             return pa.ipc.open_file(source).read_all()
     except (OSError, pa.ArrowException) as error:
         raise ReleaseError(f"{path} is missing or damaged ({error}); {MEND}") from error
@@ -190,7 +195,7 @@ class CsrLists:
         save_array(path.with_name(f"{path.name}.items"), self.items.astype(np.int32, copy=False))
 
     @classmethod
-    def open(cls, path: Path) -> "CsrLists":
+    def open(cls, path: Place) -> "CsrLists":
         """Map what `save` wrote."""
         return cls(map_array(path.with_name(f"{path.name}.starts")), map_array(path.with_name(f"{path.name}.items")))
 

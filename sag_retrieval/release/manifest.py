@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import MEND, ReleaseError, SettingsError
@@ -18,6 +19,7 @@ from sag_retrieval.core.public import public
 from sag_retrieval.core.types import Words64
 from sag_retrieval.release.folders import BLOCK, block_count, digest_of, sums_of, wrong_lengths
 from sag_retrieval.release.key_weights import Smoothing
+from sag_retrieval.release.packed import PACK, PackedPath, Place, open_pack
 from sag_retrieval.release.schema import SCHEMA_VERSION
 
 MANIFEST = "manifest.json"
@@ -28,6 +30,7 @@ Verify = Literal["lazy", "full", "off"]
 CHECKSUMS: Final = "checksums.npy"
 _SPAN: Final = 256
 """Blocks that one thread checks at a time: 16 MB."""
+_LAYERS: Final = "layers/"
 _AT_ONCE: Final = 4
 _MANY: Final = 1 / 3
 """With a larger share of a file's blocks to check, reading it in one go is faster than block by block."""
@@ -130,7 +133,7 @@ def _hash(text: str) -> str:
 
 def layer_path(number: int) -> str:
     """Where a layer's files lie below a release: those of the first beside the manifest."""
-    return f"layers/{number}/" if number else ""
+    return f"{_LAYERS}{number}/" if number else ""
 
 
 class Fill(Protocol):
@@ -162,6 +165,7 @@ class Contents:
         self._fill = fill
         self.release_id = manifest.release_id
         self.files = manifest.files
+        self._packs: dict[str, PackedPath] = {}
         self.is_checked = verify != "off" and bool(self.files)
         if verify == "full" and not self.files:
             raise ReleaseError(f"release {self.release_id} names no files, so it cannot be verified; {MEND}")
@@ -175,9 +179,34 @@ class Contents:
 
     def names(self, below: str, suffix: str) -> list[str]:
         """Names, without the suffix, of the release's files directly below a folder such as `rows/`."""
-        known = self.files or [f"{below}{path.name}" for path in (self.folder / below).glob(f"*{suffix}")]
+        place = self.place(below)
+        if isinstance(place, PackedPath):
+            return sorted(name.removesuffix(suffix) for name in place.files() if name.endswith(suffix))
+        known = self.files or [f"{below}{path.name}" for path in place.glob(f"*{suffix}")]
         inside = [name.removeprefix(below) for name in known if name.startswith(below) and name.endswith(suffix)]
         return sorted(name.removesuffix(suffix) for name in inside if "/" not in name)
+
+    def place(self, below: str) -> Place:
+        """Where a file or folder lies; a packed layer is checked and read when it is first asked for.
+
+        Raises:
+            ReleaseError: If a packed layer is not as it was published.
+
+        """
+        layer = "/".join(below.split("/")[:2])
+        name = f"{layer}/{PACK}"
+        if not below.startswith(_LAYERS) or (name not in self.files if self.files else not self._is_file(name)):
+            return self.folder / below
+        if name not in self._packs:
+            self.check(name)
+            try:
+                self._packs[name] = open_pack(self.folder / name)
+            except (OSError, pa.ArrowException, KeyError) as error:
+                raise self.damaged(name, str(error)) from error
+        return self._packs[name] / below.removeprefix(layer)
+
+    def _is_file(self, name: str) -> bool:
+        return (self.folder / name).is_file()
 
     def check(self, *wanted: str) -> None:
         """Compare files with their checksums: files by name, all below a folder by its name with `/`, all by "".

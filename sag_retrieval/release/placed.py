@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.core.types import Floats32, Rows64
 from sag_retrieval.release.csr import map_array, save_array
+from sag_retrieval.release.packed import Place
 
 PLACED: Final = ".lance_rows.npy"
 """Ending after the table's name: for each row the id of its row in Lance, -1 for none."""
@@ -143,14 +144,14 @@ class PlacedRows:
         return np.where((run >= 0) & (behind < self.runs.count[run]), run, -1), behind
 
 
-def open_placed(folder: Path, name: str, release: Path | None = None) -> PlacedRows:
+def open_placed(folder: Place, name: str, release: Path | None = None) -> PlacedRows:
     """The vectors of a table; `folder` is `arrays/vectors` of a release, or of a layer of `release`.
 
     Raises:
         ReleaseError: If a file is missing or damaged.
 
     """
-    release = release or folder.parent.parent
+    release = release or Path(str(folder)).parent.parent
     runs = read_runs(release / "arrays" / "vectors", name)
     return PlacedRows(release / LANCE / f"{name}.lance", map_array(folder / f"{name}.lance_rows"), runs)
 

@@ -59,7 +59,7 @@ def open_contents(contents: Contents, manifest: Manifest, vectors: VectorMode = 
     if len(below) == 1:
         arrays = open_arrays(contents.folder / "arrays", tables)
     else:
-        layers = [Layer.open(contents.folder / layer, rows) for layer, rows in zip(below, files, strict=True)]
+        layers = [Layer.open(contents.place(layer), rows) for layer, rows in zip(below, files, strict=True)]
         try:
             found = join_links(layers, manifest.smoothing)
             arrays = found.with_text(layers, tables)

@@ -190,7 +190,7 @@ class RowFiles:
 
     def _read(self, file: str, name: str) -> pa.Table:
         self._contents.check(file)
-        rows = map_rows(self._contents.folder / file)
+        rows = map_rows(self._contents.place(file))
         wanted = TABLES[name].names if name in TABLES else rows.schema.names
         if rows.schema.names != wanted or rows.num_rows != self._counts.get(name):
             found = f"{rows.num_rows} rows of {rows.schema.names}"

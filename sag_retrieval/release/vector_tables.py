@@ -15,6 +15,7 @@ from sag_retrieval.release.lance_vectors import open_lance
 from sag_retrieval.release.layered_vectors import JoinedVectors, join_signs
 from sag_retrieval.release.manifest import Contents, Manifest, layer_path
 from sag_retrieval.release.overlay import Joined
+from sag_retrieval.release.packed import PackedPath
 from sag_retrieval.release.placed import LANCE, PLACED, PlacedRows, joined_rows, open_placed
 from sag_retrieval.release.tables import OpenedTables, bound_faults, damaged_arrays, list_faults
 from sag_retrieval.release.topk import BinaryIndex, read_binary_index
@@ -95,7 +96,7 @@ class VectorTables(OpenedTables[VectorSet]):
 
     def _placed(self, name: str) -> VectorSet:
         """Vectors that lie in Lance: of several layers in one table, so that only the rows' places are joined."""
-        contents, folders = self._contents, [self._contents.folder / folder for folder in self._folders]
+        contents, folders = self._contents, [self._contents.place(folder) for folder in self._folders]
         contents.check(f"{VECTORS}{name}.runs.json", *(f"{folder}{name}{PLACED}" for folder in self._folders))
         placed = [open_placed(folder, name, contents.folder) for folder in folders]
         rows = placed[0] if len(placed) == 1 else joined_rows(placed, self.joined[name].source)
@@ -116,16 +117,18 @@ class VectorTables(OpenedTables[VectorSet]):
             return first
         if not all(f"{name}.signs" in self._contents.names(folder, ".npy") for folder in self._folders):
             return None
-        others = [map_array(self._contents.folder / folder / f"{name}.signs") for folder in self._folders[1:]]
+        others = [map_array(self._contents.place(folder) / f"{name}.signs") for folder in self._folders[1:]]
         return join_signs([first, *(BinaryIndex(words, first.reach) for words in others)], self.joined[name])
 
     def _by_layer(self, below: str, name: str, count: int) -> VectorSet:
-        contents, folder = self._contents, self._contents.folder / below
+        contents, folder = self._contents, self._contents.place(below)
         if name in contents.names(below, PLACED):
             contents.check(f"{VECTORS}{name}.runs.json", f"{below}{name}{PLACED}")
             placed = open_placed(folder, name, contents.folder)
             return open_mapped(placed, None, self._check_of(_placed_blocks(name, placed)))
         if name in contents.names(below, DENSE):
+            if isinstance(folder, PackedPath):
+                return open_dense(folder, name)
             file = f"{below}{name}{DENSE}"
             contents.check_blocks(file, np.zeros(1, np.int64))  # the header
             contents.check(*(f"{below}{name}.signs.{kind}" for kind in ("npy", "json")))

@@ -14,7 +14,7 @@ from tests.pipeline.publish.histories import Home
 CALLS = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "shutil.rmtree"})
 """Audit events of calls that change names on disk; an `open` for writing is the other one."""
 _server = get_context("forkserver")  # a server without threads, which has imported everything, forks each process
-_server.set_forkserver_preload([__name__])
+_server.set_forkserver_preload(["tests.pipeline.publish.fork_server"])
 
 
 def publish_killed(home: Home, before: int = 0) -> tuple[int, str]:

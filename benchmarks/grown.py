@@ -26,6 +26,7 @@ SHARED = 3
 KEY_COPIES = 4
 """Copies that have their rare names in common: names grow more slowly than texts, to about one for two events."""
 DENSE = 384
+"""Columns of dense vectors, unless another number is asked for."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +68,10 @@ def questions() -> list[str]:
 class DenseEmbedder:
     """Hashed vectors projected to few columns, as a model's would be."""
 
-    dimension = DENSE
-
-    def __init__(self, hashing: HashingEmbedder) -> None:
+    def __init__(self, hashing: HashingEmbedder, dimension: int) -> None:
         self._hashing = hashing
-        self._matrix = np.random.default_rng(0).normal(size=(hashing.dimension, DENSE)).astype(np.float32)
+        self.dimension = dimension
+        self._matrix = np.random.default_rng(0).normal(size=(hashing.dimension, dimension)).astype(np.float32)
         self.fingerprint = f"projected-{hashing.fingerprint}"
 
     def embed(self, texts: list[str]) -> np.ndarray:
@@ -85,15 +85,15 @@ def unit(rows: np.ndarray) -> np.ndarray:
     return (rows / np.where(length > 0, length, 1)).astype(np.float32)
 
 
-def grow(folder: Path, events: int, *, dense: bool) -> None:
-    """Write arrays of about this many events."""
+def grow(folder: Path, events: int, *, dense: int) -> None:
+    """Write arrays of about this many events; `dense`: columns of their vectors, 0 for those of hashing."""
     seed = read_seed()
     copies = max(1, round(events / len(seed.events)))
     hashing = HashingEmbedder(fit(seed.chunks))
     hashing.fitted.save(folder)
     _write_graph(folder, seed, copies)
     _write_text(folder / "text", seed, copies)
-    embedder = DenseEmbedder(hashing) if dense else hashing
+    embedder = DenseEmbedder(hashing, dense) if dense else hashing
     sizes = {"events": seed.events, "chunks": seed.chunks, "keys": seed.keys}
     for name, texts in sizes.items():
         base, times = embedder.embed(texts), _groups(copies) if name == "keys" else copies
@@ -117,7 +117,7 @@ def _copies_of(base: np.ndarray | csr_array, copies: int) -> Iterator[tuple[np.n
             moved[some] = random.permutation(some)
             yield rows, csr_array((base.data, moved[base.indices], base.indptr), shape=base.shape)
         else:
-            yield rows, unit(base + random.normal(scale=1 / np.sqrt(DENSE), size=base.shape))
+            yield rows, unit(base + random.normal(scale=1 / np.sqrt(base.shape[1]), size=base.shape))
 
 
 def _write_graph(folder: Path, seed: Seed, copies: int) -> None:
@@ -177,10 +177,10 @@ def _write_text(folder: Path, seed: Seed, copies: int) -> None:
     postings.save(folder / "documents")
 
 
-def open_grown(folder: Path, *, dense: bool) -> Index:
+def open_grown(folder: Path, *, dense: int) -> Index:
     """The index, without rows: rankings need none."""
     hashing = HashingEmbedder(HashingFit.load(folder))
-    return Index({}, open_arrays(folder), DenseEmbedder(hashing) if dense else hashing)
+    return Index({}, open_arrays(folder), DenseEmbedder(hashing, dense) if dense else hashing)
 
 
 def describe(index: Index) -> str:

@@ -1,6 +1,7 @@
 """Milliseconds of a search, step by step, at growing sizes, next to plain vector search on the same vectors.
 
     python benchmarks/search_speed.py [--sizes 10000,100000] [--vectors hashing,dense] [--out FILE]
+    python benchmarks/search_speed.py --sizes 10000000 --vectors dense --dimension 96
 
 One query, one thread, warm; steps in processor time, the rest by the wall. `search` is `expand` and `rank` alone,
 `events` the vector step over all events, `plain` the same by an exact scan, `hits` reading the texts of a hundred
@@ -10,6 +11,7 @@ events from all of them, `joined` the same by Arrow's own `take`. Prints a table
 import argparse
 import json
 import os
+import resource
 import statistics
 import sys
 import tempfile
@@ -27,7 +29,7 @@ import psutil  # noqa: E402
 import pyarrow as pa  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parent))
-from grown import describe, grow, open_grown, questions  # noqa: E402
+from grown import DENSE, describe, grow, open_grown, questions  # noqa: E402
 
 from sag_retrieval.release.arrays import Index  # noqa: E402
 from sag_retrieval.release.csr import map_rows, take_rows  # noqa: E402
@@ -126,7 +128,7 @@ def recall(index: Index) -> float:
     return statistics.mean(found)
 
 
-def resident(task: tuple[str, bool]) -> dict[str, float]:
+def resident(task: tuple[str, int]) -> dict[str, float]:
     """Megabytes of a process that opened the arrays and answered every question once: its own, and mapped files."""
     index = open_grown(Path(task[0]), dense=task[1])
     for question in questions():
@@ -138,7 +140,7 @@ def resident(task: tuple[str, bool]) -> dict[str, float]:
 _held: dict[str, Index] = {}
 
 
-def _many(task: tuple[str, bool, int]) -> int:
+def _many(task: tuple[str, int, int]) -> int:
     folder, dense, count = task
     index = _held.setdefault(folder, open_grown(Path(folder), dense=dense))
     listed = questions()
@@ -147,7 +149,7 @@ def _many(task: tuple[str, bool, int]) -> int:
     return count
 
 
-def throughput(folder: Path, *, dense: bool, count: int) -> dict[str, float]:
+def throughput(folder: Path, *, dense: int, count: int) -> dict[str, float]:
     """Queries per second of one thread, two threads and two processes, embedding included."""
     task = (str(folder), dense, count)
     found = {}
@@ -161,9 +163,9 @@ def throughput(folder: Path, *, dense: bool, count: int) -> dict[str, float]:
     return found
 
 
-def measure(size: int, kind: str) -> dict[str, object]:
+def measure(size: int, kind: str, dimension: int) -> dict[str, object]:
     """All figures at one size."""
-    dense = kind == "dense"
+    dense = dimension if kind == "dense" else 0
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         built = timed(lambda: grow(folder, size, dense=dense)) / 1000
@@ -174,6 +176,8 @@ def measure(size: int, kind: str) -> dict[str, object]:
             "sizes": json.loads(describe(index)),
             "vectors": kind,
             "build_seconds": built,
+            "build_peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+            "disk_gb": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e9,
             "open_ms": min(opened),
             "first_ms": first,
             "steps_ms": steps(index) | reading(folder, index.arrays.event_count),
@@ -193,7 +197,10 @@ def spoken(figures: dict[str, float]) -> str:
 def show(found: dict[str, object]) -> None:
     """One block a measurement."""
     print(found["vectors"], found["sizes"])
-    print(f"  build {found['build_seconds']:.1f} s, open {found['open_ms']:.1f} ms, first {found['first_ms']:.0f} ms,"
+    print(
+        f"  build {found['build_seconds']:.1f} s, peak {found['build_peak_gb']:.1f} GB, disk {found['disk_gb']:.2f} GB"
+    )
+    print(f"  open {found['open_ms']:.1f} ms, first {found['first_ms']:.0f} ms,"
           f" resident {spoken(found['resident_mb'])} MB, agreement {found['agreement_top_10']:.3f},"
           f" recall@50 {found['recall_at_50']:.3f}")  # fmt: skip
     for name, each in found["steps_ms"].items():  # type: ignore[attr-defined]
@@ -207,12 +214,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default="10000,100000")
     parser.add_argument("--vectors", default="hashing,dense")
+    parser.add_argument("--dimension", type=int, default=DENSE, help="columns of dense vectors")
     parser.add_argument("--out", type=Path)
     chosen = parser.parse_args()
     results = []
     for size in map(int, chosen.sizes.split(",")):
         for kind in chosen.vectors.split(","):
-            results.append(measure(size, kind))
+            results.append(measure(size, kind, chosen.dimension))
             show(results[-1])
     if chosen.out:
         chosen.out.write_text(json.dumps(results, indent=1))

@@ -22,7 +22,8 @@ STUB = Path(sag_retrieval.__file__).with_suffix(".pyi")
 
 LAYOUT: dict[str, str] = {
     "manifest.json": "what the release says of itself, see below; written last",
-    "checksums.npy": "checksums of every block of every other file, in the order of the files' names",
+    "checksums.npy": "checksums of every block of all files of at most 4 MB, in the order of their names",
+    "checksums/*.npy": "those of a larger file, which releases share as they share the file",
     "rows/*.arrow": "the tables below but those of links, mapped into memory; SQL reads them there, numbered ones with "
     "`row` besides, events also with `chunk_row` and `document_row`, chunks with `document_row`",
     "arrays/graph/*.npy": "links both ways, ranges and triples, by row number; lists as `starts` and `items`",
@@ -42,6 +43,8 @@ LAYOUT: dict[str, str] = {
     "arrays/made_of.npy": "hash of what the store held of each document, to find those that change",
     "arrays/resolved.arrow": "keys that stand for others, since the layer before",
     "layers/*/**": "`rows` and `arrays` of the later layers, see below; without weights and without triples by number",
+    "layers/*/packed.arrow": "the same of a layer of at most 50,000 chunks and events: one Arrow file, compressed by "
+    "Zstandard, with path and bytes of each file; a reader keeps it in memory",
     "embedder/*": "what queries need to be embedded as the rows were",
     "communities/*.parquet": "communities of the whole release, made after publishing; no part of the content hash",
     "communities/categories.npz": "vectors of title and summary of the finest communities of two events and more",

@@ -20,7 +20,7 @@ class Layering:
     """A release with fewer is written whole, which takes less than a second."""
     most: int = 8
     """Layers that a release has at most."""
-    growth: float = 2.0
+    growth: float = 1.0
     """A layer is written again with the new rows unless it has more than this many times theirs."""
     share: float = 0.25
     """A release is written whole once more than this share of its rows would be written, or be hidden."""

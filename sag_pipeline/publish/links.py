@@ -9,11 +9,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sag_pipeline.publish.key_counts import count_keys
 from sag_pipeline.steps.entity_resolution import Aligned, KeyColumns, align_keys
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.types import Rows64
-from sag_retrieval.release.csr import join
+from sag_retrieval.release.csr import arrow_numbers, join
 from sag_retrieval.release.key_weights import Smoothing, idf_of
 from sag_retrieval.release.schema import TABLES
 from sag_retrieval.text.words import normal_name
@@ -38,29 +39,34 @@ LINK_TABLES = ("distinct_keys", "canonical", "key_aliases")
 _DISTINCT = """
     SELECT key_id, any_value(key_type) AS key_type, min(value_string) AS value_string,
            any_value(value_number) AS value_number, any_value(value_bool) AS value_bool, min(unit) AS unit,
-           count(*) FILTER (event_id[1] = 'e')::INTEGER AS event_count
-    FROM raw_keys GROUP BY key_id ORDER BY key_id
+           sum(event_count)::INTEGER AS event_count
+    FROM spellings GROUP BY key_id ORDER BY key_id
 """
 _SAID = """
-    WITH stated AS (SELECT key_id, same_as FROM raw_keys WHERE same_as IS NOT NULL AND value_string IS NOT NULL)
-    SELECT key_id, same_as FROM stated SEMI JOIN (
-        SELECT key_id AS same_as FROM raw_keys WHERE value_string IS NOT NULL
-    ) USING (same_as) ORDER BY 1, 2
+    WITH stated AS (
+        SELECT key_id, same_as, row_count FROM spellings WHERE same_as IS NOT NULL AND value_string IS NOT NULL
+    )
+    SELECT key_id, same_as, sum(row_count)::BIGINT FROM stated SEMI JOIN (
+        SELECT key_id AS same_as FROM spellings WHERE value_string IS NOT NULL
+    ) USING (same_as) GROUP BY 1, 2 ORDER BY 1, 2
 """
-_READ = ("event_id", "key_id", "key_type", "value_string", "value_number", "value_bool", "unit", "same_as")
 
 
 def make_links(store: Store) -> dict[str, pa.Table]:
     """The tables of `LINK_TABLES` from the current keys of all documents."""
-    raw_keys = pa.concat_tables([rows.select(_READ) for rows in store.scan("keys", _READ)])
+    counts = count_keys(store)
+    spellings = counts.spellings
+    for name in ("row_count", "event_count"):
+        spellings = spellings.append_column(name, arrow_numbers(counts.counted(name)))
     connection = duckdb.connect(config={"memory_limit": "2GB"})
     try:
-        connection.register("raw_keys", raw_keys)
+        connection.register("spellings", spellings)
         distinct = connection.sql(_DISTINCT).to_arrow_table()
-        is_said = raw_keys["same_as"].null_count < raw_keys.num_rows
-        said = connection.sql(_SAID).fetchall() if is_said else []
+        is_said = spellings["same_as"].null_count < len(spellings)
+        stated = connection.sql(_SAID).fetchall() if is_said else []
     finally:
         connection.close()
+    said = [pair for *pair, count in stated for _ in range(count)]  # one for each statement
     distinct = distinct.append_column("name", normal_names(distinct["value_string"]))
     rows = align_keys(_text_keys(distinct), said=said).rows
     canonical = pa.table(

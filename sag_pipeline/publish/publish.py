@@ -3,7 +3,7 @@
 import logging
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -14,7 +14,7 @@ from uuid import uuid4
 import numpy as np
 
 from sag_pipeline.progress import listener
-from sag_pipeline.publish.build import PUBLISH_VERSION, Embedding, ReleaseInput, build_layer, build_whole
+from sag_pipeline.publish.build import PUBLISH_VERSION, Embedding, ReleaseInput, build_layer, build_whole, link
 from sag_pipeline.publish.changes import Base, Held, find_base
 from sag_pipeline.publish.checks import Check, Gate, ask_gate, fault_of
 from sag_pipeline.publish.layering import Layering
@@ -24,8 +24,9 @@ from sag_pipeline.store.store import Store
 from sag_pipeline.tables import RECORDS
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import SourceError
+from sag_retrieval.release.checksums import CHECKSUMS, sums_file
 from sag_retrieval.release.folders import DRAFT, Measure, erase, measure, set_aside
-from sag_retrieval.release.manifest import CHECKSUMS, Manifest, summed
+from sag_retrieval.release.manifest import Manifest
 from sag_retrieval.release.releases import Releases, sweep_releases
 from sag_retrieval.release.schema import SCHEMA_VERSION
 
@@ -45,17 +46,37 @@ def seal(draft: Path, manifest: Manifest, base: Base | None = None) -> None:
     with ThreadPoolExecutor(_SYNCS_AT_ONCE) as pool:
         names = (path.relative_to(draft).as_posix() for path in paths)
         measured = dict(zip(names, pool.map(lambda path: _settle(path, draft, base), paths), strict=True))
-    sums = [measured[name].sums for name in summed(measured)]
-    np.save(draft / CHECKSUMS, np.concatenate([np.zeros(0, np.uint64), *sums]))
-    measured[CHECKSUMS] = _settle(draft / CHECKSUMS, draft, None)
+    measured |= {name: _settle(draft / name, draft, None) for name in [*_write_sums(draft, measured, base)]}
     durable.sync_all(Path(folder) for folder, _, _ in os.walk(draft))
     files = {name: (measured[name].length, measured[name].digest) for name in sorted(measured)}
     replace(manifest, files=files).write(draft)
 
 
+def _write_sums(draft: Path, measured: Mapping[str, Measure], base: Base | None) -> Iterator[str]:
+    """Write the checksums of all files, or link them where the file is linked; names of the files that have them."""
+    together = [np.zeros(0, np.uint64)]
+    for name in sorted(measured):
+        file = sums_file(name, measured[name].length)
+        if file == CHECKSUMS:
+            together.append(measured[name].sums)
+            continue
+        if base and file in base.manifest.files and _is_shared(draft / name, name, base):
+            link(base.folder / file, draft / file)
+        else:
+            (draft / file).parent.mkdir(parents=True, exist_ok=True)
+            np.save(draft / file, measured[name].sums)
+        yield file
+    np.save(draft / CHECKSUMS, np.concatenate(together))
+    yield CHECKSUMS
+
+
+def _is_shared(path: Path, name: str, base: Base) -> bool:
+    return name in base.manifest.files and path.samefile(base.folder / name)
+
+
 def _settle(path: Path, draft: Path, base: Base | None) -> Measure:
     name = path.relative_to(draft).as_posix()
-    if base and name in base.manifest.files and path.samefile(base.folder / name):
+    if base and _is_shared(path, name, base):
         return Measure(*base.manifest.files[name], base.contents.sums(name))
     durable.sync(path)
     return measure(path)

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
@@ -17,7 +17,8 @@ from sag_retrieval.core import durable
 from sag_retrieval.core.errors import MEND, ReleaseError, SettingsError
 from sag_retrieval.core.public import public
 from sag_retrieval.core.types import Words64
-from sag_retrieval.release.folders import BLOCK, block_count, digest_of, sums_of, wrong_lengths
+from sag_retrieval.release.checksums import read_sums
+from sag_retrieval.release.folders import BLOCK, block_count, sums_of, wrong_lengths
 from sag_retrieval.release.key_weights import Smoothing
 from sag_retrieval.release.packed import PACK, PackedPath, Place, open_pack
 from sag_retrieval.release.schema import SCHEMA_VERSION
@@ -27,7 +28,6 @@ ANSWERS: Final = "answers_do_not_fall"
 """Check of a release whose figures `sag releases` shows: how it answers the questions of the home."""
 Verify = Literal["lazy", "full", "off"]
 """When bytes are compared with their checksums: when they are first used, all while opening, or never."""
-CHECKSUMS: Final = "checksums.npy"
 _SPAN: Final = 256
 """Blocks that one thread checks at a time: 16 MB."""
 _LAYERS: Final = "layers/"
@@ -172,7 +172,7 @@ class Contents:
         for name, what in wrong_lengths(folder, self.files):
             raise self.damaged(name, what)
         if self.is_checked:
-            self._sums, self._first = self._read_sums()
+            self._sums, self._first = read_sums(folder, self.files, self.damaged)
             self._is_good = np.zeros(len(self._sums), np.bool_)
         if verify == "full":
             self.check("")
@@ -283,21 +283,6 @@ class Contents:
         if wrong := np.flatnonzero(found != wanted).tolist():
             raise self.damaged(name, f"the {BLOCK} bytes from {(first + wrong[0]) * BLOCK} on are not as published")
         self._is_good[start + first : start + last] = True
-
-    def _read_sums(self) -> tuple[Words64, Mapping[str, int]]:
-        """The checksums of all blocks, and where those of each file start."""
-        if CHECKSUMS not in self.files or digest_of(self.folder / CHECKSUMS) != self.files[CHECKSUMS][1]:
-            raise self.damaged(CHECKSUMS, "it is not as published")
-        first, total = {}, 0
-        for name in summed(self.files):
-            first[name] = total
-            total += block_count(self.files[name][0])
-        return np.load(self.folder / CHECKSUMS), first
-
-
-def summed(files: Iterable[str]) -> list[str]:
-    """The files with block checksums, in the order of the checksums."""
-    return sorted(name for name in files if name != CHECKSUMS)
 
 
 def _is_meant(name: str, wanted: str) -> bool:

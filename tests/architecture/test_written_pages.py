@@ -67,6 +67,7 @@ def test_the_files_of_a_release_are_those_of_the_page(demo_home):
         "communities/",
         "lance/",
         "layers/",
+        "checksums/",
         "arrays/vectors/*.runs",
         "arrays/vectors/*.signs",
     )  # of reports, dense vectors, changes

@@ -107,8 +107,7 @@ def fill(store: Store, numbers: range, pool: np.ndarray, edition: int, embedding
 def derive(store: Store) -> None:
     """Alignment and weighing, as the assets `event_keys` and `idf` do them."""
     state = store.state_hash(["keys"])
-    for name, rows in make_links(store).items():
-        store.commit_whole(name, rows, state)
+    store.commit_wholes(make_links(store), state)
     store.commit_whole("idf", weighing(store, "none"), store.state_hash(["events", "distinct_keys"]))
 
 

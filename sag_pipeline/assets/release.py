@@ -32,9 +32,7 @@ def event_keys(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[t
         state = store.state_hash(["keys"])
         is_new = not all(store.is_current_whole(name, state) for name in LINK_TABLES)
         if is_new:
-            made = make_links(store)
-            for name in LINK_TABLES:
-                store.commit_whole(name, made[name], state)
+            store.commit_wholes(make_links(store), state)
         tables = {name: store.whole(name) for name in LINK_TABLES}
         counts = {name: rows.num_rows if rows is not None else 0 for name, rows in tables.items()}
         distinct = tables["distinct_keys"]

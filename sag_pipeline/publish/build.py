@@ -24,6 +24,7 @@ from sag_pipeline.store.vectors import KINDS, VectorIds, VectorStore, vector_ids
 from sag_pipeline.tables import RECORDS
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import write_arrays
+from sag_retrieval.release.checksums import OF_LARGE
 from sag_retrieval.release.csr import save_array
 from sag_retrieval.release.layers import Layer, join_links
 from sag_retrieval.release.manifest import Contents, Manifest, layer_path
@@ -39,7 +40,7 @@ PUBLISH_VERSION: Final = "2"
 _AT_ONCE = 2
 _BLOCK_BYTES = 100_000_000
 _HASHED_TOGETHER = 65_536
-_OF_RELEASE: Final = ("lance/", "embedder/", "communities/")
+_OF_RELEASE: Final = ("lance/", "embedder/", "communities/", OF_LARGE)
 """Files that each release has for itself, though most are those of the one before."""
 
 

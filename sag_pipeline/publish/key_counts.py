@@ -11,12 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_pipeline.store.store import Store
-from sag_retrieval.core.types import Flags, Rows64
+from sag_retrieval.core.types import Rows64
 from sag_retrieval.release.csr import arrow_numbers
 
 SPELLING: Final = ("key_id", "key_type", "value_string", "value_number", "value_bool", "unit", "same_as")
 _READ: Final = ("event_id", *SPELLING)
-_TABLES: Final = ("counted_documents", "spellings", "carried_spellings")
+COUNT_TABLES: Final = ("counted_documents", "spellings", "carried_spellings")
+"""Tables kept whole: documents with the hash of their keys, spellings of keys, and which document carries which."""
 _NAMES: Final = ", ".join(SPELLING)
 _COUNTS: Final = f"""
     SELECT document_id, {_NAMES}, count(*)::INTEGER AS row_count,
@@ -47,8 +48,12 @@ class KeyCounts:
         spelling, count = (_numbers(self.carried, each) for each in ("spelling", name))
         return np.bincount(spelling, count, len(self.spellings)).astype(np.int64)
 
+    def tables(self) -> dict[str, pa.Table]:
+        """The tables of `COUNT_TABLES`."""
+        return dict(zip(COUNT_TABLES, (self.documents, self.spellings, self.carried), strict=True))
 
-def count_keys(store: Store) -> KeyCounts:
+
+def count_keys(store: Store, connection: duckdb.DuckDBPyConnection) -> KeyCounts:
     """The counts of all current documents: those that are stored, with documents that changed counted again."""
     units = store.ledger.select(
         "SELECT unit, output_hash FROM by_document WHERE step = 'keys' AND part <> '' AND status <> 'failed' ORDER BY 1"
@@ -59,20 +64,16 @@ def count_keys(store: Store) -> KeyCounts:
     place = _places(before, documents)
     is_fresh = np.ones(len(documents), np.bool_)
     is_fresh[place[place >= 0]] = False
-    counts = _updated(store, documents, before, place, is_fresh)
-    state = store.state_hash(["keys"])
-    for name, rows in zip(_TABLES, (counts.documents, counts.spellings, counts.carried), strict=True):
-        store.commit_whole(name, rows, state)
-    return counts
+    fresh = None if is_fresh.all() else documents["document_id"].filter(pa.array(is_fresh)).to_pylist()
+    made = _counted(connection, _raw(store, fresh), documents, before)
+    return made if before is None else _with_kept(made, before, place)
 
 
 def _stored(store: Store) -> KeyCounts | None:
-    """What was counted last; None if nothing was, or a process was killed while it was stored."""
-    made = [store.ledger.whole(name) for name in _TABLES]
-    states = {each.input_hash if each else None for each in made}
-    found = [store.whole(name) for name in _TABLES] if len(states) == 1 else [None]
+    """What was counted last; None if nothing was."""
+    found = [store.whole(name) for name in COUNT_TABLES]
     tables = [rows for rows in found if rows is not None]
-    return KeyCounts(*tables) if len(tables) == len(_TABLES) else None
+    return KeyCounts(*tables) if len(tables) == len(COUNT_TABLES) else None
 
 
 def _places(before: KeyCounts | None, documents: pa.Table) -> Rows64:
@@ -90,29 +91,31 @@ def _places(before: KeyCounts | None, documents: pa.Table) -> Rows64:
     return place
 
 
-def _updated(store: Store, documents: pa.Table, before: KeyCounts | None, place: Rows64, is_fresh: Flags) -> KeyCounts:
-    raw_keys = _raw(store, None if is_fresh.all() else documents["document_id"].filter(pa.array(is_fresh)).to_pylist())
-    connection = duckdb.connect(config={"memory_limit": "2GB"})
-    try:
-        connection.register("raw_keys", raw_keys)
-        counts = connection.sql(_COUNTS).to_arrow_table()
-        spellings = before.spellings if before else counts.select(SPELLING).slice(0, 0)
-        connection.register("counts", counts)
-        connection.register("spellings", spellings)
-        spellings = pa.concat_tables([spellings, connection.sql(_MORE).to_arrow_table().cast(spellings.schema)])
-        connection.register("spellings", _with_number(spellings))
-        connection.register("documents", _with_number(documents.select(["document_id"])))
-        carried = connection.sql(_NUMBERED).to_arrow_table()
-    finally:
-        connection.close()
-    if before:
-        document = place[_numbers(before.carried, "document")]
-        kept = before.carried.set_column(0, "document", arrow_numbers(document.astype(np.int32)))
-        carried = pa.concat_tables([kept.filter(pa.array(document >= 0)), carried.cast(kept.schema)])
-    used = np.bincount(_numbers(carried, "spelling"), minlength=len(spellings)) > 0
-    number = (np.cumsum(used) - 1)[_numbers(carried, "spelling")].astype(np.int32)
+def _counted(
+    connection: duckdb.DuckDBPyConnection, raw_keys: pa.Table, documents: pa.Table, before: KeyCounts | None
+) -> KeyCounts:
+    """The counts of some rows; spellings are numbered after those that are known."""
+    connection.register("raw_keys", raw_keys)
+    counts = connection.sql(_COUNTS).to_arrow_table()
+    spellings = before.spellings if before else counts.select(SPELLING).slice(0, 0)
+    connection.register("counts", counts)
+    connection.register("spellings", spellings)
+    spellings = pa.concat_tables([spellings, connection.sql(_MORE).to_arrow_table().cast(spellings.schema)])
+    connection.register("spellings", _with_number(spellings))
+    connection.register("documents", _with_number(documents.select(["document_id"])))
+    return KeyCounts(documents, spellings, connection.sql(_NUMBERED).to_arrow_table())
+
+
+def _with_kept(made: KeyCounts, before: KeyCounts, place: Rows64) -> KeyCounts:
+    """The same with the counts of documents that did not change, and without spellings that are gone."""
+    document = place[_numbers(before.carried, "document")]
+    kept = before.carried.set_column(0, "document", arrow_numbers(document.astype(np.int32)))
+    carried = pa.concat_tables([kept.filter(pa.array(document >= 0)), made.carried.cast(kept.schema)])
+    spelling = _numbers(carried, "spelling")
+    used = np.bincount(spelling, minlength=len(made.spellings)) > 0
+    number = (np.cumsum(used) - 1)[spelling].astype(np.int32)
     carried = carried.set_column(1, "spelling", arrow_numbers(number))
-    return KeyCounts(documents, spellings.filter(pa.array(used)), carried)
+    return KeyCounts(made.documents, made.spellings.filter(pa.array(used)), carried)
 
 
 def _raw(store: Store, documents: Sequence[str] | None) -> pa.Table:

@@ -53,13 +53,13 @@ _SAID = """
 
 
 def make_links(store: Store) -> dict[str, pa.Table]:
-    """The tables of `LINK_TABLES` from the current keys of all documents."""
-    counts = count_keys(store)
-    spellings = counts.spellings
-    for name in ("row_count", "event_count"):
-        spellings = spellings.append_column(name, arrow_numbers(counts.counted(name)))
+    """The tables of `LINK_TABLES` from the current keys of all documents, and those that count them."""
     connection = duckdb.connect(config={"memory_limit": "2GB"})
     try:
+        counts = count_keys(store, connection)
+        spellings = counts.spellings
+        for name in ("row_count", "event_count"):
+            spellings = spellings.append_column(name, arrow_numbers(counts.counted(name)))
         connection.register("spellings", spellings)
         distinct = connection.sql(_DISTINCT).to_arrow_table()
         is_said = spellings["same_as"].null_count < len(spellings)
@@ -77,7 +77,7 @@ def make_links(store: Store) -> dict[str, pa.Table]:
         "distinct_keys": distinct,
         "canonical": canonical,
         "key_aliases": _aliases(rows),
-    }
+    } | counts.tables()
 
 
 def places(wanted: pa.Array | pa.ChunkedArray, among: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:

@@ -271,12 +271,18 @@ class Store:
 
     def commit_whole(self, table: str, rows: pa.Table, input_hash: str) -> None:
         """Replace a table that is kept whole."""
-        part = self.parts.write(table, rows, [input_hash])
-        old = self.parts.names(table) - {part}
-        made = Entry.of_whole(table, input_hash=input_hash, output_hash=input_hash, part=part, row_count=rows.num_rows)
-        self.ledger.commit([made])
-        for name in old:
-            self.parts.delete(table, name)
+        self.commit_wholes({table: rows}, input_hash)
+
+    def commit_wholes(self, tables: Mapping[str, pa.Table], input_hash: str) -> None:
+        """Replace several tables that are kept whole, all or none."""
+        parts = {table: self.parts.write(table, rows, [input_hash]) for table, rows in tables.items()}
+        old = {table: self.parts.names(table) - {part} for table, part in parts.items()}
+        made = {"input_hash": input_hash, "output_hash": input_hash}
+        counts = {table: rows.num_rows for table, rows in tables.items()}
+        self.ledger.commit([Entry.of_whole(t, **made, part=part, row_count=counts[t]) for t, part in parts.items()])
+        for table, names in old.items():
+            for name in names:
+                self.parts.delete(table, name)
 
     def is_current_whole(self, table: str, input_hash: str) -> bool:
         """Whether a whole table was made from this input."""

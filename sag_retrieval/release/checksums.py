@@ -15,19 +15,20 @@ from sag_retrieval.release.folders import block_count, digest_of
 
 CHECKSUMS: Final = "checksums.npy"
 """File with the checksums of all small files, in the order of their names."""
-_OF_LARGE: Final = "checksums/"
+OF_LARGE: Final = "checksums/"
+"""Folder of the checksums of large files."""
 _LARGE: Final = 64
 """A file of more blocks is large: 4 MB."""
 
 
 def sums_file(name: str, length: int) -> str:
     """The file that has the checksums of a file of this name and length in bytes."""
-    return f"{_OF_LARGE}{name}.npy" if block_count(length) > _LARGE else CHECKSUMS
+    return f"{OF_LARGE}{name}.npy" if block_count(length) > _LARGE else CHECKSUMS
 
 
 def has_sums(name: str) -> bool:
     """Whether a file has checksums; those that hold checksums are compared as a whole."""
-    return name != CHECKSUMS and not name.startswith(_OF_LARGE)
+    return name != CHECKSUMS and not name.startswith(OF_LARGE)
 
 
 def read_sums(

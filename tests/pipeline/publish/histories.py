@@ -146,8 +146,7 @@ class Home:
         """Resolve keys, as the assets do."""
         state = self.store.state_hash(["keys"])
         if not all(self.store.is_current_whole(name, state) for name in LINK_TABLES):
-            for name, rows in make_links(self.store).items():
-                self.store.commit_whole(name, rows, state)
+            self.store.commit_wholes(make_links(self.store), state)
         self.store.commit_whole("idf", weighing(self.store, "none"), self.store.state_hash(["events", "distinct_keys"]))
 
     def publish(self) -> Publication:

@@ -11,6 +11,7 @@ import pytest
 from sag_pipeline.integrity.verify import verify_home
 from sag_pipeline.upkeep import forget, vacuum
 from sag_retrieval.core.errors import ReleaseError
+from sag_retrieval.release.checksums import OF_LARGE
 from sag_retrieval.release.manifest import Manifest
 from sag_retrieval.release.packed import PACK
 from sag_retrieval.release.reader import verify_release
@@ -208,6 +209,23 @@ def test_a_damaged_layer_is_found_and_the_next_release_is_written_whole(tmp_path
     assert not done.faults
     assert verify_release(Releases(home.folder).path()) == []
     assert found(home)
+
+
+def test_a_release_shares_the_checksums_of_large_files_that_it_shares(tmp_path, monkeypatch):
+    monkeypatch.setattr("sag_retrieval.release.checksums._LARGE", 0)
+    home = of_layers(tmp_path / "home")
+    before = Releases(home.folder).path()
+    now = Releases(home.folder).folder / home.publish().manifest.release_id
+
+    sums = [name for name in Manifest.read(now).files if name.startswith(OF_LARGE)]
+    shared = {name for name in sums if (before / name).is_file() and (now / name).samefile(before / name)}
+    assert {f"{OF_LARGE}rows/events.arrow.npy", f"{OF_LARGE}layers/1/{PACK}.npy"} <= shared
+    assert f"{OF_LARGE}layers/2/{PACK}.npy" in set(sums) - shared
+    assert verify_release(now) == []
+    assert found(home)
+    (now / sums[0]).write_bytes((now / sums[0]).read_bytes()[:-8] + bytes(8))
+    with pytest.raises(ReleaseError, match=f"{sums[0]} of release .* is damaged: it is not as published"):
+        found(home)
 
 
 def test_a_layer_of_few_rows_is_one_file_and_a_larger_one_is_mapped(tmp_path, monkeypatch):

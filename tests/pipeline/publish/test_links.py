@@ -57,8 +57,7 @@ def filled(folder, links: list[tuple[int, int]]) -> Store:
             made.setdefault(table, []).append(DocumentOutcome(pending, records))
     for table, outcomes in made.items():
         store.commit(StepSpec(table), outcomes)
-    for name, rows in make_links(store).items():
-        store.commit_whole(name, rows, "1")
+    store.commit_wholes(make_links(store), "1")
     store.commit_whole("idf", weighing(store, "none"), "1")
     return store
 

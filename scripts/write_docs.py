@@ -49,6 +49,8 @@ LAYOUT: dict[str, str] = {
     "communities/*.parquet": "communities of the whole release, made after publishing; no part of the content hash",
     "communities/categories.npz": "vectors of title and summary of the finest communities of two events and more",
     "communities/named_by.json": "communities that a language model named, by id, and the model",
+    "communities/made_for.json": "content hash and number of events of the release that was grouped: this one, or an "
+    "earlier one whose communities it keeps",
     "communities/made": "what the communities were made with, and length and hash of their files",
 }
 """Files of a release folder, as patterns below it, and what they hold."""

@@ -1,7 +1,5 @@
 """Write the files of a release: whole, or the layers that it shares with the one before and one of its own."""
 
-import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -26,6 +24,7 @@ from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import write_arrays
 from sag_retrieval.release.checksums import OF_LARGE
 from sag_retrieval.release.csr import save_array
+from sag_retrieval.release.folders import link
 from sag_retrieval.release.layers import Layer, join_links
 from sag_retrieval.release.manifest import Contents, Manifest, layer_path
 from sag_retrieval.release.packed import PACKED_ROWS, pack_folder
@@ -141,15 +140,6 @@ def _link_layers(draft: Path, base: Base) -> None:
         layer = int(inside[1]) if inside[0] == "layers" else 0
         if layer < base.kept and "/" in name and not name.startswith(_OF_RELEASE):
             link(base.folder / name, draft / name)
-
-
-def link(file: Path, place: Path) -> None:
-    """Put a file in another place: by a hard link, or by a copy on another disk or where there are no links."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.link(file, place)
-    except OSError:
-        shutil.copyfile(file, place)
 
 
 def _write_layer(draft: Path, number: int, made: Relational, source: ReleaseInput, base: Base | None) -> None:

@@ -14,7 +14,7 @@ from uuid import uuid4
 import numpy as np
 
 from sag_pipeline.progress import listener
-from sag_pipeline.publish.build import PUBLISH_VERSION, Embedding, ReleaseInput, build_layer, build_whole, link
+from sag_pipeline.publish.build import PUBLISH_VERSION, Embedding, ReleaseInput, build_layer, build_whole
 from sag_pipeline.publish.changes import Base, Held, find_base
 from sag_pipeline.publish.checks import Check, Gate, ask_gate, fault_of
 from sag_pipeline.publish.layering import Layering
@@ -25,7 +25,7 @@ from sag_pipeline.tables import RECORDS
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.release.checksums import CHECKSUMS, sums_file
-from sag_retrieval.release.folders import DRAFT, Measure, erase, measure, set_aside
+from sag_retrieval.release.folders import DRAFT, Measure, erase, link, measure, set_aside
 from sag_retrieval.release.manifest import Manifest
 from sag_retrieval.release.releases import Releases, sweep_releases
 from sag_retrieval.release.schema import SCHEMA_VERSION

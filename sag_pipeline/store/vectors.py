@@ -1,7 +1,5 @@
 """Vectors by the hash of their text: an embedder embeds each distinct text once, however many rows share it."""
 
-import os
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import blake2b
@@ -19,7 +17,7 @@ from sag_pipeline.store.parts import read_footer, read_rows
 from sag_retrieval.core.errors import ModelError, StoreError
 from sag_retrieval.core.types import Rows64
 from sag_retrieval.models.protocols import Vectors, joined
-from sag_retrieval.release.folders import delete, sweep
+from sag_retrieval.release.folders import delete, link, sweep
 from sag_retrieval.release.lance_vectors import VECTOR, matrix_of
 from sag_retrieval.release.topk import INDEXED_ROWS
 
@@ -128,12 +126,7 @@ class VectorStore:
         """Put the files of the newest version into a folder: by hard links, so that vectors lie on disk once."""
         table = self._tables.sealed()[kind]
         for file in table.files:
-            path = folder / file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                os.link(self._folder / table.folder / file, path)
-            except OSError:  # another disk, or a file system without links
-                shutil.copyfile(self._folder / table.folder / file, path)
+            link(self._folder / table.folder / file, folder / file)
 
     def purge(self, keep: VectorIds) -> int:
         """Rewrite the tables with the vectors of the texts in `keep` (sorted ids) alone; the number deleted."""

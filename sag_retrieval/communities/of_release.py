@@ -1,12 +1,13 @@
 """The communities of a whole release, stored beside it: made once, named, and read by tiers and reports."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sag_retrieval.communities.category_vectors import write_category_vectors
@@ -18,18 +19,21 @@ from sag_retrieval.communities.storage import (
     COMMUNITIES,
     DAMAGE,
     REPORTS,
+    drafted,
     read_communities,
     read_tables,
     settings_hash,
     write_communities,
 )
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.release.folders import delete, mark_of, sweep, write_lock, write_made
+from sag_retrieval.release.folders import delete, link, mark_of, sweep, write_lock, write_made
 from sag_retrieval.release.reader import Reader
 from sag_retrieval.release.releases import Releases
 
 NAMED_BY: Final = "named_by.json"
 """The model that named a community, by its id; those named by rules are not listed."""
+MADE_FOR: Final = "made_for.json"
+"""Content and number of events of the release that was grouped."""
 _OLD_DRAFT: Final = f".{COMMUNITIES}-"
 """Beginning of a draft's name in version 0.1."""
 
@@ -60,8 +64,16 @@ class StoredNames:
         return StoredNames({**self.names, **other.names}, {**models, **other.models})
 
 
+NEW_SHARE: Final = 0.02
+"""Share of events that an ingest leaves without a community, before it groups all events again."""
+
+
 def release_communities(
-    reader: Reader, options: ClusterOptions, chat: ChatModel | None = None, earlier: Path | None = None
+    reader: Reader,
+    options: ClusterOptions,
+    chat: ChatModel | None = None,
+    earlier: Path | None = None,
+    new_share: float = 0.0,
 ) -> Communities:
     """Make and store the communities of a whole release, unless they are there; same members keep their names.
 
@@ -71,15 +83,23 @@ def release_communities(
         chat: Gives titles and summaries to those that it has not named yet; None: rules do, and names that a model
             gave stay.
         earlier: Folder of an earlier release, whose names are kept.
+        new_share: If none of the events of the earlier release's communities is gone, and at most this share of the
+            release's events is new, those communities are kept as they are, by links; `tiers` finds the new events as
+            it finds events without a community, and a report about the whole release groups all events.
 
     Source:
         docs/algorithm.md §reports.11.
 
     """
     folder = reader.folder / COMMUNITIES
-    kept = kept_communities(reader, options)
+    kept = kept_communities(reader, options, new_share)
     if kept is not None and (chat is None or mark_of(folder) == _mark(options, chat)):
         return kept
+    if chat is None and earlier is not None and new_share:
+        carried = _stored_of(earlier / COMMUNITIES, reader, options, new_share)
+        if carried is not None:
+            _keep(reader, partial(_link_files, earlier / COMMUNITIES))
+            return carried
     from sag_retrieval.communities.clustering import build_communities  # noqa: PLC0415  loads the graph libraries
 
     events = event_table(reader.index)
@@ -89,14 +109,26 @@ def release_communities(
     named = name_communities(events, built, chat, known.names).communities
     models = known.models if chat is None else {each.community_id: chat.model_id for each in named}
     finish = partial(_finish, reader, models, _mark(options, chat), earlier)
+    _keep(reader, lambda into: write_communities(into, named, events.event_ids, finish))
+    return named
+
+
+def _keep(reader: Reader, write: Callable[[Path], None]) -> None:
+    """Replace the communities of a release by what is written."""
+    folder = reader.folder / COMMUNITIES
     with write_lock(reader.folder.parents[1] / REPORTS):
         sweep(reader.folder, _OLD_DRAFT)
         if folder.exists():
             delete(folder)
-        write_communities(folder, named, events.event_ids, finish)
+        write(folder)
     if remote := Releases(reader.folder.parents[1]).remote:
         remote.push_beside(reader.folder.name)
-    return named
+
+
+def _link_files(earlier: Path, folder: Path) -> None:
+    with drafted(folder) as draft:
+        for path in sorted(earlier.iterdir()):
+            link(path, draft / path.name)
 
 
 def _joined(stored: Sequence[StoredNames]) -> StoredNames:
@@ -109,17 +141,32 @@ def _joined(stored: Sequence[StoredNames]) -> StoredNames:
 def _finish(reader: Reader, models: Mapping[str, str], mark: str, earlier: Path | None, draft: Path) -> None:
     """Add to the tables what tiers and the next release read, and the list of all files."""
     (draft / NAMED_BY).write_text(json.dumps(models, sort_keys=True), encoding="utf-8")
+    told = {"content_hash": reader.manifest.content_hash, "events": reader.index.arrays.event_count}
+    (draft / MADE_FOR).write_text(json.dumps(told), encoding="utf-8")
     write_category_vectors(draft, reader.index.embedder, earlier / COMMUNITIES if earlier else None)
     write_made(draft, mark)
 
 
-def kept_communities(reader: Reader, options: ClusterOptions) -> Communities | None:
-    """The communities stored beside a release; None where there are none of these options, or they are damaged."""
-    folder = reader.folder / COMMUNITIES
+def kept_communities(reader: Reader, options: ClusterOptions, new_share: float = 0.0) -> Communities | None:
+    """The communities stored beside a release; None where there are none of these options, or they are damaged.
+
+    Or where more than this share of the release's events has none, as they were made for an earlier release.
+    """
+    return _stored_of(reader.folder / COMMUNITIES, reader, options, new_share)
+
+
+def _stored_of(folder: Path, reader: Reader, options: ClusterOptions, new_share: float) -> Communities | None:
     if not (mark_of(folder) or "").startswith(_mark(options)):
         return None
     try:
-        return read_communities(read_tables(folder), reader.index.rows["events"]["event_id"].to_pylist())
+        told = json.loads((folder / MADE_FOR).read_text(encoding="utf-8"))
+        tables, events = read_tables(folder), reader.index.rows["events"]["event_id"]
+        if told["content_hash"] != reader.manifest.content_hash:
+            grouped, new = tables["community_events"]["event_id"], len(events) - told["events"]
+            is_whole = pc.all(pc.is_in(grouped, events.combine_chunks())).as_py() is not False
+            if not is_whole or not 0 <= new <= new_share * len(events):
+                return None
+        return read_communities(tables, events.to_pylist())
     except DAMAGE:
         return None
 

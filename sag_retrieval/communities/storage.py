@@ -1,7 +1,8 @@
 """Store communities as Arrow tables and Parquet files."""
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
@@ -9,8 +10,10 @@ from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from sag_retrieval.communities.events import Floats, Rows
 from sag_retrieval.communities.groups import CitedSentence, Communities, Community, Quality, Tie
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import SchemaMismatch
@@ -131,11 +134,7 @@ def read_communities(tables: Mapping[str, pa.Table], event_ids: Sequence[str]) -
         given, promised = set(tables[name].column_names), set(schema.names)
         if given != promised:
             raise SchemaMismatch(name, promised - given, given - promised)
-    row_of = {event_id: row for row, event_id in enumerate(event_ids)}
-    members: dict[str, list[tuple[int, float]]] = {}
-    for each in tables["community_events"].to_pylist():
-        if each["event_id"] in row_of:
-            members.setdefault(each["community_id"], []).append((row_of[each["event_id"]], each["centrality"]))
+    members = _members(tables, event_ids)
     figures = tables["community_levels"].to_pylist()
     first = figures[0] if figures else {"edge_count": 0, "candidate_count": 0, "common_keys": 0}
     return Communities(
@@ -156,13 +155,29 @@ def read_communities(tables: Mapping[str, pa.Table], event_ids: Sequence[str]) -
     )
 
 
-def _community(row: Mapping[str, object], members: list[tuple[int, float]]) -> Community:
+def _members(tables: Mapping[str, pa.Table], event_ids: Sequence[str]) -> dict[str, tuple[Rows, Floats]]:
+    """Event rows and centralities of each community, in their order; of those that have any."""
+    rows, ids = tables["community_events"], tables["communities"]["community_id"]
+    number, event = (
+        np.asarray(pc.fill_null(pc.index_in(rows[name], value_set=known), -1)).astype(np.int32)
+        for name, known in (("community_id", ids.combine_chunks()), ("event_id", pa.array(event_ids, _STRING)))
+    )
+    known = np.flatnonzero((number >= 0) & (event >= 0))
+    order = known[np.argsort(number[known], kind="stable")]
+    present, first = np.unique(number[order], return_index=True)
+    centrality = np.asarray(rows["centrality"])
+    parts = np.split(order, first[1:]) if len(present) else []
+    listed = ids.to_pylist()
+    return {listed[n]: (event[part], centrality[part]) for n, part in zip(present.tolist(), parts, strict=True)}
+
+
+def _community(row: Mapping[str, object], members: tuple[Rows, Floats]) -> Community:
     values = {name: row[name] for name in ("community_id", "parent_id", "level", "weight", "conductance", "title")}
     sentences: Sequence[Mapping[str, Sequence[str] | str]] = row["sentences"]  # type: ignore[assignment]
     return Community(
         **values,  # type: ignore[arg-type]
-        members=np.array([member for member, _ in members], dtype=np.int32),
-        centrality=np.array([centrality for _, centrality in members]),
+        members=members[0],
+        centrality=members[1],
         summary=tuple(CitedSentence(str(each["text"]), tuple(each["event_ids"])) for each in sentences),
     )
 
@@ -182,12 +197,19 @@ def write_communities(
         finish: Called with the folder before it gets its name: adds further files.
 
     """
-    draft = folder.with_name(f"{DRAFT}{uuid4().hex}")
-    draft.mkdir(parents=True)
-    try:
+    with drafted(folder) as draft:
         for name, rows in communities_tables(communities, event_ids).items():
             pq.write_table(rows, draft / f"{name}.parquet", compression="zstd")
         finish(draft)
+
+
+@contextmanager
+def drafted(folder: Path) -> Iterator[Path]:
+    """A folder to write into, which gets its name when it is whole."""
+    draft = folder.with_name(f"{DRAFT}{uuid4().hex}")
+    draft.mkdir(parents=True)
+    try:
+        yield draft
         durable.rename(draft, folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)

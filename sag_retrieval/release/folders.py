@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import os
 import re
 import shutil
 import stat
@@ -105,6 +106,15 @@ def unfinished(folder: Path) -> int:
 
 def _left(folder: Path, *names: str) -> list[Path]:
     return [path for path in folder.glob(".*") if path.name.startswith((DRAFT, _GONE, *names))]
+
+
+def link(file: Path, place: Path) -> None:
+    """Put a file in another place: by a hard link, or by a copy on another disk or where there are no links."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(file, place)
+    except OSError:
+        shutil.copyfile(file, place)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,7 +21,7 @@ from sag_retrieval import open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.communities.category_vectors import VECTORS
 from sag_retrieval.communities.naming import Described
-from sag_retrieval.communities.of_release import NAMED_BY, release_communities
+from sag_retrieval.communities.of_release import MADE_FOR, NAMED_BY, NEW_SHARE, kept_communities, release_communities
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.models.protocols import Reply
@@ -108,6 +108,56 @@ def test_communities_stay_while_nothing_changes_and_are_made_for_a_changed_relea
     assert unchanged == before
     assert stored(home) != made
     assert stored(home).is_dir()
+
+
+def many(count: int) -> dict[str, str]:
+    """Documents of a few statements each."""
+    return {
+        f"{n}.md": f"# Record {n}\n\nLumen Optics sold {n} buoys to Vega Marine in {1950 + n % 70}. Ada Byrne led Yard {n % 9}. "
+        f"Vega Marine repaired Ship {n} in Port Ansel. Tom Hale runs Yard {n % 7}.\n"
+        for n in range(count)
+    }
+
+
+def made_for(home: Path) -> str:
+    return str(json.loads((stored(home) / MADE_FOR).read_text(encoding="utf-8"))["content_hash"])
+
+
+def content(home: Path) -> str:
+    with open_release(home) as release:
+        return release.manifest.content_hash
+
+
+def test_an_ingest_keeps_communities_while_few_events_are_new_and_none_is_gone(home, source):
+    run_ingest([source(many(60))])
+    first, files, groups = content(home), digest(stored(home)), stored(home)
+    run_ingest([source(many(61))])
+    kept = stored(home)
+
+    assert kept != groups
+    assert made_for(home) == first != content(home)
+    assert digest(kept) == files
+    assert all((kept / name).samefile(groups / name) for name in files)
+    with closing(current(home)) as reader:
+        found = release_communities(reader, ClusterOptions(), new_share=NEW_SHARE)
+        assert 0 < sum(len(each.members) for each in found.at(0)) < reader.index.arrays.event_count
+        assert kept_communities(reader, ClusterOptions()) is None, "a report groups all events"
+    assert tiers_of("Who repaired Ship 60?")["recall_item"]["hits"]
+
+    run_ingest([source(many(70))])
+    assert made_for(home) == content(home), "too many are new"
+    run_ingest([source(many(70) | {"3.md": "# Record 3\n\nNobody sold anything to Vega Marine in 1999.\n"})])
+    assert made_for(home) == content(home), "statements are gone"
+
+
+def test_the_job_report_groups_what_an_ingest_kept(home, source):
+    run_ingest([source(many(60))])
+    run_ingest([source(many(61))])
+    assert made_for(home) != content(home)
+
+    run_report()
+
+    assert made_for(home) == content(home)
 
 
 @pytest.mark.parametrize("left", ["nothing", "a draft", "a damaged file"])

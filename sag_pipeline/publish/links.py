@@ -66,7 +66,7 @@ def make_links(store: Store) -> dict[str, pa.Table]:
         stated = connection.sql(_SAID).fetchall() if is_said else []
     finally:
         connection.close()
-    said = [pair for *pair, count in stated for _ in range(count)]  # one for each statement
+    said = [(alias, key) for alias, key, count in stated for _ in range(count)]  # one for each statement
     distinct = distinct.append_column("name", normal_names(distinct["value_string"]))
     rows = align_keys(_text_keys(distinct), said=said).rows
     canonical = pa.table(

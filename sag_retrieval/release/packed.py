@@ -66,7 +66,8 @@ class PackedPath:
 
     def read_text(self, encoding: str) -> str:
         """The text of a file."""
-        return self.read().to_pybytes().decode(encoding)
+        text: str = self.read().to_pybytes().decode(encoding)
+        return text
 
 
 Place = Path | PackedPath

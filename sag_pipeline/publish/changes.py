@@ -22,7 +22,7 @@ from sag_retrieval.release.arrays import open_graph_arrays
 from sag_retrieval.release.csr import map_array
 from sag_retrieval.release.manifest import Contents, Manifest, layer_path
 from sag_retrieval.release.overlay import overlay
-from sag_retrieval.release.packed import Place
+from sag_retrieval.release.packed import FilePlace
 from sag_retrieval.release.placed import PLACED, read_runs
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.tables import RowFiles
@@ -150,7 +150,7 @@ def _base(
 
 def _touched(
     files: Sequence[RowFiles],
-    folders: Sequence[Place],
+    folders: Sequence[FilePlace],
     described: KeyDescriptions,
     resolution: Resolution,
     ids: pa.Array,

@@ -13,7 +13,7 @@ from sag_retrieval.core.types import Flags, Rows64
 from sag_retrieval.release.csr import map_rows
 from sag_retrieval.release.link_rows import places_of
 from sag_retrieval.release.overlay import overlay
-from sag_retrieval.release.packed import Place
+from sag_retrieval.release.packed import FilePlace
 from sag_retrieval.release.tables import RowFiles
 
 RESOLVED: Final = "resolved.arrow"
@@ -30,7 +30,7 @@ class KeyDescriptions:
     resolved: Mapping[str, str]
 
     @classmethod
-    def read(cls, layers: Sequence[RowFiles], folders: Sequence[Place]) -> "KeyDescriptions":
+    def read(cls, layers: Sequence[RowFiles], folders: Sequence[FilePlace]) -> "KeyDescriptions":
         """What the layers say, of each key the last that has it."""
         resolved: dict[str, str] = {}
         for folder in folders:

@@ -159,13 +159,13 @@ def _members(tables: Mapping[str, pa.Table], event_ids: Sequence[str]) -> dict[s
     """Event rows and centralities of each community, in their order; of those that have any."""
     rows, ids = tables["community_events"], tables["communities"]["community_id"]
     number, event = (
-        np.asarray(pc.fill_null(pc.index_in(rows[name], value_set=known), -1)).astype(np.int32)
+        np.from_dlpack(pc.fill_null(pc.index_in(rows[name].combine_chunks(), value_set=known), -1)).astype(np.int32)
         for name, known in (("community_id", ids.combine_chunks()), ("event_id", pa.array(event_ids, _STRING)))
     )
     known = np.flatnonzero((number >= 0) & (event >= 0))
     order = known[np.argsort(number[known], kind="stable")]
     present, first = np.unique(number[order], return_index=True)
-    centrality = np.asarray(rows["centrality"])
+    centrality = np.from_dlpack(rows["centrality"].combine_chunks())  # `ChunkedArray.to_numpy` imports pandas
     parts = np.split(order, first[1:]) if len(present) else []
     listed = ids.to_pylist()
     return {listed[n]: (event[part], centrality[part]) for n, part in zip(present.tolist(), parts, strict=True)}

@@ -15,7 +15,7 @@ from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.core.types import Flags, Floats32, Rows
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.csr import CsrLists, Starts, group, map_array, ranges, save_array, take_rows
-from sag_retrieval.release.packed import Place
+from sag_retrieval.release.packed import FilePlace
 from sag_retrieval.release.postings import Postings
 from sag_retrieval.release.text_index import Mentions, Terms, Texts, open_text, write_mentions, write_text
 from sag_retrieval.release.vectors import VectorSet, open_vectors
@@ -209,7 +209,7 @@ def open_arrays(folder: Path, vectors: Mapping[str, VectorSet] | None = None) ->
     )
 
 
-def open_graph_arrays(folder: Place) -> dict[str, Any]:
+def open_graph_arrays(folder: FilePlace) -> dict[str, Any]:
     """Links and ranges by their names in `Arrays`."""
     lists: dict[str, Any] = {name: CsrLists.open(folder / name) for name in _LISTS}
     arrays: dict[str, Any] = {name: map_array(folder / name) for name in _ARRAYS}

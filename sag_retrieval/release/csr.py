@@ -15,7 +15,7 @@ from scipy.sparse import csc_array, csr_array
 
 from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.core.types import Rows
-from sag_retrieval.release.packed import PackedPath, Place
+from sag_retrieval.release.packed import FilePlace, PackedPath
 from sag_retrieval.release.table import no_rows
 
 Starts = npt.NDArray[np.int64]
@@ -28,7 +28,7 @@ def save_array(path: Path, array: npt.NDArray[Any]) -> None:
     np.save(path.with_name(f"{path.name}.npy"), np.ascontiguousarray(array))
 
 
-def map_array(path: Place) -> npt.NDArray[Any]:
+def map_array(path: FilePlace) -> npt.NDArray[Any]:
     """The array of `<path>.npy`, mapped into memory read-only, or that of a packed layer, as a plain array.
 
     Raises:
@@ -60,7 +60,7 @@ def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     return shape, is_fortran, dtype
 
 
-def map_trie(path: Place) -> marisa_trie.Trie:
+def map_trie(path: FilePlace) -> marisa_trie.Trie:
     """A saved dictionary, mapped into memory, or that of a packed layer.
 
     Raises:
@@ -75,7 +75,7 @@ def map_trie(path: Place) -> marisa_trie.Trie:
         raise ReleaseError(f"{path} is missing or damaged ({error}); {MEND}") from error
 
 
-def map_rows(path: Place) -> pa.Table:
+def map_rows(path: FilePlace) -> pa.Table:
     """The rows of an Arrow file, mapped into memory, or those of a packed layer.
 
     Raises:
@@ -195,7 +195,7 @@ class CsrLists:
         save_array(path.with_name(f"{path.name}.items"), self.items.astype(np.int32, copy=False))
 
     @classmethod
-    def open(cls, path: Place) -> "CsrLists":
+    def open(cls, path: FilePlace) -> "CsrLists":
         """Map what `save` wrote."""
         return cls(map_array(path.with_name(f"{path.name}.starts")), map_array(path.with_name(f"{path.name}.items")))
 

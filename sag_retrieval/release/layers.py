@@ -19,7 +19,7 @@ from sag_retrieval.release.key_weights import Smoothing, idf_of
 from sag_retrieval.release.layered_text import LayerText, join_mentions, join_text
 from sag_retrieval.release.link_rows import places_of
 from sag_retrieval.release.overlay import Joined, below, overlay
-from sag_retrieval.release.packed import Place
+from sag_retrieval.release.packed import FilePlace
 from sag_retrieval.release.text_index import open_counts
 from sag_retrieval.release.vectors import VectorSet
 
@@ -35,7 +35,7 @@ class Layer:
     text: LayerText
 
     @classmethod
-    def open(cls, folder: Place, rows: RowsOf) -> "Layer":
+    def open(cls, folder: FilePlace, rows: RowsOf) -> "Layer":
         """Map a layer's files; `folder` holds its `arrays`."""
         return cls(rows, open_graph_arrays(folder / "arrays" / "graph"), LayerText(*open_counts(folder / "arrays")))
 

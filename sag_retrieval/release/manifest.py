@@ -20,7 +20,7 @@ from sag_retrieval.core.types import Words64
 from sag_retrieval.release.checksums import read_sums
 from sag_retrieval.release.folders import BLOCK, block_count, sums_of, wrong_lengths
 from sag_retrieval.release.key_weights import Smoothing
-from sag_retrieval.release.packed import PACK, PackedPath, Place, open_pack
+from sag_retrieval.release.packed import PACK, FilePlace, PackedPath, open_pack
 from sag_retrieval.release.schema import SCHEMA_VERSION
 
 MANIFEST = "manifest.json"
@@ -186,7 +186,7 @@ class Contents:
         inside = [name.removeprefix(below) for name in known if name.startswith(below) and name.endswith(suffix)]
         return sorted(name.removesuffix(suffix) for name in inside if "/" not in name)
 
-    def place(self, below: str) -> Place:
+    def place(self, below: str) -> FilePlace:
         """Where a file or folder lies; a packed layer is checked and read when it is first asked for.
 
         Raises:

@@ -70,7 +70,7 @@ class PackedPath:
         return text
 
 
-Place = Path | PackedPath
+FilePlace = Path | PackedPath
 """Where files of a release lie: in a folder, or inside a packed layer."""
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.core.types import Floats32, Rows64
 from sag_retrieval.release.csr import map_array, save_array
-from sag_retrieval.release.packed import Place
+from sag_retrieval.release.packed import FilePlace
 
 PLACED: Final = ".lance_rows.npy"
 """Ending after the table's name: for each row the id of its row in Lance, -1 for none."""
@@ -144,7 +144,7 @@ class PlacedRows:
         return np.where((run >= 0) & (behind < self.runs.count[run]), run, -1), behind
 
 
-def open_placed(folder: Place, name: str, release: Path | None = None) -> PlacedRows:
+def open_placed(folder: FilePlace, name: str, release: Path | None = None) -> PlacedRows:
     """The vectors of a table; `folder` is `arrays/vectors` of a release, or of a layer of `release`.
 
     Raises:

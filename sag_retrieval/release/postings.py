@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from sag_retrieval.core.types import Floats32, Rows
 from sag_retrieval.release.csr import CsrLists, Starts, ends_of, map_array, save_array
-from sag_retrieval.release.packed import Place
+from sag_retrieval.release.packed import FilePlace
 
 SATURATION: Final = 1.5
 """BM25's k1."""
@@ -48,7 +48,7 @@ class TermCounts:
         save_array(path.with_name(f"{path.name}.size"), np.array([self.row_count], np.int64))
 
     @classmethod
-    def open(cls, path: Place) -> "TermCounts":
+    def open(cls, path: FilePlace) -> "TermCounts":
         """Map what `save` wrote."""
         counts, rows = (map_array(path.with_name(f"{path.name}.{name}")) for name in ("counts", "size"))
         return cls(CsrLists.open(path), counts, int(rows[0]))

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from sag_retrieval.core.types import Rows
 from sag_retrieval.release.csr import CsrLists, Starts, ends_of, group, join, map_trie
-from sag_retrieval.release.packed import Place
+from sag_retrieval.release.packed import FilePlace
 from sag_retrieval.release.postings import Postings, TermCounts, count_terms
 from sag_retrieval.text.words import STOP_WORDS, is_cjk, normal_name, tokens
 
@@ -122,7 +122,7 @@ def open_text(folder: Path) -> tuple[Terms, Postings, Postings]:
     return terms, Postings.open(folder / "chunks"), Postings.open(folder / "documents")
 
 
-def open_counts(arrays: Place) -> tuple[marisa_trie.Trie, TermCounts, TermCounts, "Mentions"]:
+def open_counts(arrays: FilePlace) -> tuple[marisa_trie.Trie, TermCounts, TermCounts, "Mentions"]:
     """The dictionary, the counts over chunks and over documents, and the names of one layer, mapped into memory."""
     text = arrays / "text"
     counts = TermCounts.open(text / "chunks"), TermCounts.open(text / "documents")
@@ -171,7 +171,7 @@ class Mentions:
         return max(fitting, key=len, default="")
 
     @classmethod
-    def open(cls, folder: Place) -> "Mentions":
+    def open(cls, folder: FilePlace) -> "Mentions":
         """Map what `write_mentions` wrote."""
         return cls(map_trie(folder / "names.marisa"), CsrLists.open(folder / "keys"))
 

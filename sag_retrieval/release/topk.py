@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.core.types import Flags, Floats32, Rows, Words64
 from sag_retrieval.release.csr import RemappedArray, map_array
-from sag_retrieval.release.packed import Place
+from sag_retrieval.release.packed import FilePlace
 from sag_retrieval.release.placed import PlacedRows
 
 _STRIPES: Final = 32
@@ -168,13 +168,13 @@ def write_binary_index(folder: Path, name: str, matrix: Matrix) -> None:
     (folder / f"{name}.signs.json").write_text(json.dumps(found) + "\n", encoding="utf-8")
 
 
-def read_binary_index(folder: Place, name: str) -> BinaryIndex | None:
+def read_binary_index(folder: FilePlace, name: str) -> BinaryIndex | None:
     """The binary index of a table; None for a table without one."""
     described = describe_binary_index(folder, name)
     return BinaryIndex(map_array(folder / f"{name}.signs"), described["reach"]) if described else None
 
 
-def describe_binary_index(folder: Place, name: str) -> dict[str, Any]:
+def describe_binary_index(folder: FilePlace, name: str) -> dict[str, Any]:
     """Reach and measured recall, as the manifest stores them; empty for a table without a binary index."""
     path = folder / f"{name}.signs.json"
     if not path.is_file():

@@ -17,7 +17,7 @@ from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.core.types import Flags, Floats32, Rows
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.csr import RemappedArray, Starts, map_array, merge_runs, narrow, save_array, write_run
-from sag_retrieval.release.packed import Place
+from sag_retrieval.release.packed import FilePlace
 from sag_retrieval.release.placed import PLACED, PlacedRows, open_placed
 from sag_retrieval.release.topk import INDEXED_ROWS, BinaryIndex, read_binary_index, top_k, write_binary_index
 
@@ -253,7 +253,7 @@ def open_mapped(placed: PlacedRows, signs: BinaryIndex | None, check: CheckRows 
     return DenseVectors(placed[:], signs)
 
 
-def open_dense(folder: Place, name: str, check: CheckRows = _trust) -> DenseVectors:
+def open_dense(folder: FilePlace, name: str, check: CheckRows = _trust) -> DenseVectors:
     """The dense vectors of a table; `check` is called with the rows that are about to be read.
 
     Raises:
@@ -263,7 +263,7 @@ def open_dense(folder: Place, name: str, check: CheckRows = _trust) -> DenseVect
     return DenseVectors(map_array(folder / f"{name}.dense"), read_binary_index(folder, name), check)
 
 
-def open_sparse(folder: Place, name: str) -> SparseVectors:
+def open_sparse(folder: FilePlace, name: str) -> SparseVectors:
     """The sparse vectors of a table.
 
     Raises:

@@ -2,6 +2,7 @@
 
     python benchmarks/day.py                                  2,000 documents, 30 nights
     python benchmarks/day.py --small                          150 documents, 3 nights
+    python benchmarks/day.py --against CHECKOUT               2,000 documents, 30 nights, both in turn
     python benchmarks/day.py --small --against CHECKOUT       the same, and how many times as much CHECKOUT needs
 
 Each night 1 % of the documents are added, .3 % change and .1 % go (at least one each); both checkouts read the same
@@ -18,13 +19,13 @@ import statistics
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[1]
-INGEST = "import sys; from sag_retrieval.cli.main import main; sys.exit(main())"
 PARAGRAPHS = 12
 ADDED, CHANGED, REMOVED = 0.01, 0.003, 0.001
 ROUNDS = 3
@@ -106,14 +107,34 @@ def search(home: str) -> dict[str, object]:
     return {"p50": statistics.median(times), "p95": times[int(0.95 * (len(times) - 1))], "hits": hits}
 
 
+def installed(checkout: Path, folder: Path) -> str:
+    """Write a checkout's entry points into a folder, as installing it would; the code of its command `sag`.
+
+    What is installed may be another version, whose entry points name modules that the checkout does not have.
+    """
+    told = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    groups = {"console_scripts": told["scripts"], **told.get("entry-points", {})}
+    lines = [f"[{group}]\n" + "\n".join(f"{n} = {v}" for n, v in names.items()) for group, names in groups.items()]
+    info = folder / f"{told['name']}-{told['version']}.dist-info"
+    info.mkdir(exist_ok=True)
+    (info / "entry_points.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    header = f"Metadata-Version: 2.1\nName: {told['name']}\nVersion: {told['version']}\n"
+    (info / "METADATA").write_text(header, encoding="utf-8")
+    module, _, function = told["scripts"]["sag"].partition(":")
+    return f"import sys; from {module} import {function}; sys.exit({function}())"
+
+
 def run(checkout: Path, folder: Path, inbox: Path) -> Night:
     """Ingest with a checkout, then search with it."""
-    told = {"SAG_HOME": str(folder / "home"), "PYTHONPATH": str(checkout), "OMP_NUM_THREADS": "1"}
-    told |= {"DAGSTER_HOME": str(folder / "dagster")}
     (folder / "dagster").mkdir(exist_ok=True)
+    (folder / "entries").mkdir(exist_ok=True)
+    command = installed(checkout, folder / "entries")
+    path = os.pathsep.join([str(folder / "entries"), str(checkout)])
+    told = {"SAG_HOME": str(folder / "home"), "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    told |= {"DAGSTER_HOME": str(folder / "dagster"), "SAG_CHAT_MODEL": "offline", "SAG_EMBEDDING_MODEL": "hashing"}
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-c", INGEST, "ingest", str(inbox)],
+        [sys.executable, "-c", command, "ingest", str(inbox)],
         env=os.environ | told, cwd=folder, capture_output=True, text=True, check=False,
     )  # fmt: skip
     seconds, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -10,7 +10,6 @@ from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sag_retrieval.communities.events import Floats, Rows
@@ -157,17 +156,19 @@ def read_communities(tables: Mapping[str, pa.Table], event_ids: Sequence[str]) -
 
 def _members(tables: Mapping[str, pa.Table], event_ids: Sequence[str]) -> dict[str, tuple[Rows, Floats]]:
     """Event rows and centralities of each community, in their order; of those that have any."""
-    rows, ids = tables["community_events"], tables["communities"]["community_id"]
+    rows, listed = tables["community_events"], tables["communities"]["community_id"].to_pylist()
     number, event = (
-        np.from_dlpack(pc.fill_null(pc.index_in(rows[name].combine_chunks(), value_set=known), -1)).astype(np.int32)
-        for name, known in (("community_id", ids.combine_chunks()), ("event_id", pa.array(event_ids, _STRING)))
-    )
+        np.fromiter((place.get(value, -1) for value in rows[name].to_pylist()), np.int32, len(rows))
+        for name, place in (
+            ("community_id", {value: place for place, value in enumerate(listed)}),
+            ("event_id", {value: place for place, value in enumerate(event_ids)}),
+        )
+    )  # Arrow's own index of values imports pandas
     known = np.flatnonzero((number >= 0) & (event >= 0))
     order = known[np.argsort(number[known], kind="stable")]
     present, first = np.unique(number[order], return_index=True)
     centrality = np.from_dlpack(rows["centrality"].combine_chunks())  # `ChunkedArray.to_numpy` imports pandas
     parts = np.split(order, first[1:]) if len(present) else []
-    listed = ids.to_pylist()
     return {listed[n]: (event[part], centrality[part]) for n, part in zip(present.tolist(), parts, strict=True)}
 
 

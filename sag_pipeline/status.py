@@ -48,7 +48,7 @@ def status_of(settings: Settings) -> dict[str, Any]:
         "sizes": sizes_of(settings.home),
         "growth": [step.to_dict() for step in steps],
         "mean_growth": mean_growth(steps),
-        "megabytes": store.bytes_used() / 1e6,
+        "megabytes": store.parts.bytes_used() / 1e6,
         "tables": [_table(store, name) for name in INPUTS],
         "put_aside": _entries(store, "status IN ('failed', 'partial')"),
         "warnings": _entries(store, "status = 'done' AND kind = 'document' AND reason <> ''"),

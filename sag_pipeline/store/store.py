@@ -275,23 +275,19 @@ class Store:
 
     def commit_wholes(self, tables: Mapping[str, pa.Table], input_hash: str) -> None:
         """Replace several tables that are kept whole, all or none."""
-        parts = {table: self.parts.write(table, rows, [input_hash]) for table, rows in tables.items()}
-        old = {table: self.parts.names(table) - {part} for table, part in parts.items()}
         made = {"input_hash": input_hash, "output_hash": input_hash}
-        counts = {table: rows.num_rows for table, rows in tables.items()}
-        self.ledger.commit([Entry.of_whole(t, **made, part=part, row_count=counts[t]) for t, part in parts.items()])
-        for table, names in old.items():
-            for name in names:
-                self.parts.delete(table, name)
+        parts = {table: self.parts.write(table, rows, [input_hash]) for table, rows in tables.items()}
+        old = [(table, name) for table, part in parts.items() for name in self.parts.names(table) - {part}]
+        self.ledger.commit(
+            [Entry.of_whole(t, part=parts[t], row_count=len(rows), **made) for t, rows in tables.items()]
+        )
+        for table, name in old:
+            self.parts.delete(table, name)
 
     def is_current_whole(self, table: str, input_hash: str) -> bool:
         """Whether a whole table was made from this input."""
         made = self.ledger.whole(table)
         return made is not None and made.input_hash == input_hash
-
-    def bytes_used(self) -> int:
-        """Bytes of all tables on disk."""
-        return self.parts.bytes_used()
 
 
 def _nothing(_: object) -> None:

@@ -167,7 +167,9 @@ def _members(tables: Mapping[str, pa.Table], event_ids: Sequence[str]) -> dict[s
     known = np.flatnonzero((number >= 0) & (event >= 0))
     order = known[np.argsort(number[known], kind="stable")]
     present, first = np.unique(number[order], return_index=True)
-    centrality = np.from_dlpack(rows["centrality"].combine_chunks())  # `ChunkedArray.to_numpy` imports pandas
+    centrality = np.from_dlpack(rows["centrality"].combine_chunks()).astype(
+        np.float64, copy=False
+    )  # `ChunkedArray.to_numpy` imports pandas
     parts = np.split(order, first[1:]) if len(present) else []
     return {listed[n]: (event[part], centrality[part]) for n, part in zip(present.tolist(), parts, strict=True)}
 

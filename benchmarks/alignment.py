@@ -27,7 +27,7 @@ from sag_retrieval.models.rate_limits import ChatOptions
 from sag_retrieval.text.words import language_of, normal_name
 from tests.support.aliases import FILE, precision_and_recall, read_planted
 from tests.support.chat_server import ChatServer, first_prompt_of
-from tests.support.scripted_answers import after
+from tests.support.scripted_answers import known_names, numbered_events
 
 
 def by_evidence() -> list[dict[str, Any]]:
@@ -65,9 +65,8 @@ def by_known_keys() -> list[dict[str, Any]]:
 
     def answer(request: dict[str, Any]) -> dict[str, Any]:
         prompt = first_prompt_of(request)
-        known = after(prompt.split("Events:\n")[0].split("事项：\n")[0], "Known keys:\n", "已知属性：\n")
-        shown = {name for line in known.splitlines() for name in line.partition(": ")[2].split(" | ")}
-        (text,) = [line for line in prompt.splitlines() if line.startswith("1. ")]
+        shown = set(known_names(prompt))
+        ((_, text),) = numbered_events(prompt)
         _, key_type, name = next(one for one in sorted(named, key=lambda one: -len(one[2])) if f"<{one[2]}>" in text)
         same = sorted(one for one in shown if thing_of.get(normal_name(one)) == thing_of[normal_name(name)])
         return {"events": [{"event": 1, "keys": [{"type": key_type, "value": (same or [name])[0], "same_as": []}]}]}

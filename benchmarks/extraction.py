@@ -60,10 +60,10 @@ def throughput(count: int = 1_000, delay: float = 0.2, concurrency: int = 32) ->
         with served(delay=delay) as server, TemporaryDirectory() as folder, AnswerCache(Path(folder) / "a") as cache:
             chat = chat_of(server.base_url, concurrency=concurrency)
             model = CachedChat(chat, cache) if name == "cached" else chat
-            model.ask(Request("[passage 1]\nWarm up.", ExtractedEvents, "events"))
+            model.ask(Request('Read.\n\nPassages:\n[1, "Warm up."]', ExtractedEvents, "events"))
             requests = [
                 Request(
-                    f"[passage 1]\nChunk {n} says that Ada met Bob. " + "More of it follows. " * 30,
+                    f'Read.\n\nPassages:\n[1, "Chunk {n} says that Ada met Bob. ' + "More of it follows. " * 30 + '"]',
                     ExtractedEvents,
                     "events",
                 )

@@ -10,11 +10,10 @@ from typing import Any
 from aiohttp import web
 
 from tests.support.chat_server import ChatServer, Request, count_tokens, prompt_of, schema_of
-from tests.support.scripted_answers import after, read_well
+from tests.support.scripted_answers import numbered_events, read_well
 
 DIMENSION = 512
 _WORD = re.compile(r"\w+")
-_NUMBERED = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 
 
 def hashed(text: str) -> list[float]:
@@ -111,9 +110,9 @@ class RecordedModel:
         return {"type": "response", "data": {"items": [event]}}
 
     def _keys(self, prompt: str) -> dict[str, Any]:
-        numbered = _NUMBERED.findall(after(prompt, "Events:\n", "事项：\n"))
+        numbered = numbered_events(prompt)
         names = [[{"type": "entity", "value": n, "same_as": []} for n in self._names_in(text)] for _, text in numbered]
-        return {"events": [{"event": int(n), "keys": own} for (n, _), own in zip(numbered, names, strict=True)]}
+        return {"events": [{"event": n, "keys": own} for (n, _), own in zip(numbered, names, strict=True)]}
 
     def _shown(self, prompt: str) -> list[Recorded]:
         return [each for each in self.passages.values() if each.text[:120] in prompt]

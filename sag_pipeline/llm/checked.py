@@ -14,6 +14,7 @@ from sag_retrieval.core.records import Chunk, Document, Event
 from sag_retrieval.text.words import fold, normal_name
 
 _LONGEST: Final = 80
+_PARTS: Final = ("head", "relation", "tail")
 _FLAGS: Final = frozenset({"true", "false", "yes", "no", "是", "否"})
 _GENERAL: Final = frozenset(
     "is are was were be been has have had of in on at by to from for with as a an and the its it named called known"
@@ -172,7 +173,8 @@ def supported_triples(
             continue
         event = question.events[one.event - 1]
         own = evidence[event.event_id]
-        triples = [_with_stated_relation(parts, event, own) for parts in one.triples if len(parts) == 3]  # noqa: PLR2004
+        whole = [parts for parts in one.triples if len(parts) == len(_PARTS)]
+        triples = [_with_stated_relation(parts, event, own, options.key_words) for parts in whole]
         named = [
             parts
             for parts in triples
@@ -188,10 +190,10 @@ def _unnamed(name: str, evidence: SupportingText, least: float) -> str:
     return evidence.lacks(name, least) or "it is not named in its text"
 
 
-def _with_stated_relation(parts: list[str], event: Event, evidence: SupportingText) -> list[str]:
+def _with_stated_relation(parts: list[str], event: Event, evidence: SupportingText, least: float) -> list[str]:
     relation = parts[1].replace("_", " ")
     rest = " ".join(word for word in fold(relation).split() if word not in _GENERAL)
-    is_stated = not rest or evidence.says(rest)
+    is_stated = not rest or not evidence.lacks(rest, least)
     if is_stated and is_negated(event.content) <= is_negated(relation):
         return parts
     return [parts[0], RELATED, parts[2]]
@@ -204,7 +206,7 @@ def evidence_of_text(document: Document) -> SupportingText:
 
 def supported_text(text: str, evidence: SupportingText, options: SupportOptions, refused: Unsupported) -> bool:
     """Whether a summary or title that a model wrote says what the text does that it is about."""
-    return not options.text_words or refused.keeps(text, evidence.lacks(text, options.text_words, text.split()[1:]))
+    return not options.text_words or refused.keeps(text, evidence.lacks(text, options.text_words))
 
 
 def supported_sections(

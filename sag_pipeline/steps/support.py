@@ -12,12 +12,16 @@ from sag_pipeline.steps.quantities import quantities
 from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.text.amounts import read_amount
 from sag_retrieval.text.sentences import sentences
-from sag_retrieval.text.words import STOP_WORDS, fold, is_cjk, stem, words
+from sag_retrieval.text.words import CJK, STOP_WORDS, fold, is_cjk, stem, words
 
 _DIGITS = re.compile(r"\d+(?:[,，'’ ]\d{3})*(?:[.．]\d+)?")
 _INTEGER = re.compile(r"\d+")
 _SEPARATORS = str.maketrans("．", ".", ",，'’ ")
 _CLAUSE = re.compile(r"[,;:，；：、—–]| but | while | although | whereas |但|而|虽")
+_CHINESE = re.compile(f"[{CJK}]+")
+_NEGATING = re.compile("没有|[不没未无非否勿莫]")
+_SMALL: Final = frozenset("的了是在和与及将为其等也都并于被把由向对从以而且则这那该此有")
+"""Characters that hold a Chinese sentence together and say nothing by themselves."""
 _EDGES = "\"'“”‘’()（）[].,;:!?*_"
 _NUMBER_WORDS: Final = {
     name: float(value)
@@ -30,6 +34,12 @@ _NUMBER_WORDS: Final = {
 _NEGATIONS: Final = frozenset(
     "not no never none nobody nothing neither nor without cannot deny denies denied fail fails failed refuse refuses"
     " refused reject rejects rejected unable false untrue 不 没 未 无 非 否 勿 莫".split()
+)
+_LEAST_NAME = 3
+"""Chinese characters in a row that no text has, from this many on, may be a name; two with a surname are."""
+_SURNAMES: Final = frozenset(
+    "王李张刘陈杨黄赵周吴徐孙胡朱林何郭马罗梁宋郑谢韩唐冯董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎余潘杜戴夏钟汪田姜范石姚"
+    "谭廖邹熊陆郝孔白崔康毛邱秦江史顾侯邵孟龙段雷钱汤尹黎乔贺赖龚"
 )
 _LEAST_STEM = 4
 """Two words of one family (`founder`, `founded`) begin with the whole shorter stem, of at least this many letters."""
@@ -69,6 +79,11 @@ class Clause(NamedTuple):
     characters: frozenset[str]
     is_negated: bool
 
+    def share(self, stems: frozenset[str]) -> float:
+        """The share of the stems of a statement that it has; of a Chinese pair both characters do."""
+        shared = sum(one in self.stems or (is_cjk(one) and self.characters.issuperset(one)) for one in stems)
+        return shared / len(stems) if stems else 0.0
+
 
 class SupportingText:
     """The words, numbers and negated clauses of a passage, and of what stands above it."""
@@ -86,7 +101,7 @@ class SupportingText:
         """Why the passage does not support a statement; empty if it does, or if `least` is 0."""
         if not least or fold(statement) in self._passage:
             return ""
-        fault = self.lacks(statement, least, statement.split()[1:])
+        fault = self.lacks(statement, least)
         if fault:
             return fault
         stems = _stems(statement)
@@ -94,23 +109,19 @@ class SupportingText:
             return "its passage says little of it"
         return self._reversed(statement)
 
-    def lacks(self, text: str, least: float, names: list[str] | None = None) -> str:
-        """Which numbers, words or capitalised words of a text do not occur; empty if enough of them do.
-
-        Args:
-            text: What a model wrote.
-            least: Share of its words that must occur.
-            names: Its words of which every capitalised one must occur; None: all.
-
-        """
+    def lacks(self, text: str, least: float) -> str:
+        """Which numbers, words or capitalised words of a text do not occur; empty if enough of them do."""
         if numbers := list(self._missing_numbers(text)):
             return f"numbers that its text does not have: {', '.join(numbers[:_SHOWN])}"
-        stems = _stems(text)
-        missing = [one for one in stems if not self._has(one)]
-        if len(missing) > (1 - least) * len(stems) + 1e-9:
-            return f"words that its text does not have: {', '.join(sorted(missing)[:_SHOWN])}"
-        parts = [part.strip(_EDGES) for part in (text.split() if names is None else names)]
+        stems = [one for one in _stems(text) if not is_cjk(one)]
+        runs = _CHINESE.findall(_NEGATING.sub("", fold(text)))
+        missing = sorted(one for one in stems if not self._has(one))
+        pieces = [piece for run in runs for piece in self._uncovered(run)]
+        if len(missing) + sum(map(len, pieces)) > (1 - least) * (len(stems) + sum(map(len, runs))) + 1e-9:
+            return f"words that its text does not have: {', '.join([*missing, *pieces][:_SHOWN])}"
+        parts = [part.strip(_EDGES) for part in text.split()]
         unknown = [part for part in parts if part[:1].isupper() and not all(map(self._has, _stems(part)))]
+        unknown += [piece for piece in pieces if len(piece) + (piece[0] in _SURNAMES) >= _LEAST_NAME]
         return f"names that its text does not have: {', '.join(unknown[:_SHOWN])}" if unknown else ""
 
     def names(self, value: str, least: float) -> bool:
@@ -119,10 +130,6 @@ class SupportingText:
         if amount is not None and amount.numbers:
             return all(_rounded(number) in self._numbers for number in amount.numbers)
         return not self.lacks(value, least)
-
-    def says(self, text: str) -> bool:
-        """Whether any word of a text occurs."""
-        return any(map(self._has, _stems(text)))
 
     @cached_property
     def _numbers(self) -> frozenset[float]:
@@ -135,11 +142,19 @@ class SupportingText:
     def _has(self, one: str) -> bool:
         if one in self._every:
             return True
-        if is_cjk(one):
-            return any(clause.characters.issuperset(one) for clause in self._clauses)
-        if one[:_LEAST_STEM] not in self._begins:
+        if is_cjk(one) or one[:_LEAST_STEM] not in self._begins:
             return False
         return any(_is_family(one, other) for other in self._every)
+
+    def _uncovered(self, run: str) -> Iterator[str]:
+        """The pieces of a run of Chinese characters that stand beside neither neighbour in the texts."""
+        pairs = [False, *(pair in self._every for pair in map("".join, pairwise(run))), False]
+        is_alone = len(run) == 1 and run in self.text
+        unseen = "".join(
+            " " if is_alone or before or behind or character in _SMALL else character
+            for character, before, behind in zip(run, pairs, pairs[1:], strict=False)
+        )
+        yield from unseen.split()
 
     def _missing_numbers(self, statement: str) -> Iterator[str]:
         digits = [found for found in _DIGITS.finditer(statement) if _value(found[0]) not in self._numbers]
@@ -149,14 +164,16 @@ class SupportingText:
 
     def _reversed(self, statement: str) -> str:
         """Whether the clauses that a statement is about are negated and it is not, or the other way round."""
-        own = _stems(statement)
-        if is_negated(statement):
-            return "" if any(one.is_negated for one in self._clauses) else "it negates what its passage states"
+        own, negates = _stems(statement), is_negated(statement)
+        if negates and not any(one.is_negated for one in self._clauses):
+            return "it negates what its passage states"
         near = [one for one in self._clauses if len(one.stems) <= _LONGER * len(own) + _LONGER]
-        shares = [len(own & one.stems) for one in near]
-        best = max(shares, default=0)
+        shares = [one.share(own) for one in near]
+        best = max(shares, default=0.0)
         about = {one.is_negated for one, share in zip(near, shares, strict=True) if share == best}
-        return "it states what its passage negates" if about == {True} and best >= _SAME * len(own) else ""
+        if best < _SAME or about != {not negates}:
+            return ""
+        return "it negates what its passage states" if negates else "it states what its passage negates"
 
 
 def is_negated(text: str) -> bool:
@@ -167,17 +184,13 @@ def is_negated(text: str) -> bool:
 @lru_cache(maxsize=4_096)
 def _stems(text: str) -> frozenset[str]:
     """Stems of the words that mean something; of Chinese the pairs of neighbouring characters."""
-    found: set[str] = set()
-    run: list[str] = []
-    for word in [*words(text), ""]:
-        if is_cjk(word):
-            run.append(word)
-            continue
-        found.update(map("".join, pairwise(run)) if len(run) > 1 else run)
-        run = []
-        if word and word not in STOP_WORDS and word not in _NEGATIONS and not word.isdigit():
-            found.add(stem(word))
-    return frozenset(found)
+    plain = fold(text)
+    runs = _CHINESE.findall(_NEGATING.sub("", plain))
+    pairs = {"".join(pair) for run in runs for pair in pairwise(run)}
+    others = (word for word in words(plain) if not is_cjk(word))
+    return frozenset(
+        pairs | {stem(w) for w in others if w not in STOP_WORDS and w not in _NEGATIONS and not w.isdigit()}
+    )
 
 
 def _is_family(one: str, other: str) -> bool:

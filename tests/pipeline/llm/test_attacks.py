@@ -1,0 +1,28 @@
+"""Texts that give orders to a model that obeys: no row of another document, none that its own text does not support."""
+
+import pytest
+
+from tests.support.obedient_model import UNCHECKED, Attack, attacks, run_attack
+
+ALL = attacks()
+
+
+@pytest.mark.parametrize("attack", ALL, ids=lambda attack: attack.id)
+@pytest.mark.parametrize("mixed", [True, False], ids=["mixed sources", "own calls"])
+def test_a_model_that_obeys_a_text_makes_no_row_of_it(attack: Attack, mixed):
+    outcome = run_attack(attack, mixed=mixed)
+
+    assert outcome.obeyed
+    assert outcome.foreign == outcome.unsupported == []
+    assert outcome.rows
+
+
+def test_without_checks_the_same_attacks_make_rows():
+    reached = {attack.step for attack in ALL[::5] if run_attack(attack, UNCHECKED).unsupported}
+
+    assert reached == {attack.step for attack in ALL}
+
+
+def test_every_step_is_attacked_in_both_languages():
+    assert len(ALL) == len({attack.id for attack in ALL}) >= 60
+    assert len({(attack.step, attack.language) for attack in ALL}) == 14

@@ -17,7 +17,7 @@ from sag_pipeline.llm.key_waves import KeyWork
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.steps.chunks import split_chunks
 from sag_pipeline.steps.headers import FULL_HEADER
-from sag_pipeline.steps.sections import untitled
+from sag_pipeline.steps.sections import SectionOptions, untitled
 from sag_pipeline.steps.support import SupportOptions
 from sag_pipeline.table import StepInput
 from sag_retrieval.core.records import Document
@@ -143,7 +143,7 @@ def _rows(attack: Attack, chat: CachedChat, support: SupportOptions) -> Iterator
         StepInput(one.document_id, {"documents": [one], "chunks": split_chunks(one, untitled(one))})
         for one in documents
     ]
-    options = IngestOptions(header=replace(FULL_HEADER, title_by_model=True))
+    options = IngestOptions(header=FULL_HEADER, section=SectionOptions(min_average=0))
     if attack.step in ("summaries", "titles"):
         for made in summaries_work(chat, titles=attack.step == "titles", support=support)(inputs):
             yield from ((row.document_id, f"{row.summary}\n{row.made_title}") for row in made.records)

@@ -18,9 +18,9 @@ def test_a_model_that_obeys_a_text_makes_no_row_of_it(attack: Attack, mixed):
 
 
 def test_without_checks_the_same_attacks_make_rows():
-    reached = {attack.step for attack in ALL[::5] if run_attack(attack, UNCHECKED).unsupported}
+    first = {attack.step: attack for attack in ALL}
 
-    assert reached == {attack.step for attack in ALL}
+    assert {step for step, attack in first.items() if not run_attack(attack, UNCHECKED).unsupported} == set()
 
 
 def test_every_step_is_attacked_in_both_languages():

@@ -1,23 +1,17 @@
 """Tell somebody that a run failed: a web hook, an e-mail or a file in a folder; what cannot be told stops nothing."""
 
-import json
 import logging
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
 
 import dagster as dg
 
 from sag_pipeline.corpus_assets import CorpusSpec, home_of
-from sag_retrieval.core import durable
+from sag_pipeline.delivery import Message, send
 from sag_retrieval.core.settings import Settings, load_settings
 from sag_retrieval.release.releases import Releases
 
-_SECONDS: Final = 10
-"""A hook that does not answer must not hold up the daemon, which also starts schedules."""
-_MAIL: Final = "mailto:"
-_SUBMISSION, _ENCRYPTED = 587, 465
 _ERROR: Final = dg.AssetCheckSeverity.ERROR
 _log = logging.getLogger(__name__)
 _OWN: Final = ("sag_pipeline.", "sag_retrieval.")
@@ -36,58 +30,12 @@ def tell(settings: Settings, told: Mapping[str, Any]) -> str:
     target = settings.alert
     if not target:
         return ""
-    try:
-        if target.startswith(_MAIL):
-            _mail(target.removeprefix(_MAIL), settings.smtp, told)
-        elif target.startswith(("http://", "https://")):
-            _post(target, told)
-        else:
-            _write(Path(target), told)
-    except (OSError, ValueError) as error:  # an SMTPException is an OSError
-        fault = f"the failure of run {told['run_id']} could not be told: {type(error).__name__}: {error}"
+    message = Message(name=str(told["run_id"]), subject=str(told["subject"]), told=told)
+    fault = send(target, settings.smtp, message)
+    if fault:
+        fault = f"the failure of run {told['run_id']} could not be told: {fault}"
         _log.warning("%s; check SAG_ALERT", fault)
-        return fault
-    return ""
-
-
-def _post(address: str, told: Mapping[str, Any]) -> None:
-    import urllib.request  # noqa: PLC0415  most runs tell nobody
-
-    body = json.dumps({"text": told["subject"], **told}, ensure_ascii=False).encode()  # chat services read `text`
-    headers = {"Content-Type": "application/json"}
-    request = urllib.request.Request(address, body, headers)  # noqa: S310  http or https, as `tell` has seen
-    with urllib.request.urlopen(request, timeout=_SECONDS):  # noqa: S310
-        pass
-
-
-def _mail(receiver: str, server: str, told: Mapping[str, Any]) -> None:
-    import smtplib  # noqa: PLC0415  most runs tell nobody
-    import ssl  # noqa: PLC0415
-    from email.message import EmailMessage  # noqa: PLC0415
-
-    place = urlsplit(server)
-    message = EmailMessage()
-    message["Subject"] = " ".join(str(told["subject"]).split())
-    message["From"] = message["To"] = receiver
-    message.set_content("\n".join(f"{name}: {value}" for name, value in told.items()))
-    host, is_encrypted = place.hostname or "localhost", place.scheme == "smtps"
-    safe = ssl.create_default_context()
-    opened = (
-        smtplib.SMTP_SSL(host, place.port or _ENCRYPTED, timeout=_SECONDS, context=safe)
-        if is_encrypted
-        else smtplib.SMTP(host, place.port or _SUBMISSION, timeout=_SECONDS)
-    )
-    with opened as connection:
-        if place.username:
-            if not is_encrypted:
-                connection.starttls(context=safe)  # a password is never sent in the clear
-            connection.login(unquote(place.username), unquote(place.password or ""))
-        connection.send_message(message)
-
-
-def _write(folder: Path, told: Mapping[str, Any]) -> None:
-    durable.make_folder(folder)
-    durable.write_text(folder / f"{told['run_id']}.json", json.dumps(told, ensure_ascii=False, indent=1) + "\n")
+    return fault
 
 
 def failure_sensor(spec: CorpusSpec, keys: Collection[dg.AssetKey]) -> dg.SensorDefinition:

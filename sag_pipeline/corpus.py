@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from itertools import islice, pairwise
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
@@ -18,15 +18,19 @@ from sag_pipeline.alerts import failure_sensor
 from sag_pipeline.assets import documents, release, report, storage
 from sag_pipeline.config import run_config
 from sag_pipeline.corpus_assets import CorpusAsset, CorpusSpec, home_of
+from sag_pipeline.delivery import check_target
 from sag_pipeline.options import RunOptions
 from sag_pipeline.resources import PipelineResource
 from sag_pipeline.run_records import HOME
-from sag_pipeline.sensors import sensors_of
+from sag_pipeline.sensors import changed_sensor, sensors_of
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.schema_file import read_schema
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.release.schema import ADDED
+
+if TYPE_CHECKING:
+    from sag_retrieval.reports.scope import Scope
 
 ASSETS: Final = tuple(
     value
@@ -50,6 +54,9 @@ class CorpusReport(dg.Model, dg.Resolvable):
 
     name: str = Field(description="Of the report: small letters, digits and underscores.")
     schedule: str = Field(default="", description="When it is written, as cron; empty: when somebody starts its job.")
+    on_change: bool = Field(
+        default=False, description="Whether it is written after each release that changes what it is about."
+    )
     options: dict[str, Any] = Field(default={}, description="Fields of the asset's configuration, such as title.")
 
 
@@ -181,12 +188,17 @@ def _definitions(corpus: Corpus, spec: CorpusSpec) -> dg.Definitions:
     written = [_report_asset(spec, each) for each in corpus.reports]
     ingest, prune, *others = _jobs(corpus, spec, [key for asset in assets for key in asset.keys])
     scheduled = [(ingest, "nightly_ingest", corpus.schedule), (prune, "nightly_prune", corpus.prune_schedule)]
-    scheduled += [(job, job.name, each.schedule) for job, each in zip(others[1:], corpus.reports, strict=True)]
+    made = list(zip(others[1:], corpus.reports, strict=True))
+    scheduled += [(job, job.name, each.schedule) for job, each in made]
     return dg.Definitions(
         assets=[*assets, *written],
         jobs=[ingest, prune, *others],
         schedules=[_schedule(spec, job, name, cron, corpus.time_zone) for job, name, cron in scheduled if cron],
-        sensors=[*sensors_of(spec, ingest), failure_sensor(spec, [key for asset in assets for key in asset.keys])],
+        sensors=[
+            *sensors_of(spec, ingest),
+            *(changed_sensor(spec, job, _scope(each)) for job, each in made if each.on_change),
+            failure_sensor(spec, [key for asset in assets for key in asset.keys]),
+        ],
         resources={spec.resource_key: spec.resource},
     )
 
@@ -229,14 +241,25 @@ def _report_asset(spec: CorpusSpec, given: CorpusReport) -> dg.AssetsDefinition:
     for name in given.options:
         if name not in known:
             raise SettingsError(f"option {name!r} of the report {given.name!r} is none of {', '.join(known)}")
-    report.Reporting(**given.options).options()
+    config = report.Reporting(**given.options)
+    config.options()
+    for target in config.deliver:
+        check_target(target)
     fields: dict[str, Any] = {
         name: (known[name].annotation, Field(default=value, description=known[name].description))
         for name, value in given.options.items()
     }
-    config = create_model(f"Reporting_{given.name}", __base__=report.Reporting, **fields)
+    named = create_model(f"Reporting_{given.name}", __base__=report.Reporting, **fields)
     freshness = _freshness(given.schedule, "UTC") if given.schedule else None
-    return report.report.build(spec, f"report_{given.name}", config, freshness)
+    return report.report.build(spec, f"report_{given.name}", named, freshness)
+
+
+def _scope(given: CorpusReport) -> "Scope":
+    """What a report is about."""
+    from sag_retrieval.reports.scope import Scope  # noqa: PLC0415  definitions are loaded by every command
+
+    config = report.Reporting(**given.options)
+    return Scope(sql=config.sql or None, where=config.where or None, period=config.period)
 
 
 def _schedule(

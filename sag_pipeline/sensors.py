@@ -1,16 +1,25 @@
-"""Sensors that start the ingest of a corpus when what it reads has changed."""
+"""Sensors that start the ingest of a corpus when what it reads has changed, and a report when what it tells has."""
 
+import json
 from collections.abc import Iterator
+from contextlib import closing
 from hashlib import blake2b
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from sag_pipeline.corpus_assets import CorpusSpec
 from sag_pipeline.steps.bucket_source import state_of_bucket
+from sag_retrieval.core.errors import SagError
 from sag_retrieval.core.home_urls import names_bucket
 from sag_retrieval.core.settings import load_settings
+from sag_retrieval.models.open import open_embedder
+from sag_retrieval.release.releases import Releases
+
+if TYPE_CHECKING:
+    from sag_retrieval.reports.scope import Scope
 
 
 def state_of(source: Path) -> str:
@@ -31,6 +40,52 @@ def sensors_of(spec: CorpusSpec, ingest: UnresolvedAssetJobDefinition) -> Iterat
         yield _inbox(spec, ingest)
     for table in spec.tables:
         yield _fed(spec, ingest, table)
+
+
+def changed_sensor(
+    spec: CorpusSpec, job: UnresolvedAssetJobDefinition, scope: "Scope", *, is_on: bool = True
+) -> dg.SensorDefinition:
+    """A sensor that starts the job of a report after a release that changes what the report is about.
+
+    Args:
+        spec: The corpus.
+        job: It writes the report.
+        scope: What the report is about.
+        is_on: Whether it runs as soon as it is defined.
+
+    """
+
+    @dg.sensor(
+        name=f"{job.name}_changed",
+        job=job,
+        minimum_interval_seconds=60,
+        description="Starts the report after a release that changes what it is about.",
+        default_status=dg.DefaultSensorStatus.RUNNING if is_on else dg.DefaultSensorStatus.STOPPED,
+    )
+    def changed(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        """Compare what the report selects in the current release with what it selected in the last one."""
+        home = spec.resource.settings().home
+        current = Releases(home).current()
+        if current is None:
+            return dg.SkipReason("there is no release yet; `sag ingest` makes one")
+        before = json.loads(context.cursor) if context.cursor else {}
+        if before.get("release") == current:
+            return dg.SkipReason(f"no release since {current}")
+        from sag_retrieval.release.reader import open_reader  # noqa: PLC0415  definitions are loaded by every command
+        from sag_retrieval.reports.scope import selection_hash  # noqa: PLC0415
+
+        try:
+            with closing(open_reader(home, None, open_embedder)) as reader:
+                selected = selection_hash(reader, scope)
+        except (SagError, OSError) as error:
+            return dg.SkipReason(f"release {current} cannot be read: {error}")
+        cursor = json.dumps({"release": current, "selected": selected})
+        if before.get("selected") == selected:
+            told = f"release {current} changes nothing that the report is about"
+            return dg.SensorResult(skip_reason=dg.SkipReason(told), cursor=cursor)
+        return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"{current}:{selected}")], cursor=cursor)
+
+    return changed
 
 
 def _inbox(spec: CorpusSpec, ingest: UnresolvedAssetJobDefinition) -> dg.SensorDefinition:

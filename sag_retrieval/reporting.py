@@ -1,7 +1,9 @@
 """Reports of an opened release, and what a model would cost for one."""
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +66,7 @@ class ReportingRelease(OpenedRelease):
         from sag_retrieval.reports.scope import Scope  # noqa: PLC0415
 
         reader, folder = self._reader, Path(out) if out else None
+        self._known_themes.clear()  # the report names them
         chosen = build_options(ReportOptions, options, what="report")
         scope = Scope(sql=sql, where=where, period=period, only_new=only_new)
         with self._writer(model) as chat:
@@ -91,7 +94,7 @@ class ReportingRelease(OpenedRelease):
 
         """
         from sag_retrieval.reports.options import ReportOptions  # noqa: PLC0415
-        from sag_retrieval.reports.report import Definition, prepare_report  # noqa: PLC0415
+        from sag_retrieval.reports.prepare import Definition, prepare_report  # noqa: PLC0415
         from sag_retrieval.reports.scope import Scope  # noqa: PLC0415
 
         chosen = build_options(ReportOptions, options, what="report")
@@ -114,7 +117,15 @@ class ReportingRelease(OpenedRelease):
         """
         from sag_retrieval.reports.themes import release_themes  # noqa: PLC0415  not needed for searching
 
-        return release_themes(self._reader, self._settings.home, sql, where)
+        asked = json.dumps([sql, where], sort_keys=True, default=str)
+        if asked not in self._known_themes:
+            self._known_themes[asked] = release_themes(self._reader, self._settings.home, sql, where)
+        return self._known_themes[asked]
+
+    @cached_property
+    def _known_themes(self) -> "dict[str, Themes]":
+        """Themes by restriction: many questions are asked of the same ones."""
+        return {}
 
     @contextmanager
     def _writer(self, model: str = "") -> Iterator[ChatModel | None]:

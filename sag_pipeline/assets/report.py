@@ -14,6 +14,8 @@ from pydantic import Field, create_model
 from sag_pipeline.catalogue import check_result
 from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.corpus_assets import CorpusSpec, corpus_asset
+from sag_pipeline.delivered_reports import deliver_report, link_of
+from sag_pipeline.delivery import check_target
 from sag_pipeline.resources import PipelineResource, table
 from sag_pipeline.table_checks import communities_are_dense, file_has_every_triple, report_is_whole
 from sag_retrieval.communities.options import ClusterMethod, ClusterOptions
@@ -179,6 +181,12 @@ class Reporting(_ReportConfig):
     )
     model: str = Field(default="", description="The language model that writes, or offline; empty: that of the corpus.")
     out: str = Field(default="", description="Folder for the files; empty: below reports in SAG_HOME.")
+    deliver: list[str] = Field(
+        default=[], description="Where it is sent: https://… (a hook), mailto:NAME@HOST (by SAG_SMTP), or a folder."
+    )
+    address: str = Field(
+        default="", description="Address below which the folder of `deliver` is served: the run then links the page."
+    )
 
     def cluster(self, sag: PipelineResource, log: logging.Logger) -> ClusterOptions:
         """The options of the resource with the report's own method."""
@@ -201,6 +209,8 @@ class Reporting(_ReportConfig):
 )
 def report(context: dg.AssetExecutionContext, config: Reporting, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One page about the events of the current release, each statement cited; what is new since the last one."""
+    for target in config.deliver:
+        check_target(target)
     from sag_retrieval.api import open_release  # noqa: PLC0415  an ingest does not need the whole of retrieval
 
     started = time.perf_counter()
@@ -214,6 +224,10 @@ def report(context: dg.AssetExecutionContext, config: Reporting, sag: PipelineRe
             out=config.out or None,
             options=config.options(config.cluster(sag, context.log)),
         )
+    name = context.asset_key.to_user_string().replace("/", "_")
+    faults = deliver_report(made, config.deliver, name=name, smtp=sag.settings().smtp, address=config.address)
+    for fault in faults:
+        context.log.warning("%s; the report is kept at %s", fault, made.page)
     largest = [{"title": title, "events": events, "new": new} for title, events, new in made.largest]
     return dg.MaterializeResult(
         metadata={
@@ -222,7 +236,9 @@ def report(context: dg.AssetExecutionContext, config: Reporting, sag: PipelineRe
             "findings": table(made.findings, 200),
             "largest": table(largest),
             "page": dg.MetadataValue.path(str(made.page.resolve())),
+            "link": dg.MetadataValue.url(link_of(made, name, config.deliver, config.address)),
             "dagster/uri": made.page.resolve().as_uri(),
+            **({"not_delivered": "; ".join(faults)} if faults else {}),
             "page_bytes": made.page_bytes,
             **{name: said for name, said in (("previous", made.previous), ("fault", made.fault)) if said},
             **{name: int(count) for name, count in made.counts.items()},

@@ -200,7 +200,8 @@ class Settings(BaseSettings):
     )
     smtp: str = Field(
         default="smtp://localhost:25",
-        description="server that sends the e-mails of `SAG_ALERT`: `smtps://USER:PASSWORD@HOST`, or `smtp://HOST:PORT`",
+        description="server that sends the e-mails of `SAG_ALERT` and of reports: `smtps://USER:PASSWORD@HOST`, or "
+        "`smtp://HOST:PORT`",
     )
     schema: str = Field(  # type: ignore[assignment]  # a deprecated method has this name
         default="",

@@ -2,15 +2,18 @@
 
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from importlib import resources
+from pathlib import Path
 from typing import Any, TypeVar
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined, TemplateError
 from markupsafe import Markup
 
+from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.records import make_id
 from sag_retrieval.reports.citations import Citations, number_statements
 from sag_retrieval.reports.section import ReportContext, ReportSection
@@ -88,14 +91,32 @@ class _Drawn:
     html: Markup
 
 
+@contextmanager
+def own_templates(folder: str) -> Iterator[None]:
+    """Name the folder of one's own templates in their errors.
+
+    Raises:
+        SettingsError: If it is no folder, or a file in it cannot be used.
+
+    """
+    if folder and not Path(folder).is_dir():
+        raise SettingsError(f"template {folder!r} is no folder; make it, with files named like those of the page in it")
+    try:
+        yield
+    except (TemplateError, UnicodeDecodeError) as error:
+        told = f"{type(error).__name__}: {error}"
+        raise SettingsError(f"a file of template {folder!r} cannot be used: {told}") from error
+
+
 def render_page(content: Content, context: ReportContext) -> str:
     """The page; the same content gives the same text.
 
     Everything that comes from data is escaped. The page's policy allows one style and one script, by their
     hashes, and no address at all: markup or scripts in a title have no effect.
     """
-    style, script, header = _asset("style.css"), _asset("script.js"), content.of(HEADER)
-    page = _environment().get_template("page.html.j2")
+    folder = context.options.template
+    style, script, header = _asset("style.css", folder), _asset("script.js", folder), content.of(HEADER)
+    page = _environment(folder).get_template("page.html.j2")
     text = page.render(
         title=header.title if header else "",
         t=context.messages(),
@@ -112,9 +133,10 @@ def render_page(content: Content, context: ReportContext) -> str:
 
 def render_theme(page: ThemePage, content: Content, context: ReportContext) -> str:
     """The page of a theme: all of its events."""
-    style, header = _asset("style.css"), content.of(HEADER)
+    folder = context.options.template
+    style, header = _asset("style.css", folder), content.of(HEADER)
     return (
-        _environment()
+        _environment(folder)
         .get_template("theme.html.j2")
         .render(
             page=page,
@@ -132,16 +154,25 @@ def _drawn(content: Content, context: ReportContext, place: str) -> list[_Drawn]
     for section, own in content:
         if section.place == place:
             messages = context.messages(section.wording)
-            template = _environment().get_template(f"sections/{section.name}.html.j2")
+            template = _environment(context.options.template).get_template(f"sections/{section.name}.html.j2")
             html = Markup(template.render(content=own, t=messages))  # noqa: S704  its template escapes
             found.append(_Drawn(section.name, section.anchor, messages.heading if section.anchor else "", html))
     return found
 
 
+def _environment(folder: str) -> Environment:
+    """The templates of the page; those of a folder of one's own are read anew for each report."""
+    return _new_environment(folder) if folder else _usual_environment()
+
+
 @lru_cache
-def _environment() -> Environment:
+def _usual_environment() -> Environment:
+    return _new_environment("")
+
+
+def _new_environment(folder: str) -> Environment:
     environment = Environment(
-        loader=FunctionLoader(_asset),
+        loader=FunctionLoader(partial(_asset, folder=folder)),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -153,8 +184,14 @@ def _environment() -> Environment:
     return environment
 
 
+def _asset(name: str, folder: str = "") -> str:
+    """A template, the style or the script of the page: of a folder of one's own where it has a file of that name."""
+    own = Path(folder, name) if folder else None
+    return own.read_text(encoding="utf-8") if own is not None and own.is_file() else _own_asset(name)
+
+
 @lru_cache
-def _asset(name: str) -> str:
+def _own_asset(name: str) -> str:
     return resources.files(_PACKAGE).joinpath(name).read_text(encoding="utf-8")
 
 

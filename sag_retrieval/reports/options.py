@@ -27,6 +27,8 @@ class ReportOptions:
     """Title of the page; empty: the kind of page."""
     language: Language = "auto"
     """Of the page's own texts; `auto`: that of most events."""
+    template: str = ""
+    """Folder whose files replace those of the page that have their names: `page.html.j2`, `style.css`, …"""
     release: PrintedText = ""
     released: PrintedText = ""
     """Date of the release: the report has no other date."""

@@ -1,7 +1,7 @@
 """Make a report of a release: an HTML page, the same as Markdown, and tables."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,28 +11,34 @@ import pyarrow.parquet as pq
 
 from sag_retrieval.communities.events import EventTable
 from sag_retrieval.communities.groups import Communities
-from sag_retrieval.communities.naming import KnownNames, known_names, name_communities
-from sag_retrieval.communities.of_release import kept_communities, stored_names
-from sag_retrieval.communities.options import ClusterOptions
-from sag_retrieval.communities.storage import COMMUNITIES, REPORTS, settings_hash
-from sag_retrieval.communities.themes import build_themes
+from sag_retrieval.communities.naming import name_communities
+from sag_retrieval.communities.storage import REPORTS
 from sag_retrieval.core.errors import QueryError, nearest, shown
 from sag_retrieval.core.public import Convertible, public
-from sag_retrieval.findings.write import Writer, with_texts
+from sag_retrieval.findings.write import with_texts
 from sag_retrieval.findings.written import WrittenReport
 from sag_retrieval.models.protocols import ChatModel, Usage
 from sag_retrieval.notebook import render_html
 from sag_retrieval.release.folders import SUMS, write_sums
 from sag_retrieval.release.reader import Reader
 from sag_retrieval.remote.reports import pull_reports, send_reports
-from sag_retrieval.reports.compose import Content, compose, render_markdown, render_page, render_preview, render_theme
+from sag_retrieval.reports.compose import (
+    Content,
+    compose,
+    own_templates,
+    render_markdown,
+    render_page,
+    render_preview,
+    render_theme,
+)
 from sag_retrieval.reports.options import ReportOptions
-from sag_retrieval.reports.scope import Scope, chosen_events, only_unseen, remember_seen, seen_before
-from sag_retrieval.reports.section import ReportContext, make_context, page_language
+from sag_retrieval.reports.prepare import Definition, prepare_report
+from sag_retrieval.reports.scope import Scope, remember_seen
+from sag_retrieval.reports.section import ReportContext, make_context
 from sag_retrieval.reports.sections.header import SECTION as HEADER
 from sag_retrieval.reports.sections.highlights import SECTION as HIGHLIGHTS
 from sag_retrieval.reports.sections.highlights import told_findings
-from sag_retrieval.reports.series import LATEST, Before, Previous, find_before, remember
+from sag_retrieval.reports.series import LATEST, Previous, remember
 from sag_retrieval.reports.tables import report_tables
 from sag_retrieval.reports.theme_pages import FOLDER, theme_pages
 
@@ -62,6 +68,9 @@ class Report(Convertible):
     """Of the first screen: text, theme, documents; importance and reason where a model wrote them."""
     written: WrittenReport = field(default_factory=WrittenReport)
     """What a model wrote, what was left out of it and why, and what it cost."""
+    title: str = ""
+    release: str = ""
+    """What it is about."""
     previous: str = ""
     """Release of the report before it in its series; empty for the first."""
     fault: str = ""
@@ -146,10 +155,11 @@ def write_report(
     header = content.of(HEADER)
     out.mkdir(parents=True, exist_ok=True)
     page, markdown = out / PAGE_FILE, out / MARKDOWN_FILE
-    html = render_page(content, context).encode("utf-8", "replace")
+    with own_templates(options.template):
+        html = render_page(content, context).encode("utf-8", "replace")
+        _write_theme_pages(out, content, context)
     page.write_bytes(html)
     markdown.write_bytes(render_markdown(content, context).encode("utf-8", "replace"))
-    _write_theme_pages(out, content, context)
     tables = {}
     for name, table in report_tables(content, context, events).items():
         tables[name] = out / f"{name}.parquet"
@@ -165,6 +175,8 @@ def write_report(
         preview=render_preview(content, context),
         largest=tuple((each.title, each.size, each.new_count) for each in context.ranking.communities[:10]),
         page_bytes=len(html),
+        title=header.title if header else "",
+        release=options.release,
         findings=tuple(told_findings(content.of(HIGHLIGHTS))),
         written=written,
     )
@@ -177,84 +189,6 @@ def _write_theme_pages(out: Path, content: Content, context: ReportContext) -> N
         path = out / page.file
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(render_theme(page, content, context).encode("utf-8", "replace"))
-
-
-def _communities(
-    reader: Reader, events: EventTable, options: ClusterOptions, chat: ChatModel | None, language: str
-) -> tuple[Communities, KnownNames]:
-    """The communities of the events, and names to keep: those of the release where the report is about all of it."""
-    kept = kept_communities(reader, options) if len(events) == reader.index.arrays.event_count else None
-    if kept is None:
-        return build_themes(events, options, language), {}
-    return kept, stored_names(reader.folder / COMMUNITIES).by(chat).names
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """What a report is about, how it looks, and which series it belongs to."""
-
-    scope: Scope = field(default_factory=Scope)
-    options: ReportOptions = field(default_factory=ReportOptions)
-
-    @property
-    def series(self) -> str:
-        """Name of the series: reports of one scope, title, language and grouping."""
-        scope, options = self.scope, self.options
-        delta = ("new",) if scope.only_new else ()
-        grouped = asdict(options.cluster)
-        return settings_hash(options.title, scope.in_words(), scope.period, grouped, options.language, *delta)
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A report before a model is asked: its events, communities named by rules, and the report before it."""
-
-    events: EventTable
-    communities: Communities
-    options: ReportOptions
-    before: Before
-    chosen: Sequence[str]
-    """Ids of all events of its scope, new or not."""
-
-    def writer(self) -> Writer:
-        """What lets a model write about it."""
-        language = page_language(self.events, self.options)
-        return Writer(self.events, self.communities, self.options, language)
-
-
-def prepare_report(reader: Reader, home: Path, definition: Definition, chat: ChatModel | None = None) -> Prepared:
-    """Choose the events of a report, group and name them; no model is asked.
-
-    Raises:
-        FilterError: If the restriction was refused.
-        QueryError: If the period is none.
-
-    """
-    scope, options = definition.scope, definition.options
-    series = home / REPORTS / definition.series
-    events = chosen_events(reader, scope)
-    chosen = events.event_ids
-    before = find_before(series, series / reader.manifest.release_id, chosen)
-    since = ""
-    if scope.only_new and before.release:
-        seen = seen_before(series, before.release)
-        since, events = before.release, only_unseen(reader, scope, seen)
-        before = replace(before, previous=None)
-    options = replace(
-        options,
-        release=reader.manifest.release_id,
-        released=reader.manifest.created_at[:10],
-        scope=scope.in_words(),
-        period=scope.period,
-        since=since,
-        events_before=reader.index.arrays.event_count,
-        events_after=len(events),
-        models=f"{chat.model_id if chat else 'offline'}, {reader.manifest.embedding_model}",
-    )
-    known = known_names(before.communities) if before.communities is not None else {}
-    built, names = _communities(reader, events, options.cluster, chat, page_language(events, options))
-    named = name_communities(events, built, None, {**names, **known})
-    return Prepared(events, named.communities, options, before, chosen)
 
 
 def make_report(

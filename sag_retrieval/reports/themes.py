@@ -8,7 +8,7 @@ from sag_retrieval.communities.events import event_table
 from sag_retrieval.communities.storage import COMMUNITIES, DAMAGE, REPORTS, read_communities, read_tables
 from sag_retrieval.findings.themes import Themes
 from sag_retrieval.release.reader import Reader
-from sag_retrieval.reports.report import Definition, prepare_report
+from sag_retrieval.reports.prepare import Definition, prepare_report
 from sag_retrieval.reports.scope import Scope
 
 

@@ -2,13 +2,7 @@
 
 import json
 import logging
-import socketserver
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import ClassVar
 
 import dagster as dg
 import pytest
@@ -16,70 +10,28 @@ import pytest
 from sag_pipeline.alerts import tell
 from sag_pipeline.definitions import defs
 from sag_retrieval.core.settings import load_settings
+from tests.support.mailbox import babbling, mail_server, web_hook
 
 TOLD = {"subject": "sag: ingest failed: 源 is\ngone", "run_id": "r1", "reason": "gone"}
 
 
-@contextmanager
-def serving(server: socketserver.BaseServer) -> Iterator[int]:
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-class Mailbox(socketserver.StreamRequestHandler):
-    """As much of a mail server as a client needs to hand over one message."""
-
-    received: ClassVar[list[str]] = []
-
-    def handle(self) -> None:
-        self.wfile.write(b"220 ready\r\n")
-        is_data = False
-        for raw in self.rfile:
-            line = raw.decode().rstrip("\r\n")
-            if is_data:
-                is_data = line != "."
-                self.received.append(line)
-                answer = b"" if is_data else b"250 taken\r\n"
-            else:
-                is_data = line.upper() == "DATA"
-                answer = b"354 go on\r\n" if is_data else b"250 ok\r\n"
-            if line.upper() == "QUIT":
-                self.wfile.write(b"221 bye\r\n")
-                return
-            self.wfile.write(answer)
-
-
 def test_a_web_hook_gets_what_is_told_as_json():
-    received = []
+    received: list[object] = []
 
-    class Hook(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(204)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with serving(HTTPServer(("127.0.0.1", 0), Hook)) as port:
-        assert tell(load_settings(alert=f"http://127.0.0.1:{port}/hook"), TOLD) == ""
+    with web_hook(received) as address:
+        assert tell(load_settings(alert=address), TOLD) == ""
 
     assert received == [{"text": TOLD["subject"], **TOLD}]
 
 
 def test_an_e_mail_has_a_subject_of_one_line_and_what_is_told():
-    Mailbox.received.clear()
-    with serving(socketserver.TCPServer(("127.0.0.1", 0), Mailbox)) as port:
-        settings = load_settings(alert="mailto:team@example.org", smtp=f"smtp://127.0.0.1:{port}")
+    received: list[str] = []
+    with mail_server(received) as smtp:
+        settings = load_settings(alert="mailto:team@example.org", smtp=smtp)
         assert tell(settings, TOLD) == ""
 
-    assert "To: team@example.org" in Mailbox.received
-    assert sum(line.startswith("Subject: ") for line in Mailbox.received) == 1
+    assert "To: team@example.org" in received
+    assert sum(line.startswith("Subject: ") for line in received) == 1
 
 
 @pytest.mark.parametrize(
@@ -96,13 +48,18 @@ def test_what_cannot_be_told_is_logged_and_stops_nothing(alert, tmp_path, caplog
 
 
 def test_a_password_is_not_sent_to_a_server_that_does_not_encrypt():
-    Mailbox.received.clear()
-    with serving(socketserver.TCPServer(("127.0.0.1", 0), Mailbox)) as port:
-        settings = load_settings(alert="mailto:a@example.org", smtp=f"smtp://user:secret@127.0.0.1:{port}")
+    received: list[str] = []
+    with mail_server(received) as smtp:
+        settings = load_settings(alert="mailto:a@example.org", smtp=smtp.replace("//", "//user:secret@"))
 
         assert "could not be told" in tell(settings, TOLD)
 
-    assert Mailbox.received == []
+    assert received == []
+
+
+def test_a_server_that_speaks_no_http_stops_nothing():
+    with babbling() as address:
+        assert "could not be told" in tell(load_settings(alert=address), TOLD)
 
 
 def test_nobody_is_told_where_nobody_is_named():

@@ -1,0 +1,135 @@
+"""Send a message to where somebody reads it: a web hook, an e-mail or a folder; what cannot be sent stops nothing."""
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+from uuid import uuid4
+
+from sag_retrieval.core import durable
+from sag_retrieval.core.errors import SettingsError
+
+MAIL: Final = "mailto:"
+_WEB: Final = ("http://", "https://")
+_SECONDS: Final = 10
+"""A receiver that does not answer must not hold up a run, or the daemon, which also starts schedules."""
+_SUBMISSION, _ENCRYPTED = 587, 465
+_LARGEST: Final = 15_000_000
+"""Bytes of a file that an e-mail carries; servers refuse larger ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """What is sent: to a web hook as JSON, by e-mail as text with a file, to a folder as files."""
+
+    name: str
+    """Of the file or the folder that it becomes."""
+    subject: str
+    told: Mapping[str, Any]
+    """Plain values."""
+    text: str = ""
+    """Body of an e-mail; empty: the plain values by line."""
+    attachment: Path | None = None
+    folder: Path | None = None
+    """Whose files are copied; None: the plain values become a file."""
+    parts: Sequence[str] = field(default_factory=tuple)
+    """Files and folders that are copied of it; none: all."""
+
+
+def check_target(target: str) -> None:
+    """Refuse what is neither an address of the web, nor of e-mail, nor a folder.
+
+    Raises:
+        SettingsError: With what it may be.
+
+    """
+    is_known = target.startswith((*_WEB, MAIL)) or "://" not in target
+    if not target.strip() or not is_known or target == MAIL:
+        raise SettingsError(f"{target!r} is no place to deliver to; write https://…, mailto:NAME@HOST or a folder")
+
+
+def send(target: str, smtp: str, message: Message) -> str:
+    """Send a message; why it could not be sent, empty if it was.
+
+    Args:
+        target: `https://…` (or `http://…`), `mailto:NAME@HOST` or a folder.
+        smtp: The server that sends e-mails, as `SAG_SMTP` has it.
+        message: What is sent.
+
+    """
+    try:
+        if target.startswith(MAIL):
+            _mail(target.removeprefix(MAIL), smtp, message)
+        elif target.startswith(_WEB):
+            _post(target, message)
+        else:
+            _write(Path(target).expanduser(), message)
+    except (OSError, ValueError, HTTPException) as error:  # an SMTPException is an OSError
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def _post(address: str, message: Message) -> None:
+    import urllib.request  # noqa: PLC0415  most runs tell nobody
+
+    body = json.dumps({"text": message.subject, **message.told}, ensure_ascii=False).encode()  # chats read `text`
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(address, body, headers)  # noqa: S310  http or https, as `send` has seen
+    with urllib.request.urlopen(request, timeout=_SECONDS):  # noqa: S310
+        pass
+
+
+def _mail(receiver: str, server: str, message: Message) -> None:
+    import smtplib  # noqa: PLC0415  most runs tell nobody
+    import ssl  # noqa: PLC0415
+    from email.message import EmailMessage  # noqa: PLC0415
+
+    place, mail = urlsplit(server), EmailMessage()
+    mail["Subject"] = " ".join(message.subject.split())
+    mail["From"] = mail["To"] = receiver
+    mail.set_content(message.text or "\n".join(f"{name}: {value}" for name, value in message.told.items()))
+    file = message.attachment
+    if file is not None and file.stat().st_size <= _LARGEST:
+        mail.add_attachment(file.read_bytes(), maintype="text", subtype="html", filename=file.name)
+    host, is_encrypted = place.hostname or "localhost", place.scheme == "smtps"
+    safe = ssl.create_default_context()
+    opened = (
+        smtplib.SMTP_SSL(host, place.port or _ENCRYPTED, timeout=_SECONDS, context=safe)
+        if is_encrypted
+        else smtplib.SMTP(host, place.port or _SUBMISSION, timeout=_SECONDS)
+    )
+    with opened as connection:
+        if place.username:
+            if not is_encrypted:
+                connection.starttls(context=safe)  # a password is never sent in the clear
+            connection.login(unquote(place.username), unquote(place.password or ""))
+        connection.send_message(mail)
+
+
+def _write(folder: Path, message: Message) -> None:
+    durable.make_folder(folder)
+    if message.folder is None:
+        told = json.dumps(message.told, ensure_ascii=False, indent=1) + "\n"
+        durable.write_text(folder / f"{message.name}.json", told)
+        return
+    draft, own = folder / f".{uuid4().hex}", folder / message.name
+    try:
+        draft.mkdir()
+        for name in message.parts or sorted(each.name for each in message.folder.iterdir()):
+            _copy(message.folder / name, draft / name)
+        shutil.rmtree(own, ignore_errors=True)
+        durable.make_folder(own.parent)
+        durable.rename(draft, own)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _copy(source: Path, to: Path) -> None:
+    if source.is_dir():
+        shutil.copytree(source, to)
+    elif source.exists():
+        shutil.copy2(source, to)

@@ -1,0 +1,98 @@
+"""Prepare a report: choose its events, group and name them by rules, and find the report before it."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from sag_retrieval.communities.events import EventTable
+from sag_retrieval.communities.groups import Communities
+from sag_retrieval.communities.naming import KnownNames, known_names, name_communities
+from sag_retrieval.communities.of_release import kept_communities, stored_names
+from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.communities.storage import COMMUNITIES, REPORTS, settings_hash
+from sag_retrieval.communities.themes import build_themes
+from sag_retrieval.findings.write import Writer
+from sag_retrieval.models.protocols import ChatModel
+from sag_retrieval.release.reader import Reader
+from sag_retrieval.reports.options import ReportOptions
+from sag_retrieval.reports.scope import Scope, chosen_events, only_unseen, seen_before
+from sag_retrieval.reports.section import page_language
+from sag_retrieval.reports.series import Before, find_before
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a report is about, how it looks, and which series it belongs to."""
+
+    scope: Scope = field(default_factory=Scope)
+    options: ReportOptions = field(default_factory=ReportOptions)
+
+    @property
+    def series(self) -> str:
+        """Name of the series: reports of one scope, title, language and grouping."""
+        scope, options = self.scope, self.options
+        delta = ("new",) if scope.only_new else ()
+        grouped = asdict(options.cluster)
+        return settings_hash(options.title, scope.in_words(), scope.period, grouped, options.language, *delta)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A report before a model is asked: its events, communities named by rules, and the report before it."""
+
+    events: EventTable
+    communities: Communities
+    options: ReportOptions
+    before: Before
+    chosen: Sequence[str]
+    """Ids of all events of its scope, new or not."""
+
+    def writer(self) -> Writer:
+        """What lets a model write about it."""
+        language = page_language(self.events, self.options)
+        return Writer(self.events, self.communities, self.options, language)
+
+
+def prepare_report(reader: Reader, home: Path, definition: Definition, chat: ChatModel | None = None) -> Prepared:
+    """Choose the events of a report, group and name them; no model is asked.
+
+    Raises:
+        FilterError: If the restriction was refused.
+        QueryError: If the period is none.
+
+    """
+    scope, options = definition.scope, definition.options
+    series = home / REPORTS / definition.series
+    events = chosen_events(reader, scope)
+    chosen = events.event_ids
+    before = find_before(series, series / reader.manifest.release_id, chosen)
+    since = ""
+    if scope.only_new and before.release:
+        seen = seen_before(series, before.release)
+        since, events = before.release, only_unseen(reader, scope, seen)
+        before = replace(before, previous=None)
+    options = replace(
+        options,
+        release=reader.manifest.release_id,
+        released=reader.manifest.created_at[:10],
+        scope=scope.in_words(),
+        period=scope.period,
+        since=since,
+        events_before=reader.index.arrays.event_count,
+        events_after=len(events),
+        models=f"{chat.model_id if chat else 'offline'}, {reader.manifest.embedding_model}",
+    )
+    known = known_names(before.communities) if before.communities is not None else {}
+    built, names = _communities(reader, events, options.cluster, chat, page_language(events, options))
+    named = name_communities(events, built, None, {**names, **known})
+    return Prepared(events, named.communities, options, before, chosen)
+
+
+def _communities(
+    reader: Reader, events: EventTable, options: ClusterOptions, chat: ChatModel | None, language: str
+) -> tuple[Communities, KnownNames]:
+    """The communities of the events, and names to keep: those of the release where the report is about all of it."""
+    kept = kept_communities(reader, options) if len(events) == reader.index.arrays.event_count else None
+    if kept is None:
+        return build_themes(events, options, language), {}
+    return kept, stored_names(reader.folder / COMMUNITIES).by(chat).names

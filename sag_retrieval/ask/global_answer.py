@@ -19,6 +19,7 @@ from sag_retrieval.core.errors import ModelError
 from sag_retrieval.findings.lines import Judge, PromptLine, PromptLines, event_lines, in_prompt, packed
 from sag_retrieval.findings.themes import NearTheme, Themes, best_statements, nearest_themes
 from sag_retrieval.findings.written import WrittenSentence
+from sag_retrieval.models.protocols import estimate_tokens
 from sag_retrieval.notebook import snippet
 from sag_retrieval.search.lookup import chunk_by_id
 from sag_retrieval.text.words import is_cjk
@@ -154,7 +155,7 @@ def _within_budget(session: Session, parts: Sequence[PromptLines]) -> int:
     """How many themes calls and tokens of the options reach, with the last call: known before the first is made."""
     tokens = _PROMPT_TOKENS + 2 * _REPLY_TOKENS
     for place, part in enumerate(parts):
-        tokens += sum(len(str(line.shown)) for line in part.lines) // 2 + 2 * _REPLY_TOKENS
+        tokens += estimate_tokens(in_prompt(part.lines)) + 2 * _REPLY_TOKENS
         if place + 2 > session.options.max_calls or tokens > session.options.max_tokens:
             return place
     return len(parts)

@@ -70,11 +70,8 @@ class Asking:
         if self.gone is not None:
             return self.gone
         try:
-            reply = next(replies)
-        except (ModelUnavailable, BudgetExceeded) as error:
-            self.gone = error
-            return error
-        except ModelError as error:
+            reply = next(replies, None) or ModelError("the model gave fewer answers than it was asked for")
+        except ModelError as error:  # the server, or the budget; what one answer lacks is a value
             self.gone = error
             return error
         if isinstance(reply, ModelError):
@@ -174,7 +171,7 @@ class Writer:
             key = theme.community.community_id
             kind: LeftOutKind = "theme" if len(theme.parts) == 1 else "part"
             parts = [self._text(key, next(replies), part, kind) for part in theme.parts]
-            found[key] = parts[0]
+            found[key] = next((part for part in parts if part != ThemeText()), ThemeText())
             if len(parts) > 1:
                 lines = [line for part in parts for line in self._statements({key: part})]
                 several.append((theme, PromptLines.of(self.events, lines[: self._most_lines(lines)])))
@@ -235,7 +232,7 @@ class Writer:
             self._judge.leave_out("", "report", _reason(answer), str(answer))
             return (), ()
         summary = self._judge.sentences("", answer.summary, shown)
-        return summary, self._judge.findings("", answer.findings, shown, self._theme_of.__getitem__)
+        return summary, self._judge.findings("", answer.findings, shown, lambda row: self._theme_of.get(row, ""))
 
 
 def _reason(error: ModelError) -> str:

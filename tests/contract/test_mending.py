@@ -383,6 +383,9 @@ TOLD_ELSEWHERE = (
     "An option, see `sag settings",
     "or raise the bound: `sag ingest --set conversion_seconds=",
     "or raise the bound: `sag ingest --set conversion_memory=",
+    "the themes were made for this question; `sag report` keeps them for the next",
+    "the release has no themes to answer from: too few events; see `sag status`",
+    "there is no release yet; `sag ingest` makes one",
     "`sag sources move ",
     " NEW`, or `sag sources forget ",
     "no source yet; add one with `sag ingest FOLDER`",
@@ -408,7 +411,8 @@ TOLD_ELSEWHERE = (
 )
 """One ends the demo, six are help and lists of options: no faults. Two need files that are slow to read:
 `test_hostile_files.py`. The first three are tried in `tests/pipeline/test_gate.py`, those of buckets in `tests/remote`,
-those of workers in `tests/pipeline/engines`, the last in `tests/pipeline/test_reprocess.py`, the others in
+those of workers in `tests/pipeline/engines`, those of themes in `tests/retrieval/ask/test_global.py`, that of a report's
+condition in `tests/pipeline/test_report_definitions.py`, the last in `tests/pipeline/test_reprocess.py`, the others in
 `tests/cli/test_outcomes.py`."""
 
 

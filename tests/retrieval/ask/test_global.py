@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from sag_pipeline.runs import run_ingest
 from sag_retrieval import Answer, open_release
 from sag_retrieval.ask import ask
 from sag_retrieval.cli.main import main
@@ -161,3 +162,13 @@ def test_a_search_without_a_release_is_asked_as_in_fast_mode():
     answer = ask(OverlapSearch([("d", "Bees", "Bees make honey in the hive.")]), "What do bees make?", mode="global")
 
     assert any("open the release" in note for note in answer.notes)
+
+
+def test_a_release_without_themes_says_so(home, source):
+    run_ingest([source({"heron.md": "# Heron\n\nIt left.\n"})])
+
+    with open_release() as release:
+        answer = release.ask(RISKS["en"], mode="global")
+
+    assert not answer.is_found
+    assert any("no themes to answer from" in note for note in answer.notes)

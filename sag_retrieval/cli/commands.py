@@ -142,6 +142,9 @@ def report(  # noqa: PLR0913  one argument an option
         made = release.report(**about, out=out, options=chosen)
     if made.fault:
         complain(made.fault)
+    if made.written.left_out:
+        counted = ", ".join(f"{reason} {count}" for reason, count in made.written.reasons.items())
+        complain(f"{counted}; {made.tables['report_left_out']} has each text", kind="left out of the model's text")
     print_json(made.to_dict()) if is_json else say(f"{made.headline}\n{made.page}\n{made.markdown}")
 
 

@@ -1,6 +1,5 @@
 """Prepare a report: choose its events, group and name them by rules, and find the report before it."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from sag_retrieval.findings.write import Writer
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.reader import Reader
 from sag_retrieval.reports.options import ReportOptions
-from sag_retrieval.reports.scope import Scope, chosen_events, only_unseen, seen_before
+from sag_retrieval.reports.scope import Scope, chosen_events, only_unseen, seen_before, statement_keys
 from sag_retrieval.reports.section import page_language
 from sag_retrieval.reports.series import Before, find_before
 
@@ -44,8 +43,8 @@ class Prepared:
     communities: Communities
     options: ReportOptions
     before: Before
-    chosen: Sequence[str]
-    """Ids of all events of its scope, new or not."""
+    seen: frozenset[str] = frozenset()
+    """What a report about new events, and those before it, were about."""
 
     def writer(self) -> Writer:
         """What lets a model write about it."""
@@ -64,12 +63,11 @@ def prepare_report(reader: Reader, home: Path, definition: Definition, chat: Cha
     scope, options = definition.scope, definition.options
     series = home / REPORTS / definition.series
     events = chosen_events(reader, scope)
-    chosen = events.event_ids
-    before = find_before(series, series / reader.manifest.release_id, chosen)
-    since = ""
+    before = find_before(series, series / reader.manifest.release_id, events.event_ids)
+    since, seen = "", frozenset(statement_keys(events)) if scope.only_new else frozenset()
     if scope.only_new and before.release:
-        seen = seen_before(series, before.release)
-        since, events = before.release, only_unseen(reader, scope, seen)
+        earlier = seen_before(series, before.release)
+        since, events, seen = before.release, only_unseen(reader, scope, earlier), seen | earlier
         before = replace(before, previous=None)
     options = replace(
         options,
@@ -85,7 +83,7 @@ def prepare_report(reader: Reader, home: Path, definition: Definition, chat: Cha
     known = known_names(before.communities) if before.communities is not None else {}
     built, names = _communities(reader, events, options.cluster, chat, page_language(events, options))
     named = name_communities(events, built, None, {**names, **known})
-    return Prepared(events, named.communities, options, before, chosen)
+    return Prepared(events, named.communities, options, before, seen)
 
 
 def _communities(

@@ -216,7 +216,7 @@ def make_report(
     report = write_report(made.events, made.communities, made.options, out or own, made.before.previous, written)
     remember(series, own, made.before.release, with_texts(made.communities, written), made.events.event_ids)
     if definition.scope.only_new:
-        remember_seen(own, made.chosen)
+        remember_seen(own, made.seen)
     write_sums(own)
     send_reports(home, f"{series.name}/{own.name}/", f"{series.name}/{LATEST}")
     return replace(report, previous=made.before.release, fault=made.before.fault)

@@ -1,7 +1,7 @@
 """Which events of a release a report is about."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import date
@@ -14,12 +14,11 @@ import numpy as np
 from sag_retrieval.communities.events import EventTable, Flags, event_table
 from sag_retrieval.communities.storage import DAMAGE
 from sag_retrieval.core import durable
-from sag_retrieval.release.csr import take_rows
 from sag_retrieval.release.reader import Reader
 from sag_retrieval.reports.periods import resolved_period
 
 _SEEN: Final = "seen.json"
-"""Ids of the events that a report about new ones leaves out the next time."""
+"""What the events stated that a report about new ones leaves out the next time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,13 +84,19 @@ def chosen_events(reader: Reader, scope: Scope) -> EventTable:
     return event_table(reader.index, chosen_flags(reader, scope))
 
 
-def remember_seen(own: Path, event_ids: Sequence[str]) -> None:
-    """Store every event of the scope of a report that is about new ones only."""
-    durable.write_text(own / _SEEN, json.dumps(sorted(event_ids)))
+def statement_keys(events: EventTable) -> list[str]:
+    """A hash of what each event states and when: an event of a document that was edited elsewhere keeps it."""
+    stated = (f"{date or ''}\x1f{content}" for content, date in zip(events.contents, events.dates, strict=True))
+    return [blake2b(each.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest() for each in stated]
+
+
+def remember_seen(own: Path, seen: Iterable[str]) -> None:
+    """Store what a report about new events, and those before it, were about."""
+    durable.write_text(own / _SEEN, json.dumps(sorted(set(seen))))
 
 
 def seen_before(series: Path, release: str) -> frozenset[str]:
-    """The events that the report of a release and those before it were about; none where that is not known."""
+    """What the report of a release and those before it were about; nothing where that is not known."""
     try:
         return frozenset(map(str, json.loads((series / release / _SEEN).read_text(encoding="utf-8"))))
     except DAMAGE:
@@ -99,10 +104,11 @@ def seen_before(series: Path, release: str) -> frozenset[str]:
 
 
 def only_unseen(reader: Reader, scope: Scope, seen: AbstractSet[str]) -> EventTable:
-    """The events that a scope selects and whose id is not among those seen."""
+    """The events that a scope selects and that state something not seen before."""
     flags = chosen_flags(reader, scope)
-    ids = reader.index.rows["events"]["event_id"].to_pylist()
-    return event_table(reader.index, flags & np.array([each not in seen for each in ids], dtype=np.bool_))
+    keys = statement_keys(event_table(reader.index, flags))
+    flags[np.flatnonzero(flags)] = np.array([key not in seen for key in keys], dtype=np.bool_)
+    return event_table(reader.index, flags)
 
 
 def selection_hash(reader: Reader, scope: Scope) -> str:
@@ -112,9 +118,7 @@ def selection_hash(reader: Reader, scope: Scope) -> str:
         FilterError: If the restriction was refused.
 
     """
-    chosen = np.flatnonzero(chosen_flags(reader, scope)).astype(np.int32)
-    rows = take_rows(reader.index.rows["events"].select(["content", "date"]), chosen)
     digest = blake2b(digest_size=12)
-    for line in sorted(map(repr, rows.to_pylist())):
-        digest.update(line.encode("utf-8", "surrogatepass"))
+    for key in sorted(statement_keys(chosen_events(reader, scope))):
+        digest.update(key.encode())
     return digest.hexdigest()

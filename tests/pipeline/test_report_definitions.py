@@ -20,6 +20,12 @@ pytestmark = pytest.mark.slow
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 HERON = "# The Heron\n\nLumen Optics sold 120 buoys in May 2021. Ada Byrne led Lumen Optics from June 2019.\n"
 EGRET = "# The Egret\n\nLumen Optics sold 300 lamps in May 2023. Ada Byrne left Lumen Optics in 2024.\n"
+SALES = {
+    year: f"# Sales of {year}\n\nLumen Optics sold {year - 1900} buoys to the port of Ansel in May {year}. "
+    f"The port of Ansel tested the buoys of Lumen Optics in June {year}. "
+    f"Lumen Optics delivered the last buoys to the port of Ansel in July {year}.\n"
+    for year in range(2018, 2024)
+}
 LOAN = "# 贷款\n\n2021年5月，安平银行向三号变电站提供贷款五千万元。三号变电站由北河电力公司建设。\n"
 
 
@@ -104,7 +110,7 @@ def test_a_report_of_what_is_new_says_so_where_nothing_is(ingest):
 
 
 def test_a_report_is_delivered_to_a_hook_a_mailbox_and_a_folder(ingest, tmp_path, monkeypatch):
-    ingest(heron=HERON)
+    ingest(**{f"sales{year}": text for year, text in SALES.items()})
     hooked: list[Any] = []
     mailed: list[str] = []
     shared = tmp_path / "shared"
@@ -174,20 +180,18 @@ def test_a_wrong_definition_is_refused_when_it_is_loaded(home, options, said):
 
 
 def test_a_report_is_written_by_its_own_model_with_findings_in_the_run(ingest, monkeypatch):
-    ingest(heron=HERON, egret=EGRET)
+    ingest(**{f"sales{year}": text for year, text in SALES.items()})
     with ChatServer(write_well) as server, dg.DagsterInstance.ephemeral() as instance:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         monkeypatch.setenv("OPENAI_API_KEY", "none")
-        defs = defined(CorpusReport(name="herons", options={"model": "openai:scripted", "method": "leiden"}))
+        defs = defined(CorpusReport(name="herons", options={"model": "openai:scripted"}))
         made, _ = run(defs, "report_herons", instance)
         again, _ = run(defs, "report_herons", instance)
 
     assert made["calls"] == len(server.calls) > 0
     assert (again["calls"], again["cached_calls"]) == (0, made["calls"])
     assert made["findings"].records[0].data["importance"] == "9"
-    assert made["headline"] in {
-        line for line in (*HERON.split(". "), *EGRET.split(". ")) for line in (line, f"{line}.")
-    }
+    assert any(made["headline"] in text for text in SALES.values())
 
 
 def test_a_report_has_a_look_of_its_own(ingest, tmp_path):

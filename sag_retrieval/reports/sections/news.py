@@ -3,7 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from sag_retrieval.communities.events import EventTable
+from sag_retrieval.communities.statements import good_rows
 from sag_retrieval.reports.citations import Statement
 from sag_retrieval.reports.ranking import RankedCommunity, in_time_order
 from sag_retrieval.reports.section import ReportContext, ReportSection
@@ -57,6 +60,8 @@ class News:
     regrouped: tuple[ChangedCommunity, ...]
     """Communities that changed without a new event."""
     left: int
+    outside: tuple[Statement, ...] = ()
+    """Of a report about new events only: those that belong to no theme, which nothing else on the page would show."""
 
 
 def build(context: ReportContext) -> News | None:
@@ -73,7 +78,19 @@ def build(context: ReportContext) -> News | None:
         with_events=tuple(each for each in found if each.change.added),
         regrouped=tuple(each for each in found if not each.change.added),
         left=len(comparison.changes) - len(found),
+        outside=tuple(_outside(context, messages.heading)) if context.options.since else (),
     )
+
+
+def _outside(context: ReportContext, place: str) -> Iterator[Statement]:
+    """The first events without a theme that read as statements, by date."""
+    events = context.events
+    rows = np.setdiff1d(
+        np.arange(len(events), dtype=np.int32),
+        np.concatenate([np.zeros(0, np.int32), *(each.members for each in context.ranking.communities)]),
+    )
+    for row in in_time_order(events, good_rows(events, rows, _MOST)[:_MOST]).tolist():
+        yield context.statement(row, place)
 
 
 def _sentence(events: EventTable, comparison: Comparison, messages: Messages, since: str) -> str:
@@ -132,6 +149,7 @@ def _figures(change: Change, messages: Messages) -> str:
 def markdown(content: News, messages: Messages) -> Iterator[str]:
     """The sentence and the changed communities as lists."""
     yield from (f"## {messages.heading}", "", escaped(content.sentence), "")
+    yield from (f"- {dated(each)}" for each in content.outside)
     yield from _listed(content.with_events, messages)
     if content.regrouped:
         yield from ("", messages.regrouped.format(count=len(content.regrouped)), "")

@@ -22,7 +22,7 @@ WORDING: Wording = {
     "nothing_new": ("Nothing has changed since {release}.", "自 {release} 以来没有变化。"),
     "since": ("Since release {release}: ", "与版本 {release} 相比，"),
     "only_new": (
-        "This report is about what is new since {release} only: {events}.",
+        "This report is only about what is new since {release}: {events}.",
         "本报告只包含自 {release} 以来的新内容：{events}。",
     ),
     "new_events": ("{count} new events", "新增 {count} 个事件"),

@@ -5,7 +5,8 @@
 
 Each size is ingested in a process and a home of its own, by rules. Of each figure two curves are fitted, `a + b n` and
 `c n^p` (n: chunks), and the one that predicts each measured point better from the others is kept. The largest ingest
-takes no part in the fit: its error is what the prediction of a larger size is worth, at best.
+takes no part in the fit: its error is what the prediction of a larger size is worth, at best. What the other curve
+says is printed too: how far the two are apart shows how little few small ingests say of a large one.
 """
 
 import argparse
@@ -107,6 +108,8 @@ def predict(points: Sequence[Point], held_out: Point, chunks: float) -> list[dic
         form, curve = fitted(sizes, [point[figure] for point in points])
         said, true = curve(held_out["chunks"]), held_out[figure]
         values = {"predicted": said, "measured": true, "error_percent": 100 * (said / true - 1)}
+        other = next(name for name in FORMS if name != form)
+        values |= {"other_at_chunks": FORMS[other](sizes, [point[figure] for point in points])(chunks)}
         rows.append({"figure": figure, "form": form, **values, "at_chunks": curve(chunks)})
     return rows
 
@@ -132,11 +135,12 @@ def main() -> None:
         if given.points:
             given.points.write_text(json.dumps(points), encoding="utf-8")
     *known, held_out = sorted(points, key=lambda point: point["chunks"])
-    print(f"{'figure':14} {'form':8} {'predicted':>12} {'measured':>12} {'error':>8} {given.chunks:>14,} chunks")
+    print(f"{'figure':14} {'form':8} {'predicted':>12} {'measured':>12} {'error':>8}", end=" ")
+    print(f"{given.chunks:>14,} chunks   by the other form")
     for row in predict(known, held_out, given.chunks):
         print(
             f"{row['figure']:14} {row['form']:8} {row['predicted']:12,.1f} {row['measured']:12,.1f} "
-            f"{row['error_percent']:+7.1f}% {row['at_chunks']:14,.1f}"
+            f"{row['error_percent']:+7.1f}% {row['at_chunks']:14,.1f} {row['other_at_chunks']:20,.1f}"
         )
 
 

@@ -2,28 +2,43 @@
 
     python benchmarks/reports.py HOME …                      this checkout
     python benchmarks/reports.py HOME … --against CHECKOUT   and another one, in turn
+    python benchmarks/reports.py --planted 10000 100000      events made for the purpose: processor seconds of a report
+    python benchmarks/reports.py --judged                    what a reader counted, before and after the rules changed
 
 Printed for each: themes with an article, how many of them rest on three documents or more, the share of filler among
-200 statements of the page (`communities/statements.py`), height at 1280 and 390 pixels, kilobytes, processor seconds.
+200 statements of the page (`communities/statements.py`), height at 1280 and 390 pixels, kilobytes, violations that axe
+finds on the page and on that of its first theme, processor seconds.
+
+`judged_pages.csv` holds the questions and the faults counted on the first screen, the titles and one theme of six sets
+of documents, `before>after`. `judged_statements.csv` holds the hash (SHA-256, 12 digits) of 200 statements of such
+pages and whether a reader called them filler: `tuning` are of the pages before, and looked at while rules were written;
+`last` of the pages after, looked at once.
 """
 
 import argparse
+import csv
 import os
 import resource
 import shutil
 import subprocess
 import sys
-from collections import defaultdict
+import time
+from collections import Counter, defaultdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pyarrow.parquet as pq
+from axe_playwright_python.sync_playwright import Axe
 from lxml import html
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
-from sag_retrieval.communities.statements import share_of_filler  # noqa: E402  this checkout before an installed one
+from benchmarks.planted import planted  # noqa: E402  this checkout before an installed one
+from sag_retrieval.communities.statements import share_of_filler  # noqa: E402
+from sag_retrieval.communities.themes import build_themes  # noqa: E402
+from sag_retrieval.reports.options import ReportOptions  # noqa: E402
+from sag_retrieval.reports.report import write_report  # noqa: E402
 
 SAMPLE = 200
 SPREAD = 3
@@ -43,18 +58,22 @@ def write(checkout: Path, home: Path, out: Path) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def heights(page: Path) -> tuple[int, int]:
-    """Height of a page in pixels on a wide and on a narrow screen."""
+def looked_at(out: Path) -> tuple[int, int, int]:
+    """Height of the page in pixels on a wide and a narrow screen, and what axe finds on it and on a theme's page."""
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    pages = [out / "report.html", *sorted((out / "themes").glob("*.html"))[:1]]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        found = []
+        heights, violations = [], 0
         for width in (1280, 390):
-            shown = browser.new_page(viewport={"width": width, "height": 900})
-            shown.goto(page.as_uri())
-            found.append(int(shown.evaluate("document.documentElement.scrollHeight")))
+            context = browser.new_context(viewport={"width": width, "height": 900}, bypass_csp=True)
+            for page in pages:
+                shown = context.new_page()
+                shown.goto(page.as_uri())
+                heights.append(int(shown.evaluate("document.documentElement.scrollHeight")))
+                violations += len(Axe().run(shown).response["violations"])
         browser.close()
-    return found[0], found[1]
+    return heights[0], heights[len(pages)], violations
 
 
 def filler(page: Path) -> float:
@@ -75,29 +94,77 @@ def themes(out: Path) -> tuple[int, int]:
     return len(ranked), sum(len(documents[each]) >= SPREAD for each in ranked)
 
 
-def main() -> None:
+def compare(homes: list[Path], checkouts: list[Path]) -> None:
     """Write and measure every report."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("homes", nargs="+", type=Path)
-    parser.add_argument("--against", type=Path)
-    chosen = parser.parse_args()
-    checkouts = [ROOT, *([chosen.against.resolve()] if chosen.against else [])]
-    print("| home | checkout | themes | over 3 documents | filler | px at 1280 | px at 390 | kB | CPU s |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    for home in chosen.homes:
+    print("| home | checkout | themes | over 3 documents | filler | px at 1280 | px at 390 | kB | axe | CPU s |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for home in homes:
         for checkout in checkouts:
             with TemporaryDirectory() as folder:
                 seconds = write(checkout, home.resolve(), Path(folder))
                 page = Path(folder) / "report.html"
                 count, wide = themes(Path(folder))
-                tall, narrow = heights(page)
+                tall, narrow, violations = looked_at(Path(folder))
                 share, size = filler(page), page.stat().st_size / 1e3
                 name = "this" if checkout == ROOT else "other"
                 print(
                     f"| {home.name} | {name} | {count} | {wide / max(count, 1):.0%} | {share:.0%} "
-                    f"| {tall:,} | {narrow:,} | {size:,.0f} | {seconds:.1f} |",
+                    f"| {tall:,} | {narrow:,} | {size:,.0f} | {violations} | {seconds:.1f} |",
                     flush=True,
                 )
+
+
+def grow(sizes: list[int]) -> None:
+    """Processor seconds of themes and page for planted events."""
+    print("| events | themes: CPU s | page: CPU s | kB |")
+    print("|---|---|---|---|")
+    for size in sizes:
+        events, options = planted(size)[0], ReportOptions(release="r1")
+        started = time.process_time()
+        communities = build_themes(events, options.cluster, "en")
+        grouped = time.process_time()
+        with TemporaryDirectory() as folder:
+            report = write_report(events, communities, options, Path(folder))
+            spent = time.process_time() - grouped
+        print(
+            f"| {len(events):,} | {grouped - started:.1f} | {spent:.1f} | {report.page_bytes / 1e3:,.0f} |", flush=True
+        )
+
+
+def judged() -> None:
+    """What a reader counted: faults of each set of documents, and the share of filler among statements."""
+    folder = Path(__file__).parent
+    with (folder / "judged_pages.csv").open(encoding="utf-8") as file:
+        questions = list(csv.DictReader(file))
+    with (folder / "judged_statements.csv").open(encoding="utf-8") as file:
+        statements = list(csv.DictReader(file))
+    print("| documents | faults before | faults after | filler before | filler after |")
+    print("|---|---|---|---|---|")
+    sets = [name for name in questions[0] if name not in {"question", "counted"}]
+    for name in (*sets, ""):
+        pairs = [each[one].split(">") for each in questions for one in ([name] if name else sets)]
+        faults = [sum(int(pair[place]) for pair in pairs) for place in (0, 1)]
+        said: Counter[tuple[str, str]] = Counter(
+            (each["half"], each["filler"]) for each in statements if name in {"", each["documents"]}
+        )
+        shares = [said[half, "1"] / max(1, said[half, "0"] + said[half, "1"]) for half in ("tuning", "last")]
+        print(f"| {name or 'all'} | {faults[0]} | {faults[1]} | {shares[0]:.0%} | {shares[1]:.0%} |")
+
+
+def main() -> None:
+    """Do what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("homes", nargs="*", type=Path)
+    parser.add_argument("--against", type=Path)
+    parser.add_argument("--planted", nargs="+", type=int, default=[])
+    parser.add_argument("--judged", action="store_true")
+    chosen = parser.parse_args()
+    if chosen.homes:
+        compare(chosen.homes, [ROOT, *([chosen.against.resolve()] if chosen.against else [])])
+    if chosen.planted:
+        grow(chosen.planted)
+    if chosen.judged:
+        judged()
 
 
 if __name__ == "__main__":

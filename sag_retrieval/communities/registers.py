@@ -9,6 +9,10 @@ from sag_retrieval.text.words import is_cjk
 
 _TOKEN: Final = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*")
 _CONTRACTED: Final = re.compile(r"\w(?:n['’]t|['’](?:ll|ve|re|m|d))$")
+_DEGREE: Final = re.compile(
+    r"\bso (?!that\b|far\b|as\b|on\b|long\b)[a-z]+\b|\bsuch an? |\bjust (?:as|so|the|on|[a-z]+s)\b"
+)
+"""`so powerful`, `such a place`: how somebody feels about it."""
 _EMOTICON: Final = re.compile("[\u2600-\u27bf\U0001f300-\U0001faff]")
 _POLITE_CJK: Final = re.compile(r"(?<![申邀聘提恳报])请(?![求假示])|祝(?=你|您|大家|愿)")
 """`请` and `祝` as courtesies, not inside another word."""
@@ -18,9 +22,14 @@ _PLAN: Final = re.compile(
     r"|将(?:会|继续|进一步|不断|持续|始终|致力|积极|加大|加强|整合)|致力于|展望未来|力争"
 )
 _DIGIT: Final = re.compile(r"\d")
-_ENGLISH: Final = frozenset(["the", "of", "and", "with", "to", "for"])
+_ENGLISH: Final = re.compile(r"\b(?:the|of|and|with|without|to|for|ago)\b")
 _APPOSITION: Final = re.compile(r"^[A-Z][^,]{2,60}, (?:an?|the) ")
 """`Ebenezer Scrooge, a covetous old man`: an entry of a list of people says who they are without a verb."""
+_COUNTED: Final = re.compile(
+    r"\d [a-z]+|\b(?:of|without|with|for|in|on|at|by|from|no|all|two|three|several|many|normal|other) [a-z]+",
+    re.IGNORECASE,
+)
+"""Words that are counted or follow a preposition: their `-s` is no verb's."""
 _PARTICIPLE: Final = re.compile(r"^[A-Z][a-z]+ed (?:by|with|for|in|on|to|at|from|as)\b")
 
 
@@ -32,7 +41,7 @@ def is_opinion(text: str) -> bool:
         (True, False)
 
     """
-    if _EMOTICON.search(text):
+    if _EMOTICON.search(text) or _DEGREE.search(text):
         return True
     if is_cjk(text):
         words = _words("opinion_words.txt")
@@ -48,9 +57,8 @@ def is_vague_plan(text: str) -> bool:
 
 def is_note(text: str) -> bool:
     """Whether an English text has no verb that makes a sentence of it: `Normal appetite and sleep`."""
-    tokens = _TOKEN.findall(text)
-    lower = [token.casefold() for token in tokens]
-    if is_cjk(text) or _ENGLISH.isdisjoint(lower) or _APPOSITION.match(text):
+    lower = [token.casefold() for token in _TOKEN.findall(_COUNTED.sub(" ", text))]
+    if is_cjk(text) or not _ENGLISH.search(text) or _APPOSITION.match(text):
         return False
     if _PARTICIPLE.match(text):
         return True

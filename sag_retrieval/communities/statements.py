@@ -37,7 +37,8 @@ _DIGIT: Final = re.compile(r"\d")
 _FULL: Final = 120
 """Characters of a sentence in an alphabet that says a lot."""
 _FULL_CJK: Final = 40
-_LENGTH_ALONE: Final = 0.2
+_MUST_TELL: Final = 0.25
+"""What a statement has to hold that does not say who: an amount, a date in figures, or a name and some length."""
 _ENDS: Final = re.compile(r"[.。…][”’\"'」』）)\]]*$")
 _SPEECH: Final = re.compile(
     r"[!?！？]|^[^\s.。:：]{1,30}[:：]\s*[\"“]?(?:I|we|you)\b|\bI\b|\b(?i:my|me|you|your|we|our|us|let['’]s)\b|[我你您咱]"
@@ -45,7 +46,10 @@ _SPEECH: Final = re.compile(
 _QUOTED: Final = re.compile(r"[\"“'‘「『](?:[^\"”’」』]{0,300}[,.!?;，。！？…][\"”'’」』]|[^\"”'’」』]*$)")
 """Words that somebody says; a title in quotation marks has no comma or stop before they close."""
 _ROW: Final = re.compile(r"\||\t|(?:[^:：;；]{1,40}[:：][^:：;；]{1,80}[;；]\s*){2}")
-_LABELLED: Final = re.compile(r"(?:(?:^|[\s。.;；])[^\s:：。.;；]{1,30}[:：]\s*){2}|^[^:：。.]{1,40}[:：]")
+_LABELLED: Final = re.compile(
+    r"(?:(?:^|[\s。.;；])[^\s:：。.;；]{1,30}[:：]\s*){2}|^[^:：。.]{1,40}[:：]"
+    r"|^(?:[A-Z]{3,} ){2,}[A-Z][a-z]"
+)
 _NUMBERED: Final = re.compile(
     r"^\s*(?:[#*•·>-]+|\d+(?:\.\d+)*[.)、]|[(（]?[一二三四五六七八九十\divx]+[)）、])\s*", re.IGNORECASE
 )
@@ -168,14 +172,14 @@ def telling(events: EventTable, rows: Rows) -> Floats:
 def good_rows(events: EventTable, rows: Rows, least: int) -> Rows:
     """The rows without a fault, in their order.
 
-    Where they are fewer than `least`, those fill up that only fail to say who, but hold a name, an amount or a date.
+    Where they are fewer than `least`, those fill up that hold a figure or a name, but do not say who.
     """
     counted = fault_counts(events, rows)
     clean = rows[counted == 0]
     if len(clean) >= min(least, len(rows)):
         return np.asarray(clean)
     usable = np.flatnonzero(counted < 1)
-    usable = usable[(counted[usable] == 0) | (telling(events, rows[usable]) > _LENGTH_ALONE)]
+    usable = usable[(counted[usable] == 0) | (telling(events, rows[usable]) >= _MUST_TELL)]
     order = usable[np.lexsort((usable, counted[usable]))][: min(least, len(rows))]
     return np.asarray(rows[np.sort(order)])
 

@@ -129,7 +129,7 @@ def _word_groups(events: EventTable, words: TopicWords, options: ClusterOptions)
 def _with_neighbours(events: EventTable, counts: csr_array) -> csr_array:
     """Shape (events, words), 1 where the event says the word; of many short events, also where one near it does."""
     said = np.asarray(counts.sum(axis=1))
-    if len(events) < _MANY or said[said > 0].mean() >= _SHORT:
+    if len(events) < _MANY or said.sum() >= _SHORT * (said > 0).sum():
         return counts
     rows = np.arange(len(events))
     pairs = [(rows[: max(0, len(rows) - step)], rows[step:]) for step in range(_NEAR + 1)]

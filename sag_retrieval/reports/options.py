@@ -51,6 +51,8 @@ class ReportOptions:
     """Communities on the map."""
     typical: Shown = 5
     """Events that stand for a community."""
+    docx: bool = False
+    """Also write `report.docx`, for those who edit the report."""
 
     model_themes: Annotated[int, Bounds(1, 1_000)] = 20
     """Themes that a language model writes about, the largest."""

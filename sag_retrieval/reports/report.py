@@ -41,6 +41,7 @@ from sag_retrieval.reports.sections.highlights import told_findings
 from sag_retrieval.reports.series import LATEST, Previous, remember
 from sag_retrieval.reports.tables import report_tables
 from sag_retrieval.reports.theme_pages import FOLDER, theme_pages
+from sag_retrieval.reports.word_file import WORD_FILE, word_file
 
 PAGE_FILE = "report.html"
 MARKDOWN_FILE = "report.md"
@@ -87,12 +88,19 @@ class Report(Convertible):
     def _repr_html_(self) -> str:
         return render_html("report", made=self)
 
+    @property
+    def docx(self) -> Path | None:
+        """The Word file, where the options asked for one."""
+        path = self.folder / WORD_FILE
+        return path if path.is_file() else None
+
     def to_dict(self) -> dict[str, Any]:
         """Headline, files and counts as plain values: what `sag report --json` prints."""
         return {
             "headline": self.headline,
             "page": str(self.page),
             "markdown": str(self.markdown),
+            **({"docx": str(self.docx)} if self.docx else {}),
             "tables": {name: str(path) for name, path in self.tables.items()},
             "counts": dict(self.counts),
             "findings": [dict(each) for each in self.findings],
@@ -159,7 +167,11 @@ def write_report(
         html = render_page(content, context).encode("utf-8", "replace")
         _write_theme_pages(out, content, context)
     page.write_bytes(html)
-    markdown.write_bytes(render_markdown(content, context).encode("utf-8", "replace"))
+    told = render_markdown(content, context)
+    markdown.write_bytes(told.encode("utf-8", "replace"))
+    (out / WORD_FILE).unlink(missing_ok=True)
+    if options.docx:
+        (out / WORD_FILE).write_bytes(word_file(told, context.language))
     tables = {}
     for name, table in report_tables(content, context, events).items():
         tables[name] = out / f"{name}.parquet"

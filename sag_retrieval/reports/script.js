@@ -55,7 +55,7 @@
   const find = () => {
     const wanted = filter.value.trim().toLocaleLowerCase();
     all(".found-here").forEach((each) => each.classList.remove("found-here"));
-    const places = all("main p, main li, main tr, main h4, main .chips > div");
+    const places = all("main p, main li, main tr, main .name, main .chips > div");
     hits = wanted ? places.filter((each) => each.textContent.toLocaleLowerCase().includes(wanted)) : [];
     hits = hits.filter((each) => !hits.some((other) => other !== each && each.contains(other)));
     hits.forEach((each) => each.classList.add("found-here"));

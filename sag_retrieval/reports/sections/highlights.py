@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from sag_retrieval.communities.similarity import cosines
-from sag_retrieval.communities.statements import good_rows, telling
+from sag_retrieval.communities.statements import fault_counts, good_rows, telling
 from sag_retrieval.reports.citations import Reference, Statement
 from sag_retrieval.reports.ranking import RankedCommunity
 from sag_retrieval.reports.section import ReportContext, ReportSection
@@ -76,7 +76,10 @@ def told_findings(found: Highlights | None) -> Iterator[dict[str, Any]]:
 
 def _by_rules(context: ReportContext, place: str) -> Iterator[Highlight]:
     """The best statement of each theme in turn, then the second best; in another language where there are too few."""
-    pools = [(each, _candidates(context, each)) for each in context.ranking.communities[:_THEMES]]
+    themes = context.ranking.communities[:_THEMES]
+    pools = [(each, _candidates(context, each, strict=True)) for each in themes]
+    if not any(pool for _, pool in pools):
+        pools = [(each, _candidates(context, each, strict=False)) for each in themes]
     taken: list[int] = []
     for foreign, rank, (community, pool) in product((False, True), range(_OF_EACH), pools):
         own = [row for row in pool if bool(context.foreign_language(row)) == foreign][rank : rank + 1]
@@ -85,13 +88,13 @@ def _by_rules(context: ReportContext, place: str) -> Iterator[Highlight]:
             yield _finding(context, community, own[0], pool[own[0]], place)
 
 
-def _candidates(context: ReportContext, community: RankedCommunity) -> dict[int, dict[int, int]]:
+def _candidates(context: ReportContext, community: RankedCommunity, *, strict: bool) -> dict[int, dict[int, int]]:
     """Statements of a theme without a fault, best first, with the events of other documents that say alike.
 
     The best holds most to check, and more documents say alike: `telling · (1 + log2(1 + documents) / 8)`.
     """
     events, members = context.events, community.members[:_COMPARED]
-    rows = good_rows(events, members, 1)
+    rows = members[fault_counts(events, members) == 0] if strict else good_rows(events, members, 1)
     value = telling(events, rows)
     chosen = rows[np.argsort(-value, kind="stable")[:_CANDIDATES]].tolist()
     of_row = dict(zip(rows.tolist(), value.tolist(), strict=True))

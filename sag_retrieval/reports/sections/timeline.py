@@ -34,9 +34,9 @@ WORDING: Wording = {
 }
 
 _ROWS = 15
-_LEFT, _RIGHT, _ROW, _BARS = 210.0, 990.0, 26.0, 56.0
-_LABEL_SIZE = 12.0
-_YEAR_WIDTH = 40.0
+_LEFT, _RIGHT, _ROW, _BARS = 340.0, 990.0, 26.0, 56.0
+_LABEL_SIZE = 15.0
+_YEAR_WIDTH = 46.0
 """Of four figures."""
 
 

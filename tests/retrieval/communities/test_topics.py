@@ -171,6 +171,7 @@ def test_a_whole_sentence_about_something_has_no_fault(text):
         ("Heron Foods will continue to strengthen its governance and its values.", "plan"),
         ("海澜公司将继续加强内部控制，提高抵御风险的能力。", "plan"),
         ("Normal urination and defecation, clear lung and soft abdomen.", "note"),
+        ("Appendectomy of Wang 20 years ago without complications.", "note"),
         ("Reviewed by senior physician Wang with the family of the patient.", "note"),
         ("In the garden he met a friend of Marlow and gave the keys to her.", "reference"),
         ("第二，潮位预报的平均误差不超过12%，并由澜湾大学出具证明。", "reference"),

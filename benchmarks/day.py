@@ -209,6 +209,8 @@ def main() -> None:
     if given.search:
         print(json.dumps(search(given.search)))
         return
+    if given.nights < 1:
+        parser.error(f"--nights {given.nights} must be at least 1")
     sys.path.insert(0, str(ROOT))
     checkouts = {"now": ROOT} | ({"against": given.against.resolve()} if given.against else {})
     documents, count = (150, 3) if given.small else (given.documents, given.nights)

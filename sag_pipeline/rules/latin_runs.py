@@ -35,7 +35,7 @@ _LONGEST = 8
 _UPPER = "A-ZÀ-ÖØ-ÞĀĂĄĆČĎĐĒĘĚĞĢĪİĶĽŁŃŇŐŌŒŘŚŞŠŤŪŮŰŹŻŽ"
 _LETTER = "A-Za-zÀ-ɏḀ-ỿ0-9"
 _WORD = (
-    rf"(?:(?:St|Ste|Mt|Ft|Dr|Mr|Mrs|Ms|Prof|Gen|Col|Capt|Lt|Sgt|Rev|Sen|Gov|Hon)\.(?=\s[{_UPPER}])"
+    rf"(?:(?:St|Ste|Mt|Ft|Dr|Dra|Sra|Mr|Mrs|Ms|Prof|Gen|Col|Capt|Lt|Sgt|Rev|Sen|Gov|Hon)\.(?=\s[{_UPPER}])"
     rf"|[{_UPPER}][{_LETTER}&+_]*(?:['’.‑–-](?=[{_LETTER}])[{_LETTER}&+]+)*"
     rf"(?:(?<=s)['’](?=\s[{_UPPER}]))?|[a-z]{{1,2}}[A-Z][{_LETTER}]+|\d+[-.]?[A-Z][{_LETTER}.-]*[{_LETTER}])"
 )
@@ -55,7 +55,7 @@ _NAME = re.compile(
     rf"(?:,\sD\.C\.|(?:,?\s(?:{LEGAL_FORM}|Jr|Sr)(?![\w-])\.?){{1,3}})?"
 )
 _UNNAMED = re.compile(
-    r"[A-Z]-[a-z]+|(?:I|You|We|They|He|She|It|That|There|Don|Can|Won|Isn|Didn|Let|What|Who)['’]\w*|Q[1-4]|H[12]|FY\d*"
+    r"[A-Z]-[a-z]+|(?:I|You|We|They|He|She|It|That|There|Don|Can|Won|Isn|Didn|Let|What|Who)['’]\w*|[CJNSQ]u?['’][a-zé]+|Q[1-4]|H[12]|FY\d*"
 )
 _ROMANCE = frozenset({"fr", "es", "it", "pt"})
 """Languages whose openers of sentences no list has: of three words at a start the last two are the name."""

@@ -51,6 +51,12 @@ _PLAIN_YEAR_ONLY = re.compile(r"[\u3400-\u9fff]")
 
 
 _KOREAN = re.compile(r"(?<!\d)(?P<year>(?:19|20)\d\d)년(?:\s?(?P<month>1[0-2]|0?[1-9])월(?:\s?(?P<day>[0-3]?\d)일)?)?")
+_ERAS = {"明治": 1867, "大正": 1911, "昭和": 1925, "平成": 1988, "令和": 2018}
+"""Eras of Japan since months and days are those of the Western calendar, and the year before their first."""
+_ERA = re.compile(
+    rf"(?P<era>{'|'.join(_ERAS)})(?P<year>元|[1-9]\d?)年"
+    r"(?:(?P<month>1[0-2]|0?[1-9])月(?:(?P<day>3[01]|[12]\d|0?[1-9])日)?)?"
+)
 _SLASHED = re.compile(r"(?<![\d/])(?P<one>[0-3]?\d)/(?P<two>[0-3]?\d)/(?:19|20)\d\d(?!\d)")
 _MOST_MONTH = 12
 _YOUNG = 70
@@ -97,12 +103,22 @@ def dates(text: str, language: str = "en") -> Iterator[Mention]:
 
 def _in_order(text: str, language: str) -> Iterator[_Found]:
     found = list(_by_form(text, language))
+    if language == "ja" and (eras := list(_by_era(text))):
+        starts = [one.start for one in eras]
+        found = sorted([*eras, *(one for one in found if not _overlaps(one, eras, starts))])
     if language in _OWN_FORMS or (pattern := _months_pattern(language)) is None:
         yield from found
         return
     named = list(_by_month_name(text, language, pattern))
     starts = [one.start for one in named]
     yield from sorted([*named, *(one for one in found if not _overlaps(one, named, starts))])
+
+
+def _by_era(text: str) -> Iterator[_Found]:
+    """Dates whose year is counted in a Japanese era: 令和5年3月1日."""
+    for found in _ERA.finditer(text):
+        year = _ERAS[found["era"]] + (1 if found["year"] == "元" else int(found["year"]))
+        yield _Found(found.start(), found.end(), year, int(found["month"] or 0), int(found["day"] or 0))
 
 
 def _overlaps(one: _Found, others: Sequence[_Found], starts: Sequence[int]) -> bool:

@@ -30,6 +30,8 @@ _POINT = r"\d{0,2}(?:,\d{3})+(?:\.\d+)?|\d*(?:\.\d+)?"
 """What follows the first digit of a number with a decimal point: `3,982.50`."""
 _COMMA = r"\d{0,2}(?:[GROUP]\d{3})+(?!\d)(?:,\d+)?|\d{0,2}(?:,\d{3})+\.\d+|\d*(?:[.,]\d+)?"
 """The same with a decimal comma: `3.982,50`; a point with other than three digits behind it is a decimal point."""
+_MORE = re.compile(rf"(?P<digits>\d{{1,4}})(?P<scale>{_HAN_SCALE})")
+"""Further parts of a number: 3亿5千万."""
 _WITH_GROUPS = re.compile(r"\d{1,3}(?:[.\s]\d{3})+(?:,\d+)?")
 _POINT_LAST = re.compile(r"\d{1,3}(?:,\d{3})+\.\d+")
 
@@ -38,10 +40,11 @@ def _written(digits: str) -> str:
     """The verbose expression of an amount, of whose number these digits follow the first."""
     return rf"""
         (?P<number>\d(?<![A-Za-z0-9_.,/-]\d)(?<![A-Za-z0-9][−–]\d)(?:{digits}))
-        (?:\s?(?P<han>{_HAN_SCALE})|(?:\s|-)?(?P<latin>{_LATIN_SCALE})(?![a-zA-Z]))?
+        (?:\s?(?P<han>{_HAN_SCALE})(?![а-яё])(?:(?<=тыс)\.)?(?P<more>(?:\d{{1,4}}(?:{_HAN_SCALE}))*)
+          |(?:\s|-)?(?P<latin>{_LATIN_SCALE})(?![a-zA-Z])(?:(?<=mio|mrd|tsd)\.)?)?
         (?:\s?(?P<percent>%|％|个百分点|百分点|percent\b|per\scent\b)
-          |余?多?\s?(?P<hanunit>{_HAN_UNIT})
-          |(?:\s|-)?(?P<latinunit>{_LATIN_UNIT})(?:s|es)?(?![a-zA-Z]))?
+          |余?多?\s?(?P<hanunit>{_HAN_UNIT})(?![а-яё])
+          |(?:\s(?:de\s|d['’])|\s|-)?(?P<latinunit>{_LATIN_UNIT})(?:s|es)?(?![a-zA-Z]))?
         """
 
 
@@ -89,7 +92,9 @@ def _mention(found: re.Match[str], before: re.Match[str] | None, *, has_comma: b
         return None
     start = before.start() if before else found.start()
     scale = SCALES[(found["han"] or found["latin"] or "").lower()] if found["han"] or found["latin"] else 1.0
-    number = round(_number(found["number"], has_comma=has_comma) * scale, 6)
+    number = _number(found["number"], has_comma=has_comma) * scale
+    number += sum(int(more["digits"]) * SCALES[more["scale"]] for more in _MORE.finditer(found["more"] or ""))
+    number = round(number, 6)
     if found["percent"]:
         return Mention(start, found.end(), PERCENTAGE, number, "%")
     currency = CURRENCIES.get(unit) or (CURRENCIES[before[0].strip().lower()] if before else None)

@@ -7,7 +7,8 @@ from itertools import islice
 from sag_retrieval.text.layout import Line, logical_lines
 from sag_retrieval.text.words import is_cjk, tokens
 
-_CLOSERS = r"[\"'”’」』）)\]】〉》*_]*"
+_CLOSERS = r"(?:[\u00a0\u202f ]»|[\"'”’“»«›‹」』)）\]】〉》*_])*"
+"""Closing marks; `“` and `«` close in German, `»` stands behind a space in French."""
 _CJK_MARK = "\u3000-\u303f\u3400-\u9fff\uff00-\uffef"
 _BREAK_IN_CHINESE = re.compile(rf"(?<=[{_CJK_MARK}]{{20}})(?<!\s)[^\S\n]*+\n\s*+(?=[{_CJK_MARK}])")
 _GAP = re.compile(r"\s+")
@@ -19,15 +20,25 @@ _LEAST_THAI = 40
 _END = re.compile(rf"(?P<wide>[。！？；…؟۔।॥։።]+{_CLOSERS})|(?P<narrow>[.!?]+{_CLOSERS})")
 _BRACKETED = re.compile(r"《[^《》\n]{1,60}》|（[^（）\n]{1,80}）|\([^()\n]{1,80}\)|【[^【】\n]{1,60}】")
 _LAST_WORD = re.compile(r"[\w.'’-]{0,20}\Z")
-_SPACE_THEN = re.compile(r"\s+[\"'“‘(\[「『*_]*(?P<next>\S?)")
-_NEXT_WORD = re.compile(r"[\s\"'“‘(\[*_]*(\w+)")
+_SPACE_THEN = re.compile(r"\s+[\"'“‘„«»¿¡(\[「『*_]*(?P<next>\S?)")
+_NEXT_WORD = re.compile(r"[\s\"'“‘„«»¿¡(\[*_]*(\w+)")
+_BEFORE_ORDINAL = re.compile(
+    r"\b(?:am|dem|den|der|des|die|das|im|vom|zum|zur|bis|seit|ab|beim|jede[mnrs]?|und|oder|nach)\s\Z", re.IGNORECASE
+)
+"""Words of German that a number with a full stop follows as an ordinal: `am 3. November`, `im 18. Jahrhundert`."""
+_LONGEST_ORDINAL = 2
+_QUOTED_ON = frozenset("とのをにはもがでなっ")
+"""Behind a closing quote these go on with the sentence in Japanese: 「……。」と言った。"""
 _ONLY_NUMBER = re.compile(r"[\W\d_]*(?:[A-Za-z]|[IVXLC]{1,5})?[\W\d_]*")
 _ACRONYM = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]")
 
 _NEVER_ENDS = re.compile(
     "mr|mrs|ms|mx|dr|prof|rev|hon|st|ste|gen|col|capt|cpt|lt|sgt|maj|cmdr|adm|gov|sen|rep|pres|messrs|mme|mlle|fig|fr|sr"
     "|mt|ft|no|nos|vol|vols|pp|p|ch|chap|sec|art|figs|eq|tab|ref|cf|vs|v|e.g|i.e|viz|approx|ca|c|dept|est|al|ed|eds|trans"
-    "|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|cit|op|ibid|incl",
+    "|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|cit|op|ibid|incl"
+    "|abs|bspw|bzw|dipl|evtl|geb|ggf|hr|hrsg|inkl|ing|mio|mrd|nr|tsd|vgl|zzgl|env|mgr|mm|mlles"
+    "|dña|dra|dras|ee|uu|núm|pág|págs|sra|sras|sres|ud|uds|avda"
+    "|акад|д|е|и|им|илл|обл|п|пер|просп|проф|рис|св|см|стр|т|табл|ул",
     re.IGNORECASE,
 )
 _SELDOM_ENDS = re.compile(
@@ -116,6 +127,8 @@ def _is_inside(mark: re.Match[str], bracket: tuple[int, int], first: int) -> boo
 def _ends(text: str, first: int, mark: re.Match[str]) -> bool:
     after = text[mark.end()]
     if mark["wide"]:
+        if after in _QUOTED_ON and mark[0][-1] in "」』":
+            return False
         return after not in "，、,:：;；）)" and (mark[0][0] != "…" or not after.isalpha() or is_cjk(after))
     if not after.isspace():
         return is_cjk(after) and is_cjk(text[max(mark.start() - 1, 0)])
@@ -136,9 +149,17 @@ def _full_stop_ends(text: str, first: int, mark: re.Match[str]) -> bool:
         return False
     if _SELDOM_ENDS.fullmatch(word) or _ACRONYM.fullmatch(word):
         return _starts_sentence(text, mark.end())
-    if len(word) == 1 and word.isupper() and not is_cjk(word):
-        return word == "I" and _starts_sentence(text, mark.end())
-    return True
+    if len(word) == 1 and (word.isupper() or (word.isascii() and word.isalpha())) and not is_cjk(word):
+        return word in "Ia" and _starts_sentence(text, mark.end())
+    return not _is_ordinal(text, first, mark.start(), word)
+
+
+def _is_ordinal(text: str, first: int, end: int, word: str) -> bool:
+    """Whether a number before a full stop counts in a series, as in German dates."""
+    if not word.isdigit() or len(word) > _LONGEST_ORDINAL:
+        return False
+    start = end - len(word)
+    return bool(_BEFORE_ORDINAL.search(text, max(first, start - 12), start))
 
 
 def _starts_sentence(text: str, position: int) -> bool:

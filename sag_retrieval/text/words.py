@@ -66,6 +66,8 @@ STOP_WORDS = frozenset(
     what when where which while who whom whose why will with would you your""".split()
 )
 
+_ELIDED = frozenset("c d j l m n qu s t jusqu lorsqu puisqu quoiqu all coll dall dell nell quest quell sull un".split())
+"""What stands before the apostrophe in French, Italian and Catalan where a vowel was left out."""
 _local = threading.local()
 
 
@@ -215,12 +217,19 @@ def tokens(text: str) -> list[str]:
     found: list[str] = []
     for run in _WORD_OR_RUN.findall(fold(text).replace("’", "'")):
         if run.isascii() or not _CJK_CHARACTER.match(run):
-            if run not in STOP_WORDS:
-                found.extend([stem(run)] if run[0] < _FIRST_RUN else _terms(run))
+            word = _without_elision(run) if "'" in run else run
+            if word not in STOP_WORDS:
+                found.extend([stem(word)] if word[0] < _FIRST_RUN else _terms(word))
         else:
             found.extend(run)
             found.extend(map("".join, pairwise(run)))
     return found
+
+
+def _without_elision(run: str) -> str:
+    """The word behind an elided article, pronoun or preposition of a Romance language: `l'argent`, `dell'arte`."""
+    head, _, tail = run.partition("'")
+    return tail if head in _ELIDED and len(tail) > 1 else run
 
 
 def _terms(run: str) -> list[str]:

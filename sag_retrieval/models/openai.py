@@ -15,14 +15,13 @@ from sag_retrieval.core.telemetry import span
 from sag_retrieval.models.calls import Caller, Refused, UnusableAnswer, count_call, in_order, submit
 from sag_retrieval.models.open import DEFAULT_ADDRESS, ModelServer, model_server
 from sag_retrieval.models.protocols import AnswerT, Reply, Request, Usage, estimate_tokens
-from sag_retrieval.models.rate_limits import Budget, ChatOptions
+from sag_retrieval.models.rate_limits import Budget, ChatOptions, StructuredMode
 from sag_retrieval.models.structured import WrongShape, read_answer, schema_instruction, strict_schema
 from sag_retrieval.text.words import language_of
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-StructuredMode = Literal["json_schema", "json_object", "text"]
 _NEXT: dict[str, StructuredMode] = {"json_schema": "json_object", "json_object": "text"}
 _TOO_LONG = ("context_length", "context length", "context window", "too long", "maximum context")
 
@@ -65,7 +64,7 @@ class Dialect:
             return None
         if "max_completion_tokens" in words and "max_tokens" in body:
             return replace(self, length_name="max_completion_tokens")
-        for name in ("temperature", "seed", "max_tokens", "max_completion_tokens"):
+        for name in ("reasoning_effort", "temperature", "seed", "max_tokens", "max_completion_tokens"):
             if name in body and name in words:
                 return replace(self, left_out=self.left_out | {name})
         if self.mode in _NEXT:
@@ -128,7 +127,7 @@ class OpenAIChat:
         self._address = {"base_url": base_url, "api_key": api_key}
         self._caller = Caller(self.options)
         self._budget = Budget(self.options)
-        self._dialect = Dialect()
+        self._dialect = Dialect(mode=self.options.structured)
         self._clients: list[AsyncOpenAI] = []
         weakref.finalize(self, close_all, self._clients)
 
@@ -140,7 +139,9 @@ class OpenAIChat:
     @property
     def fingerprint(self) -> str:
         """Changes whenever the same request may get a different answer."""
-        return f"{self.model_id} temperature={self.options.temperature} seed={self.options.seed}"
+        effort = self.options.reasoning_effort
+        said = "" if effort == "default" else f" reasoning_effort={effort}"
+        return f"{self.model_id} temperature={self.options.temperature} seed={self.options.seed}{said}"
 
     @property
     def spent(self) -> Usage:
@@ -231,7 +232,12 @@ class OpenAIChat:
         return completion
 
     def _parameters(self) -> dict[str, Any]:
-        given = {"temperature": self.options.temperature, "seed": self.options.seed}
+        effort = self.options.reasoning_effort
+        given = {
+            "temperature": self.options.temperature,
+            "seed": self.options.seed,
+            "reasoning_effort": None if effort == "default" else effort,
+        }
         return {name: value for name, value in given.items() if value is not None}
 
     def _client(self) -> "AsyncOpenAI":

@@ -7,13 +7,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from sag_retrieval.core.errors import BudgetExceeded, ModelUnavailable
 from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.models.protocols import Prices, Usage
 
 _SECONDS = re.compile(r"\d+(\.\d+)?")
+
+
+StructuredMode = Literal["json_schema", "json_object", "text"]
+ReasoningEffort = Literal["default", "none", "minimal", "low", "medium", "high"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +59,10 @@ class ChatOptions:
     """Sampling temperature; none: the server decides."""
     seed: int | None = None
     """Seed of the model's sampling, if the server supports it."""
+    reasoning_effort: ReasoningEffort = "default"
+    """How long a reasoning model thinks before it answers: less is cheaper; default: nothing is said of it."""
+    structured: StructuredMode = "json_schema"
+    """How the shape of an answer is asked for first; a server that refuses it is asked the next way."""
     prices: Prices | None = None
     """Prices per million tokens as `input/output`, such as 0.25/2; none: costs are given in tokens alone."""
     max_answer_tokens: Annotated[int, Bounds(1)] | None = 8_192

@@ -304,6 +304,8 @@ def _changed(option: Any) -> RunOptions:
         "keys",
         "all",
         "louvain",
+        "low",
+        "text",
         "7",
     ):
         try:

@@ -76,6 +76,26 @@ def test_a_mode_or_parameter_that_was_refused_is_not_tried_again():
     assert "temperature" not in server.calls[-1].request
 
 
+def test_a_server_that_refuses_a_reasoning_effort_is_asked_without_it_once():
+    with ChatServer(lambda _: GOOD, refuses={"reasoning_effort"}) as server:
+        chat = chat_of(server, reasoning_effort="low")
+        replies = [chat.ask(ask(f"What {n}?")) for n in range(3)]
+
+    assert [call.request.get("reasoning_effort") for call in server.calls] == ["low", None, None, None]
+    assert all(reply.value.facts == FACTS for reply in replies)
+    assert mode_of(server.calls[-1].request) == "json_schema"
+
+
+def test_effort_and_structured_output_are_sent_as_chosen():
+    with ChatServer(lambda _: GOOD) as server:
+        chat_of(server, reasoning_effort="minimal", structured="json_object").ask(ask())
+        chat_of(server).ask(ask())
+
+    chosen, usual = (call.request for call in server.calls)
+    assert (chosen["reasoning_effort"], mode_of(chosen)) == ("minimal", "json_object")
+    assert ("reasoning_effort" in usual, mode_of(usual)) == (False, "json_schema")
+
+
 def test_without_a_schema_mode_the_prompt_carries_the_schema():
     with ChatServer(lambda _: GOOD, refuses={"json_schema", "json_object"}) as server:
         chat_of(server).ask(ask())

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
+from sag_pipeline.steps.borders import runs_of
 from sag_pipeline.steps.headers import HeaderOptions, chunk_header
 from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.records import Chunk, Document, Section, Summary, make_id
@@ -40,6 +41,8 @@ class Sizes:
     """A last passage shorter than this joins the one before it."""
     part: int
     """A heading ends a passage of at least this length."""
+    is_stable: bool = False
+    """Borders are chosen by the text around them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +62,9 @@ class ChunkOptions:
     """A heading starts a new chunk once the chunk before has this part of the size; 0: always."""
     tail_factor: Annotated[float, Bounds(0, 1, below=True)] = 0.25
     """A last chunk shorter than this part of the size joins the one before it."""
+    stable_borders: bool = True
+    """Let the text around them choose the borders, so that an edit changes its own chunk and its neighbours alone; off:
+    chunks are filled one after the other, and an edit moves the borders of all that follow in its section."""
 
     def __post_init__(self) -> None:
         """Refuse sizes that are too small for a sentence."""
@@ -73,6 +79,7 @@ class ChunkOptions:
             block=max(passage, int(size * self.block_factor)),
             tail=int(size * self.tail_factor),
             part=int(size * self.heading_factor),
+            is_stable=self.stable_borders and length > size * self.whole_factor,
         )
 
 
@@ -165,9 +172,12 @@ def pack(text: str, units: Sequence[Line], sizes: Sizes) -> list[Passage]:
     A heading starts a new passage and stays with the text that follows it, unless the passage before is still short.
     """
     packing = _Packing(text, sizes)
-    for unit in units:
-        for part in _parts(text, unit, sizes):
-            packing.add(part)
+    parts = [part for unit in units for part in _parts(text, unit, sizes)]
+    if sizes.is_stable:
+        packing.keep_all(runs_of(text, parts, sizes.passage))
+        return packing.done
+    for part in parts:
+        packing.add(part)
     return packing.finish()
 
 
@@ -212,6 +222,11 @@ class _Packing:
         body = body or len(self.held)
         self._keep(self.held[:body])
         self.held = self.held[body:]
+
+    def keep_all(self, runs: Sequence[Sequence[Line]]) -> None:
+        """Keep each run of units as a passage."""
+        for run in runs:
+            self._keep(run)
 
     def _keep(self, units: Sequence[Line]) -> None:
         start, end, heading = units[0].start, units[-1].end, ""

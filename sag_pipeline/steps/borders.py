@@ -1,0 +1,83 @@
+"""Borders of chunks that the text around them decides, so that an edit moves none but those beside it."""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from sag_retrieval.text.layout import Line, LineKind
+
+_TITLES: Final = (LineKind.HEADING, LineKind.LABEL)
+_SEEN: Final = 40
+"""Characters on either side of a border that rank it."""
+_REACH: Final = 0.5
+"""A border that ranks first within this many sizes on either side always ends a chunk."""
+_LONGEST: Final = 1.35
+"""A run of this many sizes between two such borders is divided into parts of about equal length."""
+
+
+class _Border(NamedTuple):
+    place: int
+    """The unit that begins here."""
+    start: int
+    rank: tuple[bool, bytes]
+    """Headings first, then by the hash of the text on both sides."""
+
+
+def runs_of(text: str, units: Sequence[Line], size: int) -> list[list[Line]]:
+    """The units of a section in runs of about a size, a heading with what follows it.
+
+    Source:
+        docs/algorithm.md §extraction.2.
+
+    """
+    borders = [
+        _Border(place, unit.start, _rank(text, before, unit))
+        for place, (before, unit) in enumerate(pairwise(units), 1)
+        if before.kind not in _TITLES
+    ]
+    places = [0, *(one.place for one in _first_of(borders, _REACH * size)), len(units)]
+    found: list[list[Line]] = []
+    for first, last in pairwise(places):
+        inside = [one.place for one in borders if first < one.place < last]
+        found.extend(_divided(units[first:last], [place - first for place in inside], size))
+    return [run for run in found if run]
+
+
+def _rank(text: str, before: Line, unit: Line) -> tuple[bool, bytes]:
+    seen = text[max(before.start, before.end - _SEEN) : before.end] + "\n" + text[unit.start : unit.end][:_SEEN]
+    digest = blake2b(" ".join(seen.split()).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return unit.kind not in _TITLES, digest
+
+
+def _first_of(borders: Sequence[_Border], reach: float) -> list[_Border]:
+    """The borders that rank before every other one within reach."""
+    found: list[_Border] = []
+    low = 0
+    for place, one in enumerate(borders):
+        while borders[low].start < one.start - reach:
+            low += 1
+        high = place + 1
+        while high < len(borders) and borders[high].start <= one.start + reach:
+            high += 1
+        near = (*borders[low:place], *borders[place + 1 : high])
+        if all(one.rank < other.rank for other in near):
+            found.append(one)
+    return found
+
+
+def _divided(units: Sequence[Line], borders: Sequence[int], size: int) -> list[list[Line]]:
+    """Units between two borders in parts of about equal length, one where they are short enough."""
+    if not units:
+        return []
+    start, length = units[0].start, units[-1].end - units[0].start
+    if length <= _LONGEST * size:
+        return [list(units)]
+    count = max(2, round(length / size))
+    chosen: list[int] = []
+    for part in range(1, count):
+        wanted = start + part * length / count
+        free = [place for place in borders if not chosen or place > chosen[-1]]
+        if free:
+            chosen.append(min(free, key=lambda place: abs(units[place].start - wanted)))
+    return [list(units[first:last]) for first, last in pairwise([0, *chosen, len(units)])]

@@ -1,7 +1,8 @@
 """Extraction by a language model, measured at a scripted server: throughput, faults, tokens, estimate.
 
-python benchmarks/extraction.py [throughput] [faults] [tokens] [rules]
+python benchmarks/extraction.py [throughput] [faults] [tokens] [questions] [rules]
 
+`questions`: what it costs that sources share no call, and that a question about keys has few events.
 `rules` measures extraction without a model: the names it finds against the entities that a model listed.
 """
 
@@ -22,18 +23,20 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from scripted_server import ROOT, served
 
-from sag_pipeline.llm.cost_model import estimate
+from sag_pipeline.llm.cost_model import EstimateOptions, estimate
 from sag_pipeline.llm.extract import events_work, summaries_work
 from sag_pipeline.llm.key_waves import KeyWork
 from sag_pipeline.llm.known_keys import BatchSource
+from sag_pipeline.options import RunOptions
 from sag_pipeline.rules.keys import read_mentions
 from sag_pipeline.rules.sections import offline_sections
 from sag_pipeline.steps.chunks import split_chunks
+from sag_pipeline.steps.extract_keys import KeyOptions
 from sag_pipeline.table import StepInput
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.records import Document
 from sag_retrieval.models.answer_cache import AnswerCache
-from sag_retrieval.models.cached_chat import CachedChat
+from sag_retrieval.models.cached_chat import BatchLimits, CachedChat
 from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.protocols import Reply, Request
@@ -143,6 +146,30 @@ def _tokens_of(documents: Sequence[Document]) -> dict[str, Any]:
         "expected_to_measured": sent / server.seen["input"],
         "steps": steps,
     }
+
+
+def questions(count: int = 300) -> list[dict[str, Any]]:
+    """Expected calls, and input tokens a corpus token, for passages of many sources and by events a question."""
+    documents = _musique(count)
+    corpus = sum(count_tokens(document.text) for document in documents)
+    found = []
+    cases = (1, False, 20), (30, False, 20), (count, False, 20), (count, True, 20), (1, False, 200)
+    for sources, mixed, events in cases:
+        owned = [replace(one, source=str(place % sources)) for place, one in enumerate(documents)]
+        run = RunOptions(
+            batch=BatchLimits(mixed_sources=mixed), key=KeyOptions(most_events=events), triples_by_model=False
+        )
+        usage = estimate(owned, options=EstimateOptions(run=run)).usage
+        found.append(
+            {
+                "sources": sources,
+                "mixed": mixed,
+                "events a question": events,
+                **{f"{step} calls": one.calls for step, one in usage.items() if one.calls},
+                "input_per_million": round(sum(one.input_tokens for one in usage.values()) / corpus, 2),
+            }
+        )
+    return found
 
 
 def rules(count: int = 500) -> dict[str, float]:

@@ -1,5 +1,6 @@
 """Borders of chunks that the text around them decides, so that an edit moves none but those beside it."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import pairwise
@@ -37,15 +38,20 @@ def runs_of(text: str, units: Sequence[Line], size: int) -> list[list[Line]]:
         if before.kind not in _TITLES
     ]
     places = [0, *(one.place for one in _first_of(borders, _REACH * size)), len(units)]
+    starts = [one.place for one in borders]
     found: list[list[Line]] = []
     for first, last in pairwise(places):
-        inside = [one.place for one in borders if first < one.place < last]
+        inside = starts[bisect_right(starts, first) : bisect_left(starts, last)]
         found.extend(_divided(units[first:last], [place - first for place in inside], size))
     return [run for run in found if run]
 
 
 def _rank(text: str, before: Line, unit: Line) -> tuple[bool, bytes]:
-    seen = text[max(before.start, before.end - _SEEN) : before.end] + "\n" + text[unit.start : unit.end][:_SEEN]
+    seen = (
+        text[max(before.start, before.end - _SEEN) : before.end]
+        + "\n"
+        + text[unit.start : min(unit.end, unit.start + _SEEN)]
+    )
     digest = blake2b(" ".join(seen.split()).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return unit.kind not in _TITLES, digest
 
@@ -74,10 +80,12 @@ def _divided(units: Sequence[Line], borders: Sequence[int], size: int) -> list[l
     if length <= _LONGEST * size:
         return [list(units)]
     count = max(2, round(length / size))
-    chosen: list[int] = []
-    for part in range(1, count):
-        wanted = start + part * length / count
-        free = [place for place in borders if not chosen or place > chosen[-1]]
-        if free:
-            chosen.append(min(free, key=lambda place: abs(units[place].start - wanted)))
+    chosen = sorted({_nearest(units, borders, start + part * length / count) for part in range(1, count)} - {0})
     return [list(units[first:last]) for first, last in pairwise([0, *chosen, len(units)])]
+
+
+def _nearest(units: Sequence[Line], borders: Sequence[int], wanted: float) -> int:
+    """The border nearest to a place in the text; 0 without any."""
+    behind = bisect_left(borders, wanted, key=lambda place: units[place].start)
+    near = borders[max(0, behind - 1) : behind + 1]
+    return min(near, key=lambda place: abs(units[place].start - wanted), default=0)

@@ -249,8 +249,10 @@ class Release(ReportingRelease):
     def _context(self) -> "ReleaseContext":
         """What asking knows of the release besides its search."""
         from sag_retrieval.ask import ReleaseContext  # noqa: PLC0415
+        from sag_retrieval.release.key_filters import schema_of_release  # noqa: PLC0415
 
-        return ReleaseContext(self.index)
+        described = self._reader.manifest.key_schema
+        return ReleaseContext(self.index, schema=schema_of_release(described) if described else None)
 
     def run(self, pipeline: "PipelineFile | Path | str", question: "str | Mapping[str, Any]") -> "RAGData":
         """Run a pipeline of RAGData stages, and keep what every stage made.

@@ -123,7 +123,7 @@ def release(
     with sag.store() as store:
         embedding = open_embedding(store, sag.settings().embedding_model, sag.engine_for)
         forget(store, embedding.vectors)
-        done = publish(store, embedding, now(), partial(_gate, store.home, options.gate))
+        done = publish(store, embedding, now(), partial(_gate, store.home, options.gate), schema=options.key.schema)
         vacuum(store, embedding.vectors)
     gone = keep_in_size(sag.settings().home, context.instance, options.keep)
     manifest = done.manifest

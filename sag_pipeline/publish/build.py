@@ -1,8 +1,9 @@
 """Write the files of a release: whole, or the layers that it shares with the one before and one of its own."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +21,8 @@ from sag_pipeline.publish.relational import Relational, build_tables
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import KINDS, VectorIds, VectorStore, vector_ids
 from sag_pipeline.tables import RECORDS
+from sag_retrieval.core.key_schema import KeySchema
+from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import write_arrays
 from sag_retrieval.release.checksums import OF_LARGE
@@ -61,6 +64,7 @@ class ReleaseInput:
     embedding: Embedding
     resolution: Resolution
     held: Held
+    schema: KeySchema = field(default_factory=default_schema)
 
 
 def build_whole(draft: Path, source: ReleaseInput) -> tuple[Manifest, Sequence[Check]]:
@@ -115,6 +119,8 @@ def _manifest(source: ReleaseInput) -> Manifest:
     hashes = {name: source.store.state_hash([name]) for name in sorted(RECORDS)}
     lines = [PUBLISH_VERSION, f"{SCHEMA_VERSION}", embedder.fingerprint, smoothing]
     lines += [f"{name} {hashes[name]}" for name in sorted(hashes)]
+    described = schema_in_manifest(source.schema)
+    lines += [f"key_schema {json.dumps(described, sort_keys=True)}"] if described else []
     content = blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()
     return Manifest(
         release_id=f"r{content[:12]}",
@@ -130,7 +136,13 @@ def _manifest(source: ReleaseInput) -> Manifest:
         checks={},
         index={},
         smoothing=smoothing,
+        key_schema=described,
     )
+
+
+def schema_in_manifest(schema: KeySchema) -> dict[str, Any]:
+    """A schema as manifests describe it; empty for the default."""
+    return {} if schema == default_schema() else schema.model_dump(mode="json", exclude_defaults=True)
 
 
 def _link_layers(draft: Path, base: Base) -> None:

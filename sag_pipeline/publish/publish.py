@@ -14,7 +14,14 @@ from uuid import uuid4
 import numpy as np
 
 from sag_pipeline.progress import listener
-from sag_pipeline.publish.build import PUBLISH_VERSION, Embedding, ReleaseInput, build_layer, build_whole
+from sag_pipeline.publish.build import (
+    PUBLISH_VERSION,
+    Embedding,
+    ReleaseInput,
+    build_layer,
+    build_whole,
+    schema_in_manifest,
+)
 from sag_pipeline.publish.changes import Base, Held, find_base
 from sag_pipeline.publish.checks import Check, Gate, ask_gate, fault_of
 from sag_pipeline.publish.layering import Layering
@@ -24,6 +31,8 @@ from sag_pipeline.store.store import Store
 from sag_pipeline.tables import RECORDS
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import SourceError
+from sag_retrieval.core.key_schema import KeySchema
+from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.release.checksums import CHECKSUMS, sums_file
 from sag_retrieval.release.folders import DRAFT, Measure, erase, link, measure, set_aside
 from sag_retrieval.release.manifest import Manifest
@@ -100,7 +109,12 @@ class Publication:
 
 
 def publish(
-    store: Store, embedding: Embedding, now: str, gate: Gate | None = None, layering: Layering = _LAYERING
+    store: Store,
+    embedding: Embedding,
+    now: str,
+    gate: Gate | None = None,
+    layering: Layering = _LAYERING,
+    schema: KeySchema | None = None,
 ) -> Publication:
     """Bring the current release up to date with the store; the same content gives the same release.
 
@@ -110,6 +124,7 @@ def publish(
         now: The time that the manifest of a new release has.
         gate: What a release must pass, once it can be opened, to become current; one that fails stays beside it.
         layering: When it is written in layers, and in how many.
+        schema: The key types that the release describes; None: the default ones.
 
     Raises:
         SourceError: If no document is stored and there is no release to bring up to date: nothing could be found in it.
@@ -118,10 +133,7 @@ def publish(
     releases = Releases(store.home)
     if releases.current() is None:
         _refuse_first_without_document(store)
-    state = blake2b(
-        f"{PUBLISH_VERSION}|{SCHEMA_VERSION}|{embedding.embedder.fingerprint}|{store.state_hash(_READ)}".encode(),
-        digest_size=12,
-    ).hexdigest()
+    state = _state(store, embedding, schema := schema or default_schema())
     sweep_releases(store.home)
     done = store.ledger.whole("release")
     if done and done.input_hash == state and _is_sound(releases, done.output_hash, embedding):
@@ -132,7 +144,7 @@ def publish(
     draft = releases.folder / f"{DRAFT}{uuid4().hex}"
     durable.make_folder(draft)
     try:
-        source = ReleaseInput(store, embedding, Resolution.read(store), Held.read(store))
+        source = ReleaseInput(store, embedding, Resolution.read(store), Held.read(store), schema)
         base = find_base(store, embedding.vectors, source.resolution, source.held, layering)
         manifest, checks = build_layer(draft, source, base) if base else build_whole(draft, source)
         manifest = replace(manifest, input_hash=state, created_at=now)
@@ -151,6 +163,14 @@ def publish(
     store.ledger.commit([Entry.of_whole("release", input_hash=state, output_hash=manifest.release_id)])
     releases.make_current(manifest.release_id)
     return Publication(manifest, is_new, checks)
+
+
+def _state(store: Store, embedding: Embedding, schema: KeySchema) -> str:
+    """Hash of everything that a release is made from."""
+    parts = [PUBLISH_VERSION, SCHEMA_VERSION, embedding.embedder.fingerprint, store.state_hash(_READ)]
+    described = schema_in_manifest(schema)
+    parts += [described] if described else []
+    return blake2b("|".join(map(str, parts)).encode(), digest_size=12).hexdigest()
 
 
 def _place(draft: Path, manifest: Manifest, base: Base | None, releases: Releases, embedding: Embedding) -> bool:

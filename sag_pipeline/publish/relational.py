@@ -50,9 +50,11 @@ _TRIPLES = """
 """
 
 
-_DATES = """
+_DATES = r"""
     SELECT event_id, rtrim(min(value_string || '~'), '~') AS date  -- '~' sorts a whole day before its year
-    FROM raw_keys WHERE key_type = 'date' AND value_string IS NOT NULL GROUP BY 1 ORDER BY 1
+    FROM raw_keys WHERE key_type = 'date' AND regexp_full_match(value_string, '\d{4}(-\d{2}(-\d{2})?)?')
+    AND try_cast(value_string || '-01-01'[length(value_string) - 3:] AS DATE) >= DATE '0001-01-01'
+    GROUP BY 1 ORDER BY 1
 """
 _KEY_COLUMNS = ("event_id", "key_id", "key_type", "value_string")
 

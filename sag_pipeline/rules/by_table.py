@@ -47,13 +47,14 @@ def events(inputs: StepInput, _: "IngestOptions") -> Sequence[Event]:
     return with_context_dates(document, found)
 
 
-def keys(inputs: StepInput, _: "IngestOptions") -> Sequence[EventKey]:
+def keys(inputs: StepInput, options: "IngestOptions") -> Sequence[EventKey]:
     """Keys that were supplied with a document, else names, dates and numbers; and the main key of each chunk."""
     document, chunks = inputs.one("documents"), inputs.tables["chunks"]
     if document.extraction is not None:
         found = [key for extraction in given_events(document, chunks) for key in extraction.keys]
     else:
-        found = offline_keys(document, chunks, inputs.tables["events"])
+        types = options.key_schema.of_source(document.source)
+        found = offline_keys(document, chunks, inputs.tables["events"], types)
     return [*found, *main_keys(document, chunks)]
 
 

@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from sag_pipeline.rules.name_types import ENTITY, PERSON
+from sag_pipeline.rules.named_values import with_own_types
 from sag_pipeline.rules.names import NameIndex, aliases, names, outside
 from sag_pipeline.rules.tables import amounts_of_columns
 from sag_pipeline.rules.words import read_words
 from sag_pipeline.steps.dates import DATE, dates
 from sag_pipeline.steps.keys import Mention, make_key, title_key
 from sag_pipeline.steps.quantities import quantities
+from sag_retrieval.core.key_schema import KeyTypes
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key
 from sag_retrieval.text.layout import Line, LineKind, bare_heading, logical_lines
 from sag_retrieval.text.words import is_cjk, normal_name
@@ -46,11 +48,13 @@ _GENERIC = re.compile(
 )
 
 
-def offline_keys(document: Document, chunks: Sequence[Chunk], events: Sequence[Event]) -> list[EventKey]:
+def offline_keys(
+    document: Document, chunks: Sequence[Chunk], events: Sequence[Event], types: KeyTypes | None = None
+) -> list[EventKey]:
     """The keys of every event: the document's title first, then what stands in the event, in its order.
 
     A name found once in a document counts wherever it stands there; the longest one at a place counts alone. An event
-    whose place in the text is unknown is read by itself.
+    whose place in the text is unknown is read by itself. With `types` of a schema, values near a type's name have it.
 
     Source:
         docs/algorithm.md §extraction.6.
@@ -72,6 +76,8 @@ def offline_keys(document: Document, chunks: Sequence[Chunk], events: Sequence[E
         named = own
         if ": " in event.content:
             named = [*_speaker(event, text, index), *own, *amounts_of_columns(event.content)]
+        if types is not None:
+            named = with_own_types(event.content, named, types, document.language)
         found += [
             EventKey(document.document_id, event.event_id, key, same_as.get(key.key_id))
             for key in _keys(title, named, event)

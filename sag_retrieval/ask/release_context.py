@@ -10,6 +10,7 @@ from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.passages import join_passages
 from sag_retrieval.ask.question import TermWeights, release_weights
 from sag_retrieval.ask.vocabulary import vocabulary_lines, within_tokens
+from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.segments import SegmentOptions
 
@@ -24,6 +25,8 @@ class ReleaseContext:
     index: Index
     themes: "Callable[[], Themes] | None" = None
     """The themes of the events that the question is about."""
+    schema: KeySchema | None = None
+    """The key types of the release where they are not the default ones."""
 
     @cached_property
     def weigh(self) -> TermWeights:
@@ -46,4 +49,4 @@ class ReleaseContext:
 
     @cached_property
     def _vocabulary(self) -> tuple[dict[str, Any], ...]:
-        return vocabulary_lines(self.index)
+        return vocabulary_lines(self.index, self.schema)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sag_retrieval.core.key_schema import KeySchema, KeyType
 from sag_retrieval.models.protocols import estimate_tokens
 from sag_retrieval.notebook import readable
 from sag_retrieval.prompts import as_lines
@@ -32,14 +33,28 @@ _READ: Final = 1000
 """Documents whose metadata is read for its names."""
 
 
-def vocabulary_lines(index: Index) -> tuple[dict[str, Any], ...]:
+def vocabulary_lines(index: Index, schema: KeySchema | None = None) -> tuple[dict[str, Any], ...]:
     """A line for each table, then for each key type, those of most events first.
+
+    Args:
+        index: A release.
+        schema: Its key types where they are not the default ones: what they are called and what belongs to them.
 
     Source:
         docs/algorithm.md §rag.9
 
     """
-    return (*_tables(index), *_key_types(index.rows["keys"]))
+    types = {each.name: each for each in schema.every} if schema else {}
+    told = ({**line, **_said_of(types.get(line["key_type"]))} for line in _key_types(index.rows["keys"]))
+    return (*_tables(index), *told)
+
+
+def _said_of(key_type: KeyType | None) -> dict[str, Any]:
+    """Other names of a type and what belongs to it, so that a question's words lead to the right one."""
+    if key_type is None:
+        return {}
+    said = {"names": [_cut(name) for name in key_type.names[1:]], "means": _cut(key_type.said("en"))}
+    return {what: words for what, words in said.items() if words}
 
 
 def within_tokens(lines: Sequence[Mapping[str, Any]], tokens: int) -> str:

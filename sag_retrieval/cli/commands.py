@@ -30,6 +30,7 @@ from sag_retrieval.cli.printing import (
     show_settings,
 )
 from sag_retrieval.cli.retrieving import retrieve
+from sag_retrieval.cli.schema import schema
 from sag_retrieval.core.errors import ReleaseError, shown
 from sag_retrieval.core.options import build_options, describe_options, parse_settings
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 def register(main: click.Group) -> None:
     """Add the commands to `sag`."""
-    for command in (settings, search, ask, retrieve, report, open_report, evaluate, releases):
+    for command in (settings, schema, search, ask, retrieve, report, open_report, evaluate, releases):
         main.add_command(command)
 
 

@@ -25,6 +25,7 @@ class _Group(click.Group):
         "status",
         "sources",
         "settings",
+        "schema",
         "search",
         "ask",
         "retrieve",

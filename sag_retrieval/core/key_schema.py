@@ -90,6 +90,10 @@ class KeyType(BaseModel):
                 raise ValueError(f"{field} is for types of kind {kind}; {self.name!r} is of kind {self.kind}")
         return self
 
+    def __hash__(self) -> int:
+        """By its name."""
+        return hash(self.name)
+
     def called(self, language: str) -> str:
         """Its name for readers of a language."""
         return self.label.get(language) or self.label.get(_ANY) or self.name

@@ -64,6 +64,8 @@ class Manifest:
     """Rows by table of each layer; empty for a release of one, whose rows are `counts`."""
     smoothing: Smoothing = "none"
     """How the idf of keys is smoothed."""
+    key_schema: Mapping[str, Any] = field(default_factory=dict)
+    """The key types, in the form of `schema.yaml`; empty: the default ones."""
     files: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     """By path below the release: length and hash of every file except this one and those added later. Empty in releases
     of version 0.1, which cannot be verified."""

@@ -19,12 +19,13 @@ from sag_retrieval.core.home_urls import shown_home
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import Arrays, Index, open_arrays
 from sag_retrieval.release.folders import digest_of, wrong_lengths
+from sag_retrieval.release.key_filters import schema_of_release
 from sag_retrieval.release.layers import Layer, join_links
 from sag_retrieval.release.link_rows import NumberedRows
 from sag_retrieval.release.manifest import MANIFEST, Contents, Fill, Manifest, Verify, layer_path
 from sag_retrieval.release.overlay import Joined
 from sag_retrieval.release.releases import Releases
-from sag_retrieval.release.sandbox import SqlSandbox, open_sandbox
+from sag_retrieval.release.sandbox import SandboxOptions, SqlSandbox, open_sandbox
 from sag_retrieval.release.tables import MADE, RowFiles, RowTables, check_arrays, damaged_arrays
 from sag_retrieval.release.vector_tables import VectorMode, VectorTables
 
@@ -133,7 +134,8 @@ class Reader:
         """
         index = self.index
         with self._lock:
-            return open_sandbox(NumberedRows(index.rows, index.arrays))
+            options = SandboxOptions(schema=schema_of_release(self.manifest.key_schema))
+            return open_sandbox(NumberedRows(index.rows, index.arrays), options=options)
 
     def close(self) -> None:
         """Release the read lock, so that the release can be pruned; tables that were used before stay readable."""

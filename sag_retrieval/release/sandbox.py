@@ -4,7 +4,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from threading import Lock, Timer
@@ -16,8 +16,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sag_retrieval.core.errors import FilterError, nearest
+from sag_retrieval.core.key_schema import KeySchema
+from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.core.types import Rows
 from sag_retrieval.release.arrays import Allowed
+from sag_retrieval.release.key_filters import in_words_of_schema
 from sag_retrieval.release.sandbox_results import IdPairs, NamedIds, RowMaps, restrict
 from sag_retrieval.release.schema import TABLES
 from sag_retrieval.release.sql_check import IDS, check_sql, checked_text
@@ -42,6 +45,8 @@ class SandboxOptions:
     size: int = 1_000_000_000
     """Bytes that they may take."""
     scope: tuple[str, ...] = ()
+    schema: KeySchema = field(default_factory=default_schema)
+    """The key types of the release."""
 
 
 class SqlSandbox:
@@ -111,6 +116,7 @@ class SqlSandbox:
             docs/algorithm.md §filters.3
 
         """
+        where = in_words_of_schema(where, self._options.schema, lambda: self.key_types)
         condition = compile_where({} if where is None else where, self._options.scope)
         restrictions = () if sql is None else sql if isinstance(sql, tuple) else (sql,)
         asked = repr((tuple(map(checked_text, restrictions)), condition))
@@ -235,14 +241,14 @@ class SqlSandbox:
 
 def _plain_numbers(table: pa.Table) -> pa.Table:
     """The same with whole sums as integers and other decimals as floats: DuckDB sums in 128 bits."""
-    for place, field in enumerate(table.schema):
-        if pa.types.is_decimal(field.type):
-            kind = pa.int64() if field.type.scale == 0 else pa.float64()
+    for place, one in enumerate(table.schema):
+        if pa.types.is_decimal(one.type):
+            kind = pa.int64() if one.type.scale == 0 else pa.float64()
             try:
                 column = table.column(place).cast(kind)
             except pa.ArrowInvalid:
                 column = table.column(place).cast(pa.float64())
-            table = table.set_column(place, field.name, column)
+            table = table.set_column(place, one.name, column)
     return table
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from sag_retrieval.core.errors import FilterError, shown
+from sag_retrieval.release.key_filters import InUnit
 from sag_retrieval.text.words import normal_name
 
 ColumnKind = Literal["text", "number", "flag"]
@@ -241,14 +242,10 @@ def _one_of(field: _Field, kind: ColumnKind, values: list[WhereValue]) -> tuple[
     sql, given = field.read(kind)
     folded = [normal_name(value) for value in values if isinstance(value, str)] if field.is_key else []
     names = [name for name in dict.fromkeys(folded) if name]
-    part = f"{sql} IN ({_places_for(values)})"
+    part = f"{sql} IN ({', '.join('?' * len(values))})"
     if names:
-        return f"{part} OR k.name IN ({_places_for(names)})", [*given, *values, *names]
+        return f"{part} OR k.name IN ({', '.join('?' * len(names))})", [*given, *values, *names]
     return part, [*given, *values]
-
-
-def _places_for(values: Sequence[WhereValue]) -> str:
-    return ", ".join("?" * len(values))
 
 
 def _ordered(field: _Field, operator: str, value: WhereValue) -> tuple[str, list[WhereValue]]:
@@ -284,9 +281,8 @@ def _is_null(field: _Field, value: object) -> tuple[str, list[WhereValue]]:
         raise FilterError(f"{field.name}__isnull takes True or False, got {shown(value)}")
     if field.is_key:
         return "TRUE", []
-    sql, given = field.read(next(iter(field.by_kind)))
-    if "flag" in field.by_kind:
-        sql, given = "json_extract_string(d.metadata, ?)", [field.given]
+    is_metadata, first = "flag" in field.by_kind, next(iter(field.by_kind))
+    sql, given = ("json_extract_string(d.metadata, ?)", [field.given]) if is_metadata else field.read(first)
     return f"{sql} IS {'' if value else 'NOT '}NULL", given
 
 
@@ -294,7 +290,8 @@ def _carried(
     field: _Field, operator: str, sql: str, given: list[WhereValue], value: object
 ) -> tuple[str, list[WhereValue]]:
     """The events that carry a key of the type for which the condition holds."""
+    if isinstance(value, InUnit):
+        sql, given = f"({sql}) AND coalesce(k.unit, ?) = ?", [*given, value.unit, value.unit]
     inverse = "NOT " if operator == "isnull" and value is True else ""
     carrying = "SELECT l.event_id FROM event_keys AS l JOIN keys AS k ON k.key_id = l.key_id"
-    condition = f"e.event_id {inverse}IN ({carrying} WHERE k.key_type = ? AND ({sql}))"
-    return condition, [field.given, *given]
+    return f"e.event_id {inverse}IN ({carrying} WHERE k.key_type = ? AND ({sql}))", [field.given, *given]

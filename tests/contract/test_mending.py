@@ -408,6 +408,9 @@ TOLD_ELSEWHERE = (
     "or raise the bound: `sag ingest --set worker_memory=",
     "or raise the bound: `sag ingest --set worker_seconds=",
     ": no such document is stored; `sag status` counts them",
+    "`sag schema write` writes the default to edit",
+    "edit it, then run `sag ingest` again: only keys that it touches are extracted again",
+    ", else the default (`sag schema`)",
 )
 """One ends the demo, six are help and lists of options: no faults. Two need files that are slow to read:
 `test_hostile_files.py`. The first three are tried in `tests/pipeline/test_gate.py`, those of buckets in `tests/remote`,

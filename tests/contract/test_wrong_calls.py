@@ -28,6 +28,8 @@ VALID: dict[str, list[str]] = {
     "sag verify": [],
     "sag repair": ["--yes"],
     "sag settings": [],
+    "sag schema check": ["schema.yaml"],
+    "sag schema write": ["new.yaml"],
     "sag search": ["Heron"],
     "sag ask": ["Heron"],
     "sag retrieve": ["Heron"],
@@ -73,6 +75,7 @@ def here(made, home, tmp_path) -> Path:
     (tmp_path / "folder").mkdir()
     for name, content in FILES.items():
         (tmp_path / name).write_bytes(content)
+    (tmp_path / "schema.yaml").write_text("types: [person]")
     question = {"question": "Who built the Heron buoy?", "gold_documents": ["heron.md"]}
     (tmp_path / "questions.jsonl").write_text(json.dumps(question))
     return tmp_path

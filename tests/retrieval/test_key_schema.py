@@ -1,10 +1,13 @@
 """A schema of key types: what it holds, how its types are named, and what a wrong one is told."""
 
+import json
 import pickle
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 
+from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.schema_file import default_schema, default_text, load_schema, read_schema
 
@@ -118,3 +121,21 @@ def test_values_that_yaml_reads_as_flags_stay_text(tmp_path: Path):
 def test_a_file_that_is_not_there_names_the_next_command(tmp_path: Path):
     with pytest.raises(SettingsError, match=r"cannot be read.*sag schema write"):
         load_schema(tmp_path / "schema.yaml")
+
+
+def test_the_command_shows_checks_and_writes_key_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def sag(*arguments: str) -> Result:
+        return CliRunner().invoke(main, ["schema", *arguments])
+
+    monkeypatch.setenv("SAG_HOME", str(tmp_path / "home"))
+    assert sag("write").exit_code == 0
+    path = tmp_path / "home" / "schema.yaml"
+    assert load_schema(path) == default_schema()
+    assert "exists already" in sag("write").output
+    path.write_text("types: [person, {name: fine, kind: number, unit: CNY}]\nsources: {a: [person]}", encoding="utf-8")
+    assert [each["name"] for each in json.loads(sag("--json").stdout)["types"]] == ["person", "fine"]
+    assert "CNY" in sag().stdout
+    assert json.loads(sag("check", str(path), "--json").stdout) == {"types": 2, "sources": 1}
+    path.write_text("types: [persn]", encoding="utf-8")
+    assert sag("check", str(path)).exit_code == 1
+    assert "line 1: types.0: 'persn' is no type" in sag("check", str(path)).output

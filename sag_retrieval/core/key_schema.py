@@ -136,7 +136,7 @@ class KeyTypes:
 
     def __eq__(self, other: object) -> bool:
         """Whether the types are the same, in the same order."""
-        return isinstance(other, KeyTypes) and self.types == other.types
+        return isinstance(other, KeyTypes) and self.digest == other.digest
 
     def __hash__(self) -> int:
         """By their digest."""

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final, NamedTuple
 
+from sag_retrieval.text.numbers import HAN_DIGITS, read_number
 from sag_retrieval.text.units import CURRENCIES, SCALES, converted, is_currency, is_known_unit, unit_name
 from sag_retrieval.text.words import is_cjk, normal_form
 
 LONGEST: Final = 120
 """Characters of the longest amount."""
 _LARGEST: Final = Decimal(10) ** 30
-_LONGEST_NUMBER: Final = 40
 _LONGEST_HAN_UNIT: Final = 4
 _WORDS: Final[dict[str, float]] = {
     **SCALES,
@@ -30,7 +30,6 @@ _OF_LANGUAGE: Final[dict[str, dict[str, float]]] = {
     "es": {"mil": 1e3},
     "pt": {"mil": 1e3},
 }
-_COMMA_LANGUAGES: Final = frozenset("de fr es it nl pl cs sv da nb no fi hu pt ru uk tr ro bg el id vi".split())
 _LETTERS: Final = {"k": 1e3, "m": 1e6, "b": 1e9}
 _PERCENT: Final = frozenset({"%", "percent", "per cent", "percentage points", "个百分点", "百分点", "pct", "prozent"})
 _NO_UNIT: Final = frozenset(
@@ -53,9 +52,9 @@ _SCALE: Final = (
     rf"|(?:{_either({word for word in _ALL_WORDS if not is_cjk(word)})}){_WORD_END}\.?)"
 )
 _DIGITS: Final = r"\d+(?:[.,'’]\d+|\s\d{3}(?![\d.]))*(?:e[+-]?\d{1,2}(?![^\W_]))?"
-_HAN: Final = "〇零一二两兩三四五六七八九十百千"
 _PART: Final = re.compile(
-    rf"(?P<number>{_DIGITS}|[{_HAN}]+)(?:[\s-]?(?P<scale>{_SCALE})|(?P<letter>[kKmMbB]){_WORD_END})?", re.IGNORECASE
+    rf"(?P<number>{_DIGITS}|[{HAN_DIGITS}]+)(?:[\s-]?(?P<scale>{_SCALE})|(?P<letter>[kKmMbB]){_WORD_END})?",
+    re.IGNORECASE,
 )
 _LEAD: Final = re.compile(
     r"(?P<minus>[-−]|minus\s|负|負|零下)?\s?"
@@ -193,7 +192,7 @@ def _side(text: str, language: str) -> _Side | None:
     currency = unit_name(lead["sign"]) if lead["sign"] else None
     total, scale, at = Decimal(0), Decimal(0), lead.end()
     while part := _PART.match(text, at):
-        number = _number(part["number"], language)
+        number = read_number(part["number"], language)
         factor = _factor(part, language, is_money=bool(currency) or is_currency(unit_name(text[part.end() :])))
         if number is None or (scale and (factor is None or not number * factor < scale)):
             return None
@@ -223,58 +222,6 @@ def _factor(part: re.Match[str], language: str, *, is_money: bool) -> Decimal | 
         return None
     word = part["scale"].lower().removesuffix(".")
     return Decimal(_OF_LANGUAGE.get(language, {}).get(word) or _WORDS.get(word) or 1)
-
-
-def _number(written: str, language: str) -> Decimal | None:
-    if len(written) > _LONGEST_NUMBER:
-        return None
-    if not written[0].isdecimal():
-        return _han_number(written)
-    digits, mark, power = written.lower().replace("'", " ").replace("’", " ").partition("e")
-    groups = digits.split()
-    if any(len(group.partition(".")[0].partition(",")[0]) != 3 for group in groups[1:]):  # noqa: PLR2004  digits
-        return None
-    plain = _with_point("".join(groups), language)
-    return Decimal(f"{plain}e{power}" if mark else plain) if plain else None
-
-
-def _with_point(digits: str, language: str) -> str | None:
-    """Digits with a decimal point and without marks of thousands; None where neither reading is one."""
-    points, commas = digits.count("."), digits.count(",")
-    if points and commas:
-        decimal = "," if digits.rfind(",") > digits.rfind(".") else "."
-    elif points + commas == 1:
-        mark = "." if points else ","
-        before, _, after = digits.partition(mark)
-        is_group = len(after) == 3 and len(before) <= 3 and before != "0"  # noqa: PLR2004  digits of a group
-        in_language = "," if language in _COMMA_LANGUAGES else "."
-        decimal = ("," if mark == "." else ".") if is_group and mark != in_language else mark
-    else:
-        decimal = "," if points else "."
-    whole, _, part = digits.rpartition(decimal) if decimal in digits else (digits, "", "")
-    first, *groups = whole.replace("," if decimal == "." else ".", " ").split(" ")
-    if decimal in whole or decimal in part or any(len(group) != 3 for group in groups):  # noqa: PLR2004
-        return None
-    if (part and not part.isdecimal()) or (groups and len(first) > 3):  # noqa: PLR2004
-        return None
-    return f"{first}{''.join(groups)}.{part or 0}"
-
-
-def _han_number(written: str) -> Decimal | None:
-    """`三百五十` is 350; None for digits in a row, which may be a year."""
-    total, digit = 0, 0
-    last = 10_000
-    for character in written:
-        if character in "十百千":
-            unit = 10 ** ("十百千".index(character) + 1)
-            if unit >= last:
-                return None
-            total, digit, last = total + (digit or 1) * unit, 0, unit
-        elif digit:
-            return None
-        else:
-            digit = "零一二三四五六七八九".find(character.replace("〇", "零").replace("两", "二").replace("兩", "二"))
-    return Decimal(total + digit)
 
 
 def _unit(text: str, at: int, number: Decimal) -> str | None:

@@ -84,7 +84,7 @@ def with_own_types(content: str, mentions: Sequence[Mention], types: KeyTypes, l
 def _typed(content: str, named: Sequence[_Named], language: str) -> Iterator[tuple[Mention, Mention]]:
     """Each value with what it is by itself and by the name near it."""
     exact = [*quantities(content, language), *dates(content, language)]
-    spans = [(each.start, each.end) for each in (*exact, *named)]
+    spans = [(each.start, each.end) for each in exact] + [(each.start, each.end) for each in named]
     bare = [
         Mention(found.start(), found.end(), QUANTITY, float(found[0].replace(",", "")))
         for found in _BARE.finditer(content)

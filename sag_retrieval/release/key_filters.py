@@ -1,6 +1,6 @@
 """Conditions on keys in the words of the release's schema: any name of a type, amounts with scale and unit."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final, Self
 
 from sag_retrieval.core.key_schema import KeySchema, KeyType
@@ -32,7 +32,9 @@ def schema_of_release(described: Mapping[str, object]) -> KeySchema:
     return read_schema(described) if described else default_schema()
 
 
-def in_words_of_schema(where: Mapping[str, object], schema: KeySchema, stored: Collection[str]) -> Mapping[str, object]:
+def in_words_of_schema(
+    where: Mapping[str, object] | None, schema: KeySchema, stored: Callable[[], Collection[str]]
+) -> Mapping[str, object] | None:
     """A `where` with the stored name of each key type, and with numbers in place of amounts such as `10 亿元`.
 
     A number is compared in the unit of its type: of revenues in CNY one in USD is neither more nor less.
@@ -40,7 +42,7 @@ def in_words_of_schema(where: Mapping[str, object], schema: KeySchema, stored: C
     Args:
         where: Conditions by field.
         schema: The schema of the release.
-        stored: Types that keys of the release have.
+        stored: Gives the types that keys of the release have; asked only where a condition is about keys.
 
     Examples:
         >>> schema = read_schema({"types": [{"name": "revenue", "kind": "number", "unit": "CNY", "aliases": ["营收"]}]})
@@ -49,7 +51,7 @@ def in_words_of_schema(where: Mapping[str, object], schema: KeySchema, stored: C
 
     """
     if not isinstance(where, Mapping):
-        return where
+        return where  # None, or what is refused later
     found: dict[str, object] = {}
     for name, value in where.items():
         if not isinstance(name, str) or not name.startswith(_KEY):

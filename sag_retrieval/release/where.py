@@ -294,4 +294,5 @@ def _carried(
         sql, given = f"({sql}) AND coalesce(k.unit, ?) = ?", [*given, value.unit, value.unit]
     inverse = "NOT " if operator == "isnull" and value is True else ""
     carrying = "SELECT l.event_id FROM event_keys AS l JOIN keys AS k ON k.key_id = l.key_id"
-    return f"e.event_id {inverse}IN ({carrying} WHERE k.key_type = ? AND ({sql}))", [field.given, *given]
+    carried: list[WhereValue] = [field.given, *given]
+    return f"e.event_id {inverse}IN ({carrying} WHERE k.key_type = ? AND ({sql}))", carried

@@ -161,7 +161,7 @@ def _drawn(content: Content, context: ReportContext, place: str) -> list[_Drawn]
 
 
 def _environment(folder: str) -> Environment:
-    """The templates of the page; those of a folder of one's own are read anew for each report."""
+    """The templates of the page; those of a folder of one's own are read again for each report."""
     return _new_environment(folder) if folder else _usual_environment()
 
 

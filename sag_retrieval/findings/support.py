@@ -8,7 +8,7 @@ from typing import Final, Literal
 from sag_retrieval.communities.statements import faults
 from sag_retrieval.text.words import fold, is_cjk, normal_name, tokens
 
-Unsupported = Literal["cites nothing", "figure", "name", "words", "form"]
+WhyLeftOut = Literal["cites nothing", "figure", "name", "words", "form"]
 """Why a sentence is left out: it cites no event that was shown; a figure or a name of it stands in none of those that
 it cites; too few of its words do; it is no statement (speech, an address, a row)."""
 
@@ -50,7 +50,7 @@ class Checked:
     """The events that support a sentence, best first; none, with the reason, if they do not."""
 
     numbers: tuple[int, ...]
-    reason: Unsupported | None = None
+    reason: WhyLeftOut | None = None
 
 
 def figures(text: str) -> list[str]:
@@ -114,7 +114,7 @@ def _cover(terms: frozenset[str], own: frozenset[str], event: EventEvidence) -> 
 
 def _reason(
     sentence: str, terms: frozenset[str], own: frozenset[str], events: Sequence[EventEvidence], names: Sequence[str]
-) -> Unsupported | None:
+) -> WhyLeftOut | None:
     """The first thing that keeps a sentence from being supported by events; None if nothing does."""
     if _REFUSED & set(faults(sentence)):
         return "form"

@@ -26,7 +26,7 @@ from sag_pipeline.steps.name_matching import title_name
 from sag_retrieval.core.records import Document
 from sag_retrieval.text.words import is_cjk, normal_name
 from tests.support.chat_server import first_prompt_of
-from tests.support.scripted_answers import known_names, numbered_events, read_well
+from tests.support.scripted_answers import known_names, numbered_events, numbered_pairs, read_well
 
 FILE = Path(__file__).parent / "aliases.csv"
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -139,6 +139,8 @@ class ScriptedModel:
 
     def __call__(self, request: dict[str, Any]) -> dict[str, Any]:
         prompt = first_prompt_of(request)
+        if '{"same": ' in prompt:
+            return {"same": [number for number, one, _, other, _ in numbered_pairs(prompt) if self._is_one(one, other)]}
         if '"keys"' not in prompt:
             return read_well(request)
         shown: dict[int, str] = {}
@@ -148,6 +150,17 @@ class ScriptedModel:
                 shown.setdefault(thing.number, name)
         events = [{"event": number, "keys": self._keys(text, shown)} for number, text in numbered_events(prompt)]
         return {"events": events}
+
+    def _is_one(self, one: str, other: str) -> bool:
+        found = [
+            {
+                self._given.thing_of[name(given)].number
+                for name in (normal_name, title_name)
+                if name(given) in self._given.thing_of
+            }
+            for given in (one, other)
+        ]
+        return bool(found[0] & found[1])
 
     def _keys(self, text: str, shown: dict[int, str]) -> list[dict[str, Any]]:
         found: dict[int, tuple[Thing, list[str]]] = {}

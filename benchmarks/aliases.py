@@ -13,6 +13,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,11 +25,14 @@ from sag_pipeline.llm.extract import events_work
 from sag_pipeline.llm.key_waves import KeyWork
 from sag_pipeline.llm.known_keys import BatchSource
 from sag_pipeline.llm.known_options import KnownOptions
+from sag_pipeline.llm.same_names import LIMITS, answered_pairs
+from sag_pipeline.options import AlignOptions
+from sag_pipeline.publish.links import Confirm
 from sag_pipeline.rules.events import offline_events
 from sag_pipeline.rules.keys import offline_keys
 from sag_pipeline.rules.sections import offline_sections
 from sag_pipeline.steps.chunks import split_chunks
-from sag_pipeline.steps.entity_resolution import KeyColumns, align_keys
+from sag_pipeline.steps.entity_resolution import Alignment, KeyColumns, align_keys
 from sag_pipeline.table import StepInput
 from sag_retrieval.core.records import TITLE, EventKey
 from sag_retrieval.models.answer_cache import AnswerCache
@@ -51,6 +55,8 @@ class Row:
     """None: no known keys."""
     says_same: bool = False
     """Whether the model fills `same_as`, as the prompt asks."""
+    pairs: bool = False
+    """Whether it is asked about close pairs afterwards."""
 
 
 ROWS = {
@@ -60,7 +66,12 @@ ROWS = {
     "model, names, waves": Row(KnownOptions(direct_keys=0, similar_events=0)),
     "model, vectors, names, waves": Row(KnownOptions()),
     "the same, and same_as": Row(KnownOptions(), says_same=True),
+    "the same, and pairs": Row(KnownOptions(), pairs=True),
+    "the same, same_as and pairs": Row(KnownOptions(), says_same=True, pairs=True),
 }
+
+Made = tuple[list[EventKey], Alignment, dict[str, float]]
+"""Keys, how they are aligned, and input tokens by step for one token of the corpus."""
 
 
 def _inputs(given: AliasSet) -> list[StepInput]:
@@ -70,18 +81,18 @@ def _inputs(given: AliasSet) -> list[StepInput]:
     ]
 
 
-def by_rules(given: AliasSet) -> tuple[list[EventKey], dict[str, float]]:
+def by_rules(given: AliasSet) -> Made:
     """Keys by rules; no tokens."""
     found: list[EventKey] = []
     for one in _inputs(given):
         document, chunks = one.one("documents"), one.tables["chunks"]
         events = [event for part in offline_events(document, chunks) for event in part]
         found += offline_keys(document, chunks, events)
-    return found, {}
+    return found, _aligned(found), {}
 
 
-def by_model(given: AliasSet, row: Row) -> tuple[list[EventKey], dict[str, float]]:
-    """Keys by the scripted model, and input tokens by step for one token of the corpus."""
+def by_model(given: AliasSet, row: Row) -> Made:
+    """Keys by the scripted model."""
     corpus = sum(count_tokens(one.text) for one in given.documents)
     with (
         ChatServer(ScriptedModel(given, says_same=row.says_same)) as server,
@@ -89,23 +100,37 @@ def by_model(given: AliasSet, row: Row) -> tuple[list[EventKey], dict[str, float
         AnswerCache(Path(folder) / "a") as cache,
     ):
         options = ChatOptions(concurrency=16)
-        chat = CachedChat(OpenAIChat("m", base_url=server.base_url, api_key="none", options=options), cache)
+        inner = OpenAIChat("m", base_url=server.base_url, api_key="none", options=options)
+        chat, pair_chat = CachedChat(inner, cache), CachedChat(inner, cache, limits=LIMITS)
         before = BatchSource(HashingEmbedder()) if row.known else None
         work = KeyWork(chat=chat, before=before, known=row.known or KnownOptions())
-        inputs, found = _inputs(given), list[EventKey]()
+        inputs, found, contents = _inputs(given), list[EventKey](), dict[str, str]()
         for start in range(0, len(inputs), _BATCH):
             batch = inputs[start : start + _BATCH]
             events = [made.records for made in events_work(chat)(batch)]
             batch = [replace(one, tables={**one.tables, "events": own}) for one, own in zip(batch, events, strict=True)]
             found += [key for made in work(batch) for key in made.records]
+            contents |= {event.event_id: event.content for one in batch for event in one.tables["events"]}
+        confirm = partial(_answered, pair_chat, contents, found)
+        aligned = _aligned(found, confirm if row.pairs else None)
         tokens: dict[str, float] = defaultdict(float)
-        for call in chat.take_calls():
+        for call in (*chat.take_calls(), *pair_chat.take_calls()):
             tokens[call.step] += call.input_tokens / corpus
-    return found, tokens
+    return found, aligned, tokens
 
 
-def measure(given: AliasSet, links: Sequence[EventKey], half: str) -> dict[str, Any]:
-    """Shares in percent over the things of one half."""
+def _answered(
+    chat: CachedChat, contents: dict[str, str], links: Sequence[EventKey], keys: KeyColumns, alignment: Alignment
+) -> list[tuple[str, str]]:
+    """Pairs that the model takes for one thing, as in an ingest."""
+    carried: dict[str, str] = {}
+    for link in links:
+        carried.setdefault(link.key.key_id, contents.get(link.event_id, ""))
+    most = round(AlignOptions().pairs_per_event * len(contents))
+    return answered_pairs(chat, keys, alignment, most, lambda key_ids: {one: carried[one] for one in key_ids})
+
+
+def _aligned(links: Sequence[EventKey], confirm: Confirm | None = None) -> Alignment:
     keys = {link.key.key_id: link.key for link in links if link.key.value_string is not None}
     counts: dict[str, int] = defaultdict(int)
     for link in links:
@@ -118,7 +143,13 @@ def measure(given: AliasSet, links: Sequence[EventKey], half: str) -> dict[str, 
         [counts[key_id] for key_id in keys],
     )
     said = [(link.key.key_id, link.same_as) for link in links if link.same_as]
-    canonical = align_keys(columns, said=said).canonical
+    alignment = align_keys(columns, said=said)
+    return align_keys(columns, said=said, answered=confirm(columns, alignment)) if confirm else alignment
+
+
+def measure(given: AliasSet, links: Sequence[EventKey], alignment: Alignment, half: str) -> dict[str, Any]:
+    """Shares in percent over the things of one half."""
+    canonical = alignment.canonical
     things, names = _things_of(given, links)
     ends: dict[str, set[str]] = defaultdict(set)
     stands_for: dict[str, set[str]] = defaultdict(set)
@@ -175,13 +206,13 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="the things that are split or wrongly merged")
     asked = parser.parse_args()
     half = HALVES[asked.held_out]
-    makers: dict[str, Callable[[AliasSet], tuple[list[EventKey], dict[str, float]]]] = {"rules": by_rules}
+    makers: dict[str, Callable[[AliasSet], Made]] = {"rules": by_rules}
     makers |= {name: lambda given, row=row: by_model(given, row) for name, row in ROWS.items()}
     for count in asked.passages:
         given = read_set(count)
         for name in asked.rows or makers:
-            links, tokens = makers[name](given)
-            found = measure(given, links, half)
+            links, alignment, tokens = makers[name](given)
+            found = measure(given, links, alignment, half)
             split, wrong = found.pop("_split"), found.pop("_wrong")
             spent = {step: round(value, 2) for step, value in tokens.items()}
             shown = {"passages": count, "half": half, "row": name, **found, "tokens": round(sum(spent.values()), 2)}

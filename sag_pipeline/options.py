@@ -85,6 +85,20 @@ class GateOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AlignOptions:
+    """Which pairs of keys a language model decides."""
+
+    by_model: bool = True
+    """Ask the language model, if there is one, whether two close names mean one thing; answers are kept."""
+    pairs_per_event: Annotated[float, Bounds(0)] = 0.1
+    """Most pairs that are asked about, for each event of the corpus; the closest first."""
+
+    def __post_init__(self) -> None:
+        """Refuse a negative share."""
+        check_options(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     """The options of one run of the job `ingest`, by subject."""
 
@@ -116,6 +130,8 @@ class RunOptions:
     """Which known keys a language model is shown, and in which waves it is asked for keys."""
     support: SupportOptions = field(default_factory=SupportOptions)
     """How much of what a language model wrote its text must have."""
+    align: AlignOptions = field(default_factory=AlignOptions)
+    """Which keys with close names a language model is asked about."""
     batch: BatchLimits = field(default_factory=BatchLimits)
     """How much one call to the language model asks about."""
     chat: Annotated[ChatOptions, Inline()] = field(default_factory=ChatOptions)

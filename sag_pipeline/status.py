@@ -1,6 +1,7 @@
 """Describe a home: what is stored, pending and skipped, its sources, last run, sizes, and how it grows."""
 
 import os
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -8,10 +9,12 @@ from typing import Any, Final
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.runner import step_of
 from sag_pipeline.space import age_hours, growth_of, mean_growth, sizes_of
+from sag_pipeline.steps.name_decisions import decisions_file, read_decisions
 from sag_pipeline.store.source_list import Source, SourceList
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import stored_vectors
 from sag_pipeline.tables import INPUTS
+from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.home_urls import shown_home
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, CacheError
@@ -53,6 +56,23 @@ def status_of(settings: Settings) -> dict[str, Any]:
         "put_aside": _entries(store, "status IN ('failed', 'partial')"),
         "warnings": _entries(store, "status = 'done' AND kind = 'document' AND reason <> ''"),
         "calls": _calls(store),
+        "names": _names(store, decisions_file(settings)),
+    }
+
+
+def _names(store: Store, path: Path) -> dict[str, Any]:
+    """Decisions of people on names, those that name what no document names, or why the file cannot be used."""
+    try:
+        decisions = read_decisions(path)
+    except SourceError as error:
+        return {"file": str(path), "decisions": {}, "unused": [], "reason": str(error)}
+    keys = store.whole("distinct_keys") if decisions.lines else None
+    unused = decisions.unused(keys["name"].to_pylist()) if keys is not None else decisions.lines
+    return {
+        "file": str(path),
+        "decisions": dict(Counter(one.verb for one in decisions.lines)),
+        "unused": [f"line {one.line}: {one.verb} {one.name} / {one.other}" for one in unused],
+        "reason": None,
     }
 
 

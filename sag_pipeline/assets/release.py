@@ -12,27 +12,36 @@ import pyarrow.compute as pc
 from sag_pipeline.catalogue import check_result, kept_check
 from sag_pipeline.corpus_assets import corpus_asset
 from sag_pipeline.embed import embed_pending, open_embedding
+from sag_pipeline.llm.same_names import LIMITS, PairQuestions
 from sag_pipeline.options import GateOptions, IngestOptions
 from sag_pipeline.publish.checks import MEANINGS, QUESTIONS, Check
 from sag_pipeline.publish.links import LINK_TABLES, make_links, weighing
 from sag_pipeline.publish.publish import publish
 from sag_pipeline.resources import PipelineResource, bars, now, place_of, progress_of, result_of
 from sag_pipeline.runner import step_of
+from sag_pipeline.steps.name_decisions import decisions_file, read_decisions
 from sag_pipeline.table_checks import few_names_are_one, rows_are_steady, weights_are_finite
-from sag_pipeline.tables import STORED
+from sag_pipeline.tables import STORED, to_table
 from sag_pipeline.upkeep import forget, keep_in_size, vacuum
+from sag_retrieval.models.open_cached import open_cached_chat
 from sag_retrieval.release.manifest import ANSWERS
 
 
 @corpus_asset(group="extract", deps=["keys"], kinds={"parquet", "duckdb"}, reads=("events", "keys"), is_writing=True)
 def event_keys(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """Which keys events link, and how often; names with the same meaning are one key, kept with the evidence."""
-    started = time.perf_counter()
-    with sag.store() as store:
-        state = store.state_hash(["keys"])
+    started, settings, run = time.perf_counter(), sag.settings(), sag.run_options()
+    decisions = read_decisions(decisions_file(settings))
+    with sag.store() as store, open_cached_chat(settings, run.chat, LIMITS) as chat:
+        asker = PairQuestions(chat, store, run.align, settings.language) if chat and run.align.by_model else None
+        state = "|".join((store.state_hash(["keys"]), decisions.digest, asker.fingerprint if asker else "")).rstrip("|")
         is_new = not all(store.is_current_whole(name, state) for name in LINK_TABLES)
         if is_new:
-            store.commit_wholes(make_links(store), state)
+            try:
+                store.commit_wholes(make_links(store, decisions, asker), state)
+            finally:  # paid calls are recorded whatever ends the step
+                if chat:
+                    store.append("calls", to_table("calls", chat.take_calls()))
         tables = {name: store.whole(name) for name in LINK_TABLES}
         counts = {name: rows.num_rows if rows is not None else 0 for name, rows in tables.items()}
         distinct = tables["distinct_keys"]

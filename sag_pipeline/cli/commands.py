@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.table import Column, Table
 from rich.text import Text
 
+from sag_pipeline.cli.aliases import aliases
 from sag_pipeline.cli.status import status
 from sag_pipeline.cli.stored import repair, sources, verify
 from sag_pipeline.importers.command import export_command, import_command
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 def register(main: click.Group) -> None:
     """Add the commands to `sag`."""
-    for command in (demo, ingest, status, sources, verify, repair):
+    for command in (demo, ingest, status, aliases, sources, verify, repair):
         main.add_command(command)
     main.add_command(import_command, "import")
     main.add_command(export_command, "export")

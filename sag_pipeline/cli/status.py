@@ -34,6 +34,7 @@ def status(*, is_json: bool) -> None:
     _show_head(console, found)
     _show_sources(console, found["sources"])
     _show_tables(console, found["tables"])
+    _show_names(console, found["names"])
     _show_growth(console, found)
     _show_faults(console, found)
 
@@ -79,6 +80,16 @@ def _show_tables(console: Console, rows: list[Mapping[str, Any]]) -> None:
     for row in rows:
         table.add_row(row["table"], *(f"{row[name]:,}" for name in ("documents", "rows", "pending", "failed")))
     console.print(table)
+
+
+def _show_names(console: Console, found: Mapping[str, Any]) -> None:
+    if found["reason"]:
+        console.print(f"[yellow]decisions on names are not used:[/yellow] {escape(found['reason'])}", highlight=False)
+    elif found["decisions"]:
+        counts = ", ".join(f"{count:,} {verb}" for verb, count in sorted(found["decisions"].items()))
+        console.print(f"decisions on names: {counts}, in {escape(found['file'])}", highlight=False)
+    for line in found["unused"]:
+        console.print(f"[yellow]no document has these names[/yellow] {escape(line)}", highlight=False)
 
 
 def _show_growth(console: Console, found: Mapping[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """Estimate the calls and tokens of an extraction: every question as the run would ask it, with guessed answers."""
 
+import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,6 +45,9 @@ class Guess:
     section_summary_tokens: int = 40
     triple_tokens_per_event: int = 30
     triple_tokens_per_question: int = 12
+    pairs_per_call: int = 40
+    pair_tokens: int = 55
+    pair_question_tokens: int = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +67,8 @@ class EstimateOptions:
         summaries = ("section_summaries",) if sections and self.run.header.section_summary else ()
         triples = ("triples",) if self.run.triples_by_model else ()
         titles = ("titles",) if self.run.header.title_by_model else ()
-        return ("summaries", *titles, *sections, *summaries, "events", "keys", *triples)
+        pairs = ("pairs",) if self.run.align.by_model else ()
+        return ("summaries", *titles, *sections, *summaries, "events", "keys", *pairs, *triples)
 
 
 class Lookup(Protocol):
@@ -106,7 +111,7 @@ def estimate(
     options = options or EstimateOptions()
     found = Estimate({step: Usage() for step in options.steps()})
     asked_before: set[str] = set()
-    known = options.known_events
+    known, asked_events = options.known_events, 0
     rest = iter(documents)
     while batch := list(islice(rest, _BATCH)):
         planner = _Planner(cached, options, known)
@@ -114,7 +119,16 @@ def estimate(
             planner.plan(document)
         planner.add_to(found, asked_before)
         known += sum(planner.events_of_keys)
+        asked_events += sum(planner.events_of_keys[place] for place in planner.paid_keys)
+    if options.run.align.by_model:
+        found.usage["pairs"] = _usage_of_pairs(round(asked_events * options.run.align.pairs_per_event), options.guess)
     return found
+
+
+def _usage_of_pairs(pairs: int, guess: Guess) -> Usage:
+    """At most, as many names may be farther from each other."""
+    calls = math.ceil(pairs / guess.pairs_per_call)
+    return Usage(calls, 0, calls * guess.pair_question_tokens + pairs * guess.pair_tokens, calls * guess.pair_tokens)
 
 
 @dataclass(slots=True)

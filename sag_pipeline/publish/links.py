@@ -1,7 +1,8 @@
 """Links of a release: keys resolved over all documents, and which events and chunks carry them, as row numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import duckdb
 import numpy as np
@@ -10,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_pipeline.publish.key_counts import count_keys
-from sag_pipeline.steps.entity_resolution import Aligned, KeyColumns, align_keys
+from sag_pipeline.steps.entity_resolution import Aligned, Alignment, KeyColumns, align_keys
+from sag_pipeline.steps.name_decisions import NameDecisions
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.types import Rows64
@@ -52,8 +54,18 @@ _SAID = """
 """
 
 
-def make_links(store: Store) -> dict[str, pa.Table]:
-    """The tables of `LINK_TABLES` from the current keys of all documents, and those that count them."""
+class Confirm(Protocol):
+    """Asks about keys that are close and not aligned yet."""
+
+    def __call__(self, keys: KeyColumns, alignment: Alignment) -> Collection[tuple[str, str]]:
+        """Pairs of ids that are one thing."""
+        ...
+
+
+def make_links(
+    store: Store, decisions: NameDecisions | None = None, confirm: Confirm | None = None
+) -> dict[str, pa.Table]:
+    """The tables of `LINK_TABLES` from the current keys of all documents, decisions of people, and answers, and those that count them."""
     connection = duckdb.connect(config={"memory_limit": "2GB"})
     try:
         counts = count_keys(store, connection)
@@ -68,7 +80,11 @@ def make_links(store: Store) -> dict[str, pa.Table]:
         connection.close()
     said = [(alias, key) for alias, key, count in stated for _ in range(count)]  # one for each statement
     distinct = distinct.append_column("name", normal_names(distinct["value_string"]))
-    rows = align_keys(_text_keys(distinct), said=said).rows
+    keys, decisions = text_keys(distinct), decisions or NameDecisions()
+    alignment = align_keys(keys, said=said, decisions=decisions)
+    if confirm and (answered := confirm(keys, alignment)):
+        alignment = align_keys(keys, said=said, answered=answered, decisions=decisions)
+    rows = alignment.rows
     canonical = pa.table(
         {"key_id": [row.alias_key_id for row in rows], "canonical": [row.key_id for row in rows]},
         schema=pa.schema({"key_id": pa.string(), "canonical": pa.string()}),
@@ -92,7 +108,8 @@ def coded(values: pa.ChunkedArray) -> tuple[pa.Array, npt.NDArray[np.int32]]:
     return distinct, join((chunk.indices.to_numpy() for chunk in chunks), np.int32)
 
 
-def _text_keys(distinct: pa.Table) -> KeyColumns:
+def text_keys(distinct: pa.Table) -> KeyColumns:
+    """The text keys of the table `distinct_keys`."""
     text = distinct.filter(pc.is_valid(distinct["value_string"]))
     return KeyColumns(*(text[c].to_pylist() for c in ("key_id", "key_type", "value_string", "name", "event_count")))
 

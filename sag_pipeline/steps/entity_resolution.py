@@ -2,12 +2,14 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sag_pipeline.steps.name_decisions import NameDecisions
 from sag_pipeline.steps.name_matching import (
     EXACT_TYPES,
     GENERIC_TYPES,
@@ -21,7 +23,9 @@ from sag_retrieval.core.types import Flags, Rows64
 
 SAME_NAME, COMPACT_NAME, BARE_NAME = "same name", "compact name", "bare name"
 TITLE_NAME, SAID = "title without its addition", "said"
-_SCORES = {SAME_NAME: 1.0, COMPACT_NAME: 1.0, BARE_NAME: 0.95, TITLE_NAME: 0.9, SAID: 0.9}
+DECIDED, ANSWERED = "decided", "answered"
+_SCORES = {SAME_NAME: 1.0, COMPACT_NAME: 1.0, BARE_NAME: 0.95, TITLE_NAME: 0.9, SAID: 0.9, DECIDED: 1.0, ANSWERED: 0.8}
+_NO_DECISIONS = NameDecisions()
 _AGREEMENT = 0.6
 """Least share of the statements about an alias that name the same key."""
 
@@ -67,18 +71,23 @@ def align_keys(
     keys: KeyColumns,
     *,
     said: Iterable[tuple[str, str]] = (),
+    answered: Iterable[tuple[str, str]] = (),
+    decisions: NameDecisions = _NO_DECISIONS,
 ) -> Alignment:
     """Align keys: find the canonical key of each.
 
-    In this order: equal names; names equal except for spaces, then except for spelling and legal forms; titles without
-    an addition in brackets; keys that documents or models say are the same. Keys of two specific types are never
-    aligned; a key of a generic type is aligned to the key of a specific type, to the most frequent if there are
-    several. The canonical key is the most frequent one, then the first by name, then by id. The order of the rows does
-    not matter.
+    In this order: what people decided; equal names; names equal except for spaces, then except for spelling and legal
+    forms; titles without an addition in brackets; keys that documents or models say are the same; pairs that a model
+    was asked about. Keys of two specific types are aligned by people alone; a key of a generic type is aligned to the
+    key of a specific type, to the most frequent if there are several. What people keep apart is never aligned. The
+    canonical key is the one that people named, else the most frequent, then the first by name, then by id. The order
+    of the rows does not matter.
 
     Args:
         keys: Text keys, each id once.
         said: Pairs (id of the alias, id of the key it is another name of), one per statement.
+        answered: Pairs of ids that a model takes for one thing.
+        decisions: Decisions of people, by name.
 
     Source:
         docs/algorithm.md §extraction.26.
@@ -86,7 +95,8 @@ def align_keys(
     """
     if not len(keys):
         return Alignment(())
-    groups = _Groups(keys)
+    groups = _Groups(keys, decisions)
+    groups.join_all(_decided(keys, decisions), DECIDED)
     names = pa.array(keys.names, pa.string())
     is_named = np.asarray(pc.not_equal(names, ""))
     is_loose = is_named & ~np.fromiter((t in EXACT_TYPES for t in keys.key_types), np.bool_, len(keys))
@@ -99,18 +109,21 @@ def align_keys(
         groups.join_all(_same(keys, folded, allowed, groups), reason)
     groups.join_all(_named_by_title(keys, groups), TITLE_NAME)
     groups.join_all(_agreed(keys, said, groups), SAID)
+    groups.join_all(_rows_of(keys, answered), ANSWERED)
     return groups.alignment()
 
 
 class _Groups:
     """Groups of aligned rows (union-find); the first by rank of each group is the canonical one."""
 
-    def __init__(self, keys: KeyColumns) -> None:
+    def __init__(self, keys: KeyColumns, decisions: NameDecisions) -> None:
         self._keys = keys
+        self._apart = _kept_apart(keys, decisions)
         self._parent = list(range(len(keys)))
         self._why: dict[int, tuple[str, float]] = {}
         self.is_generic = np.fromiter((t in GENERIC_TYPES for t in keys.key_types), np.bool_, len(keys))
-        self.rank = _ranks(keys, self.is_generic)
+        preferred = frozenset(name for _, name in decisions.pairs("rename"))
+        self.rank = _ranks(keys, self.is_generic, preferred)
 
     def root(self, row: int) -> int:
         """The canonical row of a row's group."""
@@ -121,13 +134,22 @@ class _Groups:
         return row
 
     def join_all(self, pairs: Iterable[tuple[int, int]], reason: str) -> None:
-        """Merge the groups of each pair for one reason, unless they have two specific types."""
-        types = self._keys.key_types
+        """Merge the groups of each pair for one reason, unless they have two specific types or are kept apart."""
         for pair in pairs:
             first, second = sorted(map(self.root, pair), key=lambda row: self.rank[row])
-            if first != second and (types[first] == types[second] or self.is_generic[second]):
+            if first != second and self._may_join(first, second, reason) and not self._are_apart(first, second):
                 self._parent[second] = first
                 self._why[second] = (reason, _SCORES[reason])
+                if second in self._apart:
+                    self._apart.setdefault(first, set()).update(self._apart.pop(second))
+
+    def _may_join(self, first: int, second: int, reason: str) -> bool:
+        types = self._keys.key_types
+        is_generic = self.is_generic[first] or self.is_generic[second]
+        return reason == DECIDED or types[first] == types[second] or bool(is_generic)
+
+    def _are_apart(self, first: int, second: int) -> bool:
+        return any(self.root(row) == second for row in self._apart.get(first, ()))
 
     def alignment(self) -> Alignment:
         """Every row that is not canonical."""
@@ -139,10 +161,48 @@ class _Groups:
         return Alignment(tuple(sorted(found, key=lambda row: row.alias_key_id)))
 
 
-def _ranks(keys: KeyColumns, is_generic: Flags) -> Rows64:
-    """The rank of each row: specific types first, then frequent keys, then by name, type and id."""
+def _kept_apart(keys: KeyColumns, decisions: NameDecisions) -> dict[int, set[int]]:
+    """Rows that must not join, by row, both ways."""
+    pairs = list(decisions.pairs("apart"))
+    rows = _rows_by_name(keys, {name for pair in pairs for name in pair})
+    found: dict[int, set[int]] = {}
+    for pair in pairs:
+        for one, other in (pair, pair[::-1]):
+            for row in rows.get(one, ()):
+                found.setdefault(row, set()).update(rows.get(other, ()))
+    return found
+
+
+def _rows_by_name(keys: KeyColumns, wanted: AbstractSet[str]) -> dict[str, list[int]]:
+    rows: dict[str, list[int]] = {}
+    for row, name in enumerate(keys.names if wanted else ()):
+        if name in wanted:
+            rows.setdefault(name, []).append(row)
+    return rows
+
+
+def _decided(keys: KeyColumns, decisions: NameDecisions) -> Iterator[tuple[int, int]]:
+    """Rows that people take for one thing: of each name the first by id, and the others of its name."""
+    pairs = list(decisions.pairs("merge", "rename"))
+    rows = _rows_by_name(keys, {name for pair in pairs for name in pair})
+    for one, other in pairs:
+        if one in rows and other in rows:
+            first, *rest = sorted((*rows[one], *rows[other]), key=lambda row: keys.key_ids[row])
+            yield from ((first, row) for row in rest)
+
+
+def _rows_of(keys: KeyColumns, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[int, int]]:
+    pairs = sorted(pairs)
+    row_of = {key_id: row for row, key_id in enumerate(keys.key_ids)} if pairs else {}
+    yield from ((row_of[one], row_of[other]) for one, other in pairs if one in row_of and other in row_of)
+
+
+def _ranks(keys: KeyColumns, is_generic: Flags, preferred: AbstractSet[str]) -> Rows64:
+    """The rank of each row: names that people chose, then specific types, frequent keys, then by name, type and id."""
+    others = np.fromiter((name not in preferred for name in keys.names), np.bool_, len(keys)) if preferred else None
     table = pa.table(
         {
+            "other": np.ones(len(keys), np.bool_) if others is None else others,
             "generic": is_generic,
             "count": np.asarray(keys.event_counts, np.int64),
             "name": pa.array(keys.names, pa.string()),

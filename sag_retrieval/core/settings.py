@@ -193,6 +193,10 @@ class Settings(BaseSettings):
     embedding_model: Annotated[str, AfterValidator(_embedding_model)] = Field(
         default=HASHING, description=described(EMBEDDERS)
     )
+    aliases: str = Field(
+        default="",
+        description="file of decisions on names (`merge`, `apart`, `rename`); without one, `aliases.csv` in the home",
+    )
     language: Literal["auto", "zh", "en"] = Field(default="auto", description="language of the prompts")
     alert: str = Field(
         default="",

@@ -21,6 +21,7 @@ def read_well(request: Request) -> dict[str, Any]:
         "ExtractedEvents": _events,
         "ExtractedKeys": _keys,
         "ExtractedTriples": _triples,
+        "SamePairs": _pairs,
         "ExtractedSummary": _summary,
         "DocumentTitle": _title,
         "SectionMarks": _sections,
@@ -67,6 +68,11 @@ def numbered_events(prompt: str) -> list[tuple[int, str]]:
     return [(number, text) for number, text in numbered_of(prompt)]
 
 
+def numbered_pairs(prompt: str) -> list[list[Any]]:
+    """The pairs of names that a question asks about: number, name, sentence, name, sentence."""
+    return [json.loads(line) for line in after(prompt, "Pairs:\n", "名称对：\n").splitlines()]
+
+
 def known_names(prompt: str) -> list[str]:
     """The known keys that a question about keys shows."""
     shown = _LAST.split(prompt)[-2].split("\n")
@@ -83,6 +89,12 @@ def _triples(prompt: str) -> dict[str, Any]:
     for number, _, ends in numbered_of(prompt):
         found.append({"event": number, "triples": [[ends[0], "is named with", ends[1]]] if len(ends) > 1 else []})
     return {"events": found}
+
+
+def _pairs(prompt: str) -> dict[str, Any]:
+    """Names of which one is all words of the other, and more."""
+    found = [(number, {*one.split()}, {*other.split()}) for number, one, _, other, _ in numbered_pairs(prompt)]
+    return {"same": [number for number, one, other in found if one < other or other < one]}
 
 
 def _summary(prompt: str) -> dict[str, Any]:

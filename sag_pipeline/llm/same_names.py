@@ -1,0 +1,157 @@
+"""Ask a language model whether keys with close names mean one thing; each answer is kept by the names."""
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import duckdb
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict
+
+from sag_pipeline.options import AlignOptions
+from sag_pipeline.steps.close_pairs import close_pairs
+from sag_pipeline.steps.entity_resolution import Alignment, KeyColumns
+from sag_pipeline.store.store import Store
+from sag_retrieval.models.cached_chat import BatchLimits, CachedChat
+from sag_retrieval.models.protocols import ChatModel, Reply, Request
+from sag_retrieval.prompts import load_prompt
+from sag_retrieval.text.words import language_of
+
+STEP: Final = "pairs"
+"""Of the questions, in costs."""
+LIMITS: Final = BatchLimits(parts=40, characters=8_000)
+"""Pairs of one question."""
+_SENTENCE = 90
+"""Characters of the sentence beside a name."""
+_EVIDENCE = """
+    SELECT key_id, arg_min(content, (NOT contains(content, value_string), events.event_id))
+    FROM raw_keys JOIN events USING (event_id) WHERE key_id IN (SELECT unnest(?)) GROUP BY key_id
+"""
+
+
+class SamePairs(BaseModel):
+    """The numbers of the pairs that are one thing."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    same: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class NamePair:
+    """Two names with a sentence each (a `Part`): several pairs share one question."""
+
+    names: tuple[str, str]
+    sentences: tuple[str, str]
+    language: str
+
+    @property
+    def kind(self) -> str:
+        """Pairs of one language share a prompt."""
+        return f"{STEP} {self.language}"
+
+    @property
+    def size(self) -> int:
+        """Characters of names and sentences."""
+        return sum(map(len, (*self.names, *self.sentences)))
+
+    def merge(self, parts: Sequence["NamePair"]) -> Request[SamePairs]:
+        """One question about all pairs, numbered from 1. Sentences are no part of its identity."""
+        prompt = load_prompt(STEP, self.language, "sag_pipeline.llm.prompts")
+        lines = []
+        for number, part in enumerate(parts, 1):
+            (one, other), (first, second) = part.names, part.sentences
+            lines.append(json.dumps([number, one, first, other, second], ensure_ascii=False))
+        return Request(
+            prompt.fill(pairs="\n".join(lines)),
+            SamePairs,
+            STEP,
+            prompt.system,
+            identity="\x1f".join((prompt.version, *(name for part in parts for name in part.names))),
+            part=self if len(parts) == 1 else None,
+        )
+
+    def split(self, parts: Sequence["NamePair"], answer: SamePairs) -> list[SamePairs | None]:
+        """The answer by pair: `same` has 1 or nothing."""
+        return [SamePairs(same=[1] if number in answer.same else []) for number in range(1, len(parts) + 1)]
+
+
+def answered_pairs(
+    chat: ChatModel,
+    keys: KeyColumns,
+    alignment: Alignment,
+    most: int,
+    sentences_of: Callable[[Collection[str]], Mapping[str, str]],
+    language: str = "auto",
+) -> list[tuple[str, str]]:
+    """The pairs of ids, of the closest that are not aligned, that a model takes for one thing.
+
+    Args:
+        chat: The model; a question that it leaves unanswered aligns nothing.
+        keys: Text keys.
+        alignment: What is aligned.
+        most: Most pairs that are asked about.
+        sentences_of: A sentence with each of these keys.
+        language: `zh`, `en`, or `auto`: that of the names.
+
+    """
+    canonical = alignment.canonical
+    rows = [row for row, key_id in enumerate(keys.key_ids) if key_id not in canonical]
+    pairs = [(keys.key_ids[pair.one], keys.key_ids[pair.other]) for pair in close_pairs(keys, rows)[:most]]
+    values = dict(zip(keys.key_ids, keys.values, strict=True))
+    sentences = sentences_of({key_id for pair in pairs for key_id in pair}) if pairs else {}
+    asked = []
+    for pair in pairs:
+        one, other = sorted(pair, key=lambda key_id: (values[key_id], key_id))
+        names = values[one], values[other]
+        spoken = language_of("".join(names)) if language == "auto" else language
+        found = NamePair(names, (sentences.get(one, "")[:_SENTENCE], sentences.get(other, "")[:_SENTENCE]), spoken)
+        asked.append(found.merge([found]))
+    replies = zip(pairs, chat.ask_all(asked), strict=True)
+    return [pair for pair, reply in replies if isinstance(reply, Reply) and reply.value.same]
+
+
+@dataclass(frozen=True, slots=True)
+class PairQuestions:
+    """Asks about the closest pairs of keys that are not aligned (a `Confirm` of publishing)."""
+
+    chat: CachedChat
+    store: Store
+    options: AlignOptions
+    language: str = "auto"
+
+    @property
+    def fingerprint(self) -> str:
+        """What the answers depend on besides the keys."""
+        versions = [load_prompt(STEP, spoken, "sag_pipeline.llm.prompts").version for spoken in ("zh", "en")]
+        return " ".join((self.chat.fingerprint, self.language, *versions, str(self.options.pairs_per_event)))
+
+    def __call__(self, keys: KeyColumns, alignment: Alignment) -> Collection[tuple[str, str]]:
+        """Pairs of ids that the model takes for one thing; a question without an answer aligns nothing."""
+        most = round(self.options.pairs_per_event * self.store.ledger.row_count("events"))
+        return answered_pairs(self.chat, keys, alignment, most, self._sentences, self.language)
+
+    def _sentences(self, key_ids: Collection[str]) -> dict[str, str]:
+        """An event with each key, one that has its name if there is one."""
+        connection = duckdb.connect()
+        try:
+            connection.register(
+                "raw_keys",
+                _table(
+                    self.store.scan("keys", ["event_id", "key_id", "value_string"]),
+                    "event_id",
+                    "key_id",
+                    "value_string",
+                ),
+            )
+            connection.register(
+                "events", _table(self.store.scan("events", ["event_id", "content"]), "event_id", "content")
+            )
+            return dict(connection.execute(_EVIDENCE, [sorted(key_ids)]).fetchall())
+        finally:
+            connection.close()
+
+
+def _table(parts: Iterator[pa.Table], *columns: str) -> pa.Table:
+    return pa.concat_tables([part.select(columns) for part in parts])

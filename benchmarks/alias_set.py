@@ -77,8 +77,9 @@ class AliasSet:
 
     @cached_property
     def thing_of(self) -> dict[str, Thing]:
-        """Things by the normal names that are theirs."""
-        return {normal_name(name): thing for thing in self.things for name in thing.names}
+        """Things by the normal names that are theirs, and by their titles without addition."""
+        bare = {title_name(name): thing for thing in self.things for name in thing.names}
+        return bare | {normal_name(name): thing for thing in self.things for name in thing.names}
 
 
 def _holds(text: str, name: str) -> bool:
@@ -128,9 +129,11 @@ class ScriptedModel:
     It reads nothing but the prompt and knows which names are one thing, so that what is measured is what it is shown.
     """
 
-    def __init__(self, given: AliasSet, *, says_same: bool) -> None:
+    def __init__(self, given: AliasSet, *, says_same: bool, errors: float = 0.0) -> None:
+        """`errors`: the share of pairs about which it is wrong."""
         self._given = given
         self._says_same = says_same
+        self._errors = errors
         self._by_start: dict[str, list[str]] = defaultdict(list)
         for names in given.named.values():
             for name in names:
@@ -160,7 +163,8 @@ class ScriptedModel:
             }
             for given in (one, other)
         ]
-        return bool(found[0] & found[1])
+        drawn = int.from_bytes(blake2b(f"{one}|{other}".encode(), digest_size=4).digest()) / 2**32
+        return bool(found[0] & found[1]) != (drawn < self._errors)
 
     def _keys(self, text: str, shown: dict[int, str]) -> list[dict[str, Any]]:
         found: dict[int, tuple[Thing, list[str]]] = {}

@@ -1,6 +1,7 @@
 """How many things end as more than one key at a first ingest, and how many keys stand for more than one thing.
 
-python benchmarks/aliases.py [--passages 100] [--held-out] [ROW …]
+python benchmarks/aliases.py [ROW …] [--passages 100] [--held-out] [--show]
+python benchmarks/aliases.py --shown        which questions of a first ingest show known keys
 
 A thing counts if its passages hold two or more of its names, titles included (`alias_set.py`). It is split if the keys
 with its names are more than one after aligning; it is wrongly merged if a key stands for it and for another thing or
@@ -8,10 +9,11 @@ title. Input tokens are those of events, keys and pairs, as the scripted server 
 """
 
 import argparse
+import gzip
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +22,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.alias_set import HALVES, AliasSet, ScriptedModel, read_set, title_thing
+from benchmarks.alias_set import DATA, HALVES, AliasSet, ScriptedModel, read_set, title_thing
 from sag_pipeline.llm.extract import events_work
 from sag_pipeline.llm.key_waves import KeyWork
 from sag_pipeline.llm.known_keys import BatchSource
@@ -33,18 +35,20 @@ from sag_pipeline.rules.keys import offline_keys
 from sag_pipeline.rules.sections import offline_sections
 from sag_pipeline.steps.chunks import split_chunks
 from sag_pipeline.steps.entity_resolution import Alignment, KeyColumns, align_keys
+from sag_pipeline.steps.languages import detect_language
 from sag_pipeline.table import StepInput
-from sag_retrieval.core.records import TITLE, EventKey
+from sag_retrieval.core.records import TITLE, Document, Event, EventKey
 from sag_retrieval.models.answer_cache import AnswerCache
 from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.rate_limits import ChatOptions
 from sag_retrieval.text.words import normal_name
-from tests.support.chat_server import ChatServer, count_tokens
+from tests.support.chat_server import ChatServer, count_tokens, first_prompt_of
+from tests.support.scripted_answers import known_names, read_well
 
 _BATCH = 128
-_NO_WAVES = KnownOptions(first_wave=1_000_000, longest_wave=1_000_000, named_keys=0)
+_NO_WAVES = KnownOptions(first_wave=1_000_000, longest_wave=1_000_000, named_keys=0, title=False)
 
 
 @dataclass(frozen=True)
@@ -57,17 +61,21 @@ class Row:
     """Whether the model fills `same_as`, as the prompt asks."""
     pairs: bool = False
     """Whether it is asked about close pairs afterwards."""
+    errors: float = 0.0
+    """The share of pairs about which it is wrong."""
 
 
 ROWS = {
     "model, no known keys": Row(),
     "model, vectors, batches of 128": Row(_NO_WAVES),
-    "model, vectors, waves": Row(KnownOptions(named_keys=0)),
-    "model, names, waves": Row(KnownOptions(direct_keys=0, similar_events=0)),
-    "model, vectors, names, waves": Row(KnownOptions()),
+    "model, vectors, waves": Row(KnownOptions(named_keys=0, title=False)),
+    "model, vectors, names, waves": Row(KnownOptions(title=False)),
+    "model, names and titles, waves": Row(KnownOptions(direct_keys=0, similar_events=0)),
+    "model, all known keys, waves": Row(KnownOptions()),
     "the same, and same_as": Row(KnownOptions(), says_same=True),
     "the same, and pairs": Row(KnownOptions(), pairs=True),
     "the same, same_as and pairs": Row(KnownOptions(), says_same=True, pairs=True),
+    "the same, 2 of 100 pairs wrong": Row(KnownOptions(), says_same=True, pairs=True, errors=0.02),
 }
 
 Made = tuple[list[EventKey], Alignment, dict[str, float]]
@@ -95,28 +103,36 @@ def by_model(given: AliasSet, row: Row) -> Made:
     """Keys by the scripted model."""
     corpus = sum(count_tokens(one.text) for one in given.documents)
     with (
-        ChatServer(ScriptedModel(given, says_same=row.says_same)) as server,
+        ChatServer(ScriptedModel(given, says_same=row.says_same, errors=row.errors)) as server,
         TemporaryDirectory() as folder,
         AnswerCache(Path(folder) / "a") as cache,
     ):
         options = ChatOptions(concurrency=16)
         inner = OpenAIChat("m", base_url=server.base_url, api_key="none", options=options)
         chat, pair_chat = CachedChat(inner, cache), CachedChat(inner, cache, limits=LIMITS)
-        before = BatchSource(HashingEmbedder()) if row.known else None
-        work = KeyWork(chat=chat, before=before, known=row.known or KnownOptions())
-        inputs, found, contents = _inputs(given), list[EventKey](), dict[str, str]()
-        for start in range(0, len(inputs), _BATCH):
-            batch = inputs[start : start + _BATCH]
-            events = [made.records for made in events_work(chat)(batch)]
-            batch = [replace(one, tables={**one.tables, "events": own}) for one, own in zip(batch, events, strict=True)]
-            found += [key for made in work(batch) for key in made.records]
-            contents |= {event.event_id: event.content for one in batch for event in one.tables["events"]}
+        found, contents = list[EventKey](), dict[str, str]()
+        for events, keys in _keys_of(chat, given, row.known):
+            found += keys
+            contents |= {event.event_id: event.content for event in events}
         confirm = partial(_answered, pair_chat, contents, found)
         aligned = _aligned(found, confirm if row.pairs else None)
         tokens: dict[str, float] = defaultdict(float)
         for call in (*chat.take_calls(), *pair_chat.take_calls()):
             tokens[call.step] += call.input_tokens / corpus
     return found, aligned, tokens
+
+
+def _keys_of(
+    chat: CachedChat, given: AliasSet, known: KnownOptions | None
+) -> Iterator[tuple[list[Event], list[EventKey]]]:
+    """Events and keys, batch by batch, as an ingest makes them."""
+    before = BatchSource(HashingEmbedder()) if known else None
+    work, inputs = KeyWork(chat=chat, before=before, known=known or KnownOptions()), _inputs(given)
+    for start in range(0, len(inputs), _BATCH):
+        batch = inputs[start : start + _BATCH]
+        made = [result.records for result in events_work(chat)(batch)]
+        batch = [replace(one, tables={**one.tables, "events": own}) for one, own in zip(batch, made, strict=True)]
+        yield [event for own in made for event in own], [key for result in work(batch) for key in result.records]
 
 
 def _answered(
@@ -166,8 +182,8 @@ def measure(given: AliasSet, links: Sequence[EventKey], alignment: Alignment, ha
         "names": sum(len(names[thing]) for thing in several),
         "splits": round(100 * len(split) / max(1, len(several)), 1),
         "wrong merges": round(100 * len(wrong) / max(1, sum(thing in ends for thing in counted)), 2),
-        "_split": split,
-        "_wrong": wrong,
+        "split": split,
+        "wrong": wrong,
     }
 
 
@@ -197,30 +213,56 @@ def _things_of(given: AliasSet, links: Iterable[EventKey]) -> tuple[dict[str, se
     return found, names
 
 
+def shown_known() -> Iterator[dict[str, Any]]:
+    """Of a first ingest of the demo and of one Chinese report: questions about keys, and those without known keys."""
+    demo = [
+        Document(path.stem, "demo", path.stem, path.read_text(encoding="utf-8"), "")
+        for path in sorted((Path(__file__).parents[1] / "data" / "documents").rglob("*.md"))
+    ]
+    report = gzip.decompress((DATA / "longdocs" / "alibaba_fy2025_interim_zh.md.gz").read_bytes()).decode()
+    for name, documents in (("demo", demo), ("report", [Document("r", "r", "", report, "")])):
+        spoken = [replace(one, language=detect_language(one.text)) for one in documents]
+        for label, known in (("batches of 128", _NO_WAVES), ("waves", KnownOptions())):
+            with ChatServer(read_well) as server:
+                chat = OpenAIChat("m", base_url=server.base_url, api_key="none", options=ChatOptions(concurrency=16))
+                with TemporaryDirectory() as folder, AnswerCache(Path(folder) / "a") as cache:
+                    list(_keys_of(CachedChat(chat, cache), AliasSet(spoken, []), known))
+                prompts = [first_prompt_of(call.request) for call in server.calls]
+            asked = [prompt for prompt in prompts if '"keys"' in prompt]
+            without = sum(not known_names(prompt) for prompt in asked)
+            yield {"corpus": name, "asked in": label, "questions": len(asked), "without known keys": without}
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="*", metavar="ROW", help="; ".join(("rules", *ROWS)))
     parser.add_argument("--passages", type=int, nargs="*", default=[100, 2_000])
-    parser.add_argument("--held-out", action="store_true", help="the half that is looked at once")
+    parser.add_argument("--held-out", action="store_true", help="also the half that is looked at once")
     parser.add_argument("--show", action="store_true", help="the things that are split or wrongly merged")
+    parser.add_argument("--shown", action="store_true", help="how many questions show known keys, and nothing else")
     asked = parser.parse_args()
-    half = HALVES[asked.held_out]
+    if asked.shown:
+        for row in shown_known():
+            print(json.dumps(row))
+        return
     makers: dict[str, Callable[[AliasSet], Made]] = {"rules": by_rules}
     makers |= {name: lambda given, row=row: by_model(given, row) for name, row in ROWS.items()}
     for count in asked.passages:
         given = read_set(count)
         for name in asked.rows or makers:
             links, alignment, tokens = makers[name](given)
-            found = measure(given, links, alignment, half)
-            split, wrong = found.pop("_split"), found.pop("_wrong")
             spent = {step: round(value, 2) for step, value in tokens.items()}
-            shown = {"passages": count, "half": half, "row": name, **found, "tokens": round(sum(spent.values()), 2)}
-            print(json.dumps(shown | {"by step": spent}, ensure_ascii=False), flush=True)
-            if asked.show:
-                names = {f"t{one.number}": " | ".join(one.names) for one in given.things}
-                print("  split:", *(names[one] for one in split), sep="\n    ")
-                print("  wrong:", *(names[one] for one in wrong), sep="\n    ")
+            for half in HALVES[: 1 + asked.held_out]:
+                found = measure(given, links, alignment, half)
+                shown = {"passages": count, "half": half, "row": name} | found
+                hidden = {key: shown.pop(key) for key in ("split", "wrong")}
+                shown |= {"tokens": round(sum(spent.values()), 2), "by step": spent}
+                print(json.dumps(shown, ensure_ascii=False), flush=True)
+                if asked.show:
+                    names = {f"t{one.number}": " | ".join(one.names) for one in given.things}
+                    for kind, things in hidden.items():
+                        print(f"  {kind}:", *(names[one] for one in things), sep="\n    ")
 
 
 if __name__ == "__main__":

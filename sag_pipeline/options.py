@@ -90,7 +90,7 @@ class AlignOptions:
 
     by_model: bool = True
     """Ask the language model, if there is one, whether two close names mean one thing; answers are kept."""
-    pairs_per_event: Annotated[float, Bounds(0)] = 0.1
+    pairs_per_event: Annotated[float, Bounds(0)] = 0.08
     """Most pairs that are asked about, for each event of the corpus; the closest first."""
 
     def __post_init__(self) -> None:

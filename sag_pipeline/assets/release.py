@@ -15,7 +15,7 @@ from sag_pipeline.embed import embed_pending, open_embedding
 from sag_pipeline.llm.same_names import LIMITS, PairQuestions
 from sag_pipeline.options import GateOptions, IngestOptions
 from sag_pipeline.publish.checks import MEANINGS, QUESTIONS, Check
-from sag_pipeline.publish.links import LINK_TABLES, make_links, weighing
+from sag_pipeline.publish.links import DECIDED_BY, LINK_TABLES, make_links, weighing
 from sag_pipeline.publish.publish import publish
 from sag_pipeline.resources import PipelineResource, bars, now, place_of, progress_of, result_of
 from sag_pipeline.runner import step_of
@@ -34,7 +34,8 @@ def event_keys(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[t
     decisions = read_decisions(decisions_file(settings))
     with sag.store() as store, open_cached_chat(settings, run.chat, LIMITS) as chat:
         asker = PairQuestions(chat, store, run.align, settings.language) if chat and run.align.by_model else None
-        state = "|".join((store.state_hash(["keys"]), decisions.digest, asker.fingerprint if asker else "")).rstrip("|")
+        others = (decisions.digest, asker.fingerprint if asker else "")
+        state = store.state_hash(["keys"]) + "".join(f"{DECIDED_BY}{one}" for one in others if one)
         is_new = not all(store.is_current_whole(name, state) for name in LINK_TABLES)
         if is_new:
             try:

@@ -35,7 +35,7 @@ class Guess:
 
     summary_tokens: int = 70
     title_tokens: int = 25
-    known_tokens: int = 160
+    known_tokens: int = 110
     """Tokens of the known keys in one question."""
     event_overhead: float = 1.15
     """Tokens of the events of a chunk, relative to those of its sentences."""

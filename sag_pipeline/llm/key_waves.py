@@ -126,7 +126,7 @@ class KeyWork:
         if self.before is not None and vectors is not None:
             known = iter(known_about(events, vectors, [*self.sources, self.before], self.known))
             questions = [
-                question.shown([_with_title(one.document, event, next(known)) for event in question.events])
+                question.shown([self._with_title(one.document, event, next(known)) for event in question.events])
                 for one, question in wave
             ]
         made: list[EventKey] = []
@@ -143,13 +143,12 @@ class KeyWork:
         if self.before is not None:
             self.before.add(events, made, vectors)
 
-
-def _with_title(document: Document, event: Event, known: KnownKeys) -> KnownKeys:
-    """Known keys of an event, with the title of its document where the event seems to spell that otherwise."""
-    title = bare_title(document.title)
-    if not title or not is_named_otherwise(title, event.content):
-        return known
-    return replace(known, otherwise=(KnownKey(TITLE, title), *known.otherwise))
+    def _with_title(self, document: Document, event: Event, known: KnownKeys) -> KnownKeys:
+        """Known keys of an event, with the title of its document where the event seems to spell that otherwise."""
+        title = bare_title(document.title) if self.known.title else ""
+        if not title or not is_named_otherwise(title, event.content):
+            return known
+        return replace(known, otherwise=(KnownKey(TITLE, title), *known.otherwise))
 
 
 def known_keys_work(

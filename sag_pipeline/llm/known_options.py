@@ -17,6 +17,8 @@ class KnownOptions:
     """Known keys that are found for an event by its words and initials."""
     similar_events: Annotated[int, Bounds(0)] = 3
     """Nearest events whose keys are found for an event."""
+    title: bool = True
+    """Whether the title of a document is shown where an event seems to spell it otherwise."""
     least_similarity: Annotated[float, Bounds(0, 1)] = 0.2
     """Least cosine of a known key or event: a model tends to choose a shown name, even a dissimilar one."""
     first_wave: Annotated[int, Bounds(0)] = 0

@@ -121,6 +121,7 @@ def _manifest(source: ReleaseInput) -> Manifest:
     lines += [f"{name} {hashes[name]}" for name in sorted(hashes)]
     described = schema_in_manifest(source.schema)
     lines += [f"key_schema {json.dumps(described, sort_keys=True)}"] if described else []
+    lines += [f"canonical {source.resolution.digest}"] if source.resolution.is_decided else []
     content = blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()
     return Manifest(
         release_id=f"r{content[:12]}",

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Protocol
 
 import duckdb
@@ -35,6 +36,8 @@ def normal_names(values: pa.ChunkedArray) -> pa.Array:
     return pc.replace_with_mask(pc.ascii_lower(whole), is_odd, named.take(distinct.indices))
 
 
+DECIDED_BY = "|"
+"""In the input hash of these tables, before what else than keys they were made from."""
 LINK_TABLES = ("distinct_keys", "canonical", "key_aliases")
 """Tables kept whole: every key once, the key that each aligned one stands for, and the aliases of each key."""
 
@@ -159,6 +162,15 @@ class Resolution:
     smoothing: Smoothing
     stands_for: Rows64
     """Row of the canonical key of each distinct key."""
+    is_decided: bool = False
+    """Whether anything but the keys decided what stands for what: people, or a model."""
+
+    @property
+    def digest(self) -> str:
+        """A hash of what stands for what."""
+        columns = (self.canonical[name].to_pylist() for name in ("key_id", "canonical"))
+        pairs = sorted(zip(*columns, strict=True))
+        return blake2b(repr(pairs).encode(), digest_size=12).hexdigest()
 
     @classmethod
     def read(cls, store: Store) -> "Resolution":
@@ -172,8 +184,14 @@ class Resolution:
         stands_for = np.arange(len(distinct))
         aliased, meant = (places(canonical[name], distinct["key_id"]) for name in ("key_id", "canonical"))
         stands_for[aliased] = meant
+        made = store.ledger.whole("canonical")
         return cls(
-            distinct.drop_columns(["event_count"]), canonical, aliases, weights["smoothing"][0].as_py(), stands_for
+            distinct.drop_columns(["event_count"]),
+            canonical,
+            aliases,
+            weights["smoothing"][0].as_py(),
+            stands_for,
+            is_decided=made is not None and DECIDED_BY in made.input_hash,
         )
 
 

@@ -16,12 +16,12 @@ from sag_retrieval.text.words import is_cjk, normal_name
 
 _COMMON = 16
 """Names that share a term; a term of more names pairs none."""
-_LEAST_PART = 0.6
+_LEAST_PART = 0.5
 """Least share of the lighter name's weight that both names have."""
 _LEAST_SCORE = 0.4
 _OF_INITIALS, _OF_TWO_INITIALS = 0.95, 0.6
 _NUMBER = re.compile(r"\d+|\b[IVXL]+\b")
-_BLOCK = 2_048
+_BLOCK = 256
 _LEAST_COSINE = 0.5
 _MOST_COMPARED = 20_000
 """Names whose vectors are compared one with another; of more, only names with a rare term in common are paired."""
@@ -83,11 +83,11 @@ def _by_words(names: Sequence[str], rows: Sequence[int]) -> Iterator[tuple[int, 
     values = [np.sqrt(np.log(1 + len(rows) / len(found))) for found in shared for _ in found]
     matrix = csr_array(coo_array((values, (held, columns)), (len(rows), len(shared))))
     product = triu(matrix @ matrix.T, 1).tocoo()
-    for one, other, common in zip(*product.coords, product.data, strict=True):
-        least, most = sorted((totals[one], totals[other]))
-        part, whole = common / least, common / (least + most - common)
-        if part >= _LEAST_PART and (part + whole) / 2 >= _LEAST_SCORE:
-            yield rows[one], rows[other], float((part + whole) / 2)
+    one, other = product.coords
+    part = product.data / np.minimum(totals[one], totals[other])
+    score = (part + product.data / (totals[one] + totals[other] - product.data)) / 2
+    for place in np.flatnonzero((part >= _LEAST_PART) & (score >= _LEAST_SCORE)):
+        yield rows[one[place]], rows[other[place]], float(score[place])
 
 
 def _by_initials(names: Sequence[str], rows: Sequence[int]) -> Iterator[tuple[int, int, float]]:
@@ -110,9 +110,8 @@ def _by_vectors(names: Sequence[str], rows: Sequence[int]) -> Iterator[tuple[int
     vectors = _letters([normal_name(name) for name in names])
     for start in range(0, len(rows), _BLOCK):
         near = triu(vectors[start : start + _BLOCK] @ vectors.T, start + 1).tocoo()
-        for one, other, cosine in zip(*near.coords, near.data, strict=True):
-            if cosine >= _LEAST_COSINE:
-                yield rows[start + one], rows[other], float(cosine)
+        for place in np.flatnonzero(near.data >= _LEAST_COSINE):
+            yield rows[start + near.row[place]], rows[near.col[place]], float(near.data[place])
 
 
 def _letters(names: Sequence[str]) -> csr_array:

@@ -22,6 +22,7 @@ VALID: dict[str, list[str]] = {
     "sag demo": [],
     "sag ingest": ["docs"],
     "sag status": [],
+    "sag aliases": [],
     "sag sources list": [],
     "sag sources move": ["docs", "folder"],
     "sag sources forget": ["docs"],

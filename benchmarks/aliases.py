@@ -247,7 +247,7 @@ def main() -> None:
             print(json.dumps(row))
         return
     makers: dict[str, Callable[[AliasSet], Made]] = {"rules": by_rules}
-    makers |= {name: lambda given, row=row: by_model(given, row) for name, row in ROWS.items()}
+    makers |= {name: partial(by_model, row=row) for name, row in ROWS.items()}
     for count in asked.passages:
         given = read_set(count)
         for name in asked.rows or makers:

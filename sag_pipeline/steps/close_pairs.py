@@ -86,8 +86,8 @@ def _by_words(names: Sequence[str], rows: Sequence[int]) -> Iterator[tuple[int, 
     one, other = product.coords
     part = product.data / np.minimum(totals[one], totals[other])
     score = (part + product.data / (totals[one] + totals[other] - product.data)) / 2
-    for place in np.flatnonzero((part >= _LEAST_PART) & (score >= _LEAST_SCORE)):
-        yield rows[one[place]], rows[other[place]], float(score[place])
+    for at in np.flatnonzero((part >= _LEAST_PART) & (score >= _LEAST_SCORE)):
+        yield rows[one[at]], rows[other[at]], float(score[at])
 
 
 def _by_initials(names: Sequence[str], rows: Sequence[int]) -> Iterator[tuple[int, int, float]]:

@@ -21,7 +21,7 @@ def read_well(request: Request) -> dict[str, Any]:
         "ExtractedEvents": _events,
         "ExtractedKeys": _keys,
         "ExtractedTriples": _triples,
-        "SamePairs": _pairs,
+        "SamePairs": lambda _: {"same": []},
         "ExtractedSummary": _summary,
         "DocumentTitle": _title,
         "SectionMarks": _sections,
@@ -31,7 +31,12 @@ def read_well(request: Request) -> dict[str, Any]:
 
 def _by_prompt(prompt: str) -> str:
     """Which question it is, where the server was not told the schema."""
-    marks = {'"keys"': "ExtractedKeys", '"triples"': "ExtractedTriples", '"summary"': "ExtractedSummary"}
+    marks = {
+        '"same":': "SamePairs",
+        '"keys"': "ExtractedKeys",
+        '"triples"': "ExtractedTriples",
+        '"summary"': "ExtractedSummary",
+    }
     return next((name for mark, name in marks.items() if mark in prompt), "ExtractedEvents")
 
 
@@ -89,12 +94,6 @@ def _triples(prompt: str) -> dict[str, Any]:
     for number, _, ends in numbered_of(prompt):
         found.append({"event": number, "triples": [[ends[0], "is named with", ends[1]]] if len(ends) > 1 else []})
     return {"events": found}
-
-
-def _pairs(prompt: str) -> dict[str, Any]:
-    """Names of which one is all words of the other, and more."""
-    found = [(number, {*one.split()}, {*other.split()}) for number, one, _, other, _ in numbered_pairs(prompt)]
-    return {"same": [number for number, one, other in found if one < other or other < one]}
 
 
 def _summary(prompt: str) -> dict[str, Any]:

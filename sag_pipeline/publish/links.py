@@ -68,7 +68,7 @@ class Confirm(Protocol):
 def make_links(
     store: Store, decisions: NameDecisions | None = None, confirm: Confirm | None = None
 ) -> dict[str, pa.Table]:
-    """The tables of `LINK_TABLES` from the current keys of all documents, decisions of people, and answers, and those that count them."""
+    """The tables of `LINK_TABLES` and those that count keys, from all current keys, decisions and answers."""
     connection = duckdb.connect(config={"memory_limit": "2GB"})
     try:
         counts = count_keys(store, connection)

@@ -47,7 +47,7 @@ def close_pairs(keys: KeyColumns, rows: Sequence[int]) -> list[ClosePair]:
         rows: Those that stand for themselves.
 
     Source:
-        docs/algorithm.md §extraction.31.
+        docs/algorithm.md §extraction.32.
 
     """
     rows = [row for row in rows if keys.key_types[row] not in EXACT_TYPES and keys.names[row]]

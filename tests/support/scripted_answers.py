@@ -75,7 +75,7 @@ def numbered_events(prompt: str) -> list[tuple[int, str]]:
 
 def numbered_pairs(prompt: str) -> list[list[Any]]:
     """The pairs of names that a question asks about: number, name, sentence, name, sentence."""
-    return [json.loads(line) for line in after(prompt, "Pairs:\n", "名称对：\n").splitlines()]
+    return numbered_of(prompt)
 
 
 def known_names(prompt: str) -> list[str]:

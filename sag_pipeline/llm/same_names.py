@@ -56,6 +56,16 @@ class NamePair:
         """Characters of names and sentences."""
         return sum(map(len, (*self.names, *self.sentences)))
 
+    @property
+    def weight(self) -> float:
+        """The number of pairs is bounded by `LIMITS` alone."""
+        return 0.0
+
+    @property
+    def source(self) -> str:
+        """None: a pair compares documents, whatever their sources."""
+        return ""
+
     def merge(self, parts: Sequence["NamePair"]) -> Request[SamePairs]:
         """One question about all pairs, numbered from 1. Sentences are no part of its identity."""
         prompt = load_prompt(STEP, self.language, "sag_pipeline.llm.prompts")

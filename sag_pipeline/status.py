@@ -4,7 +4,7 @@ import os
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sag_pipeline.options import IngestOptions
 from sag_pipeline.runner import step_of
@@ -19,6 +19,9 @@ from sag_retrieval.core.home_urls import shown_home
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, CacheError
 from sag_retrieval.release.releases import Releases
+
+if TYPE_CHECKING:
+    from sag_pipeline.steps.entity_resolution import KeyColumns
 
 _CONFIG: Final = "dagster.yaml"
 
@@ -167,3 +170,30 @@ def _requests(path: Path) -> dict[str, int]:
             return cache.requests()
     except CacheError:
         return {}
+
+
+def undecided_pairs(settings: Settings, most: int) -> tuple[Path, list[dict[str, Any]]]:
+    """The file of decisions, and the closest pairs of names, the closest first.
+
+    Raises:
+        SourceError: If nothing was ingested yet, or a line of the file is wrong.
+
+    """
+    from sag_pipeline.publish.links import text_keys, whole_table  # noqa: PLC0415  `sag status` needs neither
+    from sag_pipeline.steps.close_pairs import close_pairs  # noqa: PLC0415
+
+    path, store = decisions_file(settings), Store(settings.home)
+    decided = {frozenset(pair) for pair in read_decisions(path).pairs("apart", "merge", "rename")}
+    keys = text_keys(whole_table(store, "distinct_keys"))
+    aligned = frozenset(whole_table(store, "canonical")["key_id"].to_pylist())
+    rows = [row for row, key_id in enumerate(keys.key_ids) if key_id not in aligned]
+    pairs = (pair for pair in close_pairs(keys, rows) if {keys.names[pair.one], keys.names[pair.other]} not in decided)
+    found = [
+        {"closeness": pair.score, "name": _described(keys, pair.one), "other": _described(keys, pair.other)}
+        for pair, _ in zip(pairs, range(most), strict=False)
+    ]
+    return path, found
+
+
+def _described(keys: "KeyColumns", row: int) -> dict[str, Any]:
+    return {"name": keys.values[row], "type": keys.key_types[row], "events": keys.event_counts[row]}

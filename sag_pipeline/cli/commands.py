@@ -16,9 +16,8 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.table import Column, Table
 from rich.text import Text
 
-from sag_pipeline.cli.aliases import aliases
 from sag_pipeline.cli.status import status
-from sag_pipeline.cli.stored import repair, sources, verify
+from sag_pipeline.cli.stored import aliases, repair, sources, verify
 from sag_pipeline.importers.command import export_command, import_command
 from sag_pipeline.progress import listening
 from sag_retrieval.cli.choices import OPERATIONS, checked_call, with_set

@@ -13,7 +13,7 @@ from sag_retrieval.text.words import normal_name
 
 ALIASES: Final = "aliases.csv"
 """File of the home that is read where the setting `aliases` names none."""
-Verb = Literal["merge", "apart", "rename"]
+DecisionVerb = Literal["merge", "apart", "rename"]
 _COLUMNS: Final = ("decision", "name", "other")
 
 
@@ -22,7 +22,7 @@ class NameDecision:
     """A line of the file; names are compared as normal names."""
 
     line: int
-    verb: Verb
+    verb: DecisionVerb
     """`merge`: one thing; `apart`: never one; `rename`: one thing, which is called as the other name."""
     name: str
     other: str
@@ -45,7 +45,7 @@ class NameDecisions:
         said = sorted((one.verb, *one.pair) for one in self.lines)
         return blake2b(repr(said).encode(), digest_size=8).hexdigest() if said else ""
 
-    def pairs(self, *verbs: Verb) -> Iterator[tuple[str, str]]:
+    def pairs(self, *verbs: DecisionVerb) -> Iterator[tuple[str, str]]:
         """Normal names of the lines with one of these decisions."""
         yield from (one.pair for one in self.lines if one.verb in verbs)
 
@@ -95,9 +95,11 @@ def _decision(path: Path, line: int, cells: list[str]) -> NameDecision:
         raise SourceError(
             f"{path}, line {line} has {said}; write {','.join(_COLUMNS)}, such as merge,NHL,National Hockey League"
         )
-    verb = next((one for one in get_args(Verb) if one == cells[0].lower()), None)
+    verb = next((one for one in get_args(DecisionVerb) if one == cells[0].lower()), None)
     if verb is None:
-        raise SourceError(f"{path}, line {line}: decision {shown(cells[0])} is none of {', '.join(get_args(Verb))}")
+        raise SourceError(
+            f"{path}, line {line}: decision {shown(cells[0])} is none of {', '.join(get_args(DecisionVerb))}"
+        )
     return NameDecision(line, verb, cells[1], cells[2])
 
 

@@ -1,12 +1,13 @@
 """Ask a language model whether keys with close names mean one thing; each answer is kept by the names."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict
 
 from sag_pipeline.options import AlignOptions
@@ -24,10 +25,8 @@ LIMITS: Final = BatchLimits(parts=40, characters=8_000)
 """Pairs of one question."""
 _SENTENCE = 90
 """Characters of the sentence beside a name."""
-_EVIDENCE = """
-    SELECT key_id, arg_min(content, (NOT contains(content, value_string), events.event_id))
-    FROM raw_keys JOIN events USING (event_id) WHERE key_id IN (SELECT unnest(?)) GROUP BY key_id
-"""
+_EVENTS = 8
+"""Events with a key among which one with its name is looked for."""
 
 
 class SamePairs(BaseModel):
@@ -143,25 +142,25 @@ class PairQuestions:
         return answered_pairs(self.chat, keys, alignment, most, self._sentences, self.language)
 
     def _sentences(self, key_ids: Collection[str]) -> dict[str, str]:
-        """An event with each key, one that has its name if there is one."""
-        connection = duckdb.connect()
-        try:
-            connection.register(
-                "raw_keys",
-                _table(
-                    self.store.scan("keys", ["event_id", "key_id", "value_string"]),
-                    "event_id",
-                    "key_id",
-                    "value_string",
-                ),
-            )
-            connection.register(
-                "events", _table(self.store.scan("events", ["event_id", "content"]), "event_id", "content")
-            )
-            return dict(connection.execute(_EVIDENCE, [sorted(key_ids)]).fetchall())
-        finally:
-            connection.close()
+        """An event with each key: of its first by id, one that has its name if there is one."""
+        carried: dict[str, set[tuple[str, str]]] = defaultdict(set)
+        for rows in self.store.scan("keys", ["event_id", "key_id", "value_string"]):
+            for row in _where(rows, "key_id", key_ids):
+                carried[row["key_id"]].add((row["event_id"], row["value_string"]))
+        first = {key_id: sorted(found)[:_EVENTS] for key_id, found in carried.items()}
+        wanted = {event_id for found in first.values() for event_id, _ in found}
+        contents: dict[str, str] = {}
+        for rows in self.store.scan("events", ["event_id", "content"]):
+            contents |= {row["event_id"]: row["content"] for row in _where(rows, "event_id", wanted)}
+        return {key_id: _sentence(found, contents) for key_id, found in first.items()}
 
 
-def _table(parts: Iterator[pa.Table], *columns: str) -> pa.Table:
-    return pa.concat_tables([part.select(columns) for part in parts])
+def _sentence(carried: Sequence[tuple[str, str]], contents: Mapping[str, str]) -> str:
+    """The content of the first event that has the name, else of the first that is an event."""
+    own = [(contents[event_id], value) for event_id, value in carried if event_id in contents]
+    return next((content for content, value in own if value in content), own[0][0] if own else "")
+
+
+def _where(rows: pa.Table, column: str, wanted: Collection[str]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = rows.filter(pc.is_in(rows[column], pa.array(sorted(wanted), pa.string()))).to_pylist()
+    return found

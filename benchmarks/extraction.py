@@ -1,6 +1,6 @@
 """Extraction by a language model, measured at a scripted server: throughput, faults, tokens, estimate.
 
-python benchmarks/extraction.py [throughput] [faults] [tokens] [questions] [rules]
+python benchmarks/extraction.py [throughput] [faults] [tokens] [cost] [questions] [rules]
 
 `questions`: what it costs that sources share no call, and that a question about keys has few events.
 `rules` measures extraction without a model: the names it finds against the entities that a model listed.
@@ -169,6 +169,25 @@ def questions(count: int = 300) -> list[dict[str, Any]]:
                 "input_per_million": round(sum(one.input_tokens for one in usage.values()) / corpus, 2),
             }
         )
+    return found
+
+
+def cost(count: int = 300, reports: int = 8) -> list[dict[str, Any]]:
+    """Expected calls, and tokens sent and received a corpus token, by corpus and step."""
+    rows = pq.read_table(DATA / "dragonball.docs.parquet").to_pylist()
+    corpora = {"musique_train": _musique(count)}
+    for language in ("zh", "en"):
+        own = [row for row in rows if row["language"] == language][:reports]
+        corpora[f"dragonball {language}"] = [
+            Document(row["doc_id"], "dragonball", row["name"], row["text"], language) for row in own
+        ]
+    found = []
+    for name, documents in corpora.items():
+        corpus = sum(count_tokens(document.text) for document in documents)
+        for step, usage in estimate(documents).usage.items():
+            sent, received = usage.input_tokens / corpus, usage.output_tokens / corpus
+            row = {"corpus": name, "step": step, "calls": usage.calls, "sent": round(sent, 2)}
+            found.append(row | {"received": round(received, 2)})
     return found
 
 

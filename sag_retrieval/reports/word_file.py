@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 WORD_FILE: Final = "report.docx"
 _INLINE: Final = re.compile(r"\\(.)|\*\*|\[\^(\d+)\]|\[((?:[^\[\]\\]|\\.)*)\]\(([^()\s]*)\)|`([^`]*)`")
-_HEADING: Final = re.compile(r"(#{1,6}) (.*)")
-_ITEM: Final = re.compile(r"( *)(-|\d+\.) (.*)")
-_NOTE: Final = re.compile(r"\[\^(\d+)\]: (.*)")
+_HEADING: Final = re.compile(r"^(#{1,6}) (.*)")
+_ITEM: Final = re.compile(r"^( *)(-|\d+\.) (.*)")
+_NOTE: Final = re.compile(r"^\[\^(\d+)\]: (.*)")
 _RULE: Final = re.compile(r"\|(?: --- \|)+$")
 _CELL: Final = re.compile(r"(?<!\\)\|")
 _FONTS: Final = {"zh": "Noto Sans CJK SC", "en": "Calibri"}

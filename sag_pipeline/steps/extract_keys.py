@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, create_model
@@ -218,18 +219,10 @@ def key_questions(
 ) -> list[KeyQuestion]:
     """The questions about the events of a document, in order: one per chunk, or one per event.
 
-    Questions can be asked together (`Request.part`). Summary and known keys are not part of a request's identity: when
-    they change, nothing is asked again.
-
-    Args:
-        document: The document of the events.
-        events: Its events; events of one chunk are consecutive.
-        summary: Its summary.
-        options: Types of keys, and how they are asked for.
-        language: `zh`, `en`, or `auto`: the document's.
+    Questions can share a call (`Request.part`). A new summary or known key asks nothing again.
 
     Source:
-        docs/algorithm.md §extraction.28.
+        docs/algorithm.md §extraction.28
 
     """
     options = options or KeyOptions()
@@ -295,17 +288,14 @@ def _groups(events: Sequence[Event], most: int) -> list[tuple[Event, ...]]:
 
 def _known_lines(known: Sequence[KnownKeys], options: KeyOptions, types: KeyTypes, language: str) -> str:
     """Known keys of several events, the best of each event first, within the bounds; one line per type."""
-    ranked: dict[KnownKey, None] = {}
     tiers = [one.otherwise for one in known], [one.direct for one in known], [one.from_events for one in known]
-    for tier in tiers:
-        for place in range(max(map(len, tier), default=0)):
-            ranked.update({keys[place]: None for keys in tier if place < len(keys)})
+    ranked = dict.fromkeys(key for tier in tiers for row in zip_longest(*tier) for key in row if key)
     by_type: dict[str, list[str]] = {}
     left = options.known_tokens
     for key in list(ranked)[: options.most_known]:
         left -= estimate_tokens(f'"{key.value}", ')
         if left < 0:
             break
-        known_type = types.named(key.key_type)
-        by_type.setdefault(known_type.called(language) if known_type else key.key_type, []).append(key.value)
+        named = types.named(key.key_type)
+        by_type.setdefault(named.called(language) if named else key.key_type, []).append(key.value)
     return as_lines({name: values} for name, values in sorted(by_type.items()))

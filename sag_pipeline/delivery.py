@@ -6,18 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import SettingsError
 
+if TYPE_CHECKING:
+    from sag_retrieval.reports.report import Report
+
 MAIL: Final = "mailto:"
 _WEB: Final = ("http://", "https://")
 _SECONDS: Final = 10
 """A receiver that does not answer must not hold up a run, or the daemon, which also starts schedules."""
 _SUBMISSION, _ENCRYPTED = 587, 465
+_THEMES: Final = "themes"
 _LARGEST: Final = 15_000_000
 """Bytes of a file that an e-mail carries; servers refuse larger ones."""
 
@@ -133,3 +137,49 @@ def _copy(source: Path, to: Path) -> None:
         shutil.copytree(source, to)
     elif source.exists():
         shutil.copy2(source, to)
+
+
+def deliver_report(made: "Report", targets: Sequence[str], *, name: str, smtp: str, address: str) -> list[str]:
+    """Send a report everywhere; why it could not be sent, for each place where it was not.
+
+    Args:
+        made: The report.
+        targets: Hooks, addresses of e-mail and folders.
+        name: Of the asset: folders get the files below `NAME/RELEASE`.
+        smtp: The server that sends e-mails.
+        address: Below which a folder is served.
+
+    """
+    message = _message(made, name, link_of(made, name, targets, address))
+    sent = ((target, send(target, smtp, message)) for target in targets)
+    return [f"the report could not be delivered to {target}: {fault}" for target, fault in sent if fault]
+
+
+def link_of(made: "Report", name: str, targets: Sequence[str], address: str) -> str:
+    """The address of the page: where its folder is served, else of the file."""
+    has_folder = any(not target.startswith(("http://", "https://", MAIL)) for target in targets)
+    if address and has_folder:
+        return f"{address.rstrip('/')}/{name}/{made.release}/{made.page.name}"
+    return made.page.resolve().as_uri()
+
+
+def _message(made: "Report", name: str, link: str) -> Message:
+    told: dict[str, Any] = {
+        "report": name,
+        "headline": made.headline,
+        "findings": [dict(each) for each in made.findings],
+        "release": made.release,
+        "previous": made.previous,
+        "new_events": made.counts["new"],
+        "link": link,
+    }
+    listed = [f"{number}. {each['text']}" for number, each in enumerate(made.findings, 1)]
+    return Message(
+        name=str(Path(name) / made.release),
+        subject=f"{made.title}: {made.headline}",
+        told=told,
+        text="\n\n".join([made.headline, *listed, link]) + "\n",
+        attachment=made.page,
+        folder=made.folder,
+        parts=(made.page.name, made.markdown.name, _THEMES, *(path.name for path in made.tables.values())),
+    )

@@ -14,8 +14,7 @@ from pydantic import Field, create_model
 from sag_pipeline.catalogue import check_result
 from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.corpus_assets import CorpusSpec, corpus_asset
-from sag_pipeline.delivered_reports import deliver_report, link_of
-from sag_pipeline.delivery import check_target
+from sag_pipeline.delivery import check_target, deliver_report, link_of
 from sag_pipeline.resources import PipelineResource, table
 from sag_pipeline.table_checks import communities_are_dense, file_has_every_triple, report_is_whole
 from sag_retrieval.communities.options import ClusterMethod, ClusterOptions

@@ -229,11 +229,10 @@ def key_questions(
     spoken = prompt_language(document, language)
     heading = heading_of(document, summary)
     types = options.schema.of_source(document.source)
-    groups = _groups(events, 1 if options.one_event_per_question else options.most_events)
     whose = document.document_id, document.source, document.title
     return [
         KeyQuestion(EventGroup(*whose, heading, group, (NO_KNOWN,) * len(group), spoken, options, types))
-        for group in groups
+        for group in _groups(events, 1 if options.one_event_per_question else options.most_events)
     ]
 
 

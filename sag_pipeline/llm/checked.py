@@ -26,7 +26,7 @@ _GENERAL: Final = frozenset(
 
 
 @dataclass(slots=True)
-class Unsupported:
+class Refusals:
     """What was refused of a model's answers about one document, each with the reason."""
 
     found: list[str] = field(default_factory=list)
@@ -69,7 +69,7 @@ def evidence_of_events(inputs: StepInput, events: Sequence[Event]) -> dict[str, 
 
 
 def supported_events(
-    events: Sequence[Event], evidence: SupportingText, options: SupportOptions, refused: Unsupported
+    events: Sequence[Event], evidence: SupportingText, options: SupportOptions, refused: Refusals
 ) -> list[Event]:
     """The events of a chunk that its passage supports, numbered again.
 
@@ -90,7 +90,7 @@ def supported_keys(
     answer: ExtractedKeys,
     evidence: Mapping[str, SupportingText],
     options: SupportOptions,
-    refused: Unsupported,
+    refused: Refusals,
 ) -> ExtractedKeys:
     """The answer without keys that neither event nor passage has; another name that they do have takes their place.
 
@@ -124,7 +124,7 @@ def _supported(
     event: Event,
     known: set[str],
     options: SupportOptions,
-    refused: Unsupported,
+    refused: Refusals,
 ) -> ExtractedKey | None:
     least = options.key_words
     aliases = [name for name in key.same_as if evidence.names(name, least)]
@@ -153,7 +153,7 @@ def supported_triples(
     answer: ExtractedTriples,
     evidence: Mapping[str, SupportingText],
     options: SupportOptions,
-    refused: Unsupported,
+    refused: Refusals,
 ) -> ExtractedTriples:
     """The answer without triples whose head or tail is not named; a relation that is not stated becomes `related_to`.
 
@@ -204,13 +204,13 @@ def evidence_of_text(document: Document) -> SupportingText:
     return SupportingText(document.text, document.title, language=document.language)
 
 
-def supported_text(text: str, evidence: SupportingText, options: SupportOptions, refused: Unsupported) -> bool:
+def supported_text(text: str, evidence: SupportingText, options: SupportOptions, refused: Refusals) -> bool:
     """Whether a summary or title that a model wrote says what the text does that it is about."""
     return not options.text_words or refused.keeps(text, evidence.lacks(text, options.text_words))
 
 
 def supported_sections(
-    answer: SectionMarks, evidence: SupportingText, options: SupportOptions, refused: Unsupported
+    answer: SectionMarks, evidence: SupportingText, options: SupportOptions, refused: Refusals
 ) -> SectionMarks:
     """The sections of a window, without the titles that the document does not support."""
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from sag_pipeline.llm.checked import (
-    Unsupported,
+    Refusals,
     evidence_of,
     evidence_of_events,
     evidence_of_text,
@@ -79,11 +79,11 @@ def summaries_work(
         document: Document = inputs.one("documents")
         asked = summary_request(document, options, language=language)
         both: list[Request[Any] | None] = [asked, title_request(document, language=language) if titles else None]
-        refused = Unsupported()
+        refused = Refusals()
         then = partial(made, document, refused, asked is not None)
         return Questions([request for request in both if request], then, refused)
 
-    def made(document: Document, refused: Unsupported, is_asked: bool, got: Replies) -> list[Summary]:  # noqa: FBT001  bound by `partial`
+    def made(document: Document, refused: Refusals, is_asked: bool, got: Replies) -> list[Summary]:  # noqa: FBT001  bound by `partial`
         reply = got[0] if is_asked else None
         if isinstance(reply, ModelError):
             return []
@@ -104,10 +104,10 @@ def sections_work(chat: ChatModel, options: IngestOptions, support: SupportOptio
 
     def ask(inputs: StepInput) -> Questions:
         document: Document = inputs.one("documents")
-        refused = Unsupported()
+        refused = Refusals()
         return Questions(section_requests(document, options.section), partial(divide, document, refused), refused)
 
-    def divide(document: Document, refused: Unsupported, got: Replies) -> Sequence[Section] | Questions:
+    def divide(document: Document, refused: Refusals, got: Replies) -> Sequence[Section] | Questions:
         evidence = evidence_of_text(document)
         titled = [
             replace(one, value=supported_sections(one.value, evidence, support, refused))
@@ -120,7 +120,7 @@ def sections_work(chat: ChatModel, options: IngestOptions, support: SupportOptio
             return found
         return Questions(section_summary_requests(document, found), partial(summarised, document, found, refused))
 
-    def summarised(document: Document, found: Sequence[Section], refused: Unsupported, got: Replies) -> list[Section]:
+    def summarised(document: Document, found: Sequence[Section], refused: Refusals, got: Replies) -> list[Section]:
         evidence = [evidence_of_text(replace(document, text=document.text[one.start : one.end])) for one in found]
         return [
             section if supported_text(section.summary, shown, support, refused) else own
@@ -138,11 +138,11 @@ def events_work(chat: ChatModel, language: str = "auto", support: SupportOptions
         if document.extraction is not None:
             given = [e for one in given_events(document, inputs.tables["chunks"]) for e in one.events]
             return no_questions(with_context_dates(document, given))
-        chunks, refused = readable(inputs.tables["chunks"]), Unsupported()
+        chunks, refused = readable(inputs.tables["chunks"]), Refusals()
         requests = event_requests(document, chunks, summary_shown(inputs), language=language) if chunks else ()
         return Questions(requests, partial(made, inputs, chunks, refused), refused)
 
-    def made(inputs: StepInput, chunks: Sequence[Chunk], refused: Unsupported, got: Replies) -> list[Event]:
+    def made(inputs: StepInput, chunks: Sequence[Chunk], refused: Refusals, got: Replies) -> list[Event]:
         document: Document = inputs.one("documents")
         events: list[Event] = []
         for chunk, reply in zip(chunks, got, strict=True):
@@ -163,13 +163,11 @@ def triples_work(chat: ChatModel, language: str = "auto", support: SupportOption
         if document.extraction is not None:
             given = [triple for one in given_events(document, inputs.tables["chunks"]) for triple in one.triples]
             return no_questions(given or derive_triples(document.document_id, events, keys, document.language))
-        questions, refused = triple_questions(document, events, keys, language=language), Unsupported()
+        questions, refused = triple_questions(document, events, keys, language=language), Refusals()
         then = partial(made, inputs, questions, refused)
         return Questions([question.request for question in questions], then, refused)
 
-    def made(
-        inputs: StepInput, questions: Sequence[TripleQuestion], refused: Unsupported, got: Replies
-    ) -> list[Triple]:
+    def made(inputs: StepInput, questions: Sequence[TripleQuestion], refused: Refusals, got: Replies) -> list[Triple]:
         keys = inputs.tables["keys"]
         found: list[Triple] = []
         for question, reply in zip(questions, got, strict=True):

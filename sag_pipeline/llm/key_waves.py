@@ -3,24 +3,17 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from sag_pipeline.llm.checked import Unsupported, evidence_of_events, summary_shown, supported_keys
+from sag_pipeline.llm.checked import Refusals, evidence_of_events, summary_shown, supported_keys
 from sag_pipeline.llm.known_keys import BatchSource, KnownSource, ReleasedKeys, known_about, pending_keys
 from sag_pipeline.llm.known_names import is_named_otherwise
 from sag_pipeline.llm.known_options import KnownOptions
 from sag_pipeline.llm.questions import result_of_replies
 from sag_pipeline.options import RunOptions
 from sag_pipeline.steps.events import given_events
-from sag_pipeline.steps.extract_keys import (
-    ExtractedKeys,
-    KeyOptions,
-    KeyQuestion,
-    KnownKey,
-    KnownKeys,
-    key_questions,
-    keys_from_reply,
-)
+from sag_pipeline.steps.extract_keys import ExtractedKeys, KeyOptions, KeyQuestion, key_questions, keys_from_reply
 from sag_pipeline.steps.keys import main_keys
 from sag_pipeline.steps.name_matching import bare_title
+from sag_pipeline.steps.shown_keys import KnownKey, KnownKeys
 from sag_pipeline.steps.support import SupportOptions
 from sag_pipeline.store.store import Store
 from sag_pipeline.table import StepInput
@@ -48,7 +41,7 @@ class _Asked:
     """Supplied keys, and the main keys of its chunks."""
     replies: list[Reply[ExtractedKeys] | ModelError] = field(default_factory=list)
     keys: list[EventKey] = field(default_factory=list)
-    refused: Unsupported = field(default_factory=Unsupported)
+    refused: Refusals = field(default_factory=Refusals)
 
     @property
     def document(self) -> Document:

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from sag_pipeline.llm.known_names import NameSearch, is_written
 from sag_pipeline.llm.known_options import KnownOptions
-from sag_pipeline.steps.extract_keys import NO_KNOWN, KnownKey, KnownKeys
+from sag_pipeline.steps.shown_keys import NO_KNOWN, KnownKey, KnownKeys
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.records import TITLE, Event, EventKey
 from sag_retrieval.models.protocols import Embedder, Vectors, joined

@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from sag_pipeline.steps.extract_keys import KnownKey
 from sag_pipeline.steps.name_terms import initials, short_names, whole_initials, words_of
+from sag_pipeline.steps.shown_keys import KnownKey
 from sag_retrieval.text.words import is_cjk
 
 _COMMON = 64

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from sag_pipeline.llm.checked import Unsupported
+from sag_pipeline.llm.checked import Refusals
 from sag_pipeline.runner import Work
 from sag_pipeline.table import StepInput
 from sag_pipeline.work import StepResult
@@ -23,7 +23,7 @@ class Questions:
     requests: Sequence[Request[Any]]
     then: Callable[[Replies], "Sequence[Any] | Questions"]
     """Returns the records of the document, or a further round of questions about it."""
-    refused: Unsupported | None = None
+    refused: Refusals | None = None
     """Where `then` notes what it leaves out of the replies."""
 
 
@@ -57,7 +57,7 @@ def model_work(chat: ChatModel, table: str, ask: Callable[[Sequence[StepInput]],
     return work
 
 
-def result_of_replies(table: str, records: tuple[Any, ...], got: Replies, refused: Unsupported | None) -> StepResult:
+def result_of_replies(table: str, records: tuple[Any, ...], got: Replies, refused: Refusals | None) -> StepResult:
     """The records; without an answer to some question they are incomplete, what was left out is a warning."""
     missing, warning = _missing(table, got), refused.reason(table) if refused else ""
     return StepResult(records, "; ".join(filter(None, (missing, warning))) if missing else "", warning)

@@ -3,46 +3,23 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import zip_longest
 from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, create_model
 
 from sag_pipeline.steps.keys import title_key
+from sag_pipeline.steps.shown_keys import NO_KNOWN, KnownKeys, known_lines
 from sag_pipeline.steps.summaries import heading_of, prompt_language
 from sag_pipeline.steps.typed_values import ValueRefused, typed_keys
 from sag_retrieval.core.key_schema import KeySchema, KeyTypes, unknown_type
 from sag_retrieval.core.options import Bounds, Internal, check_options
 from sag_retrieval.core.records import Document, Event, EventKey, Key
 from sag_retrieval.core.schema_file import default_schema
-from sag_retrieval.models.protocols import Request, estimate_tokens
+from sag_retrieval.models.protocols import Request
 from sag_retrieval.prompts import as_lines, load_prompt
 
 MOST_KEYS = 16
 """Most keys of one event; further ones are dropped as noise."""
-
-
-class KnownKey(NamedTuple):
-    """A key as shown to the model."""
-
-    key_type: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class KnownKeys:
-    """Known keys for one event: those that it seems to spell otherwise, those near it, and those of near events."""
-
-    otherwise: tuple[KnownKey, ...] = ()
-    direct: tuple[KnownKey, ...] = ()
-    from_events: tuple[KnownKey, ...] = ()
-
-    def every(self) -> tuple[KnownKey, ...]:
-        """All of them, the best first."""
-        return (*self.otherwise, *self.direct, *self.from_events)
-
-
-NO_KNOWN = KnownKeys()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,12 +132,14 @@ class EventGroup:
             for event in part.events:
                 number += 1
                 lines.append(as_lines([(number, event.content)]))
-        known = [one for part in parts for one in part.known]
-        text = prompt.fill(
-            types=self.types.line(self.language),
-            known=_known_lines(known, self.options, self.types, prompt.language) or "—",
-            events="\n".join(lines),
+        known = known_lines(
+            [one for part in parts for one in part.known],
+            self.types,
+            prompt.language,
+            most=self.options.most_known,
+            tokens=self.options.known_tokens,
         )
+        text = prompt.fill(types=self.types.line(self.language), known=known or "—", events="\n".join(lines))
         contents = [f"{part.title}\x1f{event.content}" for part in parts for event in part.events]
         return Request(
             text,
@@ -283,18 +262,3 @@ def _groups(events: Sequence[Event], most: int) -> list[tuple[Event, ...]]:
     for event in events:
         groups.setdefault(event.chunk_id, []).append(event)
     return [tuple(own[start : start + most]) for own in groups.values() for start in range(0, len(own), most)]
-
-
-def _known_lines(known: Sequence[KnownKeys], options: KeyOptions, types: KeyTypes, language: str) -> str:
-    """Known keys of several events, the best of each event first, within the bounds; one line per type."""
-    tiers = [one.otherwise for one in known], [one.direct for one in known], [one.from_events for one in known]
-    ranked = dict.fromkeys(key for tier in tiers for row in zip_longest(*tier) for key in row if key)
-    by_type: dict[str, list[str]] = {}
-    left = options.known_tokens
-    for key in list(ranked)[: options.most_known]:
-        left -= estimate_tokens(f'"{key.value}", ')
-        if left < 0:
-            break
-        named = types.named(key.key_type)
-        by_type.setdefault(named.called(language) if named else key.key_type, []).append(key.value)
-    return as_lines({name: values} for name, values in sorted(by_type.items()))

@@ -15,7 +15,7 @@ def serving(server: socketserver.BaseServer) -> Iterator[int]:
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield server.server_address[1]
+        yield int(server.server_address[1])
     finally:
         server.shutdown()
         server.server_close()

@@ -12,14 +12,8 @@ from sag_pipeline.llm.known_keys import BatchSource, known_about
 from sag_pipeline.llm.known_options import KnownOptions
 from sag_pipeline.steps.chunks import ChunkOptions, split_chunks
 from sag_pipeline.steps.events import EventsOfPassage, ExtractedEvents, event_requests, events_from_reply, readable
-from sag_pipeline.steps.extract_keys import (
-    ExtractedKeys,
-    KeyOptions,
-    KnownKey,
-    KnownKeys,
-    key_questions,
-    keys_from_reply,
-)
+from sag_pipeline.steps.extract_keys import ExtractedKeys, KeyOptions, key_questions, keys_from_reply
+from sag_pipeline.steps.shown_keys import KnownKey, KnownKeys
 from sag_pipeline.steps.summaries import summary_request
 from sag_pipeline.table import StepInput
 from sag_retrieval.core.errors import ModelUnavailable

@@ -282,7 +282,9 @@ def _is_null(field: _Field, value: object) -> tuple[str, list[WhereValue]]:
     if field.is_key:
         return "TRUE", []
     is_metadata, first = "flag" in field.by_kind, next(iter(field.by_kind))
-    sql, given = ("json_extract_string(d.metadata, ?)", [field.given]) if is_metadata else field.read(first)
+    sql, given = field.read(first)
+    if is_metadata:
+        sql, given = "json_extract_string(d.metadata, ?)", [field.given]
     return f"{sql} IS {'' if value else 'NOT '}NULL", given
 
 

@@ -33,7 +33,7 @@ SCHEMA: dict[str, Any] = {
 }
 FILES = {
     "letters/heron.md": "# Heron\n\nHeron Ltd had a revenue of 3 billion yuan in 2023. Heron Ltd paid a fine of 2 million yuan.\n",
-    "letters/海鹭.md": "# 海鹭公司\n\n海鹭公司2023年营业收入为20亿元。海鹭公司被处以罚款300万元。\n",
+    "letters/海鹭.md": "# 海鹭公司\n\n海鹭公司2023年营业收入为20亿元。海鹭公司去年夏天被处以罚款300万元。\n",
     "notes/egret.md": "# Egret\n\nEgret Ltd had a revenue of 5 billion yuan in 2022.\n",
 }
 ANSWERS = {
@@ -42,11 +42,11 @@ ANSWERS = {
         ("revenue", "3 billion yuan"),
         ("date", "2023"),
         ("turnover", "3 billion yuan"),
-        ("grade", "C"),
+        ("grade", "Heron"),
     ],
     "Heron Ltd paid a fine of 2 million yuan.": [("organisation", "Heron Ltd"), ("fine", "2 million yuan")],
     "海鹭公司2023年营业收入为20亿元。": [("营业收入", "20亿元"), ("日期", "2023年"), ("audited", "是")],
-    "海鹭公司被处以罚款300万元。": [("罚款", "300 万元"), ("日期", "去年夏天")],
+    "海鹭公司去年夏天被处以罚款300万元。": [("罚款", "300 万元"), ("日期", "去年夏天")],
     "Egret Ltd had a revenue of 5 billion yuan in 2022.": [("revenue", "5 billion yuan"), ("date", "2022")],
 }
 

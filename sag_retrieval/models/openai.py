@@ -3,10 +3,10 @@
 import json
 import weakref
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
@@ -15,61 +15,12 @@ from sag_retrieval.core.telemetry import span
 from sag_retrieval.models.calls import Caller, Refused, UnusableAnswer, count_call, in_order, submit
 from sag_retrieval.models.open import DEFAULT_ADDRESS, ModelServer, model_server
 from sag_retrieval.models.protocols import AnswerT, Reply, Request, Usage, estimate_tokens
-from sag_retrieval.models.rate_limits import Budget, ChatOptions, StructuredMode
-from sag_retrieval.models.structured import WrongShape, read_answer, schema_instruction, strict_schema
+from sag_retrieval.models.rate_limits import Budget, ChatOptions
+from sag_retrieval.models.structured import Dialect, WrongShape, read_answer, strict_schema
 from sag_retrieval.text.words import language_of
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
-
-_NEXT: dict[str, StructuredMode] = {"json_schema": "json_object", "json_object": "text"}
-_TOO_LONG = ("context_length", "context length", "context window", "too long", "maximum context")
-
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """One form of request; the default suits most servers, and each refusal leads to the next form."""
-
-    mode: StructuredMode = "json_schema"
-    length_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    left_out: frozenset[str] = frozenset()
-
-    def body(
-        self,
-        messages: list[dict[str, str]],
-        answer: type[BaseModel],
-        parameters: dict[str, Any],
-        max_tokens: int | None,
-    ) -> dict[str, Any]:
-        """The body of a chat request, without the model's name.
-
-        If the mode cannot carry the schema, it is added as a system message.
-        """
-        sent = {name: value for name, value in parameters.items() if name not in self.left_out}
-        if max_tokens is not None and self.length_name not in self.left_out:
-            sent[self.length_name] = max_tokens
-        schema = strict_schema(answer) if self.mode == "json_schema" else None
-        if schema is not None:
-            shape = {"name": answer.__name__, "schema": schema, "strict": True}
-            sent["response_format"] = {"type": "json_schema", "json_schema": shape}
-            return sent | {"messages": messages}
-        if self.mode != "text":
-            sent["response_format"] = {"type": "json_object"}
-        return sent | {"messages": [{"role": "system", "content": schema_instruction(answer)}, *messages]}
-
-    def after_refusal(self, fault: str, body: dict[str, Any]) -> "Dialect | None":
-        """The next form to try after a refusal, from the message and the refused body; None if there is none."""
-        words = fault.lower()
-        if any(sign in words for sign in _TOO_LONG):
-            return None
-        if "max_completion_tokens" in words and "max_tokens" in body:
-            return replace(self, length_name="max_completion_tokens")
-        for name in ("reasoning_effort", "temperature", "seed", "max_tokens", "max_completion_tokens"):
-            if name in body and name in words:
-                return replace(self, left_out=self.left_out | {name})
-        if self.mode in _NEXT:
-            return replace(self, mode=_NEXT[self.mode])
-        return None
 
 
 def request_tokens(request: Request[AnswerT]) -> int:

@@ -27,8 +27,8 @@ from sag_retrieval.text.words import normal_form
 
 pytestmark = pytest.mark.slow
 
-BUILT_FROM_NAMES = {"sag_pipeline.steps.dates"}
-"""Modules that make an expression in a function, of escaped names: the months of a language."""
+BUILT_FROM_NAMES = {"sag_pipeline.steps.dates", "sag_pipeline.rules.named_values"}
+"""Modules that make an expression in a function, of escaped names: the months of a language, the names of a type."""
 
 
 @pytest.fixture(scope="module")

@@ -64,8 +64,8 @@ def test_hits_citations_and_reports_name_the_page(inbox, tmp_path):
     assert table["place"].to_pylist() == ["pp. 2–3"]
     assert "Ada Lin" in chunk.text
     assert written is not None
-    markdown = next((tmp_path / "report").rglob("*.md")).read_text(encoding="utf-8")
-    assert "minutes.pdf p. " in markdown or "minutes.pdf pp. " in markdown
+    pages = [file.read_text(encoding="utf-8") for file in (tmp_path / "report").rglob("*.html")]
+    assert any("minutes.pdf p. " in page for page in pages)
 
 
 def test_the_command_line_takes_patterns_and_prints_pages(inbox):

@@ -1,4 +1,4 @@
-"""A home that version 0.1 made goes on with today's code: nothing is lost, doubled or paid again."""
+"""A home that version 0.1 made goes on with today's code: nothing is lost or doubled, and what is asked anew is told before."""
 
 import json
 from pathlib import Path
@@ -6,10 +6,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from sag_pipeline.llm.estimate import estimate_run
+from sag_pipeline.options import RunOptions
 from sag_pipeline.runs import run_ingest, run_report
 from sag_pipeline.status import status_of
 from sag_retrieval import ReleaseError, open_release
 from sag_retrieval.cli.main import main
+from sag_retrieval.core.options import build_options
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.schema import SCHEMA_VERSION
@@ -91,23 +94,24 @@ def test_status_report_releases_and_the_next_change_work_on_it(home, old, tmp_pa
     assert documents["skipped"] + documents["changed"] == old["counts"]["documents"]
 
 
-def test_answers_paid_for_then_are_not_paid_for_again(home, old, tmp_path, monkeypatch):
+def test_what_the_prompts_of_this_version_ask_again_is_told_before_and_paid_once(home, old, tmp_path, monkeypatch):
     monkeypatch.setenv("SAG_HOME", str(tmp_path / "asked"))
     monkeypatch.setenv("SAG_CHAT_MODEL", "openai:scripted")
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     make_unreadable(tmp_path / "asked", 1)
     for log in (tmp_path / "inbox").glob("log-*.md"):
         log.unlink()
-    quill = tmp_path / "inbox" / "quill.md"
-    quill.write_text(quill.read_text(encoding="utf-8").replace("2013", "2009"), encoding="utf-8")
+    options = build_options(RunOptions, {"triples_by_model": False}, what="ingest")  # 0.1 asked for none by default
 
     with ChatServer(read_well) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        report = run_ingest(["inbox"], {"triples_by_model": False})  # version 0.1 asked for none by default
+        told_before = estimate_run(["inbox"], options)["steps"][-1]["calls"]
+        report = run_ingest(["inbox"], options)
         paid = len(server.calls)
+        run_ingest(["inbox"], options)
 
-    assert paid == 0
-    assert report["steps"]["events"]["new"] == report["steps"]["events"]["failed"] == 0
+    assert 0 < paid == told_before == len(server.calls)
+    assert report["steps"]["events"]["failed"] == 0
     assert open_release(tmp_path / "asked").manifest.counts["events"] > 0
 
 

@@ -9,6 +9,8 @@ from typing import Final, NamedTuple
 from sag_retrieval.text.layout import Line, LineKind
 
 _TITLES: Final = (LineKind.HEADING, LineKind.LABEL)
+_HEADER: Final = ((LineKind.ROW, LineKind.RULE), (LineKind.RULE, LineKind.ROW))
+"""Lines that stay together: the head of a table, the rule below it and its first row."""
 _SEEN: Final = 40
 """Characters on either side of a border that rank it."""
 _REACH: Final = 0.5
@@ -26,7 +28,7 @@ class _Border(NamedTuple):
 
 
 def runs_of(text: str, units: Sequence[Line], size: int) -> list[list[Line]]:
-    """The units of a section in runs of about a size, a heading with what follows it.
+    """The units of a section in runs of about a size, a heading and the head of a table with what follows.
 
     Source:
         docs/algorithm.md §extraction.2.
@@ -35,7 +37,7 @@ def runs_of(text: str, units: Sequence[Line], size: int) -> list[list[Line]]:
     borders = [
         _Border(place, unit.start, _rank(text, before, unit))
         for place, (before, unit) in enumerate(pairwise(units), 1)
-        if before.kind not in _TITLES
+        if before.kind not in _TITLES and (before.kind, unit.kind) not in _HEADER
     ]
     places = [0, *(one.place for one in _first_of(borders, _REACH * size)), len(units)]
     starts = [one.place for one in borders]

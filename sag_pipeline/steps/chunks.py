@@ -10,7 +10,7 @@ from sag_pipeline.steps.borders import runs_of
 from sag_pipeline.steps.headers import HeaderOptions, chunk_header
 from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.records import Chunk, Document, Section, Summary, make_id
-from sag_retrieval.text.layout import Line, LineKind, bare_heading, logical_lines, physical_lines, trimmed
+from sag_retrieval.text.layout import Line, LineKind, bare_heading, is_rule, logical_lines, physical_lines, trimmed
 from sag_retrieval.text.sentences import spans_within
 
 _LEAST_SIZE = 40
@@ -257,7 +257,9 @@ def _parts(text: str, unit: Line, sizes: Sizes) -> Iterator[Line]:
         for line in physical_lines(text, unit.start, unit.end):
             start, end = trimmed(text, line)
             if start < end:
-                yield from _cut(text, replace(unit, start=start, end=end), sizes)
+                is_head = unit.kind is LineKind.ROW and is_rule(text[start:end])
+                kind = LineKind.RULE if is_head else unit.kind
+                yield from _cut(text, Line(kind, start, end), sizes)
     elif unit.kind in _BLOCKS or length <= _LONG_SENTENCE * sizes.passage:
         yield unit
     else:

@@ -69,6 +69,11 @@ class Line:
     end: int
 
 
+def is_rule(line: str) -> bool:
+    """Whether a line is of marks alone, such as the one below the head of a table."""
+    return bool(_RULE.fullmatch(line.strip()))
+
+
 def is_counted_part(line: str) -> bool:
     """Whether a line is one word and a number written out or in Roman: a part, whatever its book calls it.
 

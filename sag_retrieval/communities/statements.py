@@ -87,7 +87,7 @@ def faults(text: str) -> tuple[Fault, ...]:
         >>> faults("It rose by 3 %.")
         ('length', 'reference')
         >>> faults("Looking forward to it!")
-        ('length', 'end', 'speech')
+        ('length', 'end', 'speech', 'note')
 
     """
     cjk = is_cjk(text)

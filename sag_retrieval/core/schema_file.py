@@ -15,6 +15,7 @@ SCHEMA_FILE: Final = "schema.yaml"
 """Name of the file in a home."""
 _DEFAULT: Final = Path(__file__).with_name(SCHEMA_FILE)
 _LONGEST_FILE: Final = 1_000_000
+_DEEPEST: Final = 20
 _NEXT: Final = "`sag schema write` writes the default to edit"
 
 
@@ -77,18 +78,22 @@ def read_schema(given: Mapping[str, Any] | KeySchema) -> KeySchema:
 
 def _composed(place: str, text: str) -> yaml.Node | None:
     """The nodes of a text without aliases, which let a short file hold a huge value."""
+    depth = 0
     try:
-        if alias := next(
-            (event for event in yaml.parse(text, yaml.BaseLoader) if isinstance(event, yaml.AliasEvent)), None
-        ):
-            raise yaml.MarkedYAMLError(problem="aliases (*name) cannot be used here", problem_mark=alias.start_mark)
+        for event in yaml.parse(text, yaml.BaseLoader):
+            if isinstance(event, yaml.AliasEvent):
+                raise yaml.MarkedYAMLError(problem="aliases (*name) cannot be used here", problem_mark=event.start_mark)
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:
+                mark = event.start_mark.line + 1
+                raise SettingsError(
+                    f"{place} line {mark}: nested more than {_DEEPEST} levels deep; a schema is a list of key types"
+                )
         root: yaml.Node | None = yaml.compose(text, yaml.BaseLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or " ".join(str(error).split())
         raise SettingsError(f"{place} line {mark.line + 1 if mark else 1}: not YAML: {problem}") from None
-    except RecursionError:
-        raise SettingsError(f"schema {place!r} is nested too deeply; it is a list of key types") from None
     return root
 
 

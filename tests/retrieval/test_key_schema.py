@@ -102,7 +102,7 @@ def test_the_digest_follows_what_keys_depend_on():
         ("a: &x 1\ntypes: *x", "line 2: not YAML: aliases"),
         ("types: [person]\ntypes: [date]", "line 2: 'types' is given twice"),
         ("? [a]\n: b", "line 1: a name must be text"),
-        ("[" * 5_000 + "]" * 5_000, "nested too deeply"),
+        ("[" * 5_000 + "]" * 5_000, "line 1: nested more than 20 levels deep"),
     ],
 )
 def test_a_wrong_file_is_told_where_and_why(text: str, message: str, tmp_path: Path):

@@ -4,11 +4,22 @@
   const all = (query, root = document) => [...root.querySelectorAll(query)];
   all(".tools").forEach((each) => { each.hidden = false; });
 
+  // A theme chosen on the map: it and the themes tied to it are shown until all are asked for.
+  const showAll = $("#show-all");
+  const choose = (numbers) => {
+    all("main article[id^='c']").forEach((each) => { each.hidden = numbers.length > 0 && !numbers.includes(each.id.slice(1)); });
+    if (showAll) showAll.hidden = !numbers.length;
+  };
+  const tiedTo = (area) => (area.dataset.tied || "").split(" ").filter(Boolean);
+  all(".map .area").forEach((area) => area.addEventListener("click", () => choose([area.dataset.number, ...tiedTo(area)])));
+  if (showAll) showAll.addEventListener("click", () => choose([]));
+
   // Follow a link into what is closed or filtered away.
   const reveal = () => {
     const id = decodeURIComponent(location.hash.slice(1));
     const target = id && document.getElementById(id);
     if (!target) return;
+    if (target.closest("[hidden]")) choose([]);
     for (let each = target; each; each = each.parentElement) {
       if (each.tagName === "DETAILS") each.open = true;
     }
@@ -54,6 +65,7 @@
   };
   const find = () => {
     const wanted = filter.value.trim().toLocaleLowerCase();
+    choose([]);
     all(".found-here").forEach((each) => each.classList.remove("found-here"));
     const places = all("main p, main li, main tr, main .name, main .chips > div");
     hits = wanted ? places.filter((each) => each.textContent.toLocaleLowerCase().includes(wanted)) : [];
@@ -106,7 +118,7 @@
     const under = box.bottom + 8 + tip.offsetHeight < innerHeight;
     tip.style.left = `${left + scrollX}px`;
     tip.style.top = `${(under ? box.bottom + 8 : box.top - tip.offsetHeight - 8) + scrollY}px`;
-    const tied = (link.dataset.tied || "").split(" ").filter(Boolean);
+    const tied = tiedTo(link);
     all(".area").forEach((each) => each.classList.toggle("lit", tied.includes(each.dataset.number)));
   };
   ["pointerover", "focusin"].forEach((name) => document.addEventListener(name, show));

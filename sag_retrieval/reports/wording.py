@@ -16,6 +16,7 @@ COMMON: Wording = {
     "contents": ("Contents", "目录"),
     "filter": ("Find in the report", "在报告中查找"),
     "filter_found": ("{count} places; Enter goes to the next", "找到 {count} 处，按回车跳到下一处"),
+    "show_all": ("Show all themes", "显示全部主题"),
     "light_dark": ("Light / dark", "浅色 / 深色"),
     "print_all": ("Print the sources", "打印来源"),
     "to_content": ("Skip to the report", "跳到正文"),

@@ -112,3 +112,25 @@ def test_the_map_is_read_and_used_at_ten_and_at_two_hundred_themes(visit, tmp_pa
     number = areas.last.get_attribute("data-number")
     assert page.evaluate("location.hash") == f"#c{number}"
     assert page.locator(f"#c{number} .name").is_visible()
+
+
+def test_a_theme_chosen_on_the_map_is_shown_with_those_tied_to_it_until_all_are_asked_for(visit, tmp_path):
+    report = written(planted(2400)[0], tmp_path, articles=200, on_map=60)
+    page = visit(report.page)
+    area = page.locator(".map.wide .area").last
+    number, tied = area.get_attribute("data-number"), area.get_attribute("data-tied") or ""
+    every = page.locator("main article[id^='c']")
+    count = every.count()
+
+    area.click()
+    shown = page.evaluate(
+        "[...document.querySelectorAll(\"main article[id^='c']:not([hidden])\")].map((each) => each.id)"
+    )
+
+    assert set(shown) == {f"c{each}" for each in (number, *tied.split())} & {
+        each.get_attribute("id") for each in every.all()
+    }
+    assert len(shown) < count
+    page.locator("#show-all").click()
+    assert page.locator("main article[id^='c']:not([hidden])").count() == count
+    assert page.locator("#show-all").is_hidden()

@@ -189,8 +189,8 @@ class Reporting(_ReportConfig):
 
     def cluster(self, sag: PipelineResource, log: logging.Logger) -> ClusterOptions:
         """The options of the resource with the report's own method."""
-        found = replace(super().cluster(sag, log), method=self.method)
-        return replace(found, key_types=tuple(self.key_types)) if self.key_types else found
+        found = super().cluster(sag, log)
+        return replace(found, method=self.method, key_types=tuple(self.key_types) or found.key_types)
 
     def options(self, cluster: ClusterOptions | None = None) -> ReportOptions:
         """The same as options, checked, with those of the clustering."""

@@ -149,6 +149,34 @@ def centralities(edges: Edges, group: Rows) -> Floats:
     return np.divide(degree, best[group], out=np.ones(len(group)), where=best[group] > 0)
 
 
+def on_one_level(
+    ids: Sequence[str], members: Sequence[Rows], titles: Sequence[str], *, centrality: Floats, weight: Floats
+) -> tuple[Community, ...]:
+    """Communities of one level without parents or conductance.
+
+    Args:
+        ids: Their ids.
+        members: Rows of the events of each.
+        titles: Titles of the first ones; the others have none.
+        centrality: Shape (events,): of each event in its community.
+        weight: Shape (events,): of each event; a community weighs as much as its members.
+
+    """
+    return tuple(
+        Community(
+            community_id=ids[place],
+            parent_id=None,
+            level=0,
+            members=rows,
+            centrality=centrality[rows],
+            weight=float(weight[rows].sum()),
+            conductance=0.0,
+            title=titles[place] if place < len(titles) else "",
+        )
+        for place, rows in enumerate(members)
+    )
+
+
 def members_of(group: Rows, centrality: Floats) -> list[Rows]:
     """Rows of each group, the most central first, ties by row."""
     order = np.lexsort((np.arange(len(group)), -centrality, group)).astype(np.int32)

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from sag_retrieval.communities.events import EventTable, Floats, Rows
-from sag_retrieval.communities.groups import Communities, Community, Quality, Tie, community_id, members_of
+from sag_retrieval.communities.groups import Communities, Quality, Tie, community_id, members_of, on_one_level
 from sag_retrieval.communities.titles import TakenTitles, distinctive_keys, fits, naming_keys, shorten
 
 _DOCUMENTS: Final = 3
@@ -80,19 +80,7 @@ def _communities(events: EventTable, part: Rows, titles: Sequence[str]) -> Commu
     ids = [community_id(0, [events.event_ids[row] for row in rows.tolist()]) for rows in members]
     named = _titles(events, members[: len(titles)], titles)
     return Communities(
-        communities=tuple(
-            Community(
-                community_id=ids[place],
-                parent_id=None,
-                level=0,
-                members=rows,
-                centrality=centrality[rows],
-                weight=float(len(rows)),
-                conductance=0.0,
-                title=named[place] if place < len(named) else "",
-            )
-            for place, rows in enumerate(members)
-        ),
+        communities=on_one_level(ids, members, named, centrality=centrality, weight=np.ones(len(part))),
         quality=(
             Quality(
                 level=0, communities=len(members), modularity=0.0, coverage=float((part >= 0).mean()), conductance=0.0

@@ -24,7 +24,7 @@ _PLAN: Final = re.compile(
 _DIGIT: Final = re.compile(r"\d")
 _ENGLISH: Final = re.compile(r"\b(?:the|of|and|with|without|to|for|ago)\b")
 _APPOSITION: Final = re.compile(r"^[A-Z][^,]{2,60}, (?:an?|the) ")
-"""`Ebenezer Scrooge, a covetous old man`: an entry of a list of people says who they are without a verb."""
+"""`Ada Byrne, the founder of a shipyard`: an entry of a list of people says who they are without a verb."""
 _COUNTED: Final = re.compile(
     r"\d [a-z]+s\b|\b(?:of|without|with|for|in|on|at|by|from|no|all|two|three|several|many|normal|other) [a-z]+s\b",
     re.IGNORECASE,

@@ -14,12 +14,12 @@ from sag_retrieval.communities.events import EventTable, Floats, Rows
 from sag_retrieval.communities.groups import (
     TIES_KEPT,
     Communities,
-    Community,
     Quality,
     Tie,
     by_size,
     community_id,
     members_of,
+    on_one_level,
 )
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.communities.topic_titles import topic_titles
@@ -74,19 +74,7 @@ def build_topics(events: EventTable, options: ClusterOptions) -> Communities:
     ids = [community_id(0, [events.event_ids[row] for row in rows.tolist()]) for rows in members]
     titles = topic_titles(events, words, topic, group)
     return Communities(
-        communities=tuple(
-            Community(
-                community_id=ids[place],
-                parent_id=None,
-                level=0,
-                members=rows,
-                centrality=centrality[rows],
-                weight=float(assigned.weight[rows].sum()),
-                conductance=0.0,
-                title=titles[place] if place < len(titles) else "",
-            )
-            for place, rows in enumerate(members)
-        ),
+        communities=on_one_level(ids, members, titles, centrality=centrality, weight=assigned.weight),
         quality=(
             Quality(
                 level=0,

@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from multiprocessing import forkserver, parent_process
+from multiprocessing import forkserver, parent_process, resource_tracker
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -72,7 +72,7 @@ class _Process(ForkServerProcess):
 
     @staticmethod
     def _Popen(process_obj: Any) -> Any:  # noqa: ANN401, N802  as multiprocessing names it
-        with _another_main():
+        with _another_main(), _without_ctrl_c():
             return ForkServerProcess._Popen(process_obj)  # noqa: SLF001  its only seam
 
 
@@ -92,10 +92,25 @@ def _another_main() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
+@contextmanager
+def _without_ctrl_c() -> Iterator[None]:
+    """Start processes that leave Ctrl-C to the run, which ends them.
+
+    The mask is theirs from their first instruction; a handler is set only after the modules are loaded, and until then
+    Ctrl-C in a terminal, which reaches them too, would print their traceback over the progress.
+    """
+    resource_tracker.ensure_running()  # started on the way, it would unblock what is blocked here
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def load_ahead() -> None:
     """Start the server process that workers are forked from, and wait for nothing."""
     _context()
-    with _another_main():
+    with _another_main(), _without_ctrl_c():
         forkserver.ensure_running()
 
 
@@ -110,8 +125,7 @@ def _pool(workers: int) -> ProcessPoolExecutor:
 
 
 def _prepare() -> None:
-    """Leave Ctrl-C to the run, which ends the workers; and end with it, however it ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """End with the run, however it ends."""
     Thread(target=_end_with_run, name="sag-end-with-run", daemon=True).start()
 
 

@@ -1,6 +1,7 @@
 """Who may import whom, and what a bare import may load."""
 
 import json
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,16 @@ def loaded_by(statement: str) -> set[str]:
     return set(json.loads(ran.stdout))
 
 
+@pytest.fixture
+def loggers():
+    """Loggers that are there stay on: the import checker's configuration turns all off but its own."""
+    yield
+    for one in logging.Logger.manager.loggerDict.values():
+        if isinstance(one, logging.Logger):
+            one.disabled = False
+
+
+@pytest.mark.usefixtures("loggers")
 def test_every_door_is_kept(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
 

@@ -53,6 +53,8 @@ def services(request, tmp_path):
     )
     yield filled(made)
     made.stop()
+    for name in made.commands:
+        print(f"── {name}", made.log(name)[-4000:])  # shown with a test that failed
 
 
 def test_a_killed_worker_fails_its_run_and_the_next_one_goes_on(services):

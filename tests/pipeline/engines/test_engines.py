@@ -2,16 +2,18 @@
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
 
 from sag_pipeline.engines.bounds import WorkerBounds
-from sag_pipeline.engines.engine import LocalEngine, close_engines, engine_for, workers_for
+from sag_pipeline.engines.engine import LocalEngine, close_engines, engine_for, load_ahead, workers_for
 from sag_pipeline.engines.executors import ENDED
 from sag_pipeline.engines.processes import ProcessEngine
 from sag_pipeline.engines.tasks import TaskCall, answer
@@ -131,6 +133,15 @@ print(started["documents"])
         return done.stdout.splitlines()[-1]
 
     assert [started("processes:2"), started("local")] == ["True", "False"]
+
+
+def test_workers_leave_ctrl_c_to_the_run_from_their_first_instruction():
+    load_ahead("processes:2", 10)
+
+    server = Path(f"/proc/{forkserver._forkserver._forkserver_pid}/status").read_text(encoding="ascii")
+    blocked = int(server.partition("SigBlk:")[2].split()[0], 16)
+    assert blocked & 1 << (signal.SIGINT - 1)
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
 @pytest.mark.slow

@@ -211,7 +211,7 @@ def composed(folder: Path, database: str, poll_seconds: int = 2) -> Services:
 
 
 def one_machine(folder: Path, poll_seconds: int = 2) -> Services:
-    """The two processes of one machine, with runs in SQLite, as docs/deployment.md has them."""
+    """The two processes of one machine, with runs in SQLite whose tables are made first, as docs/deployment.md has it."""
     port = str(free_port())
     shutil.copy(ROOT / "workspace.yaml", folder)
     _with_poll(ROOT / "dagster.yaml", folder, poll_seconds)
@@ -222,7 +222,9 @@ def one_machine(folder: Path, poll_seconds: int = 2) -> Services:
         "webserver": ["dagster-webserver", "-w", "workspace.yaml", "--host", "127.0.0.1", "--port", port],
         "daemon": ["dagster-daemon", "run", "-w", "workspace.yaml"],
     }
-    return Services(folder, _environment(ours), commands, f"http://127.0.0.1:{port}")
+    made = Services(folder, _environment(ours), commands, f"http://127.0.0.1:{port}")
+    assert made.run(*program(["dagster", "instance", "info"])) == 0
+    return made
 
 
 def _with_poll(config: Path, folder: Path, poll_seconds: int) -> None:

@@ -177,6 +177,7 @@ def _texts(rows: Mapping[str, pa.Table], chunk_document: Rows) -> Texts:
         texts=rows["chunks"]["text"],
         chunk_document=chunk_document,
         titles=pc.binary_join_element_wise(documents["title"], documents["document_id"], "\n"),
+        languages=documents["language"].to_pylist(),
     )
 
 

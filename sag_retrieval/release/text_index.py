@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -17,7 +18,7 @@ from sag_retrieval.core.types import Rows
 from sag_retrieval.release.csr import CsrLists, Starts, ends_of, group, join, map_trie
 from sag_retrieval.release.packed import FilePlace
 from sag_retrieval.release.postings import Postings, TermCounts, count_terms
-from sag_retrieval.text.words import STOP_WORDS, is_cjk, normal_name, tokens
+from sag_retrieval.text.words import ENGLISH, LATIN_STEMMERS, STOP_WORDS, is_cjk, normal_name, tokens
 
 TextColumn: TypeAlias = Sequence[str] | pa.Array | pa.ChunkedArray
 _BLOCK: Final = 16_384
@@ -27,15 +28,27 @@ SHORTEST_NAME: Final = 2
 _REACH: Final = 32
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Terms:
     """The words of all texts; a word's number is its position in the postings."""
 
     trie: marisa_trie.Trie
 
+    @cached_property
+    def stemmers(self) -> Sequence[str]:
+        """What Latin words of these texts were stemmed by: English, then the stemmers of their other languages."""
+        others = dict.fromkeys(LATIN_STEMMERS.values())
+        return [ENGLISH, *(name for name in others if self.trie.get(_mark(name)) is not None)]
+
     def numbers(self, text: str) -> dict[int, int]:
-        """Number → how often for the known terms of a text, by term: scores are then added in one order."""
-        found = ((self.trie.get(token), count) for token, count in sorted(Counter(tokens(text)).items()))
+        """Number → how often for the known terms of a text, by term: scores are then added in one order.
+
+        A query is often too short to show its language, so it is read in each language that the texts have.
+        """
+        counts: Counter[str] = Counter()
+        for stemmer in self.stemmers:
+            counts |= Counter(tokens(text, stemmer))
+        found = ((self.trie.get(token), count) for token, count in sorted(counts.items()))
         return {number: count for number, count in found if number is not None}
 
     @classmethod
@@ -50,25 +63,47 @@ class Vocabulary:
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
 
-    def read(self, texts: TextColumn) -> tuple[Rows, Starts]:
+    def read(self, texts: TextColumn, stemmer: Sequence[str] | None = None) -> tuple[Rows, Starts]:
         """Concatenated term numbers of all texts, and the number of terms of each text.
 
         Words repeat, so each distinct stretch between spaces is read once: no term contains a space.
+
+        Args:
+            texts: What to read.
+            stemmer: What Latin words of each text are stemmed by; English without it.
+
         """
         column = texts if isinstance(texts, pa.Array | pa.ChunkedArray) else pa.array(texts, pa.string())
-        blocks = [self._read(column[start : start + _BLOCK]) for start in range(0, len(column), _BLOCK)]
+        names, by = np.unique([ENGLISH] * len(column) if stemmer is None else list(stemmer), return_inverse=True)
+        blocks = [
+            self._read(column[start : start + _BLOCK], names.tolist(), by[start : start + _BLOCK])
+            for start in range(0, len(column), _BLOCK)
+        ]
         return join((flat for flat, _ in blocks), np.int32), join((sizes for _, sizes in blocks), np.int64)
 
-    def _read(self, texts: pa.Array | pa.ChunkedArray) -> tuple[Rows, Starts]:
+    def _read(self, texts: pa.Array | pa.ChunkedArray, names: Sequence[str], by: Starts) -> tuple[Rows, Starts]:
         whole = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
         pieces = pc.ascii_split_whitespace(whole)
         coded = pieces.flatten().dictionary_encode()
         number, codes = self.numbers, coded.indices.to_numpy()
-        listed = [tokens(piece) for piece in coded.dictionary.to_pylist()]
+        spelt = coded.dictionary.to_pylist()
+        if len(names) > 1:  # the same stretch has other terms in a text of another language
+            both = codes.astype(np.int64) * len(names) + np.repeat(by, np.diff(pieces.offsets.to_numpy()))
+            kinds, codes = np.unique(both, return_inverse=True)
+            listed = [tokens(spelt[kind // len(names)], names[kind % len(names)]) for kind in kinds.tolist()]
+        else:
+            listed = [tokens(piece, *names) for piece in spelt]
         flat = (number.setdefault(token, len(number)) for token in chain.from_iterable(listed))
         terms = CsrLists(ends_of([len(each) for each in listed]), np.fromiter(flat, np.int32))
         _, places = terms.gather(codes)
         return terms.items[places], np.diff(ends_of(terms.sizes()[codes])[pieces.offsets.to_numpy()])
+
+    def mark(self, terms: Rows, sizes: Starts, stemmers: Sequence[str]) -> tuple[Rows, Starts]:
+        """The same with a term for each text whose words are not stemmed as English, which names the stemmer."""
+        rows = [row for row, name in enumerate(stemmers) if name != ENGLISH]
+        marks = [self.numbers.setdefault(_mark(stemmers[row]), len(self.numbers)) for row in rows]
+        added = np.isin(np.arange(len(sizes)), rows).astype(np.int64)
+        return np.insert(terms, np.cumsum(sizes)[rows], marks).astype(np.int32), sizes + added
 
     def freeze(self, path: Path) -> tuple[Terms, Rows]:
         """Write the dictionary; return it with the final number of each provisional one."""
@@ -82,13 +117,14 @@ class Vocabulary:
 class Texts:
     """What is indexed: each chunk as its header and its text, each document as its title and its chunks' texts.
 
-    Headers and titles end with the id of the document.
+    Headers and titles end with the id of the document. `languages` are those of the documents.
     """
 
     headers: TextColumn
     texts: TextColumn
     chunk_document: Rows
     titles: TextColumn
+    languages: Sequence[str]
 
 
 def write_text(folder: Path, texts: Texts, *, is_weighed: bool = True) -> None:
@@ -98,9 +134,12 @@ def write_text(folder: Path, texts: Texts, *, is_weighed: bool = True) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary = Vocabulary()
-    (own, sizes), (over, over_sizes), (titles, title_sizes) = map(
-        vocabulary.read, (texts.texts, texts.headers, texts.titles)
-    )
+    by_document = [LATIN_STEMMERS.get(language, ENGLISH) for language in texts.languages]
+    by_chunk = [by_document[document] for document in texts.chunk_document.tolist()]
+    own, sizes = vocabulary.read(texts.texts, by_chunk)
+    over, over_sizes = vocabulary.read(texts.headers, by_chunk)
+    titles, title_sizes = vocabulary.read(texts.titles, by_document)
+    titles, title_sizes = vocabulary.mark(titles, title_sizes, by_document)
     _, lasting = vocabulary.freeze(folder / "terms.marisa")
     chunk = _owners(sizes)
     terms, row = lasting[np.concatenate([own, over])], np.concatenate([chunk, _owners(over_sizes)])
@@ -110,6 +149,11 @@ def write_text(folder: Path, texts: Texts, *, is_weighed: bool = True) -> None:
     counted["documents"] = count_terms(terms, row, len(title_sizes), len(lasting))
     for name, counts in counted.items():
         (counts.weighed() if is_weighed else counts).save(folder / name)
+
+
+def _mark(stemmer: str) -> str:
+    """A term that no text has: its documents are stemmed so."""
+    return f"={stemmer}"
 
 
 def _owners(sizes: Starts) -> Starts:

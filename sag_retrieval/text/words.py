@@ -46,6 +46,23 @@ _STEMMERS = (
     ("\u0980", "hindi"),
 )
 """The Snowball stemmer of words whose first letter lies below the character; others have none."""
+ENGLISH = "english"
+LATIN_STEMMERS = {
+    "ca": "catalan",
+    "da": "danish",
+    "de": "german",
+    "es": "spanish",
+    "fi": "finnish",
+    "fr": "french",
+    "it": "italian",
+    "nb": "norwegian",
+    "nl": "dutch",
+    "nn": "norwegian",
+    "no": "norwegian",
+    "pt": "portuguese",
+    "sv": "swedish",
+}
+"""The Snowball stemmer of a language's Latin words, of those whose endings show without accents; else `ENGLISH`."""
 _GAP = re.compile(r"\s+")
 _ACCENTED = re.compile("[\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff]")
 _ACCENT = re.compile(f"(?<=[a-z])([{_MARKS}]*)[\u0300-\u036f]+")
@@ -203,15 +220,21 @@ def words(text: str) -> list[str]:
     return found
 
 
-def tokens(text: str) -> list[str]:
+def tokens(text: str, latin: str = ENGLISH) -> list[str]:
     """Index terms in order: stems of words without stop words, Chinese characters and their neighbouring pairs.
 
     Characters with pairs need no dictionary and rank as well as segmented words (docs/algorithm.md §text.1). Korean
     words give their pairs, so that particles do not hide them; runs of Thai and its like give three letters at a time.
 
+    Args:
+        text: A document or a query.
+        latin: The Snowball stemmer of its Latin words, of `LATIN_STEMMERS`.
+
     Examples:
         >>> tokens("The Companies’ 苹果公司")
         ['compani', '苹', '果', '公', '司', '苹果', '果公', '公司']
+        >>> tokens("Schleusen der Häfen", "german")
+        ['schleus', 'der', 'haf']
 
     """
     found: list[str] = []
@@ -219,7 +242,7 @@ def tokens(text: str) -> list[str]:
         if run.isascii() or not _CJK_CHARACTER.match(run):
             word = _without_elision(run) if "'" in run else run
             if word not in STOP_WORDS:
-                found.extend([stem(word)] if word[0] < _FIRST_RUN else _terms(word))
+                found.extend([stem(word, latin)] if word[0] < _FIRST_RUN else _terms(word))
         else:
             found.extend(run)
             found.extend(map("".join, pairwise(run)))
@@ -242,9 +265,11 @@ def _terms(run: str) -> list[str]:
 
 
 @lru_cache(maxsize=1 << 18)
-def stem(word: str) -> str:
-    """The Snowball stem of a folded word, by its script; Latin words that are not English lose at most a suffix."""
+def stem(word: str, latin: str = ENGLISH) -> str:
+    """The Snowball stem of a folded word, by its script and, if it is Latin, by the stemmer of its language."""
     algorithm = next((name for below, name in _STEMMERS if word[:1] < below), "")
+    if algorithm == ENGLISH and latin != ENGLISH and word[:1].isalpha():
+        algorithm = latin
     if not algorithm:
         return word
     stemmers = _local.__dict__

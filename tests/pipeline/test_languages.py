@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 
 from sag_pipeline.steps.languages import detect_language
@@ -38,3 +41,36 @@ def test_a_text_too_short_to_tell_is_english(text):
 
 def test_a_chinese_text_may_name_a_japanese_firm_and_be_half_in_latin_letters():
     assert detect_language("与水城精機株式会社签订协议。Owain Pritchard and Ann Lee signed it.") == "zh"
+
+
+SHOWN = {
+    "en": "The office was closed on Monday, and nobody knew when it would open.",
+    "de": "Das Amt war am Montag geschlossen und niemand wusste, wann es wieder für alle geöffnet wird.",
+    "fr": "Le bureau est fermé dans la matinée, sur avis du maire, et avec lui les écoles.",
+    "es": "La oficina cerró el lunes y los vecinos, según el alcalde, fueron a las otras.",
+    "ru": "Контора была закрыта, и мы не знали, когда её откроют.",
+    "ja": "事務所は月曜日に閉まっていた。",
+}
+
+
+def test_frequent_words_and_letters_show_a_language_without_the_model():
+    told = (
+        "import sys; from sag_pipeline.steps.languages import detect_language;"
+        "found = [detect_language(text) for text in sys.argv[1:]]; print(*found, 'py3langid' in sys.modules)"
+    )
+    printed = subprocess.run([sys.executable, "-c", told, *SHOWN.values()], capture_output=True, text=True, check=True)
+    assert printed.stdout.split() == [*SHOWN, "False"]
+
+
+@pytest.mark.parametrize(
+    ("expected", "text"),
+    [
+        ("da", "Kontoret var lukket om mandagen, og ingen af dem vidste, hvornår det ville åbne igen for alle."),
+        ("ca", "L'oficina va tancar dilluns i els veïns van anar amb els seus fills a les altres del barri."),
+        ("uk", "Контора була зачинена, і ми не знали, коли її відчинять."),
+        ("bg", "Офисът беше затворен и ние не знаехме кога ще бъде отворен отново за всички."),
+        ("cs", "Kancelář byla v pondělí zavřená a nikdo nevěděl, že jsou všichni pryč."),
+    ],
+)
+def test_a_language_like_another_is_not_taken_for_it(expected, text):
+    assert detect_language(text) == expected

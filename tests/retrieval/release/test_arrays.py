@@ -20,7 +20,14 @@ pairs = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9)), unique=True)
 def tables():
     """Two documents: one of two chunks, one of one; three keys, one of them a number."""
     return {
-        "documents": pa.table({"document_id": ["a", "b"], "title": ["Tea", "茶"], "text": ["green tea black", "绿茶"]}),
+        "documents": pa.table(
+            {
+                "document_id": ["a", "b"],
+                "title": ["Tea", "茶"],
+                "text": ["green tea black", "绿茶"],
+                "language": ["en", "zh"],
+            }
+        ),
         "chunks": pa.table(
             {
                 "chunk_id": ["c1", "c2", "c3"],

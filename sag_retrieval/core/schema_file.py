@@ -10,13 +10,13 @@ from pydantic import ValidationError
 
 from sag_retrieval.core.errors import SettingsError, nearest, shown
 from sag_retrieval.core.key_schema import KeySchema, KeyType
+from sag_retrieval.core.yaml_file import YamlKind, pairs, read_yaml
 
 SCHEMA_FILE: Final = "schema.yaml"
 """Name of the file in a home."""
 _DEFAULT: Final = Path(__file__).with_name(SCHEMA_FILE)
-_LONGEST_FILE: Final = 1_000_000
-_DEEPEST: Final = 20
 _NEXT: Final = "`sag schema write` writes the default to edit"
+_SCHEMA: Final = YamlKind("schema", f"a list of key types; {_NEXT}", 1_000_000, yaml.BaseLoader)
 
 
 @cache
@@ -48,16 +48,7 @@ def load_schema(path: Path | str) -> KeySchema:
         SettingsError: If it cannot be read or is wrong; the message names the line, the value and what is allowed.
 
     """
-    place = str(path)
-    try:
-        with Path(path).open("rb") as file:
-            content = file.read(_LONGEST_FILE + 1)
-        text = content.decode("utf-8-sig")
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"schema {place!r} cannot be read: {error}; {_NEXT}") from error
-    if len(content) > _LONGEST_FILE:
-        raise SettingsError(f"schema {place!r} is longer than {_LONGEST_FILE:,} bytes; it is a list of key types")
-    root = _composed(place, text)
+    place, root = str(path), read_yaml(path, _SCHEMA)
     return _parsed(_plain(place, root) if root else None, place, root)
 
 
@@ -76,42 +67,13 @@ def read_schema(given: Mapping[str, Any] | KeySchema) -> KeySchema:
     return given if isinstance(given, KeySchema) else _parsed(given, "schema", None)
 
 
-def _composed(place: str, text: str) -> yaml.Node | None:
-    """The nodes of a text without aliases, which let a short file hold a huge value."""
-    depth = 0
-    try:
-        for event in yaml.parse(text, yaml.BaseLoader):
-            if isinstance(event, yaml.AliasEvent):
-                raise yaml.MarkedYAMLError(problem="aliases (*name) cannot be used here", problem_mark=event.start_mark)
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > _DEEPEST:
-                mark = event.start_mark.line + 1
-                raise SettingsError(
-                    f"{place} line {mark}: nested more than {_DEEPEST} levels deep; a schema is a list of key types"
-                )
-        root: yaml.Node | None = yaml.compose(text, yaml.BaseLoader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or " ".join(str(error).split())
-        raise SettingsError(f"{place} line {mark.line + 1 if mark else 1}: not YAML: {problem}") from None
-    return root
-
-
 def _plain(place: str, node: yaml.Node) -> Any:  # noqa: ANN401  any YAML
     """The value of a node with every scalar as text: an allowed value `no` stays one."""
     if isinstance(node, yaml.ScalarNode):
         return node.value
     if isinstance(node, yaml.SequenceNode):
         return [_plain(place, inner) for inner in node.value]
-    found: dict[str, Any] = {}
-    for key, value in node.value:
-        line = key.start_mark.line + 1
-        if not isinstance(key, yaml.ScalarNode):
-            raise SettingsError(f"{place} line {line}: a name must be text")
-        if key.value in found:
-            raise SettingsError(f"{place} line {line}: {shown(key.value)} is given twice; give it once")
-        found[key.value] = _plain(place, value)
-    return found
+    return {name: _plain(place, value) for name, value in pairs(place, node)}
 
 
 def _parsed(given: Any, place: str, root: yaml.Node | None) -> KeySchema:  # noqa: ANN401  any YAML

@@ -91,7 +91,7 @@ def test_a_file_that_is_missing_too_long_or_no_text_is_refused(tmp_path):
     with pytest.raises(SettingsError, match="cannot be read"):
         load_pipeline(tmp_path / "none.yaml")
     assert "is longer than 100,000 bytes" in fault(tmp_path, "stages: [retrieve]\n" + "#" * 100_000)
-    assert "nested too deeply" in fault(tmp_path, "stages: " + "[" * 30_000 + "]" * 30_000)
+    assert "line 1: nested more than 20 levels deep" in fault(tmp_path, "stages: " + "[" * 30_000 + "]" * 30_000)
     (tmp_path / "pipeline.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(SettingsError, match="cannot be read"):
         load_pipeline(tmp_path / "pipeline.yaml")

@@ -5,9 +5,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 SHARED = Path(__file__).parents[1].parent / "shared"
+
+# A busy machine is no fault of the code: how long an example takes decides nothing.
+hypothesis.settings.register_profile("sag", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile("sag-fixed", parent=hypothesis.settings.get_profile("sag"), derandomize=True)
+hypothesis.settings.load_profile("sag")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

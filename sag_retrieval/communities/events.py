@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.sparse import coo_array, csr_array
 
+from sag_retrieval.core.key_schema import KeySchema
+from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Index
@@ -61,6 +63,8 @@ class Keys:
     numbers: Sequence[float | None] = ()
     """Value of each that is a number; empty where none is known."""
     units: Sequence[str | None] = ()
+    schema: KeySchema = field(default_factory=default_schema)
+    """What the types are, and what readers call them."""
 
     def can_name(self, row: int) -> bool:
         """Whether a community may be named by this key."""

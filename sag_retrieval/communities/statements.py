@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from sag_retrieval.communities.events import EventTable, Floats, Rows
+from sag_retrieval.communities.events import EventTable, Floats, Keys, Rows
 from sag_retrieval.communities.registers import is_note, is_opinion, is_vague_plan
 from sag_retrieval.communities.titles import names_something
 from sag_retrieval.text.words import is_cjk
@@ -154,6 +154,11 @@ def _says_who(events: EventTable, keys: Sequence[int], text: str) -> bool:
     return bool(names) and (unnamed is None or min(names) < unnamed.end())
 
 
+def is_amount(keys: Keys, key: int) -> bool:
+    """Whether a key is an amount: of one of the types that are, or a number of a type of one's own."""
+    return keys.types[key] in MEASURED or bool(keys.numbers and keys.numbers[key] is not None)
+
+
 def telling(events: EventTable, rows: Rows) -> Floats:
     """How much there is to check in each event: an amount, a date, up to two names, the length; 0 to 1.2."""
     starts = np.searchsorted(events.links.event, np.stack([rows, rows + 1])).T
@@ -162,7 +167,7 @@ def telling(events: EventTable, rows: Rows) -> Floats:
         keys = events.links.key[start:end].tolist()
         text = events.contents[row]
         named = [key for key in keys if names_something(events.keys, key) and events.keys.values[key] in text]
-        measured = any(events.keys.types[key] in MEASURED for key in keys)
+        measured = any(is_amount(events.keys, key) for key in keys)
         dated = any(events.keys.types[key] == "date" for key in keys)
         length = min(1.0, len(text) / (_FULL_CJK if is_cjk(text) else _FULL))
         found[place] = 0.4 * measured + 0.2 * dated + 0.2 * min(2, len(named)) + 0.2 * length

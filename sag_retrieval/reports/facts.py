@@ -12,11 +12,15 @@ import numpy as np
 from sag_retrieval.communities.events import EventTable, Rows
 from sag_retrieval.communities.said import SaidNames
 from sag_retrieval.communities.similarity import cosines
-from sag_retrieval.communities.statements import MEASURED, fault_counts, faults
+from sag_retrieval.communities.statements import fault_counts, faults
 from sag_retrieval.communities.titles import names_something
 
 _BEARERS: Final = ("organisation", "organization", "company", "person", "product", "place", "entity")
 """Types of keys that can have an amount, first choice first."""
+_NO_BEARERS: Final = frozenset({"title", "heading", "topic", "action", "law", "work", "occasion"})
+"""Types of texts that have none."""
+_COUNTED: Final = frozenset({"quantity", "percentage"})
+"""Types of amounts that differ in kind from one to the next; those of one's own and money can be compared."""
 _AMOUNTS: Final = 4
 _DATED: Final = 3
 _JUDGED: Final = 1_500
@@ -81,7 +85,7 @@ def largest_amounts(events: EventTable, most: int) -> list[Amount]:
     uses = np.bincount(events.links.key, minlength=len(events.keys.values))
     units: Counter[str] = Counter()
     for key in keys:
-        units[events.keys.units[key] or ""] += int(uses[key]) if events.keys.types[key] == MEASURED[0] else 0
+        units[events.keys.units[key] or ""] += 0 if events.keys.types[key] in _COUNTED else int(uses[key])
     if not units:
         return []
     unit = min(units, key=lambda name: (-units[name], name))
@@ -130,7 +134,14 @@ def most_named(events: EventTable, said: SaidNames, most: int) -> list[tuple[str
 
 def _is_amount(events: EventTable, key: int) -> bool:
     numbers = events.keys.numbers
-    return events.keys.types[key] in MEASURED and bool(numbers) and numbers[key] is not None
+    return bool(numbers) and numbers[key] is not None
+
+
+def _bearer_rank(kind: str) -> int | None:
+    """The place of a type among those that can have an amount; one's own come last, None for one that has none."""
+    if kind in _NO_BEARERS:
+        return None
+    return _BEARERS.index(kind) if kind in _BEARERS else len(_BEARERS)
 
 
 def _bearer(events: EventTable, row: int, keys: Sequence[int]) -> str:
@@ -140,10 +151,10 @@ def _bearer(events: EventTable, row: int, keys: Sequence[int]) -> str:
     places = {
         key: text.find(events.keys.values[key])
         for key in keys
-        if events.keys.types[key] in _BEARERS and names_something(events.keys, key)
+        if _bearer_rank(events.keys.types[key]) is not None and names_something(events.keys, key)
     }
     inside = [key for key in places if places[key] >= 0]
-    best = min(inside, key=lambda key: (places[key], _BEARERS.index(events.keys.types[key])), default=None)
+    best = min(inside, key=lambda key: (places[key], _bearer_rank(events.keys.types[key]) or 0), default=None)
     if best is None or figure is None or places[best] > figure.start() or _NO_SUBJECT.search(text[: places[best]]):
         return ""
     return events.keys.values[best]

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from hashlib import blake2b
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 from sag_retrieval.communities.events import EventTable, Flags, event_table
 from sag_retrieval.communities.storage import DAMAGE
 from sag_retrieval.core import durable
+from sag_retrieval.release.key_filters import schema_of_release
 from sag_retrieval.release.reader import Reader
 from sag_retrieval.reports.periods import resolved_period
 
@@ -81,7 +82,13 @@ def chosen_events(reader: Reader, scope: Scope) -> EventTable:
         FilterError: If the restriction was refused.
 
     """
-    return event_table(reader.index, chosen_flags(reader, scope))
+    return _events(reader, chosen_flags(reader, scope))
+
+
+def _events(reader: Reader, flags: Flags) -> EventTable:
+    """The chosen events, with the release's own key types."""
+    events = event_table(reader.index, flags)
+    return replace(events, keys=replace(events.keys, schema=schema_of_release(reader.manifest.key_schema)))
 
 
 def statement_keys(events: EventTable) -> list[str]:
@@ -108,7 +115,7 @@ def only_unseen(reader: Reader, scope: Scope, seen: AbstractSet[str]) -> EventTa
     flags = chosen_flags(reader, scope)
     keys = statement_keys(event_table(reader.index, flags))
     flags[np.flatnonzero(flags)] = np.array([key not in seen for key in keys], dtype=np.bool_)
-    return event_table(reader.index, flags)
+    return _events(reader, flags)
 
 
 def selection_hash(reader: Reader, scope: Scope) -> str:

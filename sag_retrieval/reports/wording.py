@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.reports.citations import Statement
 from sag_retrieval.reports.ranking import RankedCommunity
 
@@ -23,6 +24,7 @@ COMMON: Wording = {
     "events": ("Events", "事件"),
     "documents": ("Documents", "文档"),
     "communities": ("Themes", "主题"),
+    "untyped": ("Names", "名称"),
     "keys": ("Keys", "属性"),
     "cited_by": ("Cited by", "引用于"),
     "approximate": ("approximate", "近似"),
@@ -50,44 +52,8 @@ COMMON: Wording = {
     "status_gone": ("Gone", "消失"),
 }
 """Messages of the page's frame, and those that several sections use."""
-_KEY_TYPES: Mapping[str, tuple[str, str]] = {
-    "person": ("People", "人物"),
-    "organisation": ("Organisations", "组织"),
-    "organization": ("Organisations", "组织"),
-    "company": ("Companies", "公司"),
-    "place": ("Places", "地点"),
-    "geo": ("Places", "地点"),
-    "location": ("Places", "地点"),
-    "product": ("Products", "产品"),
-    "work": ("Works", "作品"),
-    "entity": ("Names", "名称"),
-    "topic": ("Subjects", "话题"),
-    "subject": ("Subjects", "话题"),
-    "tag": ("Tags", "标签"),
-    "category": ("Categories", "类别"),
-    "title": ("Titles", "标题"),
-    "section": ("Sections", "章节"),
-    "action": ("Actions", "行为"),
-    "event": ("Events", "事件"),
-    "event_type": ("Kinds of events", "事件类型"),
-    "date": ("Dates", "日期"),
-    "day": ("Days", "日期"),
-    "month": ("Months", "月份"),
-    "year": ("Years", "年份"),
-    "time": ("Times", "时间"),
-    "number": ("Numbers", "数字"),
-    "quantity": ("Quantities", "数量"),
-    "amount": ("Amounts", "数额"),
-    "money": ("Amounts of money", "金额"),
-    "percentage": ("Percentages", "百分比"),
-    "language": ("Languages", "语言"),
-    "law": ("Laws", "法规"),
-    "role": ("Roles", "职务"),
-    "disease": ("Diseases", "疾病"),
-    "concept": ("Concepts", "概念"),
-}
-"""Types of keys that rules and common schemas use, in English and in Chinese."""
-
+_UNTYPED = "entity"
+"""The type of names that nothing gave a type."""
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~^$])")
 _LEADING = re.compile(r"^(\s*)(?:([-+=])|(\d+)([.)]))")
 
@@ -110,11 +76,22 @@ class Messages:
             raise AttributeError(f"there is no message {name!r} in COMMON or in the section's own wording")
         return self._texts[name]
 
-    def key_type(self, kind: str) -> str:
-        """The reader's word for a key type; an unknown one as words, with a capital letter."""
-        known = _KEY_TYPES.get(kind.casefold())
-        plain = " ".join(kind.replace("_", " ").split())
-        return known[self._is_chinese] if known else plain[:1].upper() + plain[1:]
+    def key_type(self, kind: str, schema: KeySchema) -> str:
+        """The reader's word for a key type: its label in the schema; else its name as words, with a capital letter.
+
+        Examples:
+            >>> from sag_retrieval.core.schema_file import read_schema
+            >>> schema = read_schema({"types": ["person", {"name": "ship", "label": {"zh": "船舶"}}]})
+            >>> [Messages(language).key_type("ship", schema) for language in ("zh", "en")]
+            ['船舶', 'Ship']
+
+        """
+        known = schema.every.named(kind)
+        if known is None and kind.casefold() == _UNTYPED:
+            return self.untyped
+        label = known.called("zh" if self._is_chinese else "en") if known else kind
+        plain = " ".join(label.replace("_", " ").split())
+        return plain[:1].upper() + plain[1:]
 
     def counted(self, pattern: str, count: int) -> str:
         """A pattern such as `{count} events` with its number, and in English in the singular for one."""

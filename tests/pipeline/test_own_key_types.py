@@ -97,6 +97,7 @@ def test_the_types_of_the_schema_reach_the_model_in_its_language_and_other_types
     from sag_pipeline.status import status_of
     from sag_retrieval import open_release
     from sag_retrieval.core.settings import load_settings
+    from sag_retrieval.reports.scope import Scope, chosen_events
 
     put(home, SCHEMA)
     ingest()
@@ -115,6 +116,7 @@ def test_the_types_of_the_schema_reach_the_model_in_its_language_and_other_types
     assert ["组织", "日期", "营业收入", "罚款", "grade", "audited"] in enums
     with open_release(home) as release:
         rows = release.sql("SELECT key_type, value_number, value_bool, unit FROM keys WHERE value_string IS NULL")
+        assert chosen_events(release._reader, Scope()).keys.schema == read_schema(SCHEMA)  # what a report calls them
     found = {tuple(row) for row in rows.to_pandas().astype(object).where(lambda each: each.notna(), None).to_numpy()}
     assert {
         ("revenue", 3e9, None, "CNY"),

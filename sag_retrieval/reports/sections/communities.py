@@ -36,18 +36,6 @@ _RELATED = 4
 _SHARED_KEYS = 3
 _CHIPS = 4
 _CHIP_TYPES = 3
-_TYPE_ORDER = (
-    "person",
-    "organisation",
-    "organization",
-    "company",
-    "place",
-    "geo",
-    "location",
-    "product",
-    "topic",
-    "entity",
-)
 _SHOWN_STATEMENT = 64
 """Characters of a statement in the table of amounts."""
 
@@ -201,8 +189,8 @@ def _chips(
     community: RankedCommunity, keys: Keys, statistics: KeyStatistics, without: tuple[str, ...], messages: Messages
 ) -> tuple[Chips, ...]:
     """The most frequent keys of each type; those of one event only where no key has more."""
-    matrix, place = statistics.counts, community.number - 1
-    part = slice(matrix.indptr[place], matrix.indptr[place + 1])
+    matrix, number = statistics.counts, community.number - 1
+    part = slice(matrix.indptr[number], matrix.indptr[number + 1])
     rows, counts = matrix.indices[part], matrix.data[part]
     by_type: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
     least = 2 if counts.max(initial=0) > 1 else 1
@@ -210,8 +198,10 @@ def _chips(
         kind = keys.types[int(rows[i])]
         if counts[i] >= least and kind not in without and int(rows[i]) in statistics.said:
             by_type[kind].append((keys.values[int(rows[i])], int(counts[i])))
-    order = sorted((kind for kind in by_type if kind in _TYPE_ORDER), key=_TYPE_ORDER.index)[:_CHIP_TYPES]
-    return tuple(Chips(messages.key_type(kind), tuple(by_type[kind][:_CHIPS])) for kind in order)
+    order = [each.name for each in keys.schema.every]
+    place_of = {kind: order.index(kind) if kind in order else len(order) for kind in by_type}
+    chosen = sorted(by_type, key=lambda kind: (place_of[kind], kind))[:_CHIP_TYPES]
+    return tuple(Chips(messages.key_type(kind, keys.schema), tuple(by_type[kind][:_CHIPS])) for kind in chosen)
 
 
 def _related(

@@ -68,7 +68,7 @@ def _rows(keys: Keys, statistics: KeyStatistics, without: tuple[str, ...], messa
         best = places[np.lexsort((places, -counts))][:_COMMUNITIES]
         found.append(
             TopKey(
-                type=messages.key_type(keys.types[key]),
+                type=messages.key_type(keys.types[key], keys.schema),
                 value=keys.values[key],
                 events=int(total[key]),
                 share=round(float(total[key] / most), 3),

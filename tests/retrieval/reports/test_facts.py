@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from sag_retrieval.communities.said import SaidNames
+from sag_retrieval.communities.statements import telling
 from sag_retrieval.reports.facts import (
     Amount,
     amounts_of,
     chosen_amounts,
     conflicts_in,
     dated_rows,
+    largest_amounts,
     most_named,
     readable_amount,
 )
@@ -74,6 +76,16 @@ def test_an_amount_belongs_to_the_name_in_its_statement(events):
         ("Kestrel Yard", 9e6, 2),
         ("Oban Metals", 2e6, 3),
     ]
+
+
+def test_types_of_ones_own_have_amounts_as_the_default_ones_have(events):
+    own = {"organisation": "shipyard", "money": "dividend"}
+    kinds = [own[kind] for kind in events.keys.types]
+    renamed = replace(events, keys=replace(events.keys, types=kinds))
+
+    assert amounts_of(renamed, ROWS) == amounts_of(events, ROWS)
+    assert largest_amounts(renamed, 3) == largest_amounts(events, 3)
+    assert telling(renamed, ROWS).tolist() == telling(events, ROWS).tolist()
 
 
 def test_the_largest_amount_of_each_is_chosen(events):

@@ -99,6 +99,8 @@ class EventTable:
     vectors: Vectors
     is_forecast: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
     """Of each event, whether it tells of a plan or a forecast; empty where none does."""
+    is_routine: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
+    """Of each event, whether other documents say the same of other names, without an amount; empty if unknown."""
 
     def __len__(self) -> int:
         """Count of events."""

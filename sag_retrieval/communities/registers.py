@@ -1,4 +1,4 @@
-"""Recognise how a text speaks: opinions, advice and courtesies, vague plans, and notes without a verb."""
+"""Recognise how a text speaks: opinions, courtesies, vague claims, gestures, notices and notes without a verb."""
 
 import re
 from functools import lru_cache
@@ -22,6 +22,35 @@ _PLAN: Final = re.compile(
     r"|将(?:会|继续|进一步|不断|持续|始终|致力|积极|加大|加强|整合)|致力于|展望未来|力争"
 )
 _DIGIT: Final = re.compile(r"\d")
+_CLAIM: Final = re.compile(
+    r"\b(?:significant|remarkable|substantial|great|considerable|notable) (?:progress|strides|achievements?|milestones?)\b"
+    r"|\b(?:strong|firm|deep|ongoing|unwavering|its|their) commitment to\b|\bcommitted to\b|\bstrives? (?:to|for)\b"
+    r"|(?:重大|显著|积极|良好|一系列|长足)的?(?:进展|成[效就果绩]|进步|影响)|高度重视|不断(?:提升|完善|努力|推进)|迈出了",
+)
+"""Praise of one's own work."""
+_DAY_FIGURES: Final = re.compile(r"\b(?:19|20)\d\d\b|(?:19|20)\d\d年|\d{1,2}[月日号]|\b\d{1,2}(?:st|nd|rd|th)\b")
+_GESTURE: Final = re.compile(
+    r"\b(?:his|her|their|its|whose) (?:\w+ ){0,2}(?:eyes?|gaze|brows?|voices?|faces?|lips|expressions?|breath|fingers?|hands?"
+    r"|heads?|hearts?|shoulders?|minds?|posture|silence|resolve|smile|thoughts|demeanou?r)\b"
+    r"|\b(?:nodded|smiled|sighed|frowned|shrugged|grinned|whispered|murmured|interjected|glanced|gazed|stared|blinked"
+    r"|trembled|shivered|chuckled|gasped|leaned in)\b|'s (?:eyes|voice|gaze|face) (?:was|were|had)?\b"
+    r"|[点摇]了?[点摇]?头|微笑|目光|眼神|叹了?口?气|皱[着了起]?眉|心跳|低语|沉默|耸[了耸]?肩|嘴角|神情",
+)
+"""How somebody looks, moves or feels, as in tales."""
+_IMPRESSION: Final = re.compile(
+    r"\bas (?:if|though)\b|\bseem(?:s|ed|ing)? to\b|\blike an? \w+ (?:of|in|from)\b|\b(?:shadows?|hum|glow|abyss|tension|destiny)\b"
+    r"|仿佛|似乎|好像|宛如|犹如"
+)
+_NOTICE: Final = re.compile(
+    r"\b(?:copyright|licen[sc]e|trademark|warrant(?:y|ies)|public domain|disclaimers?|royalt(?:y|ies)|ebooks?|all rights)\b"
+    r"|版权|著作权|许可协议|免责|商标",
+    re.IGNORECASE,
+)
+_BINDING: Final = re.compile(
+    r"\b(?:must|shall|may|any|terms of|no representations|in the public domain|without)\b|必须|不得|须|任何",
+    re.IGNORECASE,
+)
+"""What a notice about the use of a text says of it."""
 _ENGLISH: Final = re.compile(r"\b(?:the|of|and|with|without|to|for|ago)\b")
 _APPOSITION: Final = re.compile(r"^[A-Z][^,]{2,60}, (?:an?|the) ")
 """`Ada Byrne, the founder of a shipyard`: an entry of a list of people says who they are without a verb."""
@@ -33,26 +62,46 @@ _COUNTED: Final = re.compile(
 _PARTICIPLE: Final = re.compile(r"^[A-Z][a-z]+ed (?:by|with|for|in|on|to|at|from|as)\b")
 
 
-def is_opinion(text: str) -> bool:
-    """Whether a text praises, guesses, wishes, advises or thanks.
+def is_opinion(text: str, *, is_talk: bool = False) -> bool:
+    """Whether a text praises, guesses, wishes, advises or thanks; of talk, contractions are no sign of it.
 
     Examples:
         >>> is_opinion("That match was insane, maybe they win again."), is_opinion("Oban Metals closed its yard.")
         (True, False)
 
     """
-    if _EMOTICON.search(text) or _DEGREE.search(text):
+    if (not is_talk and _EMOTICON.search(text)) or _DEGREE.search(text):
         return True
     if is_cjk(text):
         words = _words("opinion_words.txt")
         return bool(_POLITE_CJK.search(text)) or any(word in text for word in words if is_cjk(word) and len(word) > 1)
     tokens = [token.casefold() for token in _TOKEN.findall(text)]
-    return any(token in _words("opinion_words.txt") or _CONTRACTED.search(token) for token in tokens)
+    return any(token in _words("opinion_words.txt") or (not is_talk and _CONTRACTED.search(token)) for token in tokens)
 
 
 def is_vague_plan(text: str) -> bool:
-    """Whether a text tells of an intention without a single figure."""
-    return _PLAN.search(text) is not None and _DIGIT.search(text) is None
+    """Whether a text tells of an intention without a single figure, or praises progress without one but for dates."""
+    if _PLAN.search(text) is not None and _DIGIT.search(text) is None:
+        return True
+    return _CLAIM.search(text) is not None and _DIGIT.search(_DAY_FIGURES.sub("", text)) is None
+
+
+def is_gesture(text: str) -> bool:
+    """Whether a text tells how somebody looks, speaks or feels, or what something seems like, and no figure.
+
+    Examples:
+        >>> is_gesture("Ada Byrne nodded, her eyes fixed on the harbour."), is_gesture("Ada Byrne sold the harbour.")
+        (True, False)
+
+    """
+    return (_GESTURE.search(text) or _IMPRESSION.search(text)) is not None and _DIGIT.search(text) is None
+
+
+def is_notice(text: str) -> bool:
+    """Whether a text says how a text or program may be used: no date, no amount, rules of licences."""
+    found = _NOTICE.findall(text)
+    binds = _BINDING.search(text) is not None
+    return bool(found) and (binds or len(found) > 1) and _DAY_FIGURES.search(text) is None
 
 
 def is_note(text: str) -> bool:
@@ -63,6 +112,11 @@ def is_note(text: str) -> bool:
     if _PARTICIPLE.match(text):
         return True
     return not any(_can_be_finite(token) for token in lower[1:]) and lower[:1] != ["there"]
+
+
+def is_past_form(word: str) -> bool:
+    """Whether an English word can be a past form of a verb: `moved`, `bought`."""
+    return (word.endswith("ed") and len(word) > len("shed")) or word in _words("verb_forms.txt")
 
 
 def _can_be_finite(token: str) -> bool:

@@ -17,6 +17,8 @@ _STOPS = '.!?:;"”'
 _LEGAL_FORMS = frozenset({"ltd", "inc", "plc", "gmbh", "corp", "llc", "pty", "sarl"})
 _SHORTEST = 3
 """Letters of a name of no known type: `PM` is none."""
+_BEFORE = 24
+"""Characters before the first speaker of a talk: a time stamp."""
 _NO_NAMES = frozenset({"title", "section", "heading"})
 """Types of keys that name a text, not something it speaks of."""
 
@@ -47,7 +49,14 @@ class SaidNames:
         texts = [self._events.contents[row] for row in looked_at]
         if kind == _GENERIC and keys.values[key].isascii() and not _is_proper(keys.values[key], texts):
             return False
-        return sum(map(is_sentence, texts)) >= _MOSTLY * len(texts)
+        value = keys.values[key]
+        return sum(is_sentence(text) or _is_speaker(value, text) for text in texts) >= _MOSTLY * len(texts)
+
+
+def _is_speaker(name: str, text: str) -> bool:
+    """Whether a text begins with a turn of the one who is named."""
+    place = text.find(name)
+    return 0 <= place <= _BEFORE and text[place + len(name) :].lstrip()[:1] in {":", "：", "(", "（"}
 
 
 def _is_proper(value: str, texts: Sequence[str]) -> bool:

@@ -9,7 +9,8 @@ from typing import Final, Literal
 import numpy as np
 
 from sag_retrieval.communities.events import EventTable, Floats, Keys, Rows
-from sag_retrieval.communities.registers import is_note, is_opinion, is_vague_plan
+from sag_retrieval.communities.registers import is_gesture, is_note, is_notice, is_opinion, is_vague_plan
+from sag_retrieval.communities.talk import TOLD
 from sag_retrieval.communities.titles import names_something
 from sag_retrieval.text.words import is_cjk
 
@@ -27,6 +28,8 @@ Fault = Literal[
     "opinion",
     "plan",
     "note",
+    "gesture",
+    "notice",
 ]
 MEASURED: Final = ("money", "quantity", "percentage")
 """Types of keys that are amounts, the most telling first."""
@@ -45,10 +48,12 @@ _SPEECH: Final = re.compile(
 )
 _QUOTED: Final = re.compile(r"[\"“'‘「『](?:[^\"”’」』]{0,300}[,.!?;，。！？…][\"”'’」』]|[^\"”'’」』]*$)")
 """Words that somebody says; a title in quotation marks has no comma or stop before they close."""
-_ROW: Final = re.compile(r"\||\t|(?:[^:：;；]{1,40}[:：][^:：;；]{1,80}[;；]\s*){2}")
+_ROW: Final = re.compile(r"\||\t|(?:[$€£¥] ?\d[\d,.]* +){2}|(?:[^:：;；]{1,40}[:：][^:：;；]{1,80}[;；]\s*){2}")
 _LABELLED: Final = re.compile(
     r"(?:(?:^|[\s。.;；])[^\s:：。.;；]{1,30}[:：]\s*){2}|^[^:：。.]{1,40}[:：]"
-    r"|^(?:[A-Z]{3,} ){2,}[A-Z][a-z]"
+    r"|^(?:[A-Z]{3,} ){2,}[A-Z][a-z]|^\d{1,4} [A-Z]{3,} \d|\b[A-Z]{3,} \d+ [—–-] [A-Z]{3,}"
+    r"|^(?!(?:In|On|At|By|From|Since|During|Until|After|Before|As|For|Around|Between|To|Over|Under|About|Of)\b)"
+    r"[A-Z]\w{0,30}(?: [a-z]\w{0,30}){0,2} \d[\w/.-]{0,12} [A-Z][a-z]+ "
 )
 _NUMBERED: Final = re.compile(
     r"^\s*(?:[#*•·>-]+|\d+(?:\.\d+)*[.)、]|[(（]?[一二三四五六七八九十\divx]+[)）、])\s*", re.IGNORECASE
@@ -57,9 +62,9 @@ _ADDRESS: Final = re.compile(r"https?://|www\.|\S@[^\s@]{1,80}\.\w|(?:^|\s)/\w+/
 _TIME: Final = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?|^\W*(?:19|20)\d{6}|^\[")
 _JOINED: Final = re.compile(
     r"^(?:In (?:conclusion|summary|short|addition|contrast|particular|other words|fact|turn|general|terms of)"
-    r"|In (?:return|the end)|On (?:the other hand|top of)"
+    r"|(?:See|Refer to|Let|For (?:further|more|additional) (?:information|details))\b|In (?:return|the end)|On (?:the other hand|top of)"
     r"|As (?:a result|a consequence|such|well)|For (?:example|instance)|At the same time|To this end"
-    r"|接着|接下来|进一步|综合来看|总体而言|总的来说)"
+    r"|(?:After|When|While|Once|Until|Before|If|As) (?:it|he|she|they|this|that)\b|详见|参见|接着|接下来|进一步|综合来看|总体而言|总的来说)"
 )
 """Beginnings that continue what was said before."""
 _IN_FORCE: Final = re.compile(r"^As (?:of|from|at) \S*\d")
@@ -68,6 +73,7 @@ _LETTER: Final = re.compile(r"[^\W\d_]")
 _SPACE: Final = re.compile(r"\s+")
 _LETTERS: Final = 0.6
 _PRONOUN: Final = re.compile(r"\b(?:he|she|him|his|her|hers)\b")
+_THEY: Final = re.compile(r"^(?:[^,]{0,60}, )?[Tt]hey\b|\b(?:we|our)\b")
 _CAPITAL: Final = re.compile(r"(?<![.!?] )\b[A-Z]")
 _UNNAMED: Final = re.compile(
     r"(?:^|, )[Tt]h(?:e|is|ese) (?:[a-z-]+ ){1,2}"
@@ -90,6 +96,8 @@ def faults(text: str) -> tuple[Fault, ...]:
         ('length', 'end', 'speech', 'note')
 
     """
+    if TOLD.match(text):
+        return ()
     cjk = is_cjk(text)
     low, high = _LENGTHS_CJK if cjk else _LENGTHS
     bare = text.strip()
@@ -107,6 +115,8 @@ def faults(text: str) -> tuple[Fault, ...]:
         "opinion": is_opinion(bare),
         "plan": is_vague_plan(bare),
         "note": is_note(bare),
+        "gesture": is_gesture(bare),
+        "notice": is_notice(bare),
     }
     return tuple(name for name, holds in checks.items() if holds)
 
@@ -117,6 +127,8 @@ def _refers_back(text: str, cjk: bool) -> bool:  # noqa: FBT001  a property of t
         return bool(_JOINED.match(text)) or text.lstrip("“”\"'「『（(").startswith(tuple(_referring()))
     first = None if _IN_FORCE.match(text) else _FIRST.match(text)
     if _JOINED.match(text) or (first is not None and first[1].casefold() in _referring()):
+        return True
+    if _THEY.search(text):
         return True
     pronoun = _PRONOUN.search(text)
     return pronoun is not None and not _CAPITAL.search(text, 1, pronoun.start())
@@ -130,12 +142,13 @@ def _referring() -> frozenset[str]:
 
 
 def fault_counts(events: EventTable, rows: Rows) -> Floats:
-    """Faults of each event's text; one more for a plan, half a one for a text that does not say who or what."""
+    """Faults of each event's text; one more for a plan or a routine, half a one for not saying who or what."""
     starts = np.searchsorted(events.links.event, np.stack([rows, rows + 1])).T
     counted = np.zeros(len(rows))
     for place, (row, (start, end)) in enumerate(zip(rows.tolist(), starts.tolist(), strict=True)):
         text = events.contents[row]
-        is_plan = len(events.is_forecast) > 0 and bool(events.is_forecast[row])
+        is_plan = len(events.is_forecast) > 0 and bool(events.is_forecast[row]) and not TOLD.match(text)
+        is_plan = is_plan or (len(events.is_routine) > 0 and bool(events.is_routine[row]))
         keys = events.links.key[start:end].tolist()
         counted[place] = len(faults(text)) + is_plan + (0.0 if _says_who(events, keys, text) else 0.5)
     return counted

@@ -11,18 +11,22 @@ from typing import Final
 import numpy as np
 from scipy.sparse import csc_array
 
-from sag_retrieval.communities.events import EventTable, Rows
+from sag_retrieval.communities.events import EventTable, Flags, Rows
 from sag_retrieval.communities.titles import TakenTitles, fits
 from sag_retrieval.communities.topic_words import TopicWords, WordPlace, tagged
 from sag_retrieval.text.words import is_cjk
 
 _LEAST: Final = 3
 """Events that have to say a phrase."""
+_QUOTED: Final = 8
+"""Statements to quote from which on the title of a topic is made of their words alone."""
 _CONSIDERED: Final = 8
 _SECOND: Final = 0.3
 """A second phrase enters the title from this share of the first one's score."""
 _NO_NOUN: Final = re.compile(r"(?:[a-z]{2}ed|ly)$")
 """Ends of English words that are rarely the last or the first word of a noun phrase."""
+_PLURAL: Final = re.compile(r"[^suiy']s$")
+"""`ideas flowing`, `racks simple`: a clause; a modifier stands in the singular, or before a plural."""
 _BEFORE_A_VERB: Final = re.compile(
     r"(?:\b(?:to|will|would|can|could|may|might|must|shall|should|not|let|lets"
     r"|who|which|it|he|she|they|we|you|i)|n['’]t) $",
@@ -44,7 +48,9 @@ _AROUND: Final = 12
 _Pair = tuple[int, ...]
 
 
-def topic_titles(events: EventTable, words: TopicWords, topic: Rows, group: Rows) -> list[str]:
+def topic_titles(
+    events: EventTable, words: TopicWords, topic: Rows, group: Rows, quotable: Flags | None = None
+) -> list[str]:
     """A noun phrase, or two joined by "and", for each topic; no two are equal.
 
     Examples:
@@ -55,18 +61,30 @@ def topic_titles(events: EventTable, words: TopicWords, topic: Rows, group: Rows
         words: Their words.
         topic: Topic of each event; -1: none.
         group: Group of each word.
+        quotable: Whether each event can be quoted: a title is to fit the statements below it, so where a topic has
+            enough of them, its phrases are theirs.
 
     """
     group_of = _groups_of(words, topic, group)
     taken, titles = TakenTitles(), []
     chunks = _chunks_of(events, words)
-    for phrases in _phrases(events, words, topic, group_of, group):
+    considered = _considered(topic, quotable)
+    for phrases in _phrases(events, words, considered, group_of, group):
         proposals = list(_proposals(phrases, chunks))
         title = next((each for each in proposals if each not in taken), "")
         title = title or taken.numbered(proposals[0] if proposals else "–")
         taken.add(title)
         titles.append(title)
     return titles
+
+
+def _considered(topic: Rows, quotable: Flags | None) -> Rows:
+    """The topic of each event whose phrases count; of topics with enough statements to quote only theirs."""
+    if quotable is None:
+        return topic
+    quoted = np.bincount(topic[quotable & (topic >= 0)], minlength=int(topic.max(initial=-1)) + 1)
+    is_enough = np.append(quoted >= _QUOTED, False)  # noqa: FBT003  no topic
+    return np.where(is_enough[topic] & ~quotable, np.int32(-1), topic).astype(np.int32)
 
 
 def _groups_of(words: TopicWords, topic: Rows, group: Rows) -> list[int]:
@@ -162,9 +180,15 @@ def _said(text: str, places: Sequence[WordPlace]) -> Iterator[tuple[_Pair, str]]
                 yield (place.word,), form
             if before and text[before.end : place.start] in {"", " "}:
                 form = text[before.start : place.end].casefold()
-                if " " not in form if is_cjk(form) else not any(map(_NO_NOUN.search, form.split())):
+                if " " not in form if is_cjk(form) else _is_compound(form):
                     yield (before.word, place.word), form
         before = place if place.word >= 0 else None
+
+
+def _is_compound(form: str) -> bool:
+    """Whether two English words can be one noun: what stands first is no plural before a verb or an adjective."""
+    first, *_, last = form.split()
+    return not any(map(_NO_NOUN.search, form.split())) and not (_PLURAL.search(first) and not _PLURAL.search(last))
 
 
 def _commonest(forms: Counter[str]) -> str:

@@ -22,6 +22,7 @@ from sag_retrieval.communities.groups import (
     on_one_level,
 )
 from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.communities.routine import quotable_rows
 from sag_retrieval.communities.topic_titles import topic_titles
 from sag_retrieval.communities.topic_words import MANY_DOCUMENTS, SPREAD, TopicWords, topic_words
 
@@ -72,7 +73,7 @@ def build_topics(events: EventTable, options: ClusterOptions) -> Communities:
     centrality = _centralities(topic, assigned.weight)
     members = members_of(number, centrality)
     ids = [community_id(0, [events.event_ids[row] for row in rows.tolist()]) for rows in members]
-    titles = topic_titles(events, words, topic, group)
+    titles = topic_titles(events, words, topic, group, quotable_rows(events, topic))
     return Communities(
         communities=on_one_level(ids, members, titles, centrality=centrality, weight=assigned.weight),
         quality=(

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 from sag_retrieval.communities.events import EventTable, Floats
 from sag_retrieval.communities.groups import Communities
+from sag_retrieval.communities.routine import as_quoted
 from sag_retrieval.communities.said import SaidNames
 from sag_retrieval.communities.similarity import key_idf
 from sag_retrieval.communities.titles import DistinctiveKey, distinctive_keys, key_counts, naming_keys
@@ -70,10 +71,11 @@ class ReportContext:
 
     def statement(self, row: int, place: str) -> Statement:
         """An event as a statement that cites it; `place` is the name of where it is cited."""
+        text, date = self.events.contents[row], self.events.dates[row] or ""
         return Statement(
-            text=self.events.contents[row],
+            text=text,
             references=(Reference(row, place),),
-            date=self.events.dates[row] or "",
+            date="" if date in text else date,
             row=row,
             is_new=bool(self.comparison.is_new[row]),
             lang=self.foreign_language(row),
@@ -102,7 +104,7 @@ def make_context(
     written: WrittenReport | None = None,
 ) -> ReportContext:
     """Compare with the earlier report, rank the communities and count the keys."""
-    events = events.cleaned()
+    events = as_quoted(events.cleaned())
     comparison = compare_with(communities.at(0), events, previous)
     language = page_language(events, options)
     ranking = rank_communities(events, communities, options, comparison, language)

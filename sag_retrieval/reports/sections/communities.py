@@ -29,7 +29,11 @@ WORDING: Wording = {
     "all_events": ("All {count} events", "全部 {count} 个事件"),
     "findings": ("Findings", "要点"),
     "importance": ("importance {importance} of 10", "重要程度 {importance}/10"),
-    "no_summary": ("There is no summary. Main keys: {keys}", "没有说明。主要属性：{keys}"),
+    "no_summary": ("No sentence of this theme stands alone as a statement.", "该主题没有可以单独引用的句子。"),
+    "no_summary_named": (
+        "No sentence of this theme stands alone as a statement. It names {keys}.",
+        "该主题没有可以单独引用的句子，其中提到：{keys}。",
+    ),
 }
 
 _RELATED = 4
@@ -92,6 +96,11 @@ class Article:
     conflicts: tuple[tuple[Statement, Statement], ...]
     sources: tuple[CitedSource, ...] = ()
     """The passages that the article cites first; none until all citations are numbered."""
+
+    def without_summary(self, messages: Messages) -> str:
+        """What stands where nothing can be quoted: that it is so, and what is named."""
+        keys = messages.comma.join(self.community.main_keys)
+        return messages.no_summary_named.format(keys=keys) if keys else messages.no_summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +242,7 @@ def markdown(content: Articles, messages: Messages) -> Iterator[str]:
 def _article_lines(article: Article, messages: Messages) -> Iterator[str]:
     community = article.community
     yield from (f"### {community.number} {escaped(community.title)}", "", figures_of(community, messages), "")
-    keys = escaped(messages.comma.join(community.main_keys))
-    yield " ".join(cited(each) for each in article.summary) or messages.no_summary.format(keys=keys)
+    yield " ".join(cited(each) for each in article.summary) or escaped(article.without_summary(messages))
     yield ""
     yield from _finding_lines(article, messages)
     for chips in article.chips:

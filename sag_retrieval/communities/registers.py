@@ -23,26 +23,28 @@ _PLAN: Final = re.compile(
 )
 _DIGIT: Final = re.compile(r"\d")
 _CLAIM: Final = re.compile(
-    r"\b(?:significant|remarkable|substantial|great|considerable|notable) (?:progress|strides|achievements?|milestones?)\b"
+    r"\b(?:significant|remarkable|substantial|great|considerable|notable) (?:progress|strides|achievements?"
+    r"|milestones?)\b"
     r"|\b(?:strong|firm|deep|ongoing|unwavering|its|their) commitment to\b|\bcommitted to\b|\bstrives? (?:to|for)\b"
     r"|(?:重大|显著|积极|良好|一系列|长足)的?(?:进展|成[效就果绩]|进步|影响)|高度重视|不断(?:提升|完善|努力|推进)|迈出了",
 )
 """Praise of one's own work."""
 _DAY_FIGURES: Final = re.compile(r"\b(?:19|20)\d\d\b|(?:19|20)\d\d年|\d{1,2}[月日号]|\b\d{1,2}(?:st|nd|rd|th)\b")
 _GESTURE: Final = re.compile(
-    r"\b(?:his|her|their|its|whose) (?:\w+ ){0,2}(?:eyes?|gaze|brows?|voices?|faces?|lips|expressions?|breath|fingers?|hands?"
-    r"|heads?|hearts?|shoulders?|minds?|posture|silence|resolve|smile|thoughts|demeanou?r)\b"
+    r"\b(?:his|her|their|its|whose) (?:\w+ ){0,2}(?:eyes?|gaze|brows?|voices?|faces?|lips|expressions?|breath"
+    r"|fingers?|hands?|heads?|hearts?|shoulders?|minds?|posture|silence|resolve|smile|thoughts|demeanou?r)\b"
     r"|\b(?:nodded|smiled|sighed|frowned|shrugged|grinned|whispered|murmured|interjected|glanced|gazed|stared|blinked"
     r"|trembled|shivered|chuckled|gasped|leaned in)\b|'s (?:eyes|voice|gaze|face) (?:was|were|had)?\b"
-    r"|[点摇]了?[点摇]?头|微笑|目光|眼神|叹了?口?气|皱[着了起]?眉|心跳|低语|沉默|耸[了耸]?肩|嘴角|神情",
+    r"|[点摇]了?[点摇]?头|微笑|目光|眼神|叹了?口?气|皱[着了起]?眉|心跳|低语|沉默|耸[了耸]?肩|嘴角",
 )
 """How somebody looks, moves or feels, as in tales."""
 _IMPRESSION: Final = re.compile(
-    r"\bas (?:if|though)\b|\bseem(?:s|ed|ing)? to\b|\blike an? \w+ (?:of|in|from)\b|\b(?:shadows?|hum|glow|abyss|tension|destiny)\b"
-    r"|仿佛|似乎|好像|宛如|犹如"
+    r"\bas (?:if|though)\b|\bseem(?:s|ed|ing)? to\b|\blike an? \w+ (?:of|in|from)\b|\b(?:shadows?|hum|glow|abyss"
+    r"|destiny)\b|仿佛|似乎|好像|宛如|犹如"
 )
 _NOTICE: Final = re.compile(
-    r"\b(?:copyright|licen[sc]e|trademark|warrant(?:y|ies)|public domain|disclaimers?|royalt(?:y|ies)|ebooks?|all rights)\b"
+    r"\b(?:copyright|licen[sc]e|trademark|warrant(?:y|ies)|public domain|disclaimers?|royalt(?:y|ies)|ebooks?"
+    r"|all rights)\b"
     r"|版权|著作权|许可协议|免责|商标",
     re.IGNORECASE,
 )

@@ -2,6 +2,7 @@
 
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -16,13 +17,14 @@ from sag_retrieval.text.words import STOP_WORDS, is_cjk
 
 _WORD: Final = re.compile(r"(?<![\w-])[a-z][a-z'’-]{2,}")
 _OF_DAYS: Final = re.compile(
-    r"\d{1,2}[-./ ](?:\d{1,2}|[A-Z][a-z]{2,8})[-./ ]\d{2,4}|\b(?:19|20)\d\d(?:[-/]\d+)*\b|[\d\s]*[年月日]"
+    r"\d{1,2}[-./ ](?:\d{1,2}|[A-Z][a-z]{2,8})[-./ ]\d{2,4}|\b(?:19|20)\d\d(?:[-/]\d+)*\b|\d{0,4}[年月日]"
+    r"|\b(?:[Ss]ection|[Cc]lause|[Aa]rticle|[Cc]hapter|[Nn]o\.) \d[\d.]*|第\d+[条章节款]"
 )
 _FIGURE: Final = re.compile(r"\d")
 _NO_CHARACTER: Final = re.compile(r"[^\u4e00-\u9fff]+")
-_OPENING_CJK: Final = re.compile(r"^[在于从自为]+")
 _WORDS: Final = 3
-_CHARACTERS: Final = 6
+_CHARACTERS: Final = 4
+_MOSTLY: Final = 0.5
 _JUDGED: Final = 1_000
 _OFTEN: Final = 3
 """Documents, and sets of names, that say a sentence."""
@@ -55,24 +57,34 @@ def quotable_rows(events: EventTable, topic: Rows) -> Flags:
 def with_routine(events: EventTable) -> EventTable:
     """The same events, each with whether it is routine.
 
-    The frame of a sentence is how it begins without its names and figures: three words, or six Chinese characters. A
-    sentence is routine if three documents say its frame of three different sets of names, and it has no amount.
+    What is left of a sentence without its names and figures is read as runs of three words, or of four Chinese
+    characters. A run is common if three documents say it of three sets of names. A sentence is routine if most of its
+    runs are common, and it has no amount.
 
     Source:
         docs/algorithm.md §reports.6.
 
     """
     names = _names_by_event(events)
-    frames: defaultdict[str, list[int]] = defaultdict(list)
-    for row, text in enumerate(events.contents):
-        if frame := _frame(text, names[row]):
-            frames[frame].append(row)
-    document, flags = events.document, np.zeros(len(events), np.bool_)
-    for rows in frames.values():
-        said_of = {frozenset(names[row]) for row in rows}
-        if len(said_of) >= _OFTEN and len({int(document[row]) for row in rows}) >= _OFTEN:
-            flags[[row for row in rows if not _has_amount(events.contents[row])]] = True
+    runs = [_runs(text, own) for text, own in zip(events.contents, names, strict=True)]
+    said: defaultdict[str, list[int]] = defaultdict(list)
+    for row, own in enumerate(runs):
+        for run in own:
+            said[run].append(row)
+    common = {run for run, rows in said.items() if len(rows) >= _OFTEN and _is_common(events, rows, names)}
+    flags = np.array(
+        [
+            len(own) > 1 and len(own & common) >= _MOSTLY * len(own) and not _has_amount(text)
+            for text, own in zip(events.contents, runs, strict=True)
+        ],
+        np.bool_,
+    )
     return replace(events, is_routine=_flags(flags))
+
+
+def _is_common(events: EventTable, rows: Sequence[int], names: Sequence[Sequence[str]]) -> bool:
+    document = {int(events.chunks.document[events.chunk[row]]) for row in rows}
+    return len(document) >= _OFTEN and len({tuple(sorted(names[row])) for row in rows}) >= _OFTEN
 
 
 def _flags(flags: Flags) -> Flags:
@@ -92,14 +104,14 @@ def _names_by_event(events: EventTable) -> list[list[str]]:
     return found
 
 
-def _frame(text: str, names: list[str]) -> str:
-    """How a sentence begins without names and figures; empty for one too short to have a frame, and for talk."""
+def _runs(text: str, names: Sequence[str]) -> frozenset[str]:
+    """What neighbours in a sentence without its names and figures; nothing for talk that settles something."""
     if TOLD.match(text):
-        return ""
+        return frozenset()
     for name in sorted(names, key=len, reverse=True):
         text = text.replace(name, " ")
     if is_cjk(text):
-        bare = _OPENING_CJK.sub("", _NO_CHARACTER.sub("", _OF_DAYS.sub("", text)))
-        return bare[:_CHARACTERS] if len(bare) >= _CHARACTERS else ""
-    words = [word for word in _WORD.findall(text) if word not in STOP_WORDS][:_WORDS]
-    return " ".join(words) if len(words) == _WORDS else ""
+        bare = _NO_CHARACTER.sub("", _OF_DAYS.sub("", text))
+        return frozenset(bare[at : at + _CHARACTERS] for at in range(len(bare) - _CHARACTERS + 1))
+    words = [word for word in _WORD.findall(text) if word not in STOP_WORDS]
+    return frozenset(" ".join(words[at : at + _WORDS]) for at in range(len(words) - _WORDS + 1))

@@ -62,9 +62,11 @@ _ADDRESS: Final = re.compile(r"https?://|www\.|\S@[^\s@]{1,80}\.\w|(?:^|\s)/\w+/
 _TIME: Final = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?|^\W*(?:19|20)\d{6}|^\[")
 _JOINED: Final = re.compile(
     r"^(?:In (?:conclusion|summary|short|addition|contrast|particular|other words|fact|turn|general|terms of)"
-    r"|(?:See|Refer to|Let|For (?:further|more|additional) (?:information|details))\b|In (?:return|the end)|On (?:the other hand|top of)"
+    r"|(?:See|Refer to|Let|For (?:further|more|additional) (?:information|details))\b|In (?:return|the end)"
+    r"|On (?:the other hand|top of)"
     r"|As (?:a result|a consequence|such|well)|For (?:example|instance)|At the same time|To this end"
-    r"|(?:After|When|While|Once|Until|Before|If|As) (?:it|he|she|they|this|that)\b|详见|参见|接着|接下来|进一步|综合来看|总体而言|总的来说)"
+    r"|(?:After|When|While|Once|Until|Before|If|As) (?:it|he|she|they|this|that)\b"
+    r"|详见|参见|接着|接下来|进一步|综合来看|总体而言|总的来说)"
 )
 """Beginnings that continue what was said before."""
 _IN_FORCE: Final = re.compile(r"^As (?:of|from|at) \S*\d")

@@ -14,11 +14,12 @@ from sag_retrieval.communities.registers import is_opinion, is_past_form
 from sag_retrieval.text.sentences import sentences
 from sag_retrieval.text.words import is_cjk
 
-_LABEL: Final = re.compile(r"(?:(?<=\s)|^)([^\s:：\"“”]{1,40}(?: [^\s:：\"“”]{1,40}){0,2})[:：](?=[^\d/]|$)")
+_LABEL: Final = re.compile(r"([^:：\"“”]{1,60})[:：](?=[^\d/]|$)")
 """A speaker at the beginning of a turn; whether it is a person is told by the keys of the event."""
 _SETTLES: Final = re.compile(
-    r"\b(?:see you|meet|meets|meeting|reminder|remind|scheduled?|booked|reserved|appointment|deadline|due|starts?|begins?"
-    r"|opens?|closes|arrives?|arriving|deliver(?:y|ed|ing)?|pick up|drop off|rehearsals?|session|attend|join|moved to|put off"
+    r"\b(?:meet|meets|meeting|reminder|remind|scheduled?|booked|reserved|appointment|deadline|due|starts?|begins?"
+    r"|opens?|closes|arrives?|arriving|deliver(?:y|ed|ing)?|pick up|drop off|rehearsals?|session|attend|join"
+    r"|moved to|put off"
     r"|cancel(?:l?ed)?|postponed?|agreed|decided|finali[sz]e|pay|paid|send|submit|finish|hand over"
     r"|(?:can['’]?t|cannot|won['’]?t|will not|won['’]t be able to|not able to) (?:make|come|join|attend)"
     r"|(?:i|we)(?:['’]ll| will) (?:also )?be (?:there|at|in|back))\b"
@@ -34,7 +35,8 @@ _LOOSE: Final = re.compile(
 )
 """An intention; it settles something with an hour or a day of a month."""
 _NOTHING: Final = re.compile(
-    r"\b(?:can['’]?t wait|look(?:ing)? forward|make the most|energy|vibes?|spirit|a-game|crush it|the best|memorable|magic|fun)\b"
+    r"\b(?:can['’]?t wait|look(?:ing)? forward|make the most|energy|vibes?|spirit|a-game|crush it|the best"
+    r"|memorable|magic|fun)\b"
     r"|迫不及待|期待|加油",
     re.IGNORECASE,
 )
@@ -45,7 +47,8 @@ _DONE: Final = re.compile(
 )
 _DONE_CJK: Final = re.compile(r"[我咱]们?(?:刚|已经|今天|昨天|前天|上周|终于)?[^，。！？]{1,12}了")
 _FELT: Final = re.compile(
-    r"(?:lov|lik|enjoy|want|need|wonder|hop|miss|feel|felt|thought|guess|agre|remember|notic|realis|realiz|appreciat|heard"
+    r"(?:lov|lik|enjoy|want|need|wonder|hop|miss|feel|felt|thought|guess|agre|remember|notic|realis|realiz"
+    r"|appreciat|heard"
     r"|knew|meant|tri|consider|believ|discuss|talk|look)"
 )
 """Beginnings of verbs that say what somebody feels or thinks, not what was done."""
@@ -53,7 +56,8 @@ _HOUR: Final = re.compile(
     r"\b\d{1,2}(?::\d\d)? ?[ap]\.?m\b|\b\d{1,2}:\d\d\b|\b\d{1,2} o['’]clock\b|\b(?:noon|midnight)\b"
     r"|\bthe \d{1,2}(?:st|nd|rd|th)\b"
     r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december) \d"
-    r"|\b\d{1,2}(?:st|nd|rd|th)? (?:of )?(?:january|february|march|april|may|june|july|august|september|october|november"
+    r"|\b\d{1,2}(?:st|nd|rd|th)? (?:of )?(?:january|february|march|april|may|june|july|august|september|october"
+    r"|november"
     r"|december)\b"
     r"|\d{1,2}[日号]|\d{1,2}[点时]|[一二三四五六七八九十]{1,3}点|\d[:：]\d\d",
     re.IGNORECASE,
@@ -64,22 +68,27 @@ _WEEKDAY: Final = re.compile(
 )
 _DAY: Final = re.compile(
     r"\b(?:today|tomorrow|tonight|yesterday|(?:this|next|last) (?:morning|afternoon|evening|night|week|weekend|month)"
-    r"|in \w{1,8} (?:minutes|hours|days|weeks))\b|今[天晚早]|明[天早晚]|后天|昨[天晚]|[上下本这]周|[上下]个?月|[上下]午|晚上",
+    r"|in \w{1,8} (?:minutes|hours|days|weeks))\b"
+    r"|今[天晚早]|明[天早晚]|后天|昨[天晚]|[上下本这]周|[上下]个?月|[上下]午|晚上",
     re.IGNORECASE,
 )
 _MEASURE: Final = re.compile(
-    r"[$€£¥]\s?\d|\d\s?(?:%|dollars?|euros?|pounds?|yuan|km|kg|miles?|metres?|meters?|people|tickets|times)\b|\d+[万亿]?[元块人公张次]"
+    r"[$€£¥]\s?\d|\d\s?(?:%|dollars?|euros?|pounds?|yuan|km|kg|miles?|metres?|meters?|people|tickets|times)\b"
+    r"|\d+[万亿]?[元块人公张次]"
 )
 _ENDS: Final = re.compile(r"(?:[.!?。！？…~]|\d|[ap]\.?m)[’'\")）]*$", re.IGNORECASE)
 _AGREES: Final = re.compile(
-    r"\W*(?:yes|yeah|yep|yup|sure|sounds (?:good|great|perfect|like a plan|awesome|fantastic)|perfect|deal|ok|okay|works for"
-    r"|that works|absolutely|definitely|of course|got it|will do|i['’]m in|count me in|awesome|great|agreed|no problem"
+    r"\W*(?:yes|yeah|yep|yup|sure|sounds (?:good|great|perfect|like a plan|awesome|fantastic)|perfect|deal|ok"
+    r"|okay|works for"
+    r"|that works|absolutely|definitely|of course|got it|will do|i['’]m in|count me in|awesome|great|agreed"
+    r"|no problem"
     r"|see you|好|行|可以|没问题|同意|收到|当然|嗯|是的|就这么定)",
     re.IGNORECASE,
 )
 _ASKS: Final = re.compile(r"[?？]")
 _PROPOSES: Final = re.compile(
-    r"\b(?:how about|what about|shall we|should we|can we|could we|can you|could you|are we still|if we['’]re still|meet)\b"
+    r"\b(?:how about|what about|shall we|should we|can we|could we|can you|could you|are we still"
+    r"|if we['’]re still|meet)\b"
     r"|[吧吗]？",
     re.IGNORECASE,
 )
@@ -150,12 +159,16 @@ def _turns(events: EventTable) -> list[_Turn]:
         if ":" not in text and "：" not in text:
             continue
         people = _people(events, row)
-        labels = [each for each in _LABEL.finditer(text) if _speaker(each[1], people)]
-        if not labels or len(_SHORT.findall(text[: labels[0].start()])) > _MOST_BEFORE:
+        labels = [
+            (speaker, each.end(1) - len(speaker), each.end())
+            for each in _LABEL.finditer(text)
+            if (speaker := _speaker(each[1], people))
+        ]
+        if not labels or len(_SHORT.findall(text[: labels[0][1]])) > _MOST_BEFORE:
             continue
-        ends = [each.start() for each in labels[1:]] + [len(text)]
-        for label, end in zip(labels, ends, strict=True):
-            found.append(_Turn(row, _speaker(label[1], people), text[label.end() : end].strip()))
+        ends = [start for _, start, _ in labels[1:]] + [len(text)]
+        for (speaker, _, behind), end in zip(labels, ends, strict=True):
+            found.append(_Turn(row, speaker, text[behind:end].strip()))
     return found
 
 
@@ -166,7 +179,7 @@ _MOST_BEFORE: Final = 6
 
 def _speaker(label: str, people: Sequence[str]) -> str:
     """The person whose name ends a label; empty for none."""
-    return next((name for name in people if label == name or label.endswith(f" {name}")), "")
+    return next((name for name in people if label.endswith(name)), "")
 
 
 def _keys(events: EventTable, row: int) -> list[int]:

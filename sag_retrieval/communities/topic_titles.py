@@ -27,6 +27,11 @@ _NO_NOUN: Final = re.compile(r"(?:[a-z]{2}ed|ly)$")
 """Ends of English words that are rarely the last or the first word of a noun phrase."""
 _PLURAL: Final = re.compile(r"[^suiy']s$")
 """`ideas flowing`, `racks simple`: a clause; a modifier stands in the singular, or before a plural."""
+_BEFORE_A_NOUN: Final = re.compile(
+    r"\b(?:the|an?|no|its|his|her|their|our|this|these|those|all|some|any|two|three|four|several|many|few|more|other|new"
+    r"|of|for|with|without|between) $|\d $",
+    re.IGNORECASE,
+)
 _BEFORE_A_VERB: Final = re.compile(
     r"(?:\b(?:to|will|would|can|could|may|might|must|shall|should|not|let|lets"
     r"|who|which|it|he|she|they|we|you|i)|n['’]t) $",
@@ -83,7 +88,7 @@ def _considered(topic: Rows, quotable: Flags | None) -> Rows:
     if quotable is None:
         return topic
     quoted = np.bincount(topic[quotable & (topic >= 0)], minlength=int(topic.max(initial=-1)) + 1)
-    is_enough = np.append(quoted >= _QUOTED, False)  # noqa: FBT003  no topic
+    is_enough = np.append(quoted >= _QUOTED, False)
     return np.where(is_enough[topic] & ~quotable, np.int32(-1), topic).astype(np.int32)
 
 
@@ -135,27 +140,33 @@ class _Use:
 
     verbs: Sequence[float]
     heads: Sequence[float]
+    doubtful: frozenset[int]
+    """Words that end in -s and never follow an article or a number: rather verbs than plurals."""
 
     @classmethod
     def of(cls, events: EventTable, words: TopicWords) -> "_Use":
         """Count the places of the words by what stands before and behind; Chinese words by their part of speech."""
         counted = np.zeros((len(words.forms), 3))
+        ending, nouns = set[int](), set[int]()
         for text, places in zip(events.contents, words.places, strict=True):
             for place in places:
                 if place.word >= 0 and not is_cjk(words.forms[place.word]):
                     before = text[max(0, place.start - _AROUND) : place.start]
                     behind = text[place.end : place.end + _AROUND]
+                    ending |= {place.word} if text[place.start : place.end].endswith("s") else set()
+                    nouns |= {place.word} if _BEFORE_A_NOUN.search(before) else set()
                     is_verb = bool(_BEFORE_A_VERB.search(before) or _AFTER_A_VERB.match(behind))
                     counted[place.word] += (1, is_verb, bool(_AFTER_A_HEAD.match(behind)))
         for number, form in enumerate(words.forms):
             if is_cjk(form):
                 counted[number] = (1, *_chinese_use(form))
         shares = counted[:, 1:] / np.maximum(1, counted[:, :1])
-        return cls(shares[:, 0].tolist(), shares[:, 1].tolist())
+        return cls(shares[:, 0].tolist(), shares[:, 1].tolist(), frozenset(ending - nouns))
 
     def allows(self, pair: _Pair) -> bool:
         """Whether the words can be a noun phrase: none is a verb, and the last one can end it."""
-        return self.heads[pair[-1]] >= _HEADS and all(self.verbs[word] <= _VERBS for word in pair)
+        is_head = self.heads[pair[-1]] >= _HEADS and pair[-1] not in self.doubtful
+        return is_head and all(self.verbs[word] <= _VERBS for word in pair)
 
 
 def _chinese_use(form: str) -> tuple[float, float]:

@@ -27,6 +27,9 @@ _SUBSTANCE = 0.6
 _TELLING = 1.0
 """Weight of what there is to check in the choice of typical events, beside their centrality."""
 _TYPICAL_IN_SHORT = 3
+_STRAY = 0.02
+"""A year with a smaller share of many dates is stray."""
+_MANY_DATES = 25
 _LEAST_ON_MAP = 10
 Ties = Mapping[int, Sequence[tuple[int, float]]]
 """Tied communities with the weight by number, strongest first."""
@@ -104,7 +107,7 @@ def rank_communities(
     ordered = ordered[: options.articles]
     themes, titles = choose_themes(communities, ordered)
     ranked = tuple(
-        _ranked(events, each, number, options, comparison, themes[each.community_id])
+        _ranked(events, each, number, options, comparison, theme=themes[each.community_id], language=language)
         for number, each in enumerate(ordered, 1)
     )
     has_map = len(ranked[: options.on_map]) > 1 and len(events) >= _LEAST_ON_MAP
@@ -154,11 +157,28 @@ def _substance(events: EventTable, community: Community) -> int:
     return int((fault_counts(events, rows[held]) == 0).sum())
 
 
-def _ranked(
-    events: EventTable, community: Community, number: int, options: ReportOptions, comparison: Comparison, theme: int
+def _in_language(events: EventTable, community: Community, language: str) -> Community:
+    """The events of a community in the language of the page, where there are enough of them to be quoted."""
+    spoken = events.documents.languages
+    own = np.array([spoken[row] == language for row in events.document[community.members].tolist()], np.bool_)
+    if not language or own.all() or (fault_counts(events, community.members[own][:_JUDGED]) == 0).sum() < _SPREAD:
+        return community
+    return replace(community, members=community.members[own], centrality=community.centrality[own])
+
+
+def _ranked(  # noqa: PLR0913  a row is of all these
+    events: EventTable,
+    community: Community,
+    number: int,
+    options: ReportOptions,
+    comparison: Comparison,
+    *,
+    theme: int,
+    language: str,
 ) -> RankedCommunity:
     is_full = number <= options.full_articles
-    typical = typical_events(events, community, options.typical if is_full else _TYPICAL_IN_SHORT)
+    own = _in_language(events, community, language)
+    typical = typical_events(events, own, options.typical if is_full else _TYPICAL_IN_SHORT)
     return RankedCommunity(
         number=number,
         community_id=community.community_id,
@@ -257,9 +277,18 @@ def in_time_order(events: EventTable, rows: Rows) -> Rows:
     return np.array([row for *_, row in sorted(key)], dtype=np.int32)
 
 
+def _without_stray(dates: Sequence[str]) -> Sequence[str]:
+    """Of many ordered dates those between the first and last year that hold a fiftieth of them: others may be slips."""
+    years = Counter(date[:4] for date in dates)
+    usual = [year for year in years if years[year] >= _STRAY * len(dates)]
+    if len(dates) < _MANY_DATES or not usual:
+        return dates
+    return [date for date in dates if min(usual) <= date[:4] <= max(usual)]
+
+
 def period_of(events: EventTable, rows: Rows) -> str:
-    """`2019–2023`, `2019-03 – 2019-11`, one date, or nothing."""
-    dates = sorted(date for row in rows.tolist() if (date := events.dates[row]))
+    """`2019–2023`, `2019-03 – 2019-11`, one date, or nothing; stray years at the ends are left out."""
+    dates = _without_stray(sorted(date for row in rows.tolist() if (date := events.dates[row])))
     if not dates:
         return ""
     first, last = dates[0], dates[-1]

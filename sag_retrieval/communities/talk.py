@@ -15,7 +15,7 @@ from sag_retrieval.text.sentences import sentences
 from sag_retrieval.text.words import is_cjk
 
 _LABEL: Final = re.compile(r"([^:：\"“”]{1,60})[:：](?=[^\d/]|$)")
-"""A speaker at the beginning of a turn; whether it is a person is told by the keys of the event."""
+"""A speaker at the beginning of a turn; the keys of the event say whether it is a person."""
 _SETTLES: Final = re.compile(
     r"\b(?:meet|meets|meeting|reminder|remind|scheduled?|booked|reserved|appointment|deadline|due|starts?|begins?"
     r"|opens?|closes|arrives?|arriving|deliver(?:y|ed|ing)?|pick up|drop off|rehearsals?|session|attend|join"
@@ -127,7 +127,7 @@ class _Told:
 def told(events: EventTable) -> EventTable:
     """The same events; of those that are talk, each that settles something says it as a statement.
 
-    A sentence of a turn is told if it makes an appointment, or says what the speaker has done, and names a time, an
+    A sentence of a turn is reported if it makes an appointment, or says what the speaker has done, and names a time, an
     amount or something with a name. A proposal counts if the next speaker agrees. Other talk stays as it is.
 
     Source:

@@ -1,5 +1,6 @@
 """The themes of a report: topics, the parts of a long document, or groups by keys, titled in the reader's language."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 from typing import Final
@@ -14,6 +15,7 @@ from sag_retrieval.communities.said import SaidNames
 from sag_retrieval.communities.titles import TakenTitles, distinctive_keys, fits, naming_keys
 from sag_retrieval.text.words import is_cjk
 
+_DIGIT: Final = re.compile(r"\d")
 _FEWEST: Final = 3
 """With fewer topics, events are grouped by their keys."""
 _COVERED: Final = 0.4
@@ -64,8 +66,8 @@ def _titled_in(events: EventTable, communities: Communities, language: str) -> C
     for each, found in zip(titled, keys, strict=True):
         if each.community_id in foreign:
             keys_found = naming_keys(events, found)
-            chosen = [key for key in keys_found if key.row in said] or keys_found
-            values = [events.keys.values[key.row] for key in chosen]
+            keys_found = sorted(keys_found, key=lambda key: key.row not in said)
+            values = [events.keys.values[key.row] for key in keys_found]
             titles[each.community_id] = _by_names(values, language) or each.title
             if titles[each.community_id] in taken:
                 titles[each.community_id] = taken.numbered(titles[each.community_id])
@@ -80,8 +82,10 @@ def _language(events: EventTable, community: Community) -> str:
 
 
 def _by_names(values: list[str], language: str) -> str:
-    """One or two names, those in the script of the language first."""
-    ordered = sorted(dict.fromkeys(values), key=lambda value: is_cjk(value) != (language == "zh"))
+    """One or two names in the script of the language, words before codes; in another script where there are none."""
+    known = list(dict.fromkeys(values))
+    own = [value for value in known if is_cjk(value) == (language == "zh")] or known
+    ordered = sorted(own, key=lambda value: _DIGIT.search(value) is not None)
     for other in ordered[1:]:
         if fits(f"{ordered[0]} · {other}"):
             return f"{ordered[0]} · {other}"

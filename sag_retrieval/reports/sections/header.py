@@ -24,6 +24,10 @@ WORDING: Wording = {
         "Since the report before, {new} are new, most of them about {title}.",
         "与上一份报告相比新增 {new}，多数属于{title}。",
     ),
+    "nothing": (
+        "No sentence of them stands alone as a statement; the tables below name who and what is in them.",
+        "其中没有可以单独引用的句子；下面的表格列出其中的人物、名称和时间。",
+    ),
     "first": (
         "The largest theme, {title}, rests on {events} of {documents}.",
         "最大的主题是{title}，涉及{documents}中的 {events}。",
@@ -80,7 +84,8 @@ def _sentences(context: ReportContext, messages: Messages) -> tuple[str, ...]:
         period=messages.period_of.format(period=period) if period else "",
         themes=_listed(titles, messages),
     )
-    return tuple(filter(None, (about, _named(context, messages), _newest(context, messages))))
+    nothing = "" if any(each.typical for each in ranked) else messages.nothing
+    return tuple(filter(None, (about, nothing, _named(context, messages), _newest(context, messages))))
 
 
 def _listed(parts: Sequence[str], messages: Messages) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.communities.said import SaidNames
-from sag_retrieval.communities.themes import build_themes
+from sag_retrieval.communities.themes import _by_names, build_themes
 
 TOPICS = ClusterOptions(method="topics")
 
@@ -104,3 +104,17 @@ def test_a_word_is_a_name_where_sentences_use_it_as_one(towns, value, text, is_n
     )
 
     assert (0 in SaidNames(events)) == is_name
+
+
+@pytest.mark.parametrize(
+    ("values", "language", "title"),
+    [
+        (["桑纳港", "Ada Byrne", "水城精機"], "en", "Ada Byrne"),
+        (["HMI-223", "Ada Byrne", "桑纳港"], "en", "Ada Byrne · HMI-223"),
+        (["Ada Byrne", "桑纳港", "水城"], "zh", "桑纳港 · 水城"),
+        (["桑纳港"], "en", "桑纳港"),
+        ([], "en", ""),
+    ],
+)
+def test_a_theme_of_another_language_is_named_in_the_script_of_the_page(values, language, title):
+    assert _by_names(values, language) == title

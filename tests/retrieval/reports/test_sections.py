@@ -20,6 +20,7 @@ from sag_retrieval.reports.compose import compose, number, render_markdown, rend
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.section import make_context
 from sag_retrieval.reports.sections import NAMES, SECTIONS
+from sag_retrieval.reports.sections.communities import SECTION as COMMUNITIES
 from sag_retrieval.reports.series import Previous
 from sag_retrieval.reports.wording import COMMON, Messages
 
@@ -232,3 +233,27 @@ def test_a_section_is_added_by_its_own_files_and_one_line(tmp_path):
     assert re.search(r'id="languages-h">语言</h2>\n<ul>\n<li>(en|zh): \d+</li>', page)
     assert re.search(r"## 语言\n\n- (en|zh): \d+\n- .*\[\^\d+\]\n", markdown)
     assert ">语言" in page[page.index('<section id="communities"') :]
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "No sentence of them stands alone"), ("zh", "没有可以单独引用的句子")]
+)
+def test_a_pile_without_a_statement_says_so_and_names_who_is_in_it(towns, language, said):
+    events = towns(languages=(language,))
+    mute = replace(events, contents=[each.rstrip("。. ").rstrip("）").lower() for each in events.contents])
+    whole, empty = (
+        render_markdown(compose(context), context)
+        for context in (context_of(each, language=language) for each in (events, mute))
+    )
+
+    assert said in empty.splitlines()[2]
+    assert said not in whole
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "It names Old Town."), ("zh", "其中提到：旧城。")])
+def test_a_theme_without_a_statement_names_what_is_in_it(towns, language, said):
+    article = COMMUNITIES.build(context_of(towns(languages=(language,)), language=language)).themes[0].articles[0]
+    place = "Old Town" if language == "en" else "旧城"
+    mute = replace(article, summary=(), community=replace(article.community, main_keys=(place,)))
+
+    assert mute.without_summary(Messages(language, COMMUNITIES.wording)).endswith(said)

@@ -22,7 +22,8 @@ from pathlib import Path
 import numpy as np
 
 from sag_pipeline.publish.build import Embedding
-from sag_pipeline.publish.links import make_links, weighing
+from sag_pipeline.publish.distinct_keys import make_links
+from sag_pipeline.publish.links import weighing
 from sag_pipeline.publish.publish import publish
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
 from sag_pipeline.store.vectors import KINDS, VectorStore, vector_ids

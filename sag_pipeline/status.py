@@ -179,7 +179,8 @@ def undecided_pairs(settings: Settings, most: int) -> tuple[Path, list[dict[str,
         SourceError: If nothing was ingested yet, or a line of the file is wrong.
 
     """
-    from sag_pipeline.publish.links import text_keys, whole_table  # noqa: PLC0415  `sag status` needs neither
+    from sag_pipeline.publish.distinct_keys import text_keys  # noqa: PLC0415  `sag status` needs neither
+    from sag_pipeline.publish.links import whole_table  # noqa: PLC0415
     from sag_pipeline.steps.close_pairs import close_pairs  # noqa: PLC0415
 
     path, store = decisions_file(settings), Store(settings.home)

@@ -15,7 +15,8 @@ from sag_pipeline.embed import embed_pending, open_embedding
 from sag_pipeline.llm.same_names import LIMITS, PairQuestions
 from sag_pipeline.options import GateOptions, IngestOptions
 from sag_pipeline.publish.checks import MEANINGS, QUESTIONS, Check
-from sag_pipeline.publish.links import DECIDED_BY, LINK_TABLES, make_links, weighing
+from sag_pipeline.publish.distinct_keys import make_links
+from sag_pipeline.publish.links import DECIDED_BY, LINK_TABLES, weighing
 from sag_pipeline.publish.publish import publish
 from sag_pipeline.resources import PipelineResource, bars, now, place_of, progress_of, result_of
 from sag_pipeline.runner import step_of

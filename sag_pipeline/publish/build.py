@@ -116,7 +116,7 @@ def _checked(manifest: Manifest, checks: Sequence[Check]) -> tuple[Manifest, Seq
 
 def _manifest(source: ReleaseInput) -> Manifest:
     embedder, smoothing = source.embedding.embedder, source.resolution.smoothing
-    hashes = {name: source.store.state_hash([name]) for name in sorted(RECORDS)}
+    hashes = source.store.state_hashes(RECORDS)
     lines = [PUBLISH_VERSION, f"{SCHEMA_VERSION}", embedder.fingerprint, smoothing]
     lines += [f"{name} {hashes[name]}" for name in sorted(hashes)]
     described = schema_in_manifest(source.schema)

@@ -67,12 +67,15 @@ class KeyDescriptions:
         """Rows of keys whose value has other letters, apart from case: it is counted in texts."""
         now = places(self.keys["key_id"], resolution.distinct["key_id"])
         has = np.flatnonzero(now >= 0)
-        before, after = (
-            pc.utf8_lower(pc.fill_null(rows["value_string"], ""))
-            for rows in (self.keys.take(pa.array(has)), resolution.distinct.take(pa.array(now[has])))
-        )
-        found: Rows64 = has[np.asarray(pc.not_equal(before, after))]
+        before, after = self.keys["value_string"].take(pa.array(has)), _values(resolution, now[has])
+        other = pa.array(_differs(before, after))
+        lower = [pc.utf8_lower(pc.fill_null(each.filter(other), "")) for each in (before, after)]
+        found: Rows64 = has[np.asarray(other)][np.asarray(pc.not_equal(*lower))]
         return found
+
+
+def _values(resolution: Resolution, rows: Rows64) -> pa.ChunkedArray:
+    return resolution.distinct["value_string"].take(pa.array(rows))
 
 
 def canonical_of(resolution: Resolution) -> dict[str, str]:

@@ -42,6 +42,9 @@ class KeyCounts:
     """Each value of a key with its type, unit and other key, once."""
     carried: pa.Table
     """`document` and `spelling` by row, the rows of the table `keys` that say so, and how many of these are events'."""
+    changed: pa.Array | None = None
+    """Ids of the keys whose spellings or counts changed since they were stored, and of those that such a spelling says
+    are the same; None: nothing was stored."""
 
     def counted(self, name: str) -> Rows64:
         """The sum of a column of `carried` by spelling."""
@@ -53,7 +56,7 @@ class KeyCounts:
         return dict(zip(COUNT_TABLES, (self.documents, self.spellings, self.carried), strict=True))
 
 
-def count_keys(store: Store, connection: duckdb.DuckDBPyConnection) -> KeyCounts:
+def count_keys(store: Store) -> KeyCounts:
     """The counts of all current documents: those that are stored, with documents that changed counted again."""
     units = store.ledger.select(
         "SELECT unit, output_hash FROM by_document WHERE step = 'keys' AND part <> '' AND status <> 'failed' ORDER BY 1"
@@ -65,7 +68,9 @@ def count_keys(store: Store, connection: duckdb.DuckDBPyConnection) -> KeyCounts
     is_fresh = np.ones(len(documents), np.bool_)
     is_fresh[place[place >= 0]] = False
     fresh = None if is_fresh.all() else documents["document_id"].filter(pa.array(is_fresh)).to_pylist()
-    made = _counted(connection, _raw(store, fresh), documents, before)
+    raw = _raw(store, fresh)
+    with store.connection(None if fresh is None else len(fresh)) as connection:
+        made = _counted(connection, raw, documents, before)
     return made if before is None else _with_kept(made, before, place)
 
 
@@ -94,16 +99,19 @@ def _places(before: KeyCounts | None, documents: pa.Table) -> Rows64:
 def _counted(
     connection: duckdb.DuckDBPyConnection, raw_keys: pa.Table, documents: pa.Table, before: KeyCounts | None
 ) -> KeyCounts:
-    """The counts of some rows; spellings are numbered after those that are known."""
+    """The counts of some rows; spellings are numbered after those that are known, of which few are compared."""
     connection.register("raw_keys", raw_keys)
     counts = connection.sql(_COUNTS).to_arrow_table()
-    spellings = before.spellings if before else counts.select(SPELLING).slice(0, 0)
+    known = before.spellings if before else counts.select(SPELLING).slice(0, 0)
+    rows = np.flatnonzero(np.asarray(pc.is_in(known["key_id"], counts["key_id"].combine_chunks())))
+    near = known.take(pa.array(rows)).combine_chunks()
     connection.register("counts", counts)
-    connection.register("spellings", spellings)
-    spellings = pa.concat_tables([spellings, connection.sql(_MORE).to_arrow_table().cast(spellings.schema)])
-    connection.register("spellings", _with_number(spellings))
+    connection.register("spellings", near)
+    more = connection.sql(_MORE).to_arrow_table().cast(known.schema)
+    numbers = np.concatenate([rows, len(known) + np.arange(len(more))])
+    connection.register("spellings", pa.concat_tables([near, more]).append_column("number", arrow_numbers(numbers)))
     connection.register("documents", _with_number(documents.select(["document_id"])))
-    return KeyCounts(documents, spellings, connection.sql(_NUMBERED).to_arrow_table())
+    return KeyCounts(documents, pa.concat_tables([known, more]), connection.sql(_NUMBERED).to_arrow_table())
 
 
 def _with_kept(made: KeyCounts, before: KeyCounts, place: Rows64) -> KeyCounts:
@@ -111,11 +119,16 @@ def _with_kept(made: KeyCounts, before: KeyCounts, place: Rows64) -> KeyCounts:
     document = place[_numbers(before.carried, "document")]
     kept = before.carried.set_column(0, "document", arrow_numbers(document.astype(np.int32)))
     carried = pa.concat_tables([kept.filter(pa.array(document >= 0)), made.carried.cast(kept.schema)])
+    other = [_numbers(before.carried, "spelling")[document < 0], _numbers(made.carried, "spelling")]
+    touched = made.spellings.take(arrow_numbers(np.unique(np.concatenate(other))))
+    changed = pa.chunked_array([*touched["key_id"].chunks, *touched["same_as"].drop_null().chunks], pa.string())
     spelling = _numbers(carried, "spelling")
     used = np.bincount(spelling, minlength=len(made.spellings)) > 0
+    if used.all():
+        return KeyCounts(made.documents, made.spellings, carried, changed.unique())
     number = (np.cumsum(used) - 1)[spelling].astype(np.int32)
     carried = carried.set_column(1, "spelling", arrow_numbers(number))
-    return KeyCounts(made.documents, made.spellings.filter(pa.array(used)), carried)
+    return KeyCounts(made.documents, made.spellings.filter(pa.array(used)), carried, changed.unique())
 
 
 def _raw(store: Store, documents: Sequence[str] | None) -> pa.Table:

@@ -1,102 +1,23 @@
-"""Links of a release: keys resolved over all documents, and which events and chunks carry them, as row numbers."""
+"""Links of a release: what keys stand for, and which events and chunks carry them, as row numbers."""
 
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Protocol
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_pipeline.publish.key_counts import count_keys
-from sag_pipeline.steps.entity_resolution import Aligned, Alignment, KeyColumns, align_keys
-from sag_pipeline.steps.name_decisions import NameDecisions
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.types import Rows64
-from sag_retrieval.release.csr import arrow_numbers, join
+from sag_retrieval.release.csr import join
 from sag_retrieval.release.key_weights import Smoothing, idf_of
-from sag_retrieval.release.schema import TABLES
-from sag_retrieval.text.words import normal_name
-
-_PLAIN = r"^(?:[0-9A-Za-z]+(?: [0-9A-Za-z]+)*|[\x{4e00}-\x{9fff}]+)$"
-"""ASCII letters and digits with single spaces between, or Chinese characters alone: folding lowers the case."""
-
-
-def normal_names(values: pa.ChunkedArray) -> pa.Array:
-    """`normal_name` of each value, empty for null; only values that are not plain are processed one by one."""
-    whole = pc.fill_null(values, "").combine_chunks()
-    is_odd = pc.and_(pc.invert(pc.match_substring_regex(whole, _PLAIN)), pc.not_equal(whole, ""))
-    odd = whole.filter(is_odd)
-    distinct = odd.dictionary_encode()
-    named = pa.array([normal_name(value) for value in distinct.dictionary.to_pylist()], pa.string())
-    return pc.replace_with_mask(pc.ascii_lower(whole), is_odd, named.take(distinct.indices))
-
 
 DECIDED_BY = "|"
 """In the input hash of these tables, before what else than keys they were made from."""
 LINK_TABLES = ("distinct_keys", "canonical", "key_aliases")
 """Tables kept whole: every key once, the key that each aligned one stands for, and the aliases of each key."""
-
-_DISTINCT = """
-    SELECT key_id, any_value(key_type) AS key_type, min(value_string) AS value_string,
-           any_value(value_number) AS value_number, any_value(value_bool) AS value_bool, min(unit) AS unit,
-           sum(event_count)::INTEGER AS event_count
-    FROM spellings GROUP BY key_id ORDER BY key_id
-"""
-_SAID = """
-    WITH stated AS (
-        SELECT key_id, same_as, row_count FROM spellings WHERE same_as IS NOT NULL AND value_string IS NOT NULL
-    )
-    SELECT key_id, same_as, sum(row_count)::BIGINT FROM stated SEMI JOIN (
-        SELECT key_id AS same_as FROM spellings WHERE value_string IS NOT NULL
-    ) USING (same_as) GROUP BY 1, 2 ORDER BY 1, 2
-"""
-
-
-class Confirm(Protocol):
-    """Asks about keys that are close and not aligned yet."""
-
-    def __call__(self, keys: KeyColumns, alignment: Alignment) -> Collection[tuple[str, str]]:
-        """Pairs of ids that are one thing."""
-        ...
-
-
-def make_links(
-    store: Store, decisions: NameDecisions | None = None, confirm: Confirm | None = None
-) -> dict[str, pa.Table]:
-    """The tables of `LINK_TABLES` and those that count keys, from all current keys, decisions and answers."""
-    connection = duckdb.connect(config={"memory_limit": "2GB"})
-    try:
-        counts = count_keys(store, connection)
-        spellings = counts.spellings
-        for name in ("row_count", "event_count"):
-            spellings = spellings.append_column(name, arrow_numbers(counts.counted(name)))
-        connection.register("spellings", spellings)
-        distinct = connection.sql(_DISTINCT).to_arrow_table()
-        is_said = spellings["same_as"].null_count < len(spellings)
-        stated = connection.sql(_SAID).fetchall() if is_said else []
-    finally:
-        connection.close()
-    said = [(alias, key) for alias, key, count in stated for _ in range(count)]  # one for each statement
-    distinct = distinct.append_column("name", normal_names(distinct["value_string"]))
-    keys, decisions = text_keys(distinct), decisions or NameDecisions()
-    alignment = align_keys(keys, said=said, decisions=decisions)
-    if confirm and (answered := confirm(keys, alignment)):
-        alignment = align_keys(keys, said=said, answered=answered, decisions=decisions)
-    rows = alignment.rows
-    canonical = pa.table(
-        {"key_id": [row.alias_key_id for row in rows], "canonical": [row.key_id for row in rows]},
-        schema=pa.schema({"key_id": pa.string(), "canonical": pa.string()}),
-    )
-    return {
-        "distinct_keys": distinct,
-        "canonical": canonical,
-        "key_aliases": _aliases(rows),
-    } | counts.tables()
 
 
 def places(wanted: pa.Array | pa.ChunkedArray, among: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
@@ -109,26 +30,6 @@ def coded(values: pa.ChunkedArray) -> tuple[pa.Array, npt.NDArray[np.int32]]:
     chunks = values.dictionary_encode().chunks  # all with the same dictionary
     distinct = chunks[-1].dictionary if chunks else pa.array([], values.type)
     return distinct, join((chunk.indices.to_numpy() for chunk in chunks), np.int32)
-
-
-def text_keys(distinct: pa.Table) -> KeyColumns:
-    """The text keys of the table `distinct_keys`."""
-    text = distinct.filter(pc.is_valid(distinct["value_string"]))
-    return KeyColumns(*(text[c].to_pylist() for c in ("key_id", "key_type", "value_string", "name", "event_count")))
-
-
-def _aliases(rows: Sequence[Aligned]) -> pa.Table:
-    schema = TABLES["key_aliases"].remove_metadata()
-    unique = {(row.key_id, row.alias): row for row in rows}
-    columns = {
-        "alias": [row.alias for row in unique.values()],
-        "key_id": [row.key_id for row in unique.values()],
-        "reason": [row.reason for row in unique.values()],
-        "score": [float(row.score) for row in unique.values()],
-    }
-    return pa.table(columns, schema=pa.schema([f.remove_metadata() for f in schema])).sort_by(
-        [("key_id", "ascending"), ("alias", "ascending")]
-    )
 
 
 def whole_table(store: Store, name: str) -> pa.Table:

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -74,21 +73,23 @@ class StoredRows:
     """Queries over the rows of all documents of a store, or of some."""
 
     def __init__(self, store: Store, documents: Sequence[str] | None = None) -> None:
-        """Open an empty database; `None`: all documents."""
-        self._store, self._documents = store, documents
-        self._connection = duckdb.connect(config={"memory_limit": "2GB"})
+        """Keep which documents; `None`: all."""
+        self._store = store
+        self._rows = None if documents is None else store.rows_by_table(documents)
+        self._context = store.connection(None if documents is None else len(documents))
 
     def __enter__(self) -> Self:
+        self._connection = self._context.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._connection.close()
+    def __exit__(self, *failed: object) -> None:
+        self._context.__exit__(*failed)
 
     def scan(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """The rows of a table, one part at a time; those of `calls` belong to no document."""
-        if self._documents is None or table not in RECORDS:
+        if self._rows is None or table not in RECORDS:
             return self._store.scan(table, columns)
-        rows = self._store.rows(table, self._documents)
+        rows = self._rows(table)
         return iter([rows.slice(0, 0), rows])  # the first one gives the columns, as in `Store.scan`
 
     def query(self, sql: str, raw: tuple[str, ...] = (), **known: pa.Table) -> pa.Table:

@@ -100,12 +100,11 @@ class LanceTables:
     def _database(self) -> Any:  # noqa: ANN401
         return open_database(self.folder)
 
-    def ids(self, name: str, columns: Sequence[str] = (ID,)) -> pa.Table:
-        """Some columns of a whole table with `_rowid`, in its order."""
-        rows = self.sealed()[name].rows
-        found: pa.Table = (
-            self.open(name).search().with_row_id(with_row_id=True).select([*columns]).limit(rows).to_arrow()
-        )
+    def ids(self, name: str, columns: Sequence[str] = (ID,), first: int = 0) -> pa.Table:
+        """Some columns of a table with `_rowid`, from a row on, in its order."""
+        rows = self.sealed()[name].rows - first
+        query = self.open(name).search().with_row_id(with_row_id=True).select([*columns])
+        found: pa.Table = (query.offset(first) if first else query).limit(rows).to_arrow()
         return found.combine_chunks()
 
     def add(self, name: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:

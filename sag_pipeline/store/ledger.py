@@ -144,9 +144,10 @@ class Ledger:
         self._lock = RLock()
         self._state = state_of(folder)
         self._database: duckdb.DuckDBPyConnection
+        self._wholes: dict[str, Entry] = {}
         held = _held.get(folder) if files is None else None
         if held is not None and held._state == self._state:  # noqa: SLF001  another one of this class
-            self._lock, self._database = held._lock, held._database  # noqa: SLF001
+            self._lock, self._database, self._wholes = held._lock, held._database, held._wholes  # noqa: SLF001
         else:
             self._database = duckdb.connect(config={"threads": 1})
             self._open(_whole_files(folder) if files is None else files)
@@ -170,6 +171,7 @@ class Ledger:
         )
 
     def _insert(self, rows: pa.Table) -> None:
+        self._wholes.clear()
         self._database.register("fresh", rows)
         self._database.execute(
             "DELETE FROM entries USING fresh "
@@ -223,8 +225,10 @@ class Ledger:
 
     def whole(self, step: str) -> Entry | None:
         """The current entry of a table that is kept whole, or of a mark; None if there is none."""
-        found = self.entries("step = ? AND kind = 'whole'", step)
-        return found[0] if found else None
+        with self._lock:
+            if not self._wholes:
+                self._wholes |= {entry.step: entry for entry in self.entries("kind = 'whole'")}
+            return self._wholes.get(step)
 
     def row_count(self, *steps: str) -> int:
         """Number of current rows of some tables together."""
@@ -288,6 +292,16 @@ class Ledger:
         """Number of documents with a current entry of a step."""
         ((count,),) = self.select("SELECT count(*) FROM current WHERE step = ? AND kind = 'document'", step)
         return int(str(count))
+
+    @contextmanager
+    def connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection for tables of a caller's own; opening another database would take longer than a small query."""
+        with self._lock:
+            found = self._database.cursor()
+        try:
+            yield found
+        finally:
+            found.close()
 
     @contextmanager
     def registered(self, name: str, rows: pa.Table) -> Iterator[None]:

@@ -26,17 +26,22 @@ _PARTS_OPEN: Final = 4
 _SEALED = re.compile(r"-[0-9a-f]{24}$")
 
 
-def write_sealed(rows: pa.Table, folder: Path, name: str, *, packed: bool = True) -> Path:
+def write_sealed(rows: pa.Table, folder: Path, name: str, *, packed: bool = True, has_repeats: bool = True) -> Path:
     """Write `<name>-<hash of its bytes>.parquet`: whole or absent, also after power is lost.
 
     Pages also have checksums, which reading compares at next to no cost. `packed=False` turns compression and
-    dictionaries off: vectors have no repeats, and are read four times faster.
+    dictionaries off: vectors have no repeats, and are read four times faster. `has_repeats=False` turns dictionaries
+    off: where most values differ they take time and bytes.
     """
     durable.make_folder(folder)
     draft = folder / f".{name}.{uuid4().hex}"
     try:
         pq.write_table(
-            rows, draft, compression="zstd" if packed else "none", use_dictionary=packed, write_page_checksum=True
+            rows,
+            draft,
+            compression="zstd" if packed else "none",
+            use_dictionary=packed and has_repeats,
+            write_page_checksum=True,
         )
         path = folder / f"{name}-{_hash(draft)}.parquet"
         durable.sync(draft)
@@ -133,10 +138,10 @@ class Parts:
         """The file of a part."""
         return self._folder / table / f"{part}.parquet"
 
-    def write(self, table: str, rows: pa.Table, outcome: Sequence[str]) -> str:
+    def write(self, table: str, rows: pa.Table, outcome: Sequence[str], *, has_repeats: bool = True) -> str:
         """Write a part; its name has the hashes of its content and bytes, so a repeated commit gives the same."""
         held = blake2b("\x1f".join(outcome).encode(), digest_size=12).hexdigest()
-        return write_sealed(rows, self._folder / table, held).stem
+        return write_sealed(rows, self._folder / table, held, has_repeats=has_repeats).stem
 
     def read(self, table: str, part: str, columns: Sequence[str] | None = None) -> pa.Table:
         """All rows of a part, dead ones too; with `columns`, only those columns.

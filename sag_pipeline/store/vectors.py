@@ -27,6 +27,8 @@ VectorIds = npt.NDArray[np.bytes_]
 """Shape (texts,), 16 bytes each: hashes of the embedded texts."""
 
 
+_LATE: Final = 4
+"""Rows from the end that are looked at before the whole table, for each wanted one."""
 _MOST_FILES: Final = 32
 """A table with more files is rewritten."""
 
@@ -109,12 +111,18 @@ class VectorStore:
                 yield (start + numbers[order]).astype(np.int32), joined(pieces)[order]
 
     def row_ids(self, kind: str, ids: VectorIds) -> Rows64:
-        """The row of each text in the Lance table of a kind; -1 where it has none."""
-        if self.sealed(kind) is None or not len(ids):
-            return np.full(len(ids), -1, np.int64)
-        rows = self._tables.ids(kind)
-        at = np.asarray(pc.fill_null(pc.index_in(fixed(ids), rows[ID].chunk(0)), -1)).astype(np.int64)
-        return np.where(at < 0, -1, rows["_rowid"].to_numpy().astype(np.int64)[at])
+        """The row of each text in the Lance table of a kind; -1 where it has none.
+
+        New texts lie in the last rows, which are looked at first.
+        """
+        table, found = self.sealed(kind), np.full(len(ids), -1, np.int64)
+        if table is None:
+            return found
+        for first in sorted({max(0, table.rows - _LATE * len(ids)), 0}, reverse=True):
+            missing = np.flatnonzero(found < 0)
+            if len(missing):
+                found[missing] = _row_ids(self._tables.ids(kind, first=first), ids[missing])
+        return found
 
     def _taken(self, kind: str, row_ids: Rows64) -> Vectors:
         """The vectors of rows of a kind, in order; -1 is left out."""
@@ -227,6 +235,14 @@ def check_vectors(ids: VectorIds, vectors: Vectors, dimension: int) -> None:
     values = vectors.data if issparse(vectors) else vectors
     if not np.isfinite(np.asarray(values)).all():
         raise ModelError("the embedder gave a vector with NaN or infinity; check SAG_EMBEDDING_MODEL")
+
+
+def _row_ids(rows: pa.Table, ids: VectorIds) -> Rows64:
+    """The `_rowid` of each id; -1 where it has none."""
+    wanted, known = fixed(ids), rows[ID].combine_chunks()
+    near = np.flatnonzero(np.asarray(pc.is_in(known, wanted)))  # a hash table of the wanted ids is the smaller one
+    at = np.asarray(pc.fill_null(pc.index_in(wanted, known.take(pa.array(near))), -1)).astype(np.int64)
+    return np.append(rows["_rowid"].to_numpy().astype(np.int64)[near], -1)[at]
 
 
 def _ids(rows: pa.Table) -> VectorIds:

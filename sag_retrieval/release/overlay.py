@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sag_retrieval.core.types import Rows64
 
@@ -45,7 +47,7 @@ class Joined:
 
 def overlay(layers: Sequence[pa.ChunkedArray]) -> Joined:
     """The union of sorted ids, sorted; `place` names the row of each id, also where another layer's row is shown."""
-    ids = [np.array(column.to_pylist(), object) for column in layers]  # `to_numpy` would import pandas
+    ids = _comparable(layers)
     merged, source = ids[0], np.arange(len(ids[0]))
     places = [source]
     for later in ids[1:]:
@@ -60,11 +62,30 @@ def overlay(layers: Sequence[pa.ChunkedArray]) -> Joined:
         own[known] = moved[at[known]]
         places = [moved[each] for each in places] + [own]
         number = sum(map(len, places[:-1])) + np.arange(len(later))
-        whole, sources = np.empty(len(merged) + len(new), object), np.empty(len(merged) + len(new), np.int64)
+        whole, sources = np.empty(len(merged) + len(new), merged.dtype), np.empty(len(merged) + len(new), np.int64)
         whole[moved], sources[moved] = merged, source
         whole[own], sources[own] = later, number
         merged, source = whole, sources
     return Joined(source, np.concatenate(places), firsts_of(map(len, ids)))
+
+
+def _comparable(columns: Sequence[pa.ChunkedArray]) -> list[npt.NDArray[Any]]:
+    """Ids that NumPy can compare: as bytes where all are of one length, as most ids of keys are, else as objects."""
+    whole = [column.combine_chunks() for column in columns]
+    widths = {int(width) for each in whole for width in pc.unique(pc.binary_length(each)).to_pylist()}
+    if len(widths) == 1 and (width := widths.pop()):
+        found = [
+            np.frombuffer(each.buffers()[2], np.uint8, width * len(each), _start(each)) for each in whole if len(each)
+        ]
+        if not any((each == 0).any() for each in found):  # NumPy takes zeros at an end for padding
+            filled = iter(found)
+            return [next(filled).view(f"S{width}") if len(each) else np.zeros(0, f"S{width}") for each in whole]
+    return [np.array(each.to_pylist(), object) for each in whole]  # `to_numpy` would import pandas
+
+
+def _start(ids: pa.StringArray) -> int:
+    """The byte at which the text of an array begins."""
+    return int(np.frombuffer(ids.buffers()[1], np.int32, 1, 4 * ids.offset)[0])
 
 
 def below(owners: Sequence[Rows64]) -> Joined:

@@ -10,8 +10,9 @@ import numpy as np
 
 from sag_pipeline.publish.build import Embedding, ReleaseInput, build_whole
 from sag_pipeline.publish.changes import Held
+from sag_pipeline.publish.distinct_keys import make_links
 from sag_pipeline.publish.layering import Layering
-from sag_pipeline.publish.links import LINK_TABLES, Resolution, make_links, weighing
+from sag_pipeline.publish.links import LINK_TABLES, Resolution, weighing
 from sag_pipeline.publish.publish import Publication, publish, seal
 from sag_pipeline.steps.keys import make_key
 from sag_pipeline.store.store import PURGE, DocumentOutcome, Pending, StepSpec, Store

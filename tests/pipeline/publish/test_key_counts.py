@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from sag_pipeline.publish.distinct_keys import make_links
 from sag_pipeline.publish.key_counts import COUNT_TABLES, KeyCounts
-from sag_pipeline.publish.links import make_links
 from sag_pipeline.steps.keys import make_key
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
 from sag_retrieval.core.records import Document, EventKey

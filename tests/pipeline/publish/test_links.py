@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sag_pipeline.publish.links import Resolution, coded, make_links, normal_names, weighing
+from sag_pipeline.publish.distinct_keys import make_links, normal_names
+from sag_pipeline.publish.links import Resolution, coded, weighing
 from sag_pipeline.publish.relational import Relational, _shaped, build_tables
 from sag_pipeline.steps.keys import make_key
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store

@@ -53,7 +53,8 @@ class Corpus(NamedTuple):
     share: float
 
 
-def _read(folder: Path) -> Iterator[Document]:
+def read_folder(folder: Path) -> Iterator[Document]:
+    """The documents of a folder."""
     for raw in list_source(str(folder)):
         read = parse_document(raw) if isinstance(raw, RawDocument) else raw
         if isinstance(read, Document):
@@ -66,9 +67,9 @@ def _long(name: str) -> Iterator[Document]:
 
 
 def _pages(folder: Path) -> Iterator[Document]:
-    yield from _read(DATA / "business" / "documents" / "policies")
+    yield from read_folder(DATA / "business" / "documents" / "policies")
     if folder.is_dir():
-        yield from _read(folder)
+        yield from read_folder(folder)
 
 
 def _lihua() -> Iterator[Document]:
@@ -88,8 +89,8 @@ def _law(language: str) -> Iterator[Document]:
 
 
 def _tables() -> Iterator[Document]:
-    yield from _read(DATA / "business" / "documents" / "finance")
-    yield from _read(DATA / "business" / "documents" / "invoices")
+    yield from read_folder(DATA / "business" / "documents" / "finance")
+    yield from read_folder(DATA / "business" / "documents" / "invoices")
 
 
 def corpora(manuals: Path) -> dict[str, Corpus]:

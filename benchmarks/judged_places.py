@@ -2,7 +2,7 @@
 
     python benchmarks/judged_places.py [--book DIR]      the shares, by corpus and in all
     python benchmarks/judged_places.py --draw            draw the sample (once)
-    python benchmarks/judged_places.py --show [--new]    events at the places with their keys; only those without verdict
+    python benchmarks/judged_places.py --show [--new]    events with keys; only those without a verdict
     python benchmarks/judged_places.py --note NOTES      add judgements to `judged_places.csv`
 
 `judged_places.csv` holds places, hashes and verdicts. A verdict about an event holds for what it said then; a changed

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_pipeline.steps.quantities import MONEY, PERCENTAGE, QUANTITY, quantities
+from sag_retrieval.text.amounts import read_amount
 
 
 def amounts(text):
@@ -62,6 +63,42 @@ def test_a_number_is_read_as_its_language_writes_it(text, language, number):
     assert [mention.value for mention in quantities(text, language)] == [number]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("10–12 MW", [(10, "MW"), (12, "MW")]),
+        ("装机10～12兆瓦", [(10, "MW"), (12, "MW")]),
+        ("预计10 至 12 万元", [(100_000, "CNY"), (120_000, "CNY")]),
+        ("between 3 and 5 per cent", [(3, "%"), (5, "%")]),
+        ("between 900 m and 2 km", [(0.9, "km"), (2, "km")]),
+        ("10 km and 12 km", [(10, "km"), (12, "km")]),
+        ("$3-5 million", [(3_000_000, "USD"), (5_000_000, "USD")]),
+        ("$10-$12 million", [(10_000_000, "USD"), (12_000_000, "USD")]),
+        ("从 3% 升至 5%", [(3, "%"), (5, "%")]),
+        ("1 to 2.5 percentage points", [(1, "%"), (2.5, "%")]),
+        ("-5 to -2 °C", [(-5, "°C"), (-2, "°C")]),
+        ("-3.2 million EUR", [(-3_200_000, "EUR")]),
+        ("$-3.2 million", [(-3_200_000, "USD")]),
+        ("minus 4 °C", [(-4, "°C")]),
+        ("零下4摄氏度", [(-4, "°C")]),
+        ("负 3 亿元", [(-300_000_000, "CNY")]),
+        ("负债 3 亿元", [(300_000_000, "CNY")]),
+        ("亏损 3 亿元", [(300_000_000, "CNY")]),
+        ("下降 3.2%", [(3.2, "%")]),
+        ("approximately 340 employees", [(340, "person")]),
+        ("约340人", [(340, "person")]),
+        ("- 5 % of staff", [(5, "%")]),
+        ("2021-05-03 12 kg", [(12, "kg")]),
+        ("FA-2021-176 kg", []),
+        ("K7-2204 kg", []),
+        ("上海-5公里", []),
+        ("3-2 %", []),
+    ],
+)
+def test_ranges_and_what_is_below_zero(text, expected):
+    assert [(value, unit) for _, value, unit in amounts(text)] == expected
+
+
 @pytest.mark.parametrize("text", ["42", "2019年", "K7-2204", "第3章", "v2.5.1", "3 of them"])
 def test_what_is_no_amount(text):
     assert amounts(text) == []
@@ -79,3 +116,46 @@ def test_a_mention_lies_in_the_text_and_has_a_unit(text):
     for mention in quantities(text):
         assert 0 <= mention.start < mention.end <= len(text)
         assert mention.unit
+
+
+UNITS = {
+    "en": ("%", " per cent", " EUR", " million USD", " MW", " km"),
+    "zh": ("%", "元", "亿元", "万美元", "兆瓦", "公里"),
+}
+FRAMES = {
+    "en": (("", "–", ""), ("", " to ", ""), ("between ", " and ", "")),
+    "zh": (("", "–", ""), ("", "至", ""), ("介于", "和", "之间")),
+}
+
+
+@st.composite
+def ranges(draw):
+    language = draw(st.sampled_from(sorted(UNITS)))
+    low = draw(st.integers(1, 9_000))
+    high = draw(st.integers(low + 1, 9_999))
+    before, mark, after = draw(st.sampled_from(FRAMES[language]))
+    unit = draw(st.sampled_from(UNITS[language]))
+    return language, f"{before}{low:,}{mark}{high:,}{unit}{after}"
+
+
+@given(ranges())
+def test_a_range_in_a_sentence_is_read_as_a_range_by_itself_is(written):
+    language, amount = written
+    sentence = f"It was {amount} then." if language == "en" else f"当时为{amount}。"
+
+    found = list(quantities(sentence, language))
+
+    assert tuple(mention.value for mention in found) == read_amount(amount, language).numbers
+    assert len(found) == 2
+
+
+@given(st.integers(1, 99_999), st.sampled_from(sorted(UNITS)), st.data())
+def test_a_minus_makes_money_and_shares_negative_and_nothing_else(number, language, data):
+    unit = data.draw(st.sampled_from(UNITS[language][:4]))
+    minus = data.draw(st.sampled_from({"en": ["-", "−", "minus "], "zh": ["-", "−", "负"]}[language]))
+    before = {"en": "It changed by ", "zh": "变动为"}[language]
+
+    ((_, plain, _),) = [each[2:5] for each in quantities(f"{before}{number}{unit}", language)]
+    ((_, negative, _),) = [each[2:5] for each in quantities(f"{before}{minus}{number}{unit}", language)]
+
+    assert negative == -plain < 0

@@ -25,7 +25,7 @@ from sag_pipeline.steps.languages import detect_language
 from sag_pipeline.steps.name_matching import title_name
 from sag_retrieval.core.records import Document
 from sag_retrieval.text.words import is_cjk, normal_name
-from tests.support.chat_server import first_prompt_of
+from tests.support.chat_server import first_prompt_of, schema_of
 from tests.support.scripted_answers import known_names, numbered_events, numbered_pairs, read_well
 
 FILE = Path(__file__).parent / "aliases.csv"
@@ -142,9 +142,9 @@ class ScriptedModel:
 
     def __call__(self, request: dict[str, Any]) -> dict[str, Any]:
         prompt = first_prompt_of(request)
-        if '{"same": ' in prompt:
+        if schema_of(request) == "SamePairs":
             return {"same": [number for number, one, _, other, _ in numbered_pairs(prompt) if self._is_one(one, other)]}
-        if '"keys"' not in prompt:
+        if not is_about_keys(request):
             return read_well(request)
         shown: dict[int, str] = {}
         for name in known_names(prompt):
@@ -197,6 +197,11 @@ class ScriptedModel:
 
 def _written(key_type: str, value: str, others: list[str]) -> list[dict[str, Any]]:
     return [{"type": key_type, "value": value, "same_as": others}]
+
+
+def is_about_keys(request: dict[str, Any]) -> bool:
+    """Whether a request asks for keys."""
+    return schema_of(request) == "ExtractedKeys"
 
 
 def title_thing(given: AliasSet, document: Document) -> str:

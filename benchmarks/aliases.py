@@ -1,6 +1,6 @@
 """How many things end as more than one key at a first ingest, and how many keys stand for more than one thing.
 
-python benchmarks/aliases.py [ROW …] [--passages 100] [--held-out] [--show]
+python benchmarks/aliases.py [ROW …] [--passages 100] [--held-out] [--show] [--parts]
 python benchmarks/aliases.py --shown        which questions of a first ingest show known keys
 
 A thing counts if its passages hold two or more of its names, titles included (`alias_set.py`). It is split if the keys
@@ -14,7 +14,7 @@ import json
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +22,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.alias_set import DATA, HALVES, AliasSet, ScriptedModel, read_set, title_thing
+from benchmarks.alias_set import DATA, HALVES, AliasSet, ScriptedModel, is_about_keys, read_set, title_thing
+from benchmarks.prompt_parts import table_of
 from sag_pipeline.llm.extract import events_work
 from sag_pipeline.llm.key_waves import KeyWork
 from sag_pipeline.llm.known_keys import BatchSource
@@ -78,8 +79,15 @@ ROWS = {
     "the same, 2 of 100 pairs wrong": Row(KnownOptions(), says_same=True, pairs=True, errors=0.02),
 }
 
-Made = tuple[list[EventKey], Alignment, dict[str, float]]
-"""Keys, how they are aligned, and input tokens by step for one token of the corpus."""
+
+@dataclass(frozen=True)
+class Made:
+    """Keys, how they are aligned, input tokens by step for one token of the corpus, and what these were spent on."""
+
+    keys: list[EventKey]
+    alignment: Alignment
+    tokens: dict[str, float] = field(default_factory=dict)
+    parts: list[dict[str, Any]] = field(default_factory=list)
 
 
 def _inputs(given: AliasSet) -> list[StepInput]:
@@ -96,7 +104,7 @@ def by_rules(given: AliasSet) -> Made:
         document, chunks = one.one("documents"), one.tables["chunks"]
         events = [event for part in offline_events(document, chunks) for event in part]
         found += offline_keys(document, chunks, events)
-    return found, _aligned(found), {}
+    return Made(found, _aligned(found))
 
 
 def by_model(given: AliasSet, row: Row) -> Made:
@@ -119,7 +127,7 @@ def by_model(given: AliasSet, row: Row) -> Made:
         tokens: dict[str, float] = defaultdict(float)
         for call in (*chat.take_calls(), *pair_chat.take_calls()):
             tokens[call.step] += call.input_tokens / corpus
-    return found, aligned, tokens
+    return Made(found, aligned, tokens, table_of(server.finished, corpus))
 
 
 def _keys_of(
@@ -227,8 +235,7 @@ def shown_known() -> Iterator[dict[str, Any]]:
                 chat = OpenAIChat("m", base_url=server.base_url, api_key="none", options=ChatOptions(concurrency=16))
                 with TemporaryDirectory() as folder, AnswerCache(Path(folder) / "a") as cache:
                     list(_keys_of(CachedChat(chat, cache), AliasSet(spoken, []), known))
-                prompts = [first_prompt_of(call.request) for call in server.calls]
-            asked = [prompt for prompt in prompts if '"keys"' in prompt]
+                asked = [first_prompt_of(one.request) for one in server.calls if is_about_keys(one.request)]
             without = sum(not known_names(prompt) for prompt in asked)
             yield {"corpus": name, "asked in": label, "questions": len(asked), "without known keys": without}
 
@@ -240,6 +247,7 @@ def main() -> None:
     parser.add_argument("--passages", type=int, nargs="*", default=[100, 2_000])
     parser.add_argument("--held-out", action="store_true", help="also the half that is looked at once")
     parser.add_argument("--show", action="store_true", help="the things that are split or wrongly merged")
+    parser.add_argument("--parts", action="store_true", help="also what the tokens are spent on, by part of a prompt")
     parser.add_argument("--shown", action="store_true", help="how many questions show known keys, and nothing else")
     asked = parser.parse_args()
     if asked.shown:
@@ -251,18 +259,21 @@ def main() -> None:
     for count in asked.passages:
         given = read_set(count)
         for name in asked.rows or makers:
-            links, alignment, tokens = makers[name](given)
-            spent = {step: round(value, 2) for step, value in tokens.items()}
-            for half in HALVES[: 1 + asked.held_out]:
-                found = measure(given, links, alignment, half)
-                shown = {"passages": count, "half": half, "row": name} | found
-                hidden = {key: shown.pop(key) for key in ("split", "wrong")}
-                shown |= {"tokens": round(sum(spent.values()), 2), "by step": spent}
-                print(json.dumps(shown, ensure_ascii=False), flush=True)
-                if asked.show:
-                    names = {f"t{one.number}": " | ".join(one.names) for one in given.things}
-                    for kind, things in hidden.items():
-                        print(f"  {kind}:", *(names[one] for one in things), sep="\n    ")
+            _print_row(given, {"passages": count, "row": name}, makers[name](given), asked)
+
+
+def _print_row(given: AliasSet, labels: dict[str, Any], made: Made, asked: argparse.Namespace) -> None:
+    spent = {step: round(value, 2) for step, value in made.tokens.items()}
+    for row in made.parts if asked.parts else ():
+        print(json.dumps(labels | row), flush=True)
+    names = {f"t{one.number}": " | ".join(one.names) for one in given.things}
+    for half in HALVES[: 1 + asked.held_out]:
+        shown = labels | {"half": half} | measure(given, made.keys, made.alignment, half)
+        hidden = {key: shown.pop(key) for key in ("split", "wrong")}
+        shown |= {"tokens": round(sum(spent.values()), 2), "by step": spent}
+        print(json.dumps(shown, ensure_ascii=False), flush=True)
+        for kind, things in hidden.items() if asked.show else ():
+            print(f"  {kind}:", *(names[one] for one in things), sep="\n    ")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
 """Estimate the calls and tokens of an extraction: every question as the run would ask it, with guessed answers."""
 
 import math
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from sag_pipeline.options import RunOptions
 from sag_pipeline.rules.events import offline_events
@@ -21,7 +20,7 @@ from sag_pipeline.steps.summaries import summarise, summary_from_reply, summary_
 from sag_pipeline.steps.titles import title_from_reply, title_request
 from sag_pipeline.steps.triples import triple_questions
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section, Summary
-from sag_retrieval.models.cached_chat import batch_parts
+from sag_retrieval.models.batching import batch_parts
 from sag_retrieval.models.openai import request_tokens
 from sag_retrieval.models.protocols import AnswerT, Reply, Request, Usage, estimate_tokens
 
@@ -118,8 +117,8 @@ def estimate(
         for document in batch:
             planner.plan(document)
         planner.add_to(found, asked_before)
-        known += sum(planner.events_of_keys)
-        asked_events += sum(planner.events_of_keys[place] for place in planner.paid_keys)
+        known += sum(one.events for one in planner.keys)
+        asked_events += sum(one.events for one in planner.keys if one.paid is not None)
     if options.run.align.by_model:
         found.usage["pairs"] = _usage_of_pairs(round(asked_events * options.run.align.pairs_per_event), options.guess)
     return found
@@ -129,6 +128,15 @@ def _usage_of_pairs(pairs: int, guess: Guess) -> Usage:
     """At most, as many names may be farther from each other."""
     calls = math.ceil(pairs / guess.pairs_per_call)
     return Usage(calls, 0, calls * guess.pair_question_tokens + pairs * guess.pair_tokens, calls * guess.pair_tokens)
+
+
+class _KeysAsked(NamedTuple):
+    """A question about keys."""
+
+    shares: tuple[str, str]
+    events: int
+    paid: int | None
+    """Its place among the paid questions; None for a kept answer."""
 
 
 @dataclass(slots=True)
@@ -141,10 +149,8 @@ class _Planner:
     """Events that are known before the batch."""
     paid: defaultdict[str, list[tuple[Request[Any], float]]] = field(default_factory=lambda: defaultdict(list))
     cached_counts: Counter[str] = field(default_factory=Counter)
-    events_of_keys: list[int] = field(default_factory=list)
-    """Events of each question about keys, paid or not."""
-    paid_keys: list[int] = field(default_factory=list)
-    """Which of these questions are paid."""
+    keys: list["_KeysAsked"] = field(default_factory=list)
+    """The questions about keys, paid or not."""
 
     def plan(self, document: Document) -> None:
         """Add the questions about a document."""
@@ -158,7 +164,7 @@ class _Planner:
         )
         shown = summary.summary if len(chunks) > 1 else ""
         events = self._plan_events(document, readable(chunks), shown)
-        keys = self._plan_keys(document, events, shown)
+        keys = self._plan_keys(document, events)
         if self.options.run.triples_by_model:
             self._plan_triples(document, list(events), keys)
 
@@ -175,10 +181,9 @@ class _Planner:
 
     def _waves(self, asked: Sequence[tuple[Request[Any], float]]) -> Iterator[Sequence[tuple[Request[Any], float]]]:
         """The paid questions about keys, wave by wave."""
-        run = self.options.run
-        for wave in run.known.waves(self.events_of_keys, self.known, run.chat.concurrency):
-            first, last = (bisect_left(self.paid_keys, end) for end in (wave.start, wave.stop))
-            yield asked[first:last]
+        run, keys = self.options.run, sorted(self.keys, key=lambda one: one.shares)
+        for wave in run.known.waves([one.events for one in keys], self.known, run.chat.concurrency):
+            yield [asked[one.paid] for one in keys[wave] if one.paid is not None]
 
     def _add_calls(self, found: Estimate, step: str, fresh: Sequence[tuple[Request[Any], float]]) -> None:
         alone: set[str] = set()
@@ -249,19 +254,18 @@ class _Planner:
                 events |= dict.fromkeys(events_from_reply(document, chunk, answer), True)
         return events
 
-    def _plan_keys(self, document: Document, events: Mapping[Event, bool], summary: str) -> list[EventKey]:
+    def _plan_keys(self, document: Document, events: Mapping[Event, bool]) -> list[EventKey]:
         """The keys, cached or by rules."""
         guess, options = self.options.guess, self.options.run.key
         keys: list[EventKey] = []
-        for question in key_questions(document, list(events), summary, options=options, language=self.options.language):
+        for question in key_questions(document, list(events), options=options, language=self.options.language):
             received = guess.key_tokens_per_question + guess.key_tokens_per_event * len(question.events)
             is_certain = all(events[event] for event in question.events)
             answer = self._take(question.request, received) if is_certain else None
             if not is_certain:
                 self.paid["keys"].append((question.request, received))
-            if answer is None:
-                self.paid_keys.append(len(self.events_of_keys))
-            self.events_of_keys.append(len(question.events))
+            paid = len(self.paid["keys"]) - 1 if answer is None else None
+            self.keys.append(_KeysAsked(question.shares, len(question.events), paid))
             if answer is None:
                 keys += offline_keys(document, (), question.events)
             else:

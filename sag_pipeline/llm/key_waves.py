@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from sag_pipeline.llm.checked import Refusals, evidence_of_events, summary_shown, supported_keys
+from sag_pipeline.llm.checked import Refusals, evidence_of_events, supported_keys
 from sag_pipeline.llm.known_keys import BatchSource, KnownSource, ReleasedKeys, known_about, pending_keys
 from sag_pipeline.llm.known_names import is_named_otherwise
 from sag_pipeline.llm.known_options import KnownOptions
@@ -90,9 +90,7 @@ class KeyWork:
         if inputs.is_supplied:
             supplied = [key for one in given_events(document, inputs.tables["chunks"]) for key in one.keys]
             return _Asked(inputs, (), [*supplied, *main])
-        questions = key_questions(
-            document, inputs.tables["events"], summary_shown(inputs), options=self.options, language=self.language
-        )
+        questions = key_questions(document, inputs.tables["events"], options=self.options, language=self.language)
         return _Asked(inputs, questions, main)
 
     def _note_given(self, before: BatchSource, batch: Sequence[StepInput]) -> None:
@@ -104,7 +102,8 @@ class KeyWork:
                 before.add(inputs.tables["events"], given)
 
     def _waves(self, questions: list[tuple[_Asked, KeyQuestion]]) -> Iterator[list[tuple[_Asked, KeyQuestion]]]:
-        """The questions in waves; all at once where no known keys are shown."""
+        """The questions in waves, those of one source together; all at once where no known keys are shown."""
+        questions = sorted(questions, key=lambda one: one[1].shares)
         if self.before is None:
             yield questions
             return

@@ -19,7 +19,7 @@ class KnownOptions:
     """Nearest events whose keys are found for an event."""
     title: bool = True
     """Whether the title of a document is shown where an event seems to spell it otherwise."""
-    least_similarity: Annotated[float, Bounds(0, 1)] = 0.2
+    least_similarity: Annotated[float, Bounds(0, 1)] = 0.5
     """Least cosine of a known key or event: a model tends to choose a shown name, even a dissimilar one."""
     first_wave: Annotated[int, Bounds(0)] = 0
     """Events of the first wave; 0: as many as calls run at once. Each further wave has as many as are known already."""

@@ -1,6 +1,5 @@
 """Ask a language model whether keys with close names mean one thing; each answer is kept by the names."""
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,14 +13,15 @@ from sag_pipeline.options import AlignOptions
 from sag_pipeline.steps.close_pairs import close_pairs
 from sag_pipeline.steps.entity_resolution import Alignment, KeyColumns
 from sag_pipeline.store.store import Store
-from sag_retrieval.models.cached_chat import BatchLimits, CachedChat
-from sag_retrieval.models.protocols import ChatModel, Reply, Request
-from sag_retrieval.prompts import load_prompt
+from sag_retrieval.models.batching import BatchLimits
+from sag_retrieval.models.cached_chat import CachedChat
+from sag_retrieval.models.protocols import ChatModel, Reply, Request, estimate_tokens
+from sag_retrieval.prompts import load_prompt, quoted
 from sag_retrieval.text.words import language_of
 
 STEP: Final = "pairs"
 """Of the questions, in costs."""
-LIMITS: Final = BatchLimits(parts=40, characters=8_000)
+LIMITS: Final = BatchLimits(parts=40, tokens=4_000)
 """Pairs of one question."""
 _SENTENCE = 90
 """Characters of the sentence beside a name."""
@@ -52,8 +52,8 @@ class NamePair:
 
     @property
     def size(self) -> int:
-        """Characters of names and sentences."""
-        return sum(map(len, (*self.names, *self.sentences)))
+        """Tokens of names and sentences."""
+        return sum(map(estimate_tokens, (*self.names, *self.sentences)))
 
     @property
     def weight(self) -> float:
@@ -71,7 +71,7 @@ class NamePair:
         lines = []
         for number, part in enumerate(parts, 1):
             (one, other), (first, second) = part.names, part.sentences
-            lines.append(json.dumps([number, one, first, other, second], ensure_ascii=False))
+            lines.append(f"{number} {quoted(one, first, other, second)}")
         return Request(
             prompt.fill(pairs="\n".join(lines)),
             SamePairs,

@@ -17,8 +17,8 @@ from sag_pipeline.steps.places import first_places
 from sag_pipeline.steps.summaries import heading_of, prompt_language
 from sag_pipeline.steps.triples import read_triples
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Extraction, Key, make_id
-from sag_retrieval.models.protocols import Request
-from sag_retrieval.prompts import as_lines, load_prompt
+from sag_retrieval.models.protocols import Request, estimate_tokens
+from sag_retrieval.prompts import load_prompt, quoted
 from sag_retrieval.text.words import normal_name, tokens
 
 LONGEST_EVENT = 1_000
@@ -159,8 +159,8 @@ class EventPrompt:
 
     @property
     def size(self) -> int:
-        """Characters of the passage."""
-        return len(self.text)
+        """Tokens of the passage."""
+        return estimate_tokens(self.text)
 
     @property
     def weight(self) -> float:
@@ -174,7 +174,7 @@ class EventPrompt:
         for number, part in enumerate(parts, 1):
             if part.heading and (number == 1 or part.heading != parts[number - 2].heading):
                 lines.append(part.heading)
-            lines.append(as_lines([(number, part.text)]))
+            lines.append(f"{number} {quoted(part.text)}")
         owners = {part.document_id for part in parts}
         identity = "\x1f".join([prompt.version, *(f"{part.title}\x1f{part.text}" for part in parts)])
         return Request(

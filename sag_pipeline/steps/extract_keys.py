@@ -9,14 +9,14 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, create_model
 
 from sag_pipeline.steps.keys import title_key
 from sag_pipeline.steps.shown_keys import NO_KNOWN, KnownKeys, known_lines
-from sag_pipeline.steps.summaries import heading_of, prompt_language
+from sag_pipeline.steps.summaries import prompt_language
 from sag_pipeline.steps.typed_values import ValueRefused, typed_keys
 from sag_retrieval.core.key_schema import KeySchema, KeyTypes, unknown_type
 from sag_retrieval.core.options import Bounds, Internal, check_options
 from sag_retrieval.core.records import Document, Event, EventKey, Key
 from sag_retrieval.core.schema_file import default_schema
-from sag_retrieval.models.protocols import Request
-from sag_retrieval.prompts import as_lines, load_prompt
+from sag_retrieval.models.protocols import Request, estimate_tokens
+from sag_retrieval.prompts import load_prompt, quoted
 
 MOST_KEYS = 16
 """Most keys of one event; further ones are dropped as noise."""
@@ -34,7 +34,7 @@ class KeyOptions:
     """Events that one question is about: of more, models leave keys out."""
     most_known: Annotated[int, Bounds(0)] = 40
     """Known keys shown in one question, so that one entity keeps one name."""
-    known_tokens: Annotated[int, Bounds(0)] = 140
+    known_tokens: Annotated[int, Bounds(0)] = 80
     """Tokens of the known keys in one question; what was found best is shown first."""
 
     def __post_init__(self) -> None:
@@ -98,8 +98,6 @@ class EventGroup:
 
     document_id: str
     source: str
-    title: str
-    heading: str
     events: tuple[Event, ...]
     known: tuple[KnownKeys, ...]
     language: str
@@ -113,8 +111,8 @@ class EventGroup:
 
     @property
     def size(self) -> int:
-        """Characters of the events."""
-        return sum(len(event.content) for event in self.events)
+        """Tokens of the events."""
+        return sum(estimate_tokens(event.content) for event in self.events)
 
     @property
     def weight(self) -> float:
@@ -124,14 +122,8 @@ class EventGroup:
     def merge(self, parts: Sequence["EventGroup"]) -> Request[ExtractedKeys]:
         """One question about the events of all groups, numbered consecutively, with all their known keys."""
         prompt = load_prompt("keys", self.language, "sag_pipeline.llm.prompts")
-        lines: list[str] = []
-        number = 0
-        for place, part in enumerate(parts):
-            if part.heading and (place == 0 or part.heading != parts[place - 1].heading):
-                lines.append(part.heading)
-            for event in part.events:
-                number += 1
-                lines.append(as_lines([(number, event.content)]))
+        contents = [event.content for part in parts for event in part.events]
+        lines = [f"{number} {quoted(content)}" for number, content in enumerate(contents, 1)]
         known = known_lines(
             [one for part in parts for one in part.known],
             self.types,
@@ -139,8 +131,7 @@ class EventGroup:
             most=self.options.most_known,
             tokens=self.options.known_tokens,
         )
-        text = prompt.fill(types=self.types.line(self.language), known=known or "—", events="\n".join(lines))
-        contents = [f"{part.title}\x1f{event.content}" for part in parts for event in part.events]
+        text = prompt.fill(types=self.types.line(self.language) or "—", known=known or "—", events="\n".join(lines))
         return Request(
             text,
             answer_of(self.types.enum(self.language)),
@@ -183,6 +174,11 @@ class KeyQuestion:
         """The question as a request, alone."""
         return self.group.merge([self.group])
 
+    @property
+    def shares(self) -> tuple[str, str]:
+        """Questions with equal ones can share a call: asked one after another, they leave fewer calls part empty."""
+        return self.group.source, self.group.kind
+
     def shown(self, known: Sequence[KnownKeys]) -> "KeyQuestion":
         """The same question with known keys for each event."""
         return KeyQuestion(replace(self.group, known=tuple(known)))
@@ -191,14 +187,14 @@ class KeyQuestion:
 def key_questions(
     document: Document,
     events: Sequence[Event],
-    summary: str,
     *,
     options: KeyOptions | None = None,
     language: str = "auto",
 ) -> list[KeyQuestion]:
     """The questions about the events of a document, in order: one per chunk, or one per event.
 
-    Questions can share a call (`Request.part`). A new summary or known key asks nothing again.
+    Questions can share a call (`Request.part`). They show events alone, which are clear by themselves; a new title,
+    summary or known key asks nothing again.
 
     Source:
         docs/algorithm.md §extraction.28
@@ -206,11 +202,10 @@ def key_questions(
     """
     options = options or KeyOptions()
     spoken = prompt_language(document, language)
-    heading = heading_of(document, summary)
     types = options.schema.of_source(document.source)
-    whose = document.document_id, document.source, document.title
+    whose = document.document_id, document.source
     return [
-        KeyQuestion(EventGroup(*whose, heading, group, (NO_KNOWN,) * len(group), spoken, options, types))
+        KeyQuestion(EventGroup(*whose, group, (NO_KNOWN,) * len(group), spoken, options, types))
         for group in _groups(events, 1 if options.one_event_per_question else options.most_events)
     ]
 

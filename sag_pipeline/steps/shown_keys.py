@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sag_retrieval.core.key_schema import KeyTypes
 from sag_retrieval.models.protocols import estimate_tokens
-from sag_retrieval.prompts import as_lines
+from sag_retrieval.prompts import quoted
 
 
 class KnownKey(NamedTuple):
@@ -49,9 +49,9 @@ def known_lines(known: Sequence[KnownKeys], types: KeyTypes, language: str, *, m
     by_type: dict[str, list[str]] = {}
     left = tokens
     for key in list(ranked)[:most]:
-        left -= estimate_tokens(f'"{key.value}", ')
+        left -= estimate_tokens(f'"{key.value}" ')
         if left < 0:
             break
         known_type = types.named(key.key_type)
         by_type.setdefault(known_type.called(language) if known_type else key.key_type, []).append(key.value)
-    return as_lines({name: values} for name, values in sorted(by_type.items()))
+    return "\n".join(f"{quoted(name)}: {quoted(*values)}" for name, values in sorted(by_type.items()))

@@ -12,7 +12,7 @@ from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.core.records import Document, Summary
 from sag_retrieval.models.protocols import Request
-from sag_retrieval.prompts import as_lines, load_prompt
+from sag_retrieval.prompts import as_lines, load_prompt, quoted
 from sag_retrieval.text.layout import LineKind, logical_lines, marker_length
 from sag_retrieval.text.sentences import one_line, sentences, spans_within
 from sag_retrieval.text.words import tokens
@@ -169,6 +169,6 @@ def prompt_language(document: Document, language: str) -> str:
 
 
 def heading_of(document: Document, summary: str) -> str:
-    """The line above a document's passages and events in a prompt: its title and summary as data, if there are any."""
+    """The line above a document's passages in a prompt: its title and summary as data, if there are any."""
     said = {"title": document.title, "summary": summary}
-    return as_lines([{name: text for name, text in said.items() if text}]) if any(said.values()) else ""
+    return " ".join(f"{name} {quoted(text)}" for name, text in said.items() if text)

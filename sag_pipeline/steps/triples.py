@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict
 from sag_pipeline.steps.dates import DATE, dates
 from sag_pipeline.steps.summaries import prompt_language
 from sag_retrieval.core.records import TITLE, Document, Event, EventKey, Key, Triple, make_id
-from sag_retrieval.models.protocols import Request
-from sag_retrieval.prompts import as_lines, load_prompt
+from sag_retrieval.models.protocols import Request, estimate_tokens
+from sag_retrieval.prompts import load_prompt, quoted
 from sag_retrieval.text.words import fold, is_cjk, normal_name
 
 NameSpan = tuple[int, int, int]
@@ -30,6 +30,8 @@ ENTITY: Final = "entity"
 """Type of a head or tail that is no key of its event."""
 
 _PARTS: Final = ("head", "relation", "tail")
+_MOST_EVENTS: Final = 20
+"""Events that chunks share a question up to; a chunk with more is asked about alone."""
 _NOT_RELATION = re.compile(r"[^\w]+|_+", re.UNICODE)
 _AMOUNT = re.compile(
     r"[\s$€£¥~≈约+\-−±]*+\d[\d\s,.，．/]*+"
@@ -169,10 +171,66 @@ class ExtractedTriples(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class TripleQuestion:
-    """A request and the events that it numbers from 1."""
+    """The events of a chunk with their names, to ask about (a `Part`): several chunks can share one question."""
 
-    request: Request[ExtractedTriples]
+    document_id: str
+    source: str
     events: tuple[Event, ...]
+    names: tuple[tuple[str, ...], ...]
+    """Of each event."""
+    language: str
+
+    @property
+    def request(self) -> Request[ExtractedTriples]:
+        """The question as a request, alone."""
+        return self.merge([self])
+
+    @property
+    def kind(self) -> str:
+        """Questions in one language share a prompt."""
+        return f"triples {self.language}"
+
+    @property
+    def size(self) -> int:
+        """Tokens of the events and names."""
+        return sum(map(estimate_tokens, self._lines()))
+
+    @property
+    def weight(self) -> float:
+        """The share of the events of one question that the chunk has."""
+        return len(self.events) / _MOST_EVENTS
+
+    def _lines(self) -> list[str]:
+        return [quoted(event.content, *names) for event, names in zip(self.events, self.names, strict=True)]
+
+    def merge(self, parts: Sequence["TripleQuestion"]) -> Request[ExtractedTriples]:
+        """One question about the events of all chunks, numbered from 1."""
+        prompt = load_prompt("triples", self.language, "sag_pipeline.llm.prompts")
+        lines = [line for part in parts for line in part._lines()]  # noqa: SLF001  of its own class
+        return Request(
+            prompt.fill(events="\n".join(f"{number} {line}" for number, line in enumerate(lines, 1))),
+            ExtractedTriples,
+            "triples",
+            prompt.system,
+            self.document_id if len({part.document_id for part in parts}) == 1 else "",
+            identity="\x1f".join((prompt.version, *lines)),
+            part=self if len(parts) == 1 else None,
+        )
+
+    def split(self, parts: Sequence["TripleQuestion"], answer: ExtractedTriples) -> list[ExtractedTriples | None]:
+        """The triples of each chunk's events, numbered from 1; None for a chunk without any event in the answer."""
+        found: list[ExtractedTriples | None] = []
+        first = 1
+        for part in parts:
+            last = first + len(part.events)
+            own = [
+                TriplesOfEvent(event=one.event - first + 1, triples=one.triples)
+                for one in answer.events
+                if first <= one.event < last
+            ]
+            found.append(ExtractedTriples(events=own) if own else None)
+            first = last
+        return found
 
 
 def triple_questions(
@@ -180,26 +238,28 @@ def triple_questions(
 ) -> list[TripleQuestion]:
     """One question per chunk about the events of a document; events with fewer than two names are left out.
 
+    Questions can share a call (`Request.part`).
+
     Source:
         docs/algorithm.md §extraction.28.
 
     """
-    prompt = load_prompt("triples", prompt_language(document, language), "sag_pipeline.llm.prompts")
+    spoken = prompt_language(document, language)
     names = names_by_event(keys)
     groups: dict[str, list[Event]] = {}
     for event in events:
         if len(names.get(event.event_id, ())) > 1:
             groups.setdefault(event.chunk_id, []).append(event)
-    questions = []
-    for group in groups.values():
-        lines = [
-            (place, event.content, [key.value_string for key in names[event.event_id]])
-            for place, event in enumerate(group, 1)
-        ]
-        text = prompt.fill(events=as_lines(lines))
-        request = Request(text, ExtractedTriples, "triples", prompt.system, document.document_id)
-        questions.append(TripleQuestion(request, tuple(group)))
-    return questions
+    return [
+        TripleQuestion(
+            document.document_id,
+            document.source,
+            tuple(group),
+            tuple(tuple(str(key.value_string) for key in names[event.event_id]) for event in group),
+            spoken,
+        )
+        for group in groups.values()
+    ]
 
 
 def triples_from_reply(events: Sequence[Event], keys: Sequence[EventKey], answer: ExtractedTriples) -> list[Triple]:

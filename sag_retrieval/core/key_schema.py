@@ -158,19 +158,20 @@ class KeyTypes:
         return tuple(each.called(language) for each in self.types)
 
     def line(self, language: str) -> str:
-        """The types as prompts show them: each with its kind, unit, allowed values and description.
+        """What prompts say of types: kind, unit, values, description. Names alone stand in the schema of the answer.
 
         Examples:
             >>> from sag_retrieval.core.schema_file import read_schema
             >>> revenue = {"name": "revenue", "kind": "number", "unit": "CNY", "label": {"zh": "营业收入"}}
             >>> read_schema({"types": ["person", revenue]}).default.line("en")
-            'person; revenue (number in CNY)'
+            'revenue (number in CNY)'
 
         """
         is_chinese = language.startswith("zh")
-        return ("；" if is_chinese else "; ").join(
-            _in_chinese(each) if is_chinese else _in_english(each, language) for each in self.types
-        )
+        said = [(each, _in_chinese(each) if is_chinese else _in_english(each, language)) for each in self.types]
+        opened, closed, gap = "（）；" if is_chinese else (" (", ")", "; ")
+        shown = [(each.called(language), inside) for each, inside in said]
+        return gap.join(f"{name}{opened}{inside}{closed}" for name, inside in shown if inside not in ("", name))
 
     @cached_property
     def digest(self) -> str:
@@ -183,16 +184,14 @@ def _in_english(each: KeyType, language: str) -> str:
     kinds = {"text": "", "number": "number", "boolean": "true or false", "date": "date"}
     said = [kinds[each.kind] + (f" in {each.unit}" if each.unit else ""), each.said(language)]
     said += [f"one of {', '.join(each.values)}"] if each.values else []
-    inside = ", ".join(filter(None, said))
-    return each.called(language) + (f" ({inside})" if inside else "")
+    return ", ".join(filter(None, said))
 
 
 def _in_chinese(each: KeyType) -> str:
     kinds = {"text": "", "number": "数值", "boolean": "true 或 false", "date": "日期"}
     said = [kinds[each.kind], f"单位 {each.unit}" if each.unit else "", each.said("zh")]
     said += [f"取值为{'、'.join(each.values)}"] if each.values else []
-    inside = "，".join(filter(None, said))
-    return each.called("zh") + (f"（{inside}）" if inside else "")
+    return "，".join(filter(None, said))
 
 
 class KeySchema(BaseModel):

@@ -3,81 +3,20 @@
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 from sag_retrieval.core.errors import AnswerError, BudgetExceeded, ModelError, ModelUnavailable
-from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.models.answer_cache import AnswerCache, Answered, call_id
+from sag_retrieval.models.batching import BatchLimits, RequestGroup, batch_parts
 from sag_retrieval.models.call_costs import Call, cost_of
 from sag_retrieval.models.calls import in_order
 from sag_retrieval.models.openai import request_tokens
-from sag_retrieval.models.protocols import AnswerT, ChatModel, Part, Prices, Reply, Request, Usage
+from sag_retrieval.models.protocols import AnswerT, ChatModel, Prices, Reply, Request, Usage
 from sag_retrieval.models.rate_limits import ChatOptions
 
 _CONCURRENCY = 16
-LOOK_AHEAD = 256
-"""Requests that a group waits for more of its kind; answers are returned in order, so no other request waits longer."""
 WINDOW = 32
 """Requests read ahead of the answers returned, per concurrent call."""
-
-
-RequestGroup = list[tuple[int, Request[AnswerT]]]
-"""Requests asked together, each with its position among all."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchLimits:
-    """How many passages, or groups of events, one call to the language model asks about."""
-
-    parts: Annotated[int, Bounds(1)] = 12
-    """Passages, or chunks with events, that one call asks about: more are cheaper, fewer are read more closely."""
-    characters: Annotated[int, Bounds(1)] = 3_000
-    """Characters of the passages or events in one call; a longer passage is asked about alone."""
-    mixed_sources: bool = False
-    """Let documents of different sources share a call: cheaper where many sources have a few short documents each, but
-    what a text says to the model is then read next to texts of others."""
-
-    def __post_init__(self) -> None:
-        """Refuse limits below 1."""
-        check_options(self)
-
-
-def batch_parts(
-    requests: Iterable[Request[AnswerT]], is_cached: Callable[[Request[AnswerT]], bool], limits: BatchLimits
-) -> Iterator[list[tuple[int, Request[AnswerT]]]]:
-    """Group the requests of one kind and source within the limits; cached ones and those without a part stay alone.
-
-    Yields groups of requests, each request with its position.
-
-    Source:
-        docs/algorithm.md §extraction.25.
-
-    """
-    held: dict[tuple[str, str], list[tuple[int, Request[AnswerT]]]] = {}
-    for place, request in enumerate(requests):
-        part = None if is_cached(request) else request.part
-        if part is None:
-            yield [(place, request)]
-            continue
-        shares = (part.kind, "" if limits.mixed_sources else part.source)
-        group = held.setdefault(shares, [])
-        if group and not _fits(part, [one.part for _, one in group if one.part], limits):
-            yield group
-            held[shares] = [(place, request)]
-        else:
-            group.append((place, request))
-        for kind, waiting in list(held.items()):
-            if place - waiting[0][0] >= LOOK_AHEAD:
-                yield held.pop(kind)
-    yield from held.values()
-
-
-def _fits(part: Part, others: Sequence[Part], limits: BatchLimits) -> bool:
-    """Whether one more part can share a call."""
-    size = part.size + sum(one.size for one in others)
-    weight = part.weight + sum(one.weight for one in others)
-    return len(others) < limits.parts and size <= limits.characters and weight <= 1
 
 
 def split_shares(usage: Usage, weights: Sequence[int]) -> list[Usage]:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from sag_retrieval.core.settings import Settings
 from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache
-from sag_retrieval.models.cached_chat import BatchLimits, CachedChat
+from sag_retrieval.models.batching import BatchLimits
+from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.open import open_chat
 from sag_retrieval.models.rate_limits import ChatOptions
 

@@ -30,7 +30,7 @@ def request_tokens(request: Request[AnswerT]) -> int:
 
 @lru_cache(maxsize=256)
 def _schema_tokens(answer: type[BaseModel]) -> int:
-    return estimate_tokens(json.dumps(strict_schema(answer)))
+    return estimate_tokens(json.dumps(strict_schema(answer), ensure_ascii=False))
 
 
 WINDOW = 32

@@ -62,7 +62,7 @@ class Part(Protocol):
 
     @property
     def size(self) -> int:
-        """Its length in characters."""
+        """Its length in estimated tokens."""
         ...
 
     @property

@@ -98,6 +98,17 @@ def as_lines(rows: Iterable[Mapping[str, object] | Sequence[object]]) -> str:
     return "\n".join(json.dumps(row, ensure_ascii=False).translate(_LINE_ENDS) for row in rows)
 
 
+def quoted(*texts: str) -> str:
+    r"""Texts as JSON strings on one line: as safe as `as_lines`, with fewer tokens for marks.
+
+    Examples:
+        >>> print(quoted("Ann Lee", "a\nb"))
+        "Ann Lee" "a\nb"
+
+    """
+    return " ".join(json.dumps(text, ensure_ascii=False) for text in texts).translate(_LINE_ENDS)
+
+
 def shown_numbers(numbers: Iterable[int], shown: int) -> list[int]:
     """Valid passage numbers, each once, in the order given."""
     return list(dict.fromkeys(n for n in numbers if 1 <= n <= shown))

@@ -67,8 +67,8 @@ def test_prompts_show_kind_unit_values_and_description_in_their_language():
     grade = {"name": "grade", "description": {"en": "of credit", "zh": "信用等级"}, "values": ["A", "B"]}
     types = read_schema({"types": ["person", REVENUE | {"label": {"zh": "营业收入"}, "aliases": []}, grade]}).default
 
-    assert types.line("en") == "person; revenue (number in CNY); grade (of credit, one of A, B)"
-    assert types.line("zh") == "人物；营业收入（数值，单位 CNY）；grade（信用等级，取值为A、B）"
+    assert types.line("en") == "revenue (number in CNY); grade (of credit, one of A, B)"
+    assert types.line("zh") == "营业收入（数值，单位 CNY）；grade（信用等级，取值为A、B）"
 
 
 def test_the_digest_follows_what_keys_depend_on():

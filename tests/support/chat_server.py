@@ -336,7 +336,7 @@ def _as_answer(given: Answer | str | dict[str, Any] | list[Any]) -> Answer:
 def _sent_tokens(request: Request) -> int:
     schema = request.get("response_format", {}).get("json_schema", {}).get("schema")
     sent = sum(count_tokens(m["content"]) for m in request["messages"])
-    return sent + (count_tokens(json.dumps(schema)) if schema else 0)
+    return sent + (count_tokens(json.dumps(schema, ensure_ascii=False)) if schema else 0)
 
 
 def _completion(request: Request, answer: Answer) -> dict[str, Any]:

@@ -22,7 +22,8 @@ from sag_pipeline.steps.support import SupportOptions
 from sag_pipeline.table import StepInput
 from sag_retrieval.core.records import Document
 from sag_retrieval.models.answer_cache import AnswerCache
-from sag_retrieval.models.cached_chat import BatchLimits, CachedChat
+from sag_retrieval.models.batching import BatchLimits
+from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.rate_limits import ChatOptions
 from sag_retrieval.text.words import fold

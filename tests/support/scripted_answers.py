@@ -10,6 +10,8 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
 _NAME = re.compile(
     r"(?:[A-Z][\w'-]*(?: (?:of|the|de) (?=[A-Z])| )?)+|[“《]([^”》]+)[”》]|\d{4}年|[\u4e00-\u9fff]{2,4}(?=公司|大学|市)"
 )
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_NUMBERED = re.compile(r'(\d+) (?=")')
 _LAST = re.compile(r"\n\n[^\n]+[:：]\n")
 """The line that introduces the data, behind instructions and example."""
 
@@ -33,7 +35,7 @@ def _by_prompt(prompt: str) -> str:
     """Which question it is, where the server was not told the schema."""
     marks = {
         '"same":': "SamePairs",
-        '"keys"': "ExtractedKeys",
+        "same_as": "ExtractedKeys",
         '"triples"': "ExtractedTriples",
         '"summary"': "ExtractedSummary",
     }
@@ -41,8 +43,20 @@ def _by_prompt(prompt: str) -> str:
 
 
 def data_of(prompt: str) -> list[Any]:
-    """What a prompt carries as data: the values of its last lines of JSON."""
-    return [json.loads(line) for line in _LAST.split(prompt)[-1].split("\n") if line[:1] in "[{" and line]
+    """What a prompt carries as data: the values of its last lines, JSON or a number before JSON strings."""
+    lines = _LAST.split(prompt)[-1].split("\n")
+    return [_value_of(line) for line in lines if line and (line[0] in "[{" or _NUMBERED.match(line))]
+
+
+def _value_of(line: str) -> Any:
+    number = _NUMBERED.match(line)
+    if not number:
+        return json.loads(line)
+    return [int(number[1]), *strings_of(line)]
+
+
+def strings_of(line: str) -> list[str]:
+    return [json.loads(one) for one in _STRING.findall(line)]
 
 
 def numbered_of(prompt: str) -> list[list[Any]]:
@@ -81,7 +95,7 @@ def numbered_pairs(prompt: str) -> list[list[Any]]:
 def known_names(prompt: str) -> list[str]:
     """The known keys that a question about keys shows."""
     shown = _LAST.split(prompt)[-2].split("\n")
-    return [name for line in shown if line[:1] == "{" for names in json.loads(line).values() for name in names]
+    return [name for line in shown if line[:1] == '"' for name in strings_of(line)[1:]]
 
 
 def _names(text: str) -> list[dict[str, Any]]:
@@ -91,7 +105,7 @@ def _names(text: str) -> list[dict[str, Any]]:
 
 def _triples(prompt: str) -> dict[str, Any]:
     found = []
-    for number, _, ends in numbered_of(prompt):
+    for number, _, *ends in numbered_of(prompt):
         found.append({"event": number, "triples": [[ends[0], "is named with", ends[1]]] if len(ends) > 1 else []})
     return {"events": found}
 

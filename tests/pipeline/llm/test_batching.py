@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from sag_retrieval.core.errors import SettingsError
-from sag_retrieval.models.cached_chat import BatchLimits, batch_parts, split_shares
+from sag_retrieval.models.batching import BatchLimits, batch_parts
+from sag_retrieval.models.cached_chat import split_shares
 from sag_retrieval.models.protocols import Request, Usage
 
 
@@ -40,18 +41,18 @@ PARTS = st.none() | st.builds(
 
 
 @given(st.lists(st.tuples(PARTS, st.booleans()), max_size=30), st.integers(1, 5), st.integers(1, 90))
-def test_groups_keep_places_and_bounds_and_never_mix_kinds_or_sources(asked, parts: int, characters: int):
+def test_groups_keep_places_and_bounds_and_never_mix_kinds_or_sources(asked, parts: int, tokens: int):
     requests = [Request(str(n), Facts, "events", part=part) for n, (part, _) in enumerate(asked)]
     kept = {str(n) for n, (_, is_kept) in enumerate(asked) if is_kept}
 
-    groups = list(batch_parts(requests, lambda r: r.prompt in kept, BatchLimits(parts=parts, characters=characters)))
+    groups = list(batch_parts(requests, lambda r: r.prompt in kept, BatchLimits(parts=parts, tokens=tokens)))
 
     assert sorted((one for group in groups for one in group), key=lambda one: one[0]) == list(enumerate(requests))
     for group in ([request for _, request in group] for group in groups if len(group) > 1):
         assert len(group) <= parts
         assert len({(request.part.kind, request.part.source) for request in group if request.part}) == 1
         assert sum(request.part.weight for request in group if request.part) <= 1
-        assert sum(request.part.size for request in group if request.part) <= characters
+        assert sum(request.part.size for request in group if request.part) <= tokens
         assert not any(request.prompt in kept for request in group)
 
 
@@ -63,6 +64,23 @@ def test_documents_of_different_sources_share_a_call_only_by_option():
 
     assert [[place for place, _ in group] for group in apart] == [[0, 2, 4], [1, 3, 5]]
     assert [[place for place, _ in group] for group in together] == [[0, 1, 2, 3, 4, 5]]
+
+
+def test_a_part_that_does_not_fit_leaves_its_group_open_for_shorter_ones():
+    weights = [0.6, 0.55, 0.4, 0.45, 1.0]
+    asked = [Request("", Facts, "keys", part=Piece("keys en", 1, weight=weight)) for weight in weights]
+
+    groups = list(batch_parts(asked, lambda _: False, BatchLimits()))
+
+    assert [[place for place, _ in group] for group in groups] == [[0, 2], [1, 3], [4]]
+
+
+def test_twenty_twentieths_fill_a_call():
+    asked = [Request("", Facts, "keys", part=Piece("keys en", 1, weight=1 / 20)) for _ in range(40)]
+
+    groups = batch_parts(asked, lambda _: False, BatchLimits(parts=40))
+
+    assert [len(group) for group in groups] == [20, 20]
 
 
 def test_kinds_that_alternate_share_their_own_calls_and_none_waits_for_ever():
@@ -91,7 +109,7 @@ def test_shares_of_a_usage_sum_to_it(sent: int, received: int, weights: list[int
     assert (total.calls, total.input_tokens, total.output_tokens) == (2, sent, received)
 
 
-@pytest.mark.parametrize("wrong", [{"parts": 0}, {"characters": 0}])
+@pytest.mark.parametrize("wrong", [{"parts": 0}, {"tokens": 0}])
 def test_bounds_that_let_nothing_through_are_refused(wrong: dict[str, int]):
     with pytest.raises(SettingsError, match=next(iter(wrong))):
         BatchLimits(**wrong)

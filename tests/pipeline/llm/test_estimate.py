@@ -24,7 +24,7 @@ OPTION_SETS = {
         {"key.one_event_per_question": True, "concurrency": 1},
         "auto",
     ),
-    "few passages per call": ({"batch.parts": 2, "batch.characters": 900}, "auto"),
+    "few passages per call": ({"batch.parts": 2, "batch.tokens": 240}, "auto"),
     "triples by model": ({"triples_by_model": True, "concurrency": 1}, "auto"),
     "Chinese prompts, everything": (
         {"sections_by_model": True, "triples_by_model": True, "en_size": 200, "section.min_length": 600},

@@ -75,7 +75,7 @@ def test_the_fixed_part_of_a_question_is_at_most_600_tokens(step: str, language:
     request = {
         "summaries": summary_request(replace(document, text="a. b.")),
         "events": event_requests(document, chunks_of(EN), "")[0],
-        "keys": key_questions(document, _events(EN), "")[0].request,
+        "keys": key_questions(document, _events(EN))[0].request,
     }.get(step)
 
     fixed = request_tokens(request) if request else len(prompt.text) // 3
@@ -127,7 +127,7 @@ def test_one_question_a_chunk_for_events_and_one_for_the_keys_of_all_of_them(ser
 def test_on_demand_there_is_one_question_an_event():
     events = _events(EN)
 
-    questions = key_questions(EN, events, "", options=KeyOptions(one_event_per_question=True))
+    questions = key_questions(EN, events, options=KeyOptions(one_event_per_question=True))
 
     assert [question.events for question in questions] == [(event,) for event in events]
 
@@ -205,7 +205,7 @@ def test_a_changed_document_asks_only_about_its_changed_chunks(server: ChatServe
     chunks = [chunk.text for chunk in chunks_of(before, size=160)]
     changed = [chunk for chunk in chunks_of(after, size=160) if chunk.text not in chunks]
     asked = [call.prompt for call in server.calls[first:] if schema_of(call.request) == "ExtractedEvents"]
-    assert first == 4  # twelve passages share a question
+    assert first == 3  # sixteen passages share a question
     assert sum(len(numbered_of(prompt)) for prompt in asked) == len(changed) < len(chunks)
     shown = {text for prompt in asked for _, text in numbered_of(prompt)}
     assert {chunk.text for chunk in changed} == shown
@@ -339,11 +339,11 @@ def test_known_keys_are_shown_by_type_nearest_first_and_within_the_bounds():
     )
 
     for bound, shown in (
-        (KeyOptions(most_known=3), '{"person": ["P0", "P1", "P2"]}\n'),
-        (KeyOptions(known_tokens=5), '{"person": ["P0", "P1"]}\n'),
+        (KeyOptions(most_known=3), '"person": "P0" "P1" "P2"\n'),
+        (KeyOptions(known_tokens=5), '"person": "P0" "P1"\n'),
         (KeyOptions(known_tokens=0), "Known keys by type:\n—"),
     ):
-        (question,) = key_questions(EN, _events(EN)[:1], "", options=bound)
+        (question,) = key_questions(EN, _events(EN)[:1], options=bound)
         prompt = question.shown([known]).request.prompt
 
         assert shown in prompt
@@ -374,7 +374,7 @@ def test_what_a_batch_sees_does_not_depend_on_concurrency(server: ChatServer):
         seen.append((made, sorted(call.prompt for call in server.calls)))
 
     assert seen[0] == seen[1]
-    assert any("Ada Lovelace" in prompt.split("Events, below")[0] for prompt in seen[0][1])
+    assert any("Ada Lovelace" in prompt.split("\nEvents:")[0] for prompt in seen[0][1])
 
 
 def test_prompt_versions_change_with_the_step():

@@ -34,7 +34,7 @@ class Guess:
 
     summary_tokens: int = 70
     title_tokens: int = 25
-    known_tokens: int = 110
+    known_tokens: int = 80
     """Tokens of the known keys in one question."""
     event_overhead: float = 1.15
     """Tokens of the events of a chunk, relative to those of its sentences."""
@@ -45,7 +45,7 @@ class Guess:
     triple_tokens_per_event: int = 30
     triple_tokens_per_question: int = 12
     pairs_per_call: int = 40
-    pair_tokens: int = 55
+    pair_tokens: int = 46
     pair_question_tokens: int = 200
 
 

@@ -23,8 +23,8 @@ STEP: Final = "pairs"
 """Of the questions, in costs."""
 LIMITS: Final = BatchLimits(parts=40, tokens=4_000)
 """Pairs of one question."""
-_SENTENCE = 90
-"""Characters of the sentence beside a name."""
+_EXCERPT = 64
+"""Characters of the sentence beside a name, those around it."""
 _EVENTS = 8
 """Events with a key among which one with its name is looked for."""
 
@@ -115,10 +115,25 @@ def answered_pairs(
         one, other = sorted(pair, key=lambda key_id: (values[key_id], key_id))
         names = values[one], values[other]
         spoken = language_of("".join(names)) if language == "auto" else language
-        found = NamePair(names, (sentences.get(one, "")[:_SENTENCE], sentences.get(other, "")[:_SENTENCE]), spoken)
+        texts = sentences.get(one, ""), sentences.get(other, "")
+        found = NamePair(names, (excerpt(texts[0], names[0]), excerpt(texts[1], names[1])), spoken)
         asked.append(found.merge([found]))
     replies = zip(pairs, chat.ask_all(asked), strict=True)
     return [pair for pair, reply in replies if isinstance(reply, Reply) and reply.value.same]
+
+
+def excerpt(sentence: str, name: str) -> str:
+    """What stands around a name in a sentence; its start if it does not hold the name.
+
+    Examples:
+        >>> excerpt("A" * 80 + " Ann Lee sings.", "Ann Lee")
+        'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA Ann Lee sings.'
+
+    """
+    before = (_EXCERPT - len(name)) // 2
+    latest = max(0, len(sentence) - _EXCERPT)
+    start = min(max(0, sentence.find(name) - before), latest)
+    return sentence[start : start + _EXCERPT]
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ class KeyOptions:
     """Events that one question is about: of more, models leave keys out."""
     most_known: Annotated[int, Bounds(0)] = 40
     """Known keys shown in one question, so that one entity keeps one name."""
-    known_tokens: Annotated[int, Bounds(0)] = 80
+    known_tokens: Annotated[int, Bounds(0)] = 75
     """Tokens of the known keys in one question; what was found best is shown first."""
 
     def __post_init__(self) -> None:

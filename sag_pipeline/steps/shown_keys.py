@@ -53,5 +53,5 @@ def known_lines(known: Sequence[KnownKeys], types: KeyTypes, language: str, *, m
         if left < 0:
             break
         known_type = types.named(key.key_type)
-        by_type.setdefault(known_type.called(language) if known_type else key.key_type, []).append(key.value)
-    return "\n".join(f"{quoted(name)}: {quoted(*values)}" for name, values in sorted(by_type.items()))
+        by_type.setdefault(known_type.called(language) if known_type else quoted(key.key_type), []).append(key.value)
+    return "\n".join(f"{name}: {quoted(*values)}" for name, values in sorted(by_type.items()))

@@ -22,9 +22,9 @@ RequestGroup = list[tuple[int, Request[AnswerT]]]
 class BatchLimits:
     """How many passages, or groups of events, one call to the language model asks about."""
 
-    parts: Annotated[int, Bounds(1)] = 16
+    parts: Annotated[int, Bounds(1)] = 20
     """Passages, or chunks with events, that one call asks about: more are cheaper, fewer are read more closely."""
-    tokens: Annotated[int, Bounds(1)] = 2_000
+    tokens: Annotated[int, Bounds(1)] = 2_500
     """Tokens of the passages or events in one call; a longer passage is asked about alone."""
     mixed_sources: bool = False
     """Let documents of different sources share a call: cheaper where many sources have a few short documents each, but

@@ -95,7 +95,7 @@ def numbered_pairs(prompt: str) -> list[list[Any]]:
 def known_names(prompt: str) -> list[str]:
     """The known keys that a question about keys shows."""
     shown = _LAST.split(prompt)[-2].split("\n")
-    return [name for line in shown if line[:1] == '"' for name in strings_of(line)[1:]]
+    return [name for line in shown if ": " in line for name in strings_of(line.partition(": ")[2])]
 
 
 def _names(text: str) -> list[dict[str, Any]]:

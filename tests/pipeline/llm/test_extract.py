@@ -205,7 +205,7 @@ def test_a_changed_document_asks_only_about_its_changed_chunks(server: ChatServe
     chunks = [chunk.text for chunk in chunks_of(before, size=160)]
     changed = [chunk for chunk in chunks_of(after, size=160) if chunk.text not in chunks]
     asked = [call.prompt for call in server.calls[first:] if schema_of(call.request) == "ExtractedEvents"]
-    assert first == 3  # sixteen passages share a question
+    assert first == 3  # twenty passages share a question
     assert sum(len(numbered_of(prompt)) for prompt in asked) == len(changed) < len(chunks)
     shown = {text for prompt in asked for _, text in numbered_of(prompt)}
     assert {chunk.text for chunk in changed} == shown
@@ -339,8 +339,8 @@ def test_known_keys_are_shown_by_type_nearest_first_and_within_the_bounds():
     )
 
     for bound, shown in (
-        (KeyOptions(most_known=3), '"person": "P0" "P1" "P2"\n'),
-        (KeyOptions(known_tokens=5), '"person": "P0" "P1"\n'),
+        (KeyOptions(most_known=3), 'person: "P0" "P1" "P2"\n'),
+        (KeyOptions(known_tokens=5), 'person: "P0" "P1"\n'),
         (KeyOptions(known_tokens=0), "Known keys by type:\n—"),
     ):
         (question,) = key_questions(EN, _events(EN)[:1], options=bound)

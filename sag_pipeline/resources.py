@@ -27,7 +27,7 @@ from sag_pipeline.store.ledger import Ledger
 from sag_pipeline.store.store import StepSpec, Store
 from sag_pipeline.table_checks import check_table
 from sag_pipeline.tables import to_table
-from sag_retrieval.core.errors import ModelUnavailable, SagError
+from sag_retrieval.core.errors import ModelUnavailable
 from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.schema_file import home_schema, read_schema
@@ -35,11 +35,7 @@ from sag_retrieval.core.settings import OFFLINE, Settings, load_settings
 from sag_retrieval.core.telemetry import count
 from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.call_costs import cost_of
-from sag_retrieval.models.open import open_embedder
 from sag_retrieval.models.open_cached import open_cached_chat
-from sag_retrieval.release.arrays import Index
-from sag_retrieval.release.reader import open_reader
-from sag_retrieval.release.releases import Releases
 from sag_retrieval.text.words import printable
 
 _EXAMPLES = 5
@@ -242,20 +238,6 @@ def result_of(
 def place_of(home: Path, table: str) -> dict[str, str]:
     """Where a table lies, for its metadata."""
     return {"dagster/uri": (home / ("" if table == "vectors" else "tables") / table).resolve().as_uri()}
-
-
-def current_index(settings: Settings) -> Index | None:
-    """The index of the current release, for offering its keys to the model; None if no release can be opened.
-
-    An ingest never needs a release: known keys are then taken from the tables, and a new release is published.
-    """
-    if Releases(settings.home).current() is None:
-        return None
-    try:
-        return open_reader(settings.home, None, open_embedder).index
-    except (SagError, OSError, ValueError) as error:
-        _log.warning("known keys are taken from the tables alone, the current release cannot be opened: %s", error)
-        return None
 
 
 def now() -> str:

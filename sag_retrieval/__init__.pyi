@@ -65,6 +65,10 @@ from .search.method import Method as Method, Query as Query, RankedKey as Ranked
 from .release.arrays import Allowed as Allowed, Index as Index
 from .models.protocols import ChatModel as ChatModel, Embedder as Embedder, Reply as Reply, Request as Request
 
+# key types
+from .core.key_schema import KeySchema as KeySchema, KeyType as KeyType, KeyTypes as KeyTypes
+from .core.schema_file import read_schema as read_schema
+
 # settings
 from .core.settings import Settings as Settings, load_settings as load_settings
 from .core.public import __version__ as __version__

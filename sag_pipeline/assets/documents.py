@@ -12,9 +12,10 @@ from sag_pipeline.config import config_fields, given_options
 from sag_pipeline.corpus_assets import CorpusAsset, CorpusSpec, corpus_asset
 from sag_pipeline.llm.extract import events_work, sections_work, summaries_work, triples_work
 from sag_pipeline.llm.key_waves import known_keys_work
+from sag_pipeline.llm.stored_types import current_index
 from sag_pipeline.reading.rows import StagedRows, staged_rows
 from sag_pipeline.reading.sync import SyncOptions, TooManyRemoved, note_ingest, sync_source, tell_fault
-from sag_pipeline.resources import PipelineResource, current_index, now, progress_of, result_of, table, warn_of
+from sag_pipeline.resources import PipelineResource, now, progress_of, result_of, table, warn_of
 from sag_pipeline.runner import RunStats, step_of
 from sag_pipeline.steps.folders import SourceOptions, refuse_source
 from sag_pipeline.store.source_list import ASSET

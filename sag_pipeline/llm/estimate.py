@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sag_pipeline.llm.cost_model import Estimate, EstimateOptions, estimate
+from sag_pipeline.llm.stored_types import current_index, with_stored_types
 from sag_pipeline.options import RunOptions
 from sag_pipeline.reading.bounded import BoundedReader
 from sag_pipeline.reprocess import is_again
@@ -13,9 +14,10 @@ from sag_pipeline.steps.folders import SourceOptions, launched_here, refuse_sour
 from sag_pipeline.steps.sources import RawDocument, list_source
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.errors import SourceError
+from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.records import Document
-from sag_retrieval.core.schema_file import home_schema
-from sag_retrieval.core.settings import load_settings
+from sag_retrieval.core.schema_file import default_schema, home_schema
+from sag_retrieval.core.settings import Settings, load_settings
 from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, Spent
 from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.open import open_chat
@@ -53,7 +55,7 @@ def estimate_run(sources: Sequence[str] = (), options: RunOptions | None = None)
 
     """
     settings, run = load_settings(), options or RunOptions()
-    run = replace(run, key=replace(run.key, schema=home_schema(settings.home, settings.schema)))
+    run = replace(run, key=replace(run.key, schema=_schema_of(run, settings)))
     chat = open_chat(settings, run.chat)
     given = list(sources) or [settings.source]
     with launched_here():
@@ -73,6 +75,14 @@ def estimate_run(sources: Sequence[str] = (), options: RunOptions | None = None)
         found = estimate(documents, cached.find, chosen)
         own = [row for row in cache.spent() if row.model == chat.model_id]
         return _report(chat.model_id, measured(found, own), run.chat.prices, faults)
+
+
+def _schema_of(run: RunOptions, settings: Settings) -> KeySchema:
+    """The schema of the run's options, else of the home, with the stored types that its questions show."""
+    own = run.key.schema
+    found = home_schema(settings.home, settings.schema) if own == default_schema() else own
+    index = current_index(settings) if run.known.stored_types else None
+    return with_stored_types(found, index.rows["keys"]) if index else found
 
 
 def _listed(sources: Sequence[str], options: SourceOptions) -> tuple[list[RawDocument], list[str]]:

@@ -8,6 +8,7 @@ from sag_pipeline.llm.known_keys import BatchSource, KnownSource, ReleasedKeys, 
 from sag_pipeline.llm.known_names import is_named_otherwise
 from sag_pipeline.llm.known_options import KnownOptions
 from sag_pipeline.llm.questions import result_of_replies
+from sag_pipeline.llm.stored_types import with_stored_types
 from sag_pipeline.options import RunOptions
 from sag_pipeline.steps.events import given_events
 from sag_pipeline.steps.extract_keys import ExtractedKeys, KeyOptions, KeyQuestion, key_questions, keys_from_reply
@@ -149,11 +150,14 @@ def known_keys_work(
     """Work of the table `keys` with the known keys of the release and the store; `index` None: no release yet."""
     name = settings.embedding_model
     embedder = index.embedder if index else HashingEmbedder() if name == HASHING else open_dense(name)
+    types = (
+        with_stored_types(run.key.schema, index.rows["keys"]) if index and run.known.stored_types else run.key.schema
+    )
     return KeyWork(
         chat=chat,
         before=pending_keys(store, index, embedder),
         sources=[ReleasedKeys(index)] if index else [],
-        options=run.key,
+        options=replace(run.key, schema=types),
         known=run.known,
         concurrency=run.chat.concurrency,
         language=settings.language,

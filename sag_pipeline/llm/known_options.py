@@ -19,6 +19,9 @@ class KnownOptions:
     """Nearest events whose keys are found for an event."""
     title: bool = True
     """Whether the title of a document is shown where an event seems to spell it otherwise."""
+    stored_types: bool = True
+    """Whether the model may also choose types that keys of the current release have and the default schema lacks: of
+    supplied events, of an earlier schema. A schema of the home's own is the whole list."""
     least_similarity: Annotated[float, Bounds(0, 1)] = 0.5
     """Least cosine of a known key or event: a model tends to choose a shown name, even a dissimilar one."""
     first_wave: Annotated[int, Bounds(0)] = 0

@@ -4,10 +4,12 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from sag_pipeline.rules.name_types import ENTITY, PERSON
 from sag_pipeline.rules.named_values import with_own_types
-from sag_pipeline.rules.names import NameIndex, aliases, names, outside
+from sag_pipeline.rules.names import ALIASED, NameIndex, aliases, names, outside
+from sag_pipeline.rules.own_names import own_names
 from sag_pipeline.rules.tables import amounts_of_columns
 from sag_pipeline.rules.words import read_words
 from sag_pipeline.steps.dates import DATE, dates
@@ -82,7 +84,21 @@ def offline_keys(
             EventKey(document.document_id, event.event_id, key, same_as.get(key.key_id))
             for key in _keys(title, named, event)
         ]
-    return found
+    return _with_own_names(document, title, found)
+
+
+def _with_own_names(document: Document, title: Key | None, links: list[EventKey]) -> list[EventKey]:
+    """The keys, of which those that mean what the title names are other names of it."""
+    if title is None:
+        return links
+    named = {str(one.key.value_string) for one in links if one.key.key_type in ALIASED}
+    own = own_names(document.title, document.text, named - {title.value_string})
+    return [
+        replace(one, same_as=title.key_id)
+        if one.same_as is None and one.key.key_type in ALIASED and one.key.value_string in own
+        else one
+        for one in links
+    ]
 
 
 def _by_itself(content: str, index: NameIndex, language: str) -> list[Mention]:

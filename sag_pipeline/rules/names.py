@@ -45,10 +45,20 @@ _SAID = (
     r"以下简称为?|下称|简称|又称|又名|又写作|也称|也叫|亦称|原名|英文名为?|中文名为?|全称"
     r"|hereinafter|also (?:known|called|written)(?: as)?|known (?:abroad )?as|formerly|abbreviated(?: as)?|in Chinese"
 )
-_OPENS = re.compile(rf"\s?[（(]\s?(?P<said>{_SAID})?\s?[:：]?\s?[“「\"']?", re.IGNORECASE)
+_TONGUE = r"[\u4e00-\u9fff]{1,4}[语文](?:全称|名称|名|简称|拼音)?|[A-Z][a-z]{2,12}"
+_OPENS = re.compile(
+    rf"\s?[（(]\s?(?:(?P<said>{_SAID})\s?[:：]?|(?:{_TONGUE})[:：]|(?P<born>born|née?))?\s?[“「\"']?", re.IGNORECASE
+)
+_KNOWN = re.compile(
+    rf"\s?(?:[（(][^()（）]{{0,80}}[)）]\s?)?[,，]?\s?(?:{_SAID}"
+    r"|(?:better |best )?known (?:professionally |popularly )?as|professionally known as)\s?[“「\"']?",
+    re.IGNORECASE,
+)
+"""Another name behind a name, in a clause of its own."""
 _GOES_ON = re.compile(r"[”」\"']?\s?(?:、|，|,|和|与|and|or|或)\s?[“「\"']?")
 _CLOSES = re.compile(r"[”」\"']?\s?[）)]")
-_ALIASED = frozenset(("person", "organisation", "place", "product", "work", "entity"))
+_ENDS = re.compile(r"[”」\"']?\s?[）),，;；]")
+ALIASED = frozenset(("person", "organisation", "place", "product", "work", "entity"))
 
 
 class NameIndex:
@@ -191,11 +201,11 @@ def _wholes(types: Mapping[str, str]) -> dict[str, list[str]]:
 def aliases(text: str, mentions: Sequence[Mention]) -> Iterator[tuple[int, int]]:
     """Rows (alias, name) of mentions, in order, where the text states that both are names of one entity.
 
-    Said by words (`以下简称`, `also known as`) in brackets behind the name, then for all names in the brackets; or by
-    brackets that hold one name alone, in the other script or as initials; or by a person's name in both scripts, side
-    by side.
+    Said by words (`以下简称`, `also known as`) behind a comma or in brackets behind the name, then for all names in the
+    brackets; or by brackets that begin with a name in the other script, or hold initials alone; or by a person's name
+    in both scripts, side by side.
     """
-    named = [row for row, mention in enumerate(mentions) if mention.key_type in _ALIASED]
+    named = [row for row, mention in enumerate(mentions) if mention.key_type in ALIASED]
     name: int | None = None
     is_said = False
     for before, row in pairwise(named):
@@ -204,8 +214,12 @@ def aliases(text: str, mentions: Sequence[Mention]) -> Iterator[tuple[int, int]]
         opened = _OPENS.fullmatch(between)
         if opened:
             name, is_said = before, bool(opened["said"])
-            if is_said or _is_other_form(text, one, other):
+            is_born = bool(opened["born"]) and one.key_type == other.key_type == PERSON
+            if is_said or is_born or (not opened["born"] and _is_other_form(text, one, other)):
                 yield row, name
+        elif _KNOWN.fullmatch(between) and one.key_type == other.key_type:
+            name, is_said = None, False
+            yield row, before
         elif name is not None and is_said and _GOES_ON.fullmatch(between):
             yield row, name
         else:
@@ -215,7 +229,7 @@ def aliases(text: str, mentions: Sequence[Mention]) -> Iterator[tuple[int, int]]
 
 
 def _is_other_form(text: str, one: Mention, other: Mention) -> bool:
-    if not _CLOSES.match(text, other.end):
+    if not (_ENDS if _differ(one, other) else _CLOSES).match(text, other.end):
         return False
     if one.key_type != other.key_type and "entity" not in (one.key_type, other.key_type):
         return False

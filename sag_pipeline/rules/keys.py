@@ -74,7 +74,7 @@ def offline_keys(
         else:
             rows = range(bisect_left(starts, event.start), bisect_left(starts, event.end))
             own = [mentions[row] for row in rows if mentions[row].end <= event.end]
-        same_as = _same_as(text, own)
+        same_as = _same_as(text, own, title)
         named = own
         if ": " in event.content:
             named = [*_speaker(event, text, index), *own, *amounts_of_columns(event.content)]
@@ -114,8 +114,8 @@ def _speaker(event: Event, text: str, index: NameIndex) -> list[Mention]:
     return [found for found in index.mentions(name) if found.key_type == PERSON and found.end == len(name)]
 
 
-def _same_as(text: str, mentions: Sequence[Mention]) -> dict[str, str]:
-    """Key id → id of the key that it is another name of."""
+def _same_as(text: str, mentions: Sequence[Mention], title: Key | None) -> dict[str, str]:
+    """Key id → id of the key that it is another name of: of the title, if one of two names is the title."""
     pairs = [
         (
             make_key(mentions[alias].key_type, mentions[alias].value),
@@ -123,7 +123,12 @@ def _same_as(text: str, mentions: Sequence[Mention]) -> dict[str, str]:
         )
         for alias, name in aliases(text, mentions)
     ]
-    return {alias.key_id: name.key_id for alias, name in pairs if alias and name and alias.key_id != name.key_id}
+    said = [(alias, name) for alias, name in pairs if alias and name and alias.key_id != name.key_id]
+    own = normal_name(title.value_string or "") if title else ""
+    found = {alias.key_id: name.key_id for alias, name in said}
+    if title is not None:
+        found |= {name.key_id: title.key_id for alias, name in said if normal_name(str(alias.value)) == own}
+    return found
 
 
 def read_mentions(text: str, language: str = "en") -> tuple[list[Mention], NameIndex]:

@@ -217,7 +217,7 @@ def aliases(text: str, mentions: Sequence[Mention]) -> Iterator[tuple[int, int]]
             is_born = bool(opened["born"]) and one.key_type == other.key_type == PERSON
             if is_said or is_born or (not opened["born"] and _is_other_form(text, one, other)):
                 yield row, name
-        elif _KNOWN.fullmatch(between) and one.key_type == other.key_type:
+        elif _KNOWN.fullmatch(between) and (one.key_type == other.key_type or ENTITY in (one.key_type, other.key_type)):
             name, is_said = None, False
             yield row, before
         elif name is not None and is_said and _GOES_ON.fullmatch(between):

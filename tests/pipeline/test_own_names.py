@@ -81,6 +81,12 @@ def test_brackets_and_clauses_behind_a_name_say_other_names(text: str, alias: st
     assert (alias, name) in statements("", text)
 
 
+def test_a_name_beside_that_of_the_title_is_another_name_of_the_title():
+    text = "Onika Tanya Maraj (born 1982), known professionally as Nicki Minaj, sings."
+
+    assert ("Onika Tanya Maraj", "Nicki Minaj") in statements("Nicki Minaj", text)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -195,7 +195,16 @@ def _in_chinese(each: KeyType) -> str:
 
 
 class KeySchema(BaseModel):
-    """The key types of a corpus, and of single sources that have their own."""
+    """The key types of a corpus, and of single sources that have their own.
+
+    Examples:
+        >>> from sag_retrieval import KeySchema, KeyType
+        >>> fine = KeyType(name="fine", kind="number", unit="CNY", label={"zh": "罚款"})
+        >>> schema = KeySchema(types=(fine,), sources={"contracts": (KeyType(name="signed_on", kind="date"),)})
+        >>> [each.name for each in schema.of_source("contracts")], schema.default.named("罚款").name
+        (['signed_on'], 'fine')
+
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -153,7 +153,7 @@ def test_a_user_of_the_face_passes_mypy():
     assert ran.returncode == 0, ran.stdout
 
 
-@pytest.mark.parametrize("name", ["open_release", "list_releases", "load_settings"])
+@pytest.mark.parametrize("name", ["open_release", "list_releases", "load_settings", "read_schema"])
 def test_a_public_function_opens_with_an_example(name):
     assert ">>>" in inspect.getdoc(getattr(sag_retrieval, name))
 

@@ -22,6 +22,9 @@ from sag_retrieval import (
     Hit,
     HybridOptions,
     Index,
+    KeySchema,
+    KeyType,
+    KeyTypes,
     Manifest,
     Method,
     PipelineFile,
@@ -46,6 +49,7 @@ from sag_retrieval import (
     load_pipeline,
     load_settings,
     open_release,
+    read_schema,
 )
 
 
@@ -112,6 +116,13 @@ def reads(release: Release) -> None:
     manifest: Manifest = release.manifest
     find: SearchFunction = release.searcher("dense", where={"language": "en"})
     print(manifest.counts, find("Who?").hits, release.path.name)
+
+
+def types_of_keys() -> KeyType | None:
+    schema = read_schema({"types": ["person", {"name": "fine", "kind": "number"}]})
+    assert_type(schema, KeySchema)
+    assert_type(schema.of_source("contracts"), KeyTypes)
+    return schema.default.named("fine")
 
 
 def reports(release: Release) -> Report:

@@ -73,9 +73,9 @@ def topic_titles(
     group_of = _groups_of(words, topic, group)
     taken, titles = TakenTitles(), []
     chunks = _chunks_of(events, words)
-    considered = _considered(topic, quotable)
-    for phrases in _phrases(events, words, considered, group_of, group):
-        proposals = list(_proposals(phrases, chunks))
+    quoted = _phrases(events, words, _considered(topic, quotable), group_of, group)
+    for own, phrases in zip(quoted, _phrases(events, words, topic, group_of, group), strict=True):
+        proposals = [*_proposals(own, chunks), *_proposals(phrases, chunks)]
         title = next((each for each in proposals if each not in taken), "")
         title = title or taken.numbered(proposals[0] if proposals else "–")
         taken.add(title)

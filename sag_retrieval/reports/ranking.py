@@ -21,6 +21,7 @@ _CONSIDERED = 60
 _JUDGED = 2_000
 """Most central events of a community that are judged as statements."""
 _SAME = 0.6
+_NEVER = 100.0
 _SPREAD = 3
 _SUBSTANCE = 0.6
 """A statement that holds so much to check counts for the rank of its theme."""
@@ -249,7 +250,7 @@ def typical_events(events: EventTable, community: Community, most: int) -> Rows:
 
     Greedy: the next one has the highest `centrality + telling - similarity`, with the similarity to the most similar of
     those already taken. Statements without a fault come first;
-    a near-duplicate (similarity above .6) is taken only when nothing else is left.
+    a near-duplicate (similarity above .6) is left out.
 
     Source:
         docs/algorithm.md §reports.6.
@@ -263,7 +264,9 @@ def typical_events(events: EventTable, community: Community, most: int) -> Rows:
     most_similar = np.zeros(len(members))
     chosen: list[int] = []
     while len(chosen) < min(most, len(members)):
-        best = int(np.argmax(value - most_similar - 2 * (most_similar > _SAME)))
+        best = int(np.argmax(value - most_similar - _NEVER * (most_similar > _SAME)))
+        if chosen and most_similar[best] > _SAME:
+            break
         chosen.append(best)
         value[best] = -np.inf
         similarity = cosines(events.vectors, np.full(len(members), members[best], np.int32), members)

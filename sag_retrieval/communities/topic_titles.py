@@ -23,7 +23,7 @@ _QUOTED: Final = 8
 _CONSIDERED: Final = 8
 _SECOND: Final = 0.3
 """A second phrase enters the title from this share of the first one's score."""
-_NO_NOUN: Final = re.compile(r"(?:[a-z]{2}ed|ly)$")
+_NO_NOUN: Final = re.compile(r"(?:[a-z]{2}ed|ly|self|selves)$")
 """Ends of English words that are rarely the last or the first word of a noun phrase."""
 _PLURAL: Final = re.compile(r"[^suiy']s$")
 """`ideas flowing`, `racks simple`: a clause; a modifier stands in the singular, or before a plural."""

@@ -11,10 +11,10 @@ finds on the page and on that of its first theme, processor seconds.
 
 `judged_pages.csv` holds the questions and the faults counted on the first screen, the titles and one theme of sets of
 documents, in three states: before themes, with decision 0063, with decision 0072 (`before>0063>0072`; sets that nobody
-had looked at have no first one). `judged_statements.csv` holds the hash (SHA-256, 12 digits) of statements of such pages
-and whether a reader called them filler. `tuning` are of the pages before, and looked at while rules were written; `last` of
-0063, looked at once; `drawn` of 0063, drawn with a fixed seed and judged before rules changed again; `again` drawn in the
-same way with 0072, looked at once.
+had looked at have no first one). `judged_statements.csv` holds the hash (SHA-256, 12 digits) of statements of such
+pages and whether a reader called them filler. `tuning` are of the pages before, and looked at while rules were written;
+`last` of 0063, looked at once; `drawn` of 0063, drawn with a fixed seed and judged before rules changed again; `again`
+drawn in the same way with 0072, looked at once.
 """
 
 import argparse

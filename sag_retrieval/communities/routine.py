@@ -23,9 +23,9 @@ _OF_DAYS: Final = re.compile(
 _FIGURE: Final = re.compile(r"(?<![A-Za-z\d-])\d")
 """A figure that is no part of a name, as in `X2` or `Kestrel-7`."""
 _NO_CHARACTER: Final = re.compile(r"[^\u4e00-\u9fff]+")
-_WORDS: Final = 3
+_WORDS: Final = 2
 _CHARACTERS: Final = 4
-_MOSTLY: Final = 0.5
+_MOSTLY: Final = 0.6
 _JUDGED: Final = 1_000
 _OFTEN: Final = 3
 """Documents, and sets of names, that say a sentence."""
@@ -58,7 +58,7 @@ def quotable_rows(events: EventTable, topic: Rows) -> Flags:
 def with_routine(events: EventTable) -> EventTable:
     """The same events, each with whether it is routine.
 
-    What is left of a sentence without its names and figures is read as runs of three words, or of four Chinese
+    What is left of a sentence without its names and figures is read as pairs of words, or runs of four Chinese
     characters. A run is common if three documents say it of three sets of names. A sentence is routine if most of its
     runs are common, and it has no amount.
 

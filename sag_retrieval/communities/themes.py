@@ -85,7 +85,7 @@ def _titled_in(events: EventTable, communities: Communities, language: str) -> C
 def _is_foreign(events: EventTable, community: Community, language: str) -> bool:
     """Whether a title of names is in another script than the page, or one of words in another language."""
     if _JOINT in community.title:
-        return is_cjk(community.title) and language != "zh"
+        return any(is_cjk(part) != (language == "zh") for part in community.title.split(_JOINT))
     return _language(events, community.members) != language or _title_language(events, community) != language
 
 

@@ -30,7 +30,7 @@ from sag_pipeline.llm.known_keys import BatchSource
 from sag_pipeline.llm.known_options import KnownOptions
 from sag_pipeline.llm.same_names import LIMITS, answered_pairs
 from sag_pipeline.options import AlignOptions
-from sag_pipeline.publish.links import Confirm
+from sag_pipeline.publish.distinct_keys import Confirm
 from sag_pipeline.rules.events import offline_events
 from sag_pipeline.rules.keys import offline_keys
 from sag_pipeline.rules.sections import offline_sections

@@ -253,6 +253,7 @@ _COMPOSED: dict[str, Rule] = {
     "events": _events,
     "keys": _keys,
     "keys of German": lambda text: read_mentions(text, "de"),
+    "keys of Russian": lambda text: read_mentions(text, "ru"),
     "dates by names of months": lambda text: [list(dates(text, language)) for language in ("de", "ko")],
     "dates of places": lambda text: with_context_dates(document(text), _events(text)),
     "a language": detect_language,

@@ -17,6 +17,7 @@ from sag_pipeline.rules.name_types import (
 )
 from sag_pipeline.rules.names_ja import japanese_names
 from sag_pipeline.rules.names_latin import latin_names
+from sag_pipeline.rules.names_ru import russian_names
 from sag_pipeline.rules.names_zh import chinese_names
 from sag_pipeline.rules.neighbours import speakers, with_types_of_neighbours
 from sag_pipeline.rules.organisations_zh import japanese_firms
@@ -143,7 +144,8 @@ def names(text: str, lines: Sequence[Line], language: str = "en") -> tuple[list[
     forms = _forms(found)
     index = NameIndex(forms)
     formed = [Mention(mention.start, mention.end, *forms[str(mention.value)]) for mention in found]
-    return longest_only([*formed, *index.mentions(text)]), index
+    russian = russian_names(text, [start for start, _ in spans_of(text, lines)]) if language == "ru" else []
+    return longest_only([*formed, *index.mentions(text), *russian]), index
 
 
 def _found(text: str, starts: Sequence[int], language: str) -> Iterable[Mention]:

@@ -48,7 +48,7 @@ _EVERY = 100
 """Characters in which at least one such word stands."""
 _LEAST = 3
 _LEAD = 4
-"""So many times as many words of one language as of all others show it without the model."""
+"""Four times the words of one language that all others have show it without the model."""
 _NOT_RUSSIAN = re.compile("[\u0400\u0402-\u040f\u0450\u0452-\u052f]")
 _RUSSIAN = re.compile("[ыэЫЭ]")
 """Of the alphabets with these letters the Russian one alone has no others than Russian ones."""

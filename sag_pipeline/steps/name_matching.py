@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sag_retrieval.text.cases import without_cases
 from sag_retrieval.text.words import is_cjk, normal_name
 
 GENERIC_TYPES = frozenset(
@@ -19,6 +20,8 @@ EXACT_TYPES = frozenset(["date", "time", "number", "日期", "时间", "数字"]
 
 _ORGANISATION = frozenset(["organisation", "organization", "company", "机构", "组织", "公司"])
 _PLACE = frozenset(["place", "location", "地点", "位置"])
+_IN_CASES = _ORGANISATION | _PLACE | {"person", "人物", "entity", "实体"}
+"""Types of names, whose Cyrillic words have cases."""
 _LEGAL = frozenset("inc incorporated ltd limited co corp corporation company plc llc gmbh ag".split())
 _LEGAL_ZH = re.compile("(?<!股份)(?<!责任)(?<!集团)(?:股份|责任|集团)*+有限(?:责任)?公司$|公司$")
 _PLACE_ZH = re.compile("(?<=..)[市省]$")
@@ -35,7 +38,7 @@ _SPELLINGS = tuple(
 )
 _MAY_VARY = (
     r"^the | (?:inc|incorporated|ltd|limited|co|corp|corporation|company|plc|llc|gmbh|ag)$|公司$|[市省]$"
-    r"|isation|ise(?:$|[ drs])|our|tre(?:$| )|ae"
+    r"|isation|ise(?:$|[ drs])|our|tre(?:$| )|ae|\p{Cyrillic}"
 )
 _TELLING = 4
 _ADDITION = re.compile(r"(?<=\S)\s*[(（][^()（）]+[)）]\s*$")
@@ -56,7 +59,8 @@ def compact_name(name: str) -> str:
 def bare_name(name: str, key_type: str) -> str:
     """A compact name without articles, legal forms, 市 and 省, and in American spelling.
 
-    Legal forms are removed from organisations only, 市 and 省 from places only; a name is never emptied.
+    Legal forms are removed from organisations only, 市 and 省 from places only, case endings from Cyrillic names; a
+    name is never emptied.
 
     Examples:
         >>> bare_name("the organisation cafe", "topic"), bare_name("苹果公司", "organisation")
@@ -66,7 +70,7 @@ def bare_name(name: str, key_type: str) -> str:
     if is_cjk(name):
         ending = _LEGAL_ZH if key_type in _ORGANISATION else _PLACE_ZH if key_type in _PLACE else None
         return compact_name((ending.sub("", name) if ending else name) or name)
-    found = [spelling(word) for word in name.split()]
+    found = [spelling(word) for word in (without_cases(name) if key_type in _IN_CASES else name).split()]
     while key_type in _ORGANISATION and len(found) > 1 and found[-1] in _LEGAL:
         found.pop()
     if len(found) > 1 and found[0] == "the":

@@ -18,6 +18,7 @@ from sag_retrieval.core.types import Rows
 from sag_retrieval.release.csr import CsrLists, Starts, ends_of, group, join, map_trie
 from sag_retrieval.release.packed import FilePlace
 from sag_retrieval.release.postings import Postings, TermCounts, count_terms
+from sag_retrieval.text.cases import is_cyrillic, without_cases
 from sag_retrieval.text.words import ENGLISH, LATIN_STEMMERS, STOP_WORDS, is_cjk, normal_name, tokens
 
 TextColumn: TypeAlias = Sequence[str] | pa.Array | pa.ChunkedArray
@@ -181,15 +182,16 @@ class Mentions:
     keys_of: CsrLists
 
     def exact(self, name: str) -> Rows:
-        """Keys of exactly this folded name; empty if there is none."""
-        number = self.trie.get(normal_name(name))
+        """Keys of exactly this folded name, else of it in another case; empty if there is none."""
+        folded = normal_name(name)
+        number = next((n for form in (folded, without_cases(folded)) if (n := self.trie.get(form)) is not None), None)
         return self.keys_of.row(number) if number is not None else np.zeros(0, np.int32)
 
     def find(self, text: str) -> list[tuple[str, Rows]]:
         """The longest names in the text from left to right, without overlap, and their keys.
 
         A name counts where it does not cut a Latin word or a number; Chinese names need no boundary. Names
-        of one character and stop words are skipped. The text is read with and without possessive endings.
+        of one character and stop words are skipped. The text is read with and without possessive and case endings.
 
         Source:
             docs/algorithm.md §search.3.
@@ -221,9 +223,13 @@ class Mentions:
 
 
 def write_mentions(folder: Path, names: Iterable[tuple[str, int]]) -> None:
-    """Write the dictionary of (name, key row) pairs; a key may have several names, a name several keys."""
+    """Write the dictionary of (name, key row) pairs; a key may have several names, a name several keys.
+
+    Cyrillic names are also written without case endings.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     pairs = [(name, row) for name, row in names if name]
+    pairs += [(without_cases(name), row) for name, row in pairs if is_cyrillic(name)]
     coded = pa.array([name for name, _ in pairs], pa.string()).dictionary_encode()
     distinct = coded.dictionary.to_pylist()
     trie = marisa_trie.Trie(distinct)
@@ -236,8 +242,9 @@ def write_mentions(folder: Path, names: Iterable[tuple[str, int]]) -> None:
 
 
 def readings_of(text: str) -> list[str]:
-    """The folded text with and without possessive endings."""
-    return list(dict.fromkeys((normal_name(text), normal_name(_POSSESSIVE.sub("", text)))))
+    """The folded text, without possessive endings, and without case endings."""
+    folded = normal_name(text)
+    return list(dict.fromkeys((folded, normal_name(_POSSESSIVE.sub("", text)), without_cases(folded))))
 
 
 def names_at(trie: marisa_trie.Trie, text: str, place: int) -> list[str]:

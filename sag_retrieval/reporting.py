@@ -104,7 +104,7 @@ class ReportingRelease(OpenedRelease):
             return made.writer().plan(chat)
 
     def themes(self, *, sql: str | None = None, where: Mapping[str, Any] | None = None) -> "Themes":
-        """The themes that a global question is asked of: those of the last report about everything, else made now.
+        """The themes that a global question is asked of: those of the last report about everything, else made and kept.
 
         Args:
             sql: Which events: a SELECT of ids, or a condition.
@@ -119,7 +119,7 @@ class ReportingRelease(OpenedRelease):
 
         asked = json.dumps([sql, where], sort_keys=True, default=str)
         if asked not in self._known_themes:
-            self._known_themes[asked] = release_themes(self._reader, self._settings.home, sql, where)
+            self._known_themes[asked] = release_themes(self._reader, self._settings, sql, where)
         return self._known_themes[asked]
 
     @cached_property

@@ -19,6 +19,7 @@ from sag_retrieval.reports.citations import Citations, number_statements
 from sag_retrieval.reports.section import ReportContext, ReportSection
 from sag_retrieval.reports.sections import SECTIONS
 from sag_retrieval.reports.sections.header import SECTION as HEADER
+from sag_retrieval.reports.sections.picture import shortened
 from sag_retrieval.reports.theme_pages import ThemePage
 
 T = TypeVar("T")
@@ -180,7 +181,7 @@ def _new_environment(folder: str) -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters["thousands"] = lambda count: f"{count:,}"
-    environment.filters["shortened"] = lambda text, most: text if len(text) <= most else f"{text[:most].rstrip()}…"
+    environment.filters["shortened"] = lambda text, width: shortened(text, width, 1.0)
     return environment
 
 

@@ -45,7 +45,7 @@ class ReportOptions:
     """How events become communities: by default topics, which go across documents."""
     full_articles: Shown = 10
     """Communities with a whole article each."""
-    articles: Shown = 200
+    articles: Shown = 20
     """Communities with an article at all; the others are counted."""
     on_map: Shown = 60
     """Communities on the map."""

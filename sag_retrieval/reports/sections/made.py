@@ -10,6 +10,29 @@ from sag_retrieval.reports.wording import Messages, Wording, escaped
 
 WORDING: Wording = {
     "heading": ("How this report was made", "本报告如何生成"),
+    "details": ("Settings and counts", "设置与数量"),
+    "by_rules": (
+        (
+            "{events} of {documents} were grouped into {themes} by what they share. Sentences are quoted from the "
+            "documents: rules choose those that hold amounts, dates and names; no language model wrote for this page. "
+            "Figures are counted."
+        ),
+        (
+            "{documents}中的 {events}按共有的内容分为 {themes}。句子摘自文档：由规则选出含金额、日期和名称的句子，"
+            "本页没有由语言模型撰写的内容；数字为计数所得。"
+        ),
+    ),
+    "by_model": (
+        (
+            "{events} of {documents} were grouped into {themes} by what they share. A language model wrote titles, "
+            "summaries and findings; a sentence was left out where the events that it cites do not support it. "
+            "Other sentences are quoted from the documents by rules. Figures are counted."
+        ),
+        (
+            "{documents}中的 {events}按共有的内容分为 {themes}。标题、概述与要点由语言模型撰写，"
+            "得不到所引事件支持的句子已略去；其他句子按规则摘自文档。数字为计数所得。"
+        ),
+    ),
     "release": ("Release", "版本"),
     "released": ("Released", "版本日期"),
     "previous": ("Compared with", "比较的版本"),
@@ -60,8 +83,9 @@ WORDING: Wording = {
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Name and text of each fact."""
+    """How it was made in a few sentences, and name and text of each fact."""
 
+    method: str
     facts: tuple[tuple[str, str], ...]
 
 
@@ -89,7 +113,17 @@ def build(context: ReportContext) -> Provenance:
         "written": messages.comma.join(_written(context, messages)),
         "unsupported": _unsupported(context, messages),
     }
-    return Provenance(tuple((messages[name], text) for name, text in found.items() if text))
+    return Provenance(_method(context, messages), tuple((messages[name], text) for name, text in found.items() if text))
+
+
+def _method(context: ReportContext, messages: Messages) -> str:
+    """How events became this page, in sentences."""
+    counts, written = context.counts, context.written
+    return messages["by_model" if written.themes or written.findings else "by_rules"].format(
+        events=messages.counted(messages.event_count, counts["events"]),
+        documents=messages.counted(messages.document_count, counts["documents"]),
+        themes=messages.counted(messages.community_count, counts["communities"]),
+    )
 
 
 def _written(context: ReportContext, messages: Messages) -> Iterator[str]:
@@ -144,8 +178,8 @@ def _left_out(context: ReportContext, messages: Messages) -> Iterator[str]:
 
 
 def markdown(content: Provenance, messages: Messages) -> Iterator[str]:
-    """A list of facts."""
-    yield from (f"## {messages.heading}", "")
+    """The sentences and a list of facts."""
+    yield from (f"## {messages.heading}", "", escaped(content.method), "")
     yield from (f"- **{escaped(name)}**: {escaped(text)}" for name, text in content.facts)
     yield ""
 

@@ -39,6 +39,8 @@ _MARGIN: Final = 8.0
 _GAP: Final = 2.0
 _KEY_LINES: Final = 3
 _SMALLEST: Final = 22.0
+_LEAST_LINES: Final = 2
+"""Of a label that is cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ def draw(shown: Sequence[RankedCommunity], ties: Ties, width: float, height: flo
 
 
 def _area(community: RankedCommunity, tile: Tile, tied: tuple[int, ...]) -> Area:
-    """The label in full where it fits, else the number alone, else nothing."""
+    """The label in full where it fits, else its beginning, else the number alone, else nothing."""
     inner = Tile(
         round(tile.x + _GAP / 2, 1),
         round(tile.y + _GAP / 2, 1),
@@ -107,11 +109,22 @@ def _area(community: RankedCommunity, tile: Tile, tied: tuple[int, ...]) -> Area
     width, rows = inner.width - 2 * _MARGIN, int((inner.height - _MARGIN) // _LINE)
     label = wrapped(f"{community.number} {community.title}", width, _BOLD_SIZE)
     if len(label) > rows or any(line.endswith("…") for line in label):
+        label = _beginning(label, rows, width)
+    if not label:
         fits = rows >= 1 and text_width(str(community.number)) <= inner.width - _GAP and inner.width >= _SMALLEST
         return Area(community, inner, (str(community.number),) if fits else (), (), tied)
     left = min(_KEY_LINES, rows - len(label) - 1)
     keys = tuple(shortened(key, width) for key in community.main_keys[: max(0, left)])
     return Area(community, inner, tuple(label), keys, tied)
+
+
+def _beginning(label: Sequence[str], rows: int, width: float) -> list[str]:
+    """The first lines of a label with `…` after the last; none where they would say little more than the number."""
+    whole = next((place for place, line in enumerate(label) if line.endswith("…")), len(label))
+    shown = list(label[: max(0, min(rows, whole))])
+    if len(shown) < _LEAST_LINES:
+        return []
+    return [*shown[:-1], shortened(f"{shown[-1].rstrip(' ·')}…", width, _BOLD_SIZE)]
 
 
 def markdown(content: Map, messages: Messages) -> Iterator[str]:

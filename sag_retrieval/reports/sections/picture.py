@@ -7,6 +7,8 @@ from typing import Final
 from sag_retrieval.text.words import is_cjk
 
 LABEL_SIZE: Final = 14.0
+ROOM: Final = 1.7
+"""Width to height of a tile in a treemap, if it could be chosen: titles are lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,9 @@ def wrapped(text: str, width: float, size: float = LABEL_SIZE) -> list[str]:
 
 
 def treemap(sizes: Sequence[float], whole: Tile) -> list[Tile]:
-    """Tiles whose areas are in proportion to the sizes, in their order: rows as near to squares as they can be.
+    """Tiles whose areas are in proportion to the sizes, in their order, with a shape that has room for words.
 
+    Tiles are as near to squares as they can be in a plane that is narrower by `ROOM`, so that they are wider by it.
     Sizes fall from first to last and are above 0. Source: Bruls, Huizing and van Wijk, Squarified Treemaps (2000).
 
     Examples:
@@ -65,8 +68,9 @@ def treemap(sizes: Sequence[float], whole: Tile) -> list[Tile]:
         [600, 300, 100]
 
     """
-    scale = whole.width * whole.height / sum(sizes) if sizes else 0.0
-    areas, tiles, left = [size * scale for size in sizes], [], whole
+    scale = whole.width * whole.height / ROOM / sum(sizes) if sizes else 0.0
+    narrow = Tile(whole.x / ROOM, whole.y, whole.width / ROOM, whole.height)
+    areas, tiles, left = [size * scale for size in sizes], [], narrow
     while areas:
         side = min(left.width, left.height)
         count = 1
@@ -75,7 +79,7 @@ def treemap(sizes: Sequence[float], whole: Tile) -> list[Tile]:
         row, areas = areas[:count], areas[count:]
         placed, left = _place(row, left)
         tiles.extend(placed)
-    return tiles
+    return [Tile(tile.x * ROOM, tile.y, tile.width * ROOM, tile.height) for tile in tiles]
 
 
 def _worst(row: Sequence[float], side: float) -> float:

@@ -1,4 +1,4 @@
-"""Timeline: bars of all events by period, and a row of circles for each of the largest communities."""
+"""Timeline: bars of all events by period, and a row of circles for each community with dates, up to 15."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sag_retrieval.communities.events import EventTable, Rows
-from sag_retrieval.reports.ranking import RankedCommunity
 from sag_retrieval.reports.section import ReportContext, ReportSection
-from sag_retrieval.reports.sections.picture import Mark, shortened
+from sag_retrieval.reports.sections.timeline_picture import SHAPES, Column, Timeline, TimelinePicture, draw
 from sag_retrieval.reports.wording import Messages, Wording
 
 MOST_COLUMNS = 32
@@ -22,40 +21,24 @@ WORDING: Wording = {
     "heading": ("Timeline", "时间线"),
     "how": (
         (
-            "The bars on top are all events of a period. Each row is a theme; "
+            "The bars on top are all events of a period, the highest is named. Each row is a theme; "
             "the area of a circle stands for its events in that period. "
             "Click a circle to open the theme."
         ),
-        "最上面的柱子是每个时段的全部事件；每行一个主题，圆的面积表示该时段的事件数。点击圆打开该主题。",
+        "最上面的柱子是每个时段的全部事件，最高的一根标出数目；每行一个主题，圆的面积表示该时段的事件数。点击圆打开该主题。",
     ),
     "part": ("Only the {shown} largest themes have a row.", "只列出最大的 {shown} 个主题。"),
     "undated": ("{count} events have no date that fits a period.", "{count} 个事件没有可归入时段的日期。"),
-    "no_dates": ("None of the events has a date, so there is no timeline.", "事件都没有日期，所以没有时间线。"),
+    "source": ("Source: the dates of {events} in {documents}.", "来源：{documents}中 {events}的日期。"),
+    "no_dates": (
+        "Fewer than 10 events have a date that fits a period, so there is no timeline.",
+        "有可归入时段日期的事件不足 10 个，所以没有时间线。",
+    ),
 }
 
 _ROWS = 15
-_LEFT, _RIGHT, _ROW, _BARS = 340.0, 990.0, 26.0, 56.0
-_LABEL_SIZE = 15.0
-_YEAR_WIDTH = 46.0
-"""Of four figures."""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A period: its name, and its label: the year that begins in it, or its name."""
-
-    name: str
-    year: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """Counts of shape (rows, columns); row 0 is all events."""
-
-    columns: tuple[Column, ...]
-    counts: Rows
-    undated: int
-    """Events without a date, or with a year only where columns are finer."""
+_LEAST_DATED = 10
+"""With fewer dated events there is no timeline."""
 
 
 def make_timeline(events: EventTable, groups: Sequence[Rows]) -> Timeline | None:
@@ -128,115 +111,40 @@ def _name(number: int, step: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One community's row."""
-
-    community: RankedCommunity
-    label: str
-    y: float
-    marks: tuple[Mark, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TimelinePicture:
-    """The timeline as drawn."""
-
-    width: float
-    height: float
-    left: float
-    right: float
-    bar_base: float
-    bar_width: float
-    bars: tuple[Mark, ...]
-    rows: tuple[Row, ...]
-    years: tuple[tuple[float, str], ...]
-    undated: int
-    is_partial: bool
-
-
-@dataclass(frozen=True, slots=True)
 class TimelineSection:
-    """The picture; None where no event has a date."""
+    """The picture for wide and narrow screens, none where few events have a date; and what it rests on."""
 
-    picture: TimelinePicture | None
+    pictures: tuple[TimelinePicture, ...] = ()
+    source: str = ""
+    undated: int = 0
+    is_partial: bool = False
 
 
 def build(context: ReportContext) -> TimelineSection | None:
     """None where there are no events."""
     if not len(context.events):
         return None
-    ranking = context.ranking
-    return TimelineSection(draw(context.events, ranking.communities, context.messages(WORDING)))
-
-
-def draw(events: EventTable, communities: Sequence[RankedCommunity], messages: Messages) -> TimelinePicture | None:
-    """Bars of all events and a row of circles for each of the 15 largest communities."""
-    shown = communities[:_ROWS]
-    timeline = make_timeline(events, [each.members for each in shown])
-    if timeline is None:
-        return None
-    step = (_RIGHT - _LEFT) / len(timeline.columns)
-    top = _BARS + 34
-    rows = tuple(
-        Row(
-            community,
-            shortened(f"{community.number} {community.title}", _LEFT - 16, _LABEL_SIZE),
-            top + i * _ROW,
-            _marks(timeline, i + 1, top + i * _ROW, messages),
-        )
-        for i, community in enumerate(shown)
+    events, communities, messages = context.events, context.ranking.communities, context.messages(WORDING)
+    timeline = make_timeline(events, [each.members for each in communities])
+    if timeline is None or timeline.counts[0].sum() < _LEAST_DATED:
+        return TimelineSection()
+    dated = np.array([date is not None for date in events.dates])
+    source = messages.source.format(
+        events=messages.counted(messages.event_count, int(timeline.counts[0].sum())),
+        documents=messages.counted(messages.document_count, len(np.unique(events.document[dated]))),
     )
-    years = tuple((round(_LEFT + i * step, 1), each.year) for i, each in enumerate(timeline.columns) if each.year)
-    return TimelinePicture(
-        width=1000.0,
-        height=top + len(shown) * _ROW + 18,
-        left=_LEFT,
-        right=_RIGHT,
-        bar_base=_BARS + 8,
-        bar_width=round(step * 0.72, 1),
-        bars=_marks(timeline, 0, _BARS + 8, messages),
-        rows=rows,
-        years=_spaced(years),
+    shown = [place for place in range(len(communities)) if timeline.counts[place + 1].any()]
+    return TimelineSection(
+        pictures=tuple(draw(timeline, communities, shown[:_ROWS], shape, messages) for shape in SHAPES),
+        source=source,
         undated=timeline.undated,
-        is_partial=len(communities) > len(shown),
+        is_partial=len(shown) > _ROWS,
     )
-
-
-def _marks(timeline: Timeline, row: int, y: float, messages: Messages) -> tuple[Mark, ...]:
-    """Bars (row 0, height by count) or circles (area by count) of one row."""
-    step = (_RIGHT - _LEFT) / len(timeline.columns)
-    counts = timeline.counts[row]
-    most = max(int(timeline.counts[min(row, 1) :].max(initial=1)), 1)
-    largest = min(_ROW, step) / 2 + 1.5
-    marks = []
-    for column in np.flatnonzero(counts).tolist():
-        share = counts[column] / most
-        size = max(_BARS * share, 1.0) if row == 0 else max(largest * np.sqrt(share), 1.4)
-        name = timeline.columns[column].name
-        marks.append(
-            Mark(
-                round(_LEFT + (column + 0.5) * step, 1),
-                y,
-                round(float(size), 1),
-                name + messages.colon + messages.counted(messages.event_count, int(counts[column])),
-            )
-        )
-    return tuple(marks)
-
-
-def _spaced(years: Sequence[tuple[float, str]]) -> tuple[tuple[float, str], ...]:
-    """All year lines; names only where the one before leaves room."""
-    found: list[tuple[float, str]] = []
-    last = -100.0
-    for x, year in years:
-        found.append((x, year if x - last > _YEAR_WIDTH else ""))
-        last = x if found[-1][1] else last
-    return tuple(found)
 
 
 def markdown(content: TimelineSection, messages: Messages) -> Iterator[str]:
     """A sentence where there is no timeline; else nothing: Markdown has no picture."""
-    if not content.picture:
+    if not content.pictures:
         yield from (messages.no_dates, "")
 
 

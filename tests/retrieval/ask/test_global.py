@@ -13,6 +13,7 @@ from sag_pipeline.runs import run_ingest
 from sag_retrieval import Answer, open_release
 from sag_retrieval.ask import ask
 from sag_retrieval.cli.main import main
+from sag_retrieval.release.folders import mark_of
 from tests.support.chat_server import ChatServer, broken, schema_of
 from tests.support.overlap_search import OverlapSearch
 from tests.support.scripted_writer import instead, lines_of, write_well
@@ -139,15 +140,69 @@ def test_a_restriction_leaves_only_themes_of_its_events(own):
     assert languages == {"en"}
 
 
-def test_themes_of_a_report_are_asked_again_and_without_one_the_next_command_is_named(own):
+def test_themes_are_made_for_the_first_question_and_kept_for_every_later_process(own):
     with open_release() as release:
-        before = release.ask(RISKS["en"], mode="global")
+        first = release.ask(RISKS["en"], mode="global")
+        kept = sorted(path.name for path in (release.path / "themes").iterdir())
+        again = release.ask(RISKS["en"], mode="global")
+    with open_release() as release:
+        later = release.ask(RISKS["en"], mode="global")
         release.report()
-        after = release.ask(RISKS["en"], mode="global")
+        reported = release.ask(RISKS["en"], mode="global")
 
-    assert any("`sag report` keeps them" in note for note in before.notes)
-    assert not any("sag report" in note for note in after.notes)
-    assert after.text == before.text
+    assert any("were made for this question and are kept" in note for note in first.notes)
+    assert len(kept) == 1
+    assert not any("were made" in note for note in (*later.notes, *reported.notes))
+    assert first.text == again.text == later.text == reported.text
+
+
+def test_damaged_themes_are_made_again(own):
+    with open_release() as release:
+        first = release.ask(RISKS["en"], mode="global")
+        kept = next((release.path / "themes").iterdir())
+    (kept / "communities.parquet").write_bytes(b"PAR1 cut")
+
+    with open_release() as release:
+        again = release.ask(RISKS["en"], mode="global")
+
+    assert any("were made for this question" in note for note in again.notes)
+    assert again.text == first.text
+    assert mark_of(kept) is not None
+
+
+def test_themes_of_a_release_that_cannot_be_written_to_are_kept_in_the_cache(own, monkeypatch, tmp_path):
+    monkeypatch.setenv("SAG_CACHE", str(tmp_path / "cache"))
+    with open_release() as release:
+        (release.path / "themes").write_text("a file where the folder would be", encoding="utf-8")
+        first = release.ask(RISKS["en"], mode="global")
+    with open_release() as release:
+        later = release.ask(RISKS["en"], mode="global")
+
+    assert [path.name.partition("-")[0] for path in (tmp_path / "cache" / "themes").iterdir()] == [release.release_id]
+    assert not any("were made" in note for note in later.notes)
+    assert first.text == later.text
+
+
+def test_where_nothing_can_be_kept_the_answer_says_so(own, monkeypatch, tmp_path):
+    (tmp_path / "cache").write_text("a file", encoding="utf-8")
+    monkeypatch.setenv("SAG_CACHE", str(tmp_path / "cache"))
+    with open_release() as release:
+        (release.path / "themes").write_text("a file", encoding="utf-8")
+        answer = release.ask(RISKS["en"], mode="global")
+
+    assert answer.citations
+    assert any("could not be kept" in note for note in answer.notes)
+
+
+def test_the_themes_made_longest_ago_give_way(own):
+    with open_release() as release:
+        for number in range(40):
+            (release.path / "themes" / f"old{number}").mkdir(parents=True)
+        release.ask(RISKS["en"], mode="global")
+        kept = [path.name for path in (release.path / "themes").iterdir()]
+
+    assert len(kept) == 32
+    assert sum(name.startswith("old") for name in kept) == 31
 
 
 def test_the_command_answers_as_python_does(own):

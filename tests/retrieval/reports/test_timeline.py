@@ -5,7 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sag_retrieval.communities.clustering import build_communities
+from sag_retrieval.communities.naming import name_communities
+from sag_retrieval.reports.options import ReportOptions
+from sag_retrieval.reports.report import write_report
+from sag_retrieval.reports.sections.picture import text_width
 from sag_retrieval.reports.sections.timeline import MOST_COLUMNS, make_timeline
+from sag_retrieval.reports.sections.timeline_picture import SHAPES, draw
+from sag_retrieval.reports.wording import Messages
+from tests.retrieval.reports.test_map import community
 
 
 def with_dates(events, dates):
@@ -59,3 +67,43 @@ def test_a_few_stray_dates_do_not_stretch_the_timeline(towns):
     assert timeline is not None
     assert timeline.columns[0].name == "≤ 2024-01"
     assert timeline.counts[0].sum() == 300
+
+
+LONG = (
+    "Strategic partnership and fixed-term imprisonment of the accused",
+    "信息披露与内部控制以及高级管理人员的股份发行和资产收购",
+)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("title", LONG)
+def test_labels_and_names_of_periods_fit_their_place(towns, shape, title):
+    events = with_dates(towns(), [f"{year}-{month:02}" for year in (2023, 2024) for month in range(1, 7)])
+    members = np.arange(len(events), dtype=np.int32)
+    timeline = make_timeline(events, [members])
+
+    picture = draw(timeline, [replace(community(1, 1, title), members=members)], [0], shape, Messages("en"))
+
+    width = (shape.left or shape.width) + 1
+    assert 1 <= len(picture.rows[0].label) <= 2
+    assert all(text_width(line) < width for _, line in picture.rows[0].label)
+    named = [(x, year) for x, year in picture.years if year]
+    ends = [x + 3 + text_width(year) for x, year in named]
+    assert len(named) == 2
+    assert all(end < x for end, (x, _) in zip(ends, named[1:], strict=False))
+    assert max(ends) <= shape.width
+
+
+def test_few_dates_make_no_timeline_and_a_theme_without_dates_has_no_row(towns, tmp_path):
+    events = with_dates(towns(months=6), [None])
+    communities = name_communities(events, build_communities(events)).communities
+    first = set(communities.at(0)[0].members.tolist())
+    pages = []
+    for count in (9, 12):
+        dated = [f"2024-{1 + row % 6:02}" if row in sorted(first)[:count] else None for row in range(len(events))]
+        report = write_report(replace(events, dates=dated), communities, ReportOptions(), tmp_path / str(count))
+        pages.append(report.page.read_text(encoding="utf-8"))
+
+    assert "Fewer than 10 events have a date" in pages[0]
+    assert pages[1].count('class="rule"') == 2  # one row in each of the two shapes
+    assert "Source: the dates of 12 events" in pages[1]

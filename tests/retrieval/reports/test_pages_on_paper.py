@@ -1,0 +1,200 @@
+"""Pages with charts, tables and long titles: printed whole, and nothing cut on a wide and on a narrow screen."""
+
+import io
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sag_retrieval.communities.clustering import build_communities
+from sag_retrieval.communities.naming import name_communities
+from sag_retrieval.reports.options import ReportOptions
+from sag_retrieval.reports.report import write_report
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright from the extra dev")
+pdfium = pytest.importorskip("pypdfium2", reason="comes with the readers of PDF files")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium fonts-noto-cjk"),
+]
+COMPANIES = ("Heron Foods", "Kestrel Yard", "Oban Metals", "Petrel Lines", "Skua Timber", "Gannet Glass")
+DEALS = (
+    ("Dividends of Listed Companies and Their Shareholders", "paid its shareholders a dividend of {} million euros"),
+    (
+        "Acquisitions of Shipyards and of Harbour Warehouses",
+        "bought a shipyard with its warehouses for {} million euros",
+    ),
+    (
+        "Loans from Savings Banks of the Northern Provinces",
+        "borrowed from the savings bank of the province {} million euros",
+    ),
+)
+SHOWN = "[...document.querySelectorAll({!r})].filter((each) => each.getClientRects().length)"
+
+
+def company_news(base):
+    """Three kinds of deals of each company, with amounts, in twelve quarters."""
+    told, keys, links = [], {}, []
+    for kind, (topic, deal) in enumerate(DEALS):
+        for place, name in enumerate(COMPANIES):
+            amount, date = 3 + 7 * place + kind, f"20{18 + place % 3}-{1 + 3 * kind:02}"
+            told.append((f"{name} {deal.format(amount)} in {date}, said the harbour office.", date, place % 4))
+            carried = (("topic", topic), ("organisation", name), ("money", f"{amount} million EUR"))
+            links.extend((len(told) - 1, keys.setdefault(key, len(keys))) for key in carried)
+    pairs = np.array(links, np.int32)
+    is_money = [kind == "money" for kind, _ in keys]
+    random = np.random.default_rng(0).standard_normal((len(DEALS), 8))
+    vectors = np.repeat(random / np.linalg.norm(random, axis=1, keepdims=True), len(COMPANIES), axis=0)
+    return replace(
+        base,
+        event_ids=[f"e{row}" for row in range(len(told))],
+        contents=[text for text, *_ in told],
+        chunk=np.array([document for *_, document in told], np.int32),
+        spans=np.full((len(told), 2), -1, np.int32),
+        dates=[date for _, date, _ in told],
+        keys=replace(
+            base.keys,
+            types=[kind for kind, _ in keys],
+            values=[value for _, value in keys],
+            is_text=~np.array(is_money),
+            numbers=[
+                float(value.split()[0]) * 1e6 if money else None
+                for (_, value), money in zip(keys, is_money, strict=True)
+            ],
+            units=["EUR" if money else None for money in is_money],
+        ),
+        links=replace(base.links, event=pairs[:, 0], key=pairs[:, 1]),
+        vectors=vectors.astype(np.float32),
+    )
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["sync_api.Browser"]:
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser, towns, tmp_path):
+    """Opens the report of the companies."""
+    contexts = []
+    events = company_news(towns(months=4))
+    named = name_communities(events, build_communities(events)).communities
+    report = write_report(events, named, ReportOptions(title="Deals", release="r1"), tmp_path)
+
+    def visit(size=(1280, 900), scheme="light"):
+        context = browser.new_context(viewport={"width": size[0], "height": size[1]}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.goto(report.page.as_uri())
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+
+
+def paper(page):
+    """The lines of each printed page, without its number."""
+    with pdfium.PdfDocument(io.BytesIO(page.pdf(format="A4", prefer_css_page_size=True))) as document:
+        texts = [sheet.get_textpage().get_text_range() for sheet in document]
+    return [[line for line in text.split("\r\n") if line.strip()][1:] for text in texts]
+
+
+def test_no_heading_ends_a_printed_page_and_none_stands_without_content(opened):
+    page = opened()
+    headings = page.evaluate(
+        "[...document.querySelectorAll('h2, h3, h4, h5, caption')].map((each) => each.textContent)"
+    )
+
+    sheets = paper(page)
+    page.emulate_media(media="print")
+    bare = page.evaluate(
+        f"{SHOWN.format('main section')}.filter((each) => each.innerText.trim() === each.querySelector('h2')?.innerText)"
+    )
+
+    assert len(sheets) > 1
+    assert [sheet[-1] for sheet in sheets if sheet[-1].strip() in {each.strip() for each in headings}] == []
+    assert bare == []
+    assert any("How this report was made" in line for line in sheets[-1])
+
+
+def test_a_printed_chart_stays_whole_with_its_message_and_its_source(opened):
+    page = opened()
+
+    sheets = ["\n".join(sheet) for sheet in paper(page)]
+
+    for first, last in (("stands out with", "Source: 6 statements"), ("Timeline", "Source: the dates")):
+        assert [first in sheet for sheet in sheets if last in sheet] == [True]
+
+
+def test_paper_is_white_and_leads_to_no_file_that_is_not_on_it(opened):
+    page = opened(scheme="dark")
+
+    page.emulate_media(media="print", color_scheme="dark")
+
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    targets = page.evaluate(f"{SHOWN.format('a[href]')}.map((each) => each.getAttribute('href'))")
+    assert targets
+    assert [each for each in targets if not each.startswith("#") or not page.locator(each).count()] == []
+
+
+@pytest.mark.parametrize("size", [(1280, 900), (390, 844)])
+def test_no_text_of_a_picture_is_cut_or_covers_another(opened, size):
+    page = opened(size)
+
+    cut, covered = page.evaluate(
+        """() => {
+            const cut = [], covered = [];
+            for (const svg of document.querySelectorAll('figure svg')) {
+                const frame = svg.getBoundingClientRect();
+                if (!frame.width) continue;
+                const boxes = [...svg.querySelectorAll('text')].map((each) => [each.textContent, each.getBoundingClientRect()]);
+                for (const [text, box] of boxes) {
+                    if (box.left < frame.left - 1 || box.right > frame.right + 1 || box.bottom > frame.bottom + 1) cut.push(text);
+                    for (const [other, one] of boxes) {
+                        const across = Math.min(box.right, one.right) - Math.max(box.left, one.left);
+                        const down = Math.min(box.bottom, one.bottom) - Math.max(box.top, one.top);
+                        if (text !== other && across > 1 && down > 6) covered.push([text, other]);
+                    }
+                }
+            }
+            return [cut, covered];
+        }"""
+    )
+
+    assert cut == []
+    assert covered == []
+    assert len(page.evaluate(SHOWN.format("figure svg text"))) >= 10
+
+
+@pytest.mark.parametrize("size", [(1280, 900), (390, 844)])
+def test_tables_are_no_wider_than_their_place_and_the_chart_has_its_bars(opened, size):
+    page = opened(size)
+
+    for table in (".amounts", ".chart"):
+        assert page.locator(table).first.is_visible()
+        wider = page.evaluate(
+            f"{SHOWN.format(table)}.filter((each) => each.scrollWidth > each.parentElement.clientWidth + 1).length"
+        )
+        assert wider == 0
+    bars = page.evaluate(f"{SHOWN.format('.chart svg')}.map((each) => each.getBoundingClientRect().width)")
+    assert len(bars) == len(COMPANIES)
+    assert min(bars) > 60
+
+
+def test_the_chart_says_what_to_see_in_it_and_what_it_rests_on(opened):
+    page = opened()
+
+    assert page.locator(".telling").inner_text() == (
+        "Gannet Glass stands out with 40 million EUR, 1.2 times the next: Skua Timber with 33 million EUR."
+    )
+    assert page.locator(".chart .lead th").inner_text() == "Gannet Glass"
+    assert page.locator(".figures-chart figcaption").inner_text().startswith("Source: 6 statements in 4 documents")
+    assert page.locator(".timeline.wide .peak").text_content().endswith("events (11%)")

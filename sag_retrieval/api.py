@@ -228,9 +228,7 @@ class Release(ReportingRelease):
         default = AskOptions(language=self._settings.language)
         chosen = build_options(AskOptions, options, what="ask", base=default)
         bound = chosen.sql if sql is None else sql  # bound to the search, so that a model's restriction narrows it
-        context = self._context
-        if mode == "global":
-            context = replace(context, themes=partial(self.themes, sql=bound, where=where))
+        context = self._context_under(bound, where) if mode == "global" else self._context
         with span("ask", mode=mode) as watched, self._asked(mode) as chat:
             answer = ask(
                 self.searcher(method, sql=bound, where=where, options=search_options),
@@ -253,6 +251,10 @@ class Release(ReportingRelease):
 
         described = self._reader.manifest.key_schema
         return ReleaseContext(self.index, schema=schema_of_release(described) if described else None)
+
+    def _context_under(self, sql: str | None, where: Mapping[str, Any] | None = None) -> "ReleaseContext":
+        """What asking knows of the release, with the themes of the events that a restriction leaves."""
+        return replace(self._context, themes=partial(self.themes, sql=sql, where=where))
 
     def run(self, pipeline: "PipelineFile | Path | str", question: "str | Mapping[str, Any]") -> "RAGData":
         """Run a pipeline of RAGData stages, and keep what every stage made.
@@ -288,5 +290,6 @@ class Release(ReportingRelease):
         self._check_open()
         chosen = pipeline if isinstance(pipeline, PipelineFile) else load_pipeline(pipeline)
         chat = self.chat if chosen.uses_model else None
-        bound = bind_pipeline(chosen, Resources(searcher=self.searcher, document=self.document, chat=chat))
+        given = Resources(searcher=self.searcher, document=self.document, chat=chat, context=self._context_under)
+        bound = bind_pipeline(chosen, given)
         return bound.run(migrate({"query": question} if isinstance(question, str) else question))

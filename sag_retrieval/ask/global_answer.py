@@ -2,27 +2,25 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
-from sag_retrieval.ask.answer import Citation
+from sag_retrieval.ask.asked_words import AskedWord, asked_words
 from sag_retrieval.ask.cited import Cited
-from sag_retrieval.ask.evidence import sentence_for
 from sag_retrieval.ask.fast import ask_fast
+from sag_retrieval.ask.global_statements import answering_statements
 from sag_retrieval.ask.modes import ModeResult
-from sag_retrieval.ask.passages import JoinedPassage
 from sag_retrieval.ask.session import Session
+from sag_retrieval.ask.theme_sources import ThemeSources
 from sag_retrieval.communities.groups import CitedSentence
 from sag_retrieval.core.errors import ModelError
+from sag_retrieval.core.types import Floats
 from sag_retrieval.findings.lines import Judge, PromptLine, PromptLines, event_lines, in_prompt, packed
-from sag_retrieval.findings.themes import NearTheme, Themes, best_statements, nearest_themes
+from sag_retrieval.findings.themes import NearTheme, Themes, best_statements, nearest_themes, similarities
 from sag_retrieval.findings.written import WrittenSentence
 from sag_retrieval.models.protocols import estimate_tokens
-from sag_retrieval.notebook import snippet
-from sag_retrieval.search.lookup import chunk_by_id
-from sag_retrieval.text.words import is_cjk
 
 _MOST_THEMES: Final = 20
 """Themes that a model is asked about, the nearest."""
@@ -33,6 +31,10 @@ _QUOTED_THEMES: Final = 4
 """Themes that answer without a model."""
 _QUOTED: Final = 2
 """Statements of each."""
+_NOTHING: Final = {
+    "en": "Nothing in these themes names {words}. The nearest themes say:",
+    "zh": "这些主题中没有提到{words}的句子。最接近的主题：",
+}
 
 
 class RatedPoint(BaseModel):
@@ -94,23 +96,56 @@ def ask_global(session: Session) -> ModeResult:
         return ModeResult(None, (), {"themes": []})
     session.tell("background", documents=_documents(themes, near), keys=titles)
     if session.chat is None:
-        session.note("there is no language model: the nearest themes are quoted")
+        session.note("there is no language model: their statements are quoted")
         return _by_rules(session, themes, near)
     return _by_model(session, themes, near) or _by_rules(session, themes, near)
 
 
 def _documents(themes: Themes, near: Sequence[NearTheme]) -> list[str]:
-    rows = {int(themes.events.document[row]) for each in near for row in each.rows}
+    document_of = themes.events.document
+    rows = {int(document_of[row]) for each in near for row in each.rows}
     return [themes.events.documents.document_ids[row] for row in sorted(rows)]
 
 
 def _by_rules(session: Session, themes: Themes, near: Sequence[NearTheme]) -> ModeResult:
-    """The best statements of the nearest themes, each under the title of its theme."""
-    sources = _Sources(session, themes)
-    colon, lines = ("：" if session.language.startswith("zh") else ": "), []
-    for each in [theme for theme in near if theme.score > 0][:_QUOTED_THEMES] or near[:_QUOTED_THEMES]:
-        quoted = [sources.quotation(row) for row in best_statements(themes, each, _QUOTED, session.language)]
-        lines.append(f"{each.community.title}{colon}{_joint(session).join(quoted)}")
+    """The statements that answer, each under the title of its theme; where none does, that, and the nearest ones."""
+    assert session.context is not None
+    sources = ThemeSources(session, themes)
+    asked = asked_words(session.question, session.context.weigh)
+    if asked:
+        likeness = _likeness(session, themes, asked)
+        found = answering_statements(themes.events, near, asked, likeness, session.language)
+        if found:
+            lines = [_line(session, sources, each.community.title, each.rows) for each in found]
+            return _quoted(sources, lines, near)
+    shown = near if asked else sorted(near, key=lambda each: -len(each.community.members))
+    closest = [
+        _line(session, sources, each.community.title, best_statements(themes, each, _QUOTED, session.language))
+        for each in shown[:_QUOTED_THEMES]
+    ]
+    if not asked:
+        return _quoted(sources, closest, near)
+    is_chinese = session.language.startswith("zh")
+    named = ("、" if is_chinese else ", ").join(f"“{each.written}”" for each in asked)
+    lead = _NOTHING["zh" if is_chinese else "en"].format(words=named)
+    outcome = _quoted(sources, [lead, *closest], near)
+    return replace(outcome, cited=None, closest=outcome.cited)
+
+
+def _likeness(session: Session, themes: Themes, asked: Sequence[AskedWord]) -> Floats:
+    """The mean cosine of each event with the question and with its telling words."""
+    assert session.context is not None
+    texts = [session.question, " ".join(each.written for each in asked)]
+    query = session.context.index.embedder.embed(texts)
+    return (similarities(themes.events, query[:1]) + similarities(themes.events, query[1:])) / 2
+
+
+def _line(session: Session, sources: ThemeSources, title: str, rows: Sequence[int]) -> str:
+    colon = "：" if session.language.startswith("zh") else ": "
+    return f"{title}{colon}{_joint(session).join(sources.quotation(row) for row in rows)}"
+
+
+def _quoted(sources: ThemeSources, lines: Sequence[str], near: Sequence[NearTheme]) -> ModeResult:
     cited = Cited("\n".join(lines), tuple(sources.citations), tuple(range(len(sources.citations))))
     return ModeResult(cited, tuple(sources.passages.values()), {"themes": [_told(each) for each in near]})
 
@@ -144,7 +179,7 @@ def _by_model(session: Session, themes: Themes, near: Sequence[NearTheme]) -> Mo
         )
     if result is None:
         return None
-    sources = _Sources(session, themes)
+    sources = ThemeSources(session, themes)
     text = _joint(session).join(sources.sentence(each) for each in result)
     cited = Cited(text, tuple(sources.citations), tuple(range(len(sources.citations))), is_generated=True)
     left_out = [{"reason": each.reason, "text": each.text} for each in judge.left_out]
@@ -204,66 +239,3 @@ def _joint(session: Session) -> str:
 def _told(theme: NearTheme) -> dict[str, Any]:
     """A theme as the trace holds it."""
     return {"theme": theme.community.title, "events": len(theme.community.members), "score": theme.score}
-
-
-class _Sources:
-    """Citations of events, numbered as they are first cited, and the passages that hold them."""
-
-    def __init__(self, session: Session, themes: Themes) -> None:
-        assert session.context is not None
-        self._index, self._themes = session.context.index, themes
-        self._row_of = {event_id: row for row, event_id in enumerate(themes.events.event_ids)}
-        self._marker: dict[int, int] = {}
-        self.citations: list[Citation] = []
-        self.passages: dict[str, JoinedPassage] = {}
-
-    def sentence(self, sentence: CitedSentence) -> str:
-        """A sentence with the markers of its events."""
-        markers = "".join(dict.fromkeys(f"[{self._cite(self._row_of[each])}]" for each in sentence.event_ids))
-        return sentence.text + ("" if is_cjk(sentence.text) else " ") + markers
-
-    def quotation(self, row: int) -> str:
-        """The words of an event with its marker."""
-        quote = self.citations[self._cite(row) - 1].quote
-        return f"{snippet(quote)}{'' if is_cjk(quote) else ' '}[{self._marker[row]}]"
-
-    def _cite(self, row: int) -> int:
-        if row not in self._marker:
-            passage = self._passage(row)
-            start, end = self._span(row, passage.text)
-            known = (passage.chunk_id, passage.start + start, passage.start + end)
-            same = next((each.marker for each in self.citations if (each.chunk_id, each.start, each.end) == known), 0)
-            self._marker[row] = same or len(self.citations) + 1
-            if not same:
-                quote = passage.text[start:end]
-                named = (passage.chunk_id, passage.document_id, passage.title)
-                self.citations.append(Citation(self._marker[row], *named, known[1], known[2], quote, passage.place))
-        return self._marker[row]
-
-    def _span(self, row: int, text: str) -> tuple[int, int]:
-        start, end = self._themes.events.spans[row].tolist()
-        return (
-            (start, end) if 0 <= start < end <= len(text) else sentence_for(self._themes.events.contents[row], "", text)
-        )
-
-    def _passage(self, row: int) -> JoinedPassage:
-        events = self._themes.events
-        chunk = int(events.chunk[row])
-        chunk_id, document = events.chunks.chunk_ids[chunk], int(events.chunks.document[chunk])
-        if chunk_id not in self.passages:
-            first, text = self._start(chunk_id), events.chunks.texts[chunk]
-            self.passages[chunk_id] = JoinedPassage(
-                chunk_id=chunk_id,
-                document_id=events.documents.document_ids[document],
-                title=events.documents.titles[document],
-                text=text,
-                score=1 / (1 + len(self.passages)),
-                start=first,
-                end=first + len(text),
-                chunks=((first, chunk_id),),
-                place=events.chunks.places[chunk] if events.chunks.places else "",
-            )
-        return self.passages[chunk_id]
-
-    def _start(self, chunk_id: str) -> int:
-        return int(chunk_by_id(self._index, chunk_id).start)

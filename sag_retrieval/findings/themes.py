@@ -69,10 +69,11 @@ def nearest_themes(themes: Themes, query: Vectors, most: int) -> list[NearTheme]
 def best_statements(themes: Themes, theme: NearTheme, most: int, language: str) -> list[int]:
     """Rows of the nearest events of a theme that read as statements; of a language and several documents if it can."""
     events = themes.events
-    judged = [row for row in theme.rows[:_JUDGED] if events.documents.languages[int(events.document[row])] == language]
+    document_of = events.document
+    judged = [row for row in theme.rows[:_JUDGED] if events.documents.languages[int(document_of[row])] == language]
     rows = good_rows(events, np.array(judged or theme.rows[:_JUDGED], dtype=np.int32), most).tolist()
     taken: dict[int, int] = {}
     for row in rows:
-        taken.setdefault(int(events.document[row]), row)
+        taken.setdefault(int(document_of[row]), row)
     first = list(taken.values())[:most]
     return first + [row for row in rows if row not in first][: most - len(first)]

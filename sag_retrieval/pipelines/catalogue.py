@@ -16,7 +16,7 @@ from sag_retrieval.rag.rerank import (
     SegmentReranker,
     SourceDocument,
 )
-from sag_retrieval.rag.retrieve import AskRetriever, MethodRetriever, Searcher
+from sag_retrieval.rag.retrieve import AskRetriever, ContextUnder, MethodRetriever, Searcher
 from sag_retrieval.rag.stages import Clock, RAGData, Stage
 
 MEASURES: Final = ("recall", *RECORD_SCORES)
@@ -49,11 +49,12 @@ def _needs_release(*_: object, **__: object) -> NoReturn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """What stages work with: the searches and documents of a release, and a language model or none."""
+    """What stages work with: searches, documents and themes of a release, and a language model or none."""
 
     searcher: Searcher = _needs_release
     document: Callable[[str], SourceDocument] = _needs_release
     chat: ChatModel | None = None
+    context: ContextUnder | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +92,7 @@ class PipelineStages:
         at = given or Resources()
         return cls(
             retrieve=MethodRetriever(searcher=at.searcher),
-            ask=AskRetriever(searcher=at.searcher, chat=at.chat),
+            ask=AskRetriever(searcher=at.searcher, chat=at.chat, context=at.context),
             rerank=PageRankReranker(),
             rerank_model=ModelReranker(chat=at.chat),
             rerank_cross_encoder=CrossEncoderReranker(),

@@ -2,12 +2,13 @@
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Annotated, Any, Protocol
 
 from sag_retrieval.ask.modes import ask
 from sag_retrieval.ask.options import AskOptions, FoundPassage, Mode, SearchFunction
+from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.core.options import Bounds, Internal, build_options, check_options
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.rag.stages import DocumentStage, Item, RAGData, items_of, query_of
@@ -30,6 +31,10 @@ class Searcher(Protocol):
     ) -> SearchFunction:
         """The search."""
         ...
+
+
+ContextUnder = Callable[[str | None], ReleaseContext]
+"""What asking knows of a release, its themes those of the events that a restriction by SQL leaves."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,8 +117,10 @@ class AskRetriever(_Rounds):
 
     searcher: Annotated[Searcher, Internal()] = field(repr=False)
     chat: Annotated[ChatModel | None, Internal()] = field(default=None, repr=False)
+    context: Annotated[ContextUnder | None, Internal()] = field(default=None, repr=False)
     mode: Mode = "normal"
-    """How to ask: `fast`, `normal` or `deep`; without a language model all are `fast`."""
+    """How to ask: `fast`, `normal`, `deep` or `global` (the themes of all documents); without a language model `normal`
+    and `deep` are `fast`."""
     method: str = "sag"
     """How the mode searches."""
     options: Mapping[str, object] | None = None
@@ -128,7 +135,8 @@ class AskRetriever(_Rounds):
     def _hits(self, query: str, before: Sequence[Item]) -> Iterable[FoundPassage]:  # noqa: ARG002  as above
         options = build_options(AskOptions, self.options, what="ask")
         chat = None if self.mode == "fast" else self.chat
-        return ask(self.searcher(self.method), query, mode=self.mode, chat=chat, options=options).hits
+        context = self.context(options.sql) if self.mode == "global" and self.context else None
+        return ask(self.searcher(self.method), query, mode=self.mode, chat=chat, options=options, context=context).hits
 
 
 def shared_keys(items: Sequence[Item], count: int) -> list[str]:

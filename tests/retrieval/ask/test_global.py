@@ -55,7 +55,7 @@ def _is_cited(answer: Answer) -> bool:
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_without_a_model_the_best_statements_of_the_nearest_themes_answer(own, language):
+def test_without_a_model_statements_of_themes_answer(own, language):
     with open_release() as release:
         answer, again = (release.ask(RISKS[language], mode="global") for _ in range(2))
 
@@ -65,7 +65,8 @@ def test_without_a_model_the_best_statements_of_the_nearest_themes_answer(own, l
     assert 3 <= len(answer.citations) == answer.text.count("[")
     assert len({each.document_id for each in answer.citations}) > 2
     assert _is_cited(answer)
-    assert answer.trace["themes"][0]["theme"] in answer.text
+    titles = tuple(each["theme"] for each in answer.trace["themes"])
+    assert all(line.startswith(titles) for line in answer.text.splitlines())
     assert any("no language model" in note for note in answer.notes)
 
 
@@ -227,3 +228,18 @@ def test_a_release_without_themes_says_so(home, source):
 
     assert not answer.is_found
     assert any("no themes to answer from" in note for note in answer.notes)
+
+
+def test_a_pipeline_asks_the_themes_as_the_release_does(own, tmp_path):
+    whole, part = tmp_path / "whole.yaml", tmp_path / "part.yaml"
+    whole.write_text("stages:\n- ask: {mode: global}\n", encoding="utf-8")
+    part.write_text("stages:\n- ask: {mode: global, options: {sql: \"language = 'zh'\"}}\n", encoding="utf-8")
+
+    with open_release() as release:
+        asked = release.ask(RISKS["en"], mode="global")
+        found = release.run(whole, RISKS["en"])["retrieval_results"]
+        chinese = release.run(part, RISKS["zh"])["retrieval_results"]
+        languages = {release.document(each["metadata"]["document_id"]).language for each in chinese}
+
+    assert [each["metadata"]["chunk_id"] for each in found] == [hit.chunk_id for hit in asked.hits]
+    assert languages == {"zh"}

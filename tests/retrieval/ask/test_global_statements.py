@@ -1,0 +1,123 @@
+"""Which statements answer a question about all documents without a model."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sag_retrieval import open_release
+from sag_retrieval.ask.asked_words import asked_words
+from sag_retrieval.ask.global_statements import answering_statements
+from sag_retrieval.communities.clustering import build_communities
+from sag_retrieval.findings.themes import NearTheme
+from sag_retrieval.text.words import tokens
+
+
+def even(terms):
+    return dict.fromkeys(terms, 1.0)
+
+
+@pytest.fixture
+def own(demo_home: Path, home: Path) -> Path:
+    """The demo's release in a home of its own."""
+    shutil.copytree(demo_home, home)
+    return home
+
+
+@pytest.mark.parametrize(
+    ("question", "written"),
+    [
+        ("What are the main risks?", ["risks"]),
+        ("Which companies were acquired?", ["companies", "acquired"]),
+        ("What are these documents about?", []),
+        ("Summarise the reports", []),
+        ("主要的风险有哪些？", ["风险"]),
+        ("哪些公司被收购了？", ["公司", "收购"]),
+        ("这些文档主要讲述什么内容？", []),
+    ],
+)
+def test_words_that_narrow_nothing_are_not_asked_for(question, written):
+    assert [each.written for each in asked_words(question, even)] == written
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "held"),
+    [
+        ("What are the main risks?", "the risk of a storm", 1.0),
+        ("What are the main risks?", "the seal leaked in may", 0.6),
+        ("What are the main risks?", "the museum opened in may", 0.0),
+        ("主要的风险有哪些？", "台风造成的风险很大", 1.0),
+        ("主要的风险有哪些？", "直接损失为1350万元", 0.6),
+        ("主要的风险有哪些？", "博物馆于五月开放", 0.0),
+    ],
+)
+def test_a_word_of_the_same_class_counts_for_less_than_the_word_itself(question, text, held):
+    (word,) = asked_words(question, even)
+
+    assert word.held_by(text, frozenset(tokens(text)), frozenset()) == held
+
+
+def test_a_key_of_the_type_that_is_asked_for_counts_too():
+    (word,) = asked_words("Which companies are there?", even)
+
+    assert word.held_by("heron foods", frozenset({"heron", "food"}), frozenset({"organisation"})) == 0.6
+    assert word.held_by("heron foods", frozenset({"heron", "food"}), frozenset({"place"})) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("question", "says", "leaves_out"),
+    [
+        ("What are the main risks?", "The leak came from an O-ring made by Marlow Seals.", "The prize carries"),
+        ("主要的风险有哪些？", "直接损失为1350万元", "注册资本"),
+        ("Which companies were acquired?", "bought 30% of 502.AI", "The prize carries"),
+    ],
+)
+def test_what_is_quoted_answers_the_question(own, question, says, leaves_out):
+    with open_release() as release:
+        answer = release.ask(question, mode="global")
+
+    assert answer.is_found
+    assert says in answer.text
+    assert leaves_out not in answer.text
+    assert 3 <= len(answer.citations) <= 6
+    assert len({each.document_id for each in answer.citations}) >= 3
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [("What are the plans for tourism?", "“plans”, “tourism”"), ("有哪些关于旅游的规划？", "“规划”、“旅游”")],
+)
+def test_where_nothing_answers_that_is_said_before_what_is_near(own, question, words):
+    with open_release() as release:
+        answer = release.ask(question, mode="global")
+
+    assert not answer.is_found
+    assert ("没有提到" if words.count("、") else "Nothing in these themes names") in answer.text
+    assert all(word in answer.text for word in words.replace("、", ", ").split(", "))
+    assert answer.citations
+
+
+def test_a_question_what_all_is_about_is_answered_by_the_largest_themes(own):
+    with open_release() as release:
+        answer = release.ask("What are these documents about?", mode="global")
+        largest = max(release.themes().communities.at(0), key=lambda each: len(each.members))
+
+    assert answer.is_found
+    assert answer.text.startswith(largest.title)
+
+
+def test_alike_statements_are_quoted_once_and_other_languages_only_without_one_of_the_questions(towns):
+    events = towns(languages=("en", "zh"), months=4)
+    near = [NearTheme(each, 0.0, tuple(each.members.tolist())) for each in build_communities(events).at(0)]
+    none = np.zeros(len(events))
+
+    def said(question, language):
+        found = answering_statements(events, near, asked_words(question, even), none, language)
+        return [events.contents[row] for each in found for row in each.rows]
+
+    english = said("What do they say about the bridge?", "en")
+    assert 1 <= len(english) <= 2
+    assert all("bridge" in text for text in english)
+    assert all("洪水" in text for text in said("What about 洪水?", "en"))
+    assert said("What do they say about whales?", "en") == []

@@ -157,7 +157,8 @@ def _drawn(content: Content, context: ReportContext, place: str) -> list[_Drawn]
             messages = context.messages(section.wording)
             template = _environment(context.options.template).get_template(f"sections/{section.name}.html.j2")
             html = Markup(template.render(content=own, t=messages))  # noqa: S704  its template escapes
-            found.append(_Drawn(section.name, section.anchor, messages.heading if section.anchor else "", html))
+            if html.strip():  # a heading alone is no section
+                found.append(_Drawn(section.name, section.anchor, messages.heading if section.anchor else "", html))
     return found
 
 

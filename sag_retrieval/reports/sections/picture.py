@@ -7,6 +7,8 @@ from typing import Final
 from sag_retrieval.text.words import is_cjk
 
 LABEL_SIZE: Final = 14.0
+_SHORT: Final = 12
+"""Letters that may be left out to end with a word."""
 ROOM: Final = 1.7
 """Width to height of a tile in a treemap, if it could be chosen: titles are lines."""
 
@@ -37,12 +39,22 @@ def text_width(text: str, size: float = LABEL_SIZE) -> float:
 
 
 def shortened(title: str, width: float, size: float = LABEL_SIZE) -> str:
-    """The title, cut with `…` where it is wider."""
+    """The title, cut with `…` where it is wider: behind a word, if that leaves out few letters more.
+
+    Examples:
+        >>> shortened("Long-term development and performance", 30, 1.0), shortened("Shareholder", 5, 1.0)
+        ('Long-term development and performance', 'Shareho…')
+
+    """
     if text_width(title, size) <= width:
         return title
-    while title and text_width(title + "…", size) > width:
-        title = title[:-1]
-    return title.rstrip() + "…"
+    head = title
+    while head and text_width(head + "…", size) > width:
+        head = head[:-1]
+    word = head.rpartition(" ")[0]
+    if word and not is_cjk(head) and title[len(head)] != " " and len(head) - len(word) <= _SHORT:
+        head = word
+    return head.rstrip(" ·,;") + "…"
 
 
 def wrapped(text: str, width: float, size: float = LABEL_SIZE) -> list[str]:

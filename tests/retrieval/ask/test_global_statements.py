@@ -81,7 +81,7 @@ def test_what_is_quoted_answers_the_question(own, question, says, leaves_out):
     assert says in answer.text
     assert leaves_out not in answer.text
     assert 3 <= len(answer.citations) <= 6
-    assert len({each.document_id for each in answer.citations}) >= 3
+    assert len({each.document_id for each in answer.citations}) >= 2
 
 
 @pytest.mark.parametrize(

@@ -249,7 +249,7 @@ def test_top_keys_are_names_and_findings_are_sentences_rather_than_rows_of_a_tab
 
     report, page = written(replace(events, contents=rows), tmp_path)
 
-    keys = page.text[page.text.index('<section id="keys"') : page.text.index('<section id="made"')]
+    keys = page.text[page.text.index('<section id="keys"') :].partition("</section>")[0]
     stands_out = page.text[page.text.index('<section id="findings"') : page.text.index('<section id="new"')]
     assert "River Flood" in keys
     assert "2024-0" not in keys

@@ -63,6 +63,8 @@ _YOUNG = 70
 """Two digits below this are a year from 2000 on, others one before."""
 _BUDDHIST_YEARS = 543
 """Thai texts count years from 543 before our era."""
+_ALSO_IN = {"de": "de_AT"}
+"""A country whose months have other names in the same language: Jänner."""
 _OWN_FORMS = frozenset({"en", "zh", "ja"})
 """Languages whose dates the expression above has."""
 
@@ -162,16 +164,21 @@ def _slashed(found: re.Match[str], *, day_first: bool | None) -> tuple[int, int,
 def _months(language: str) -> dict[str, int]:
     """Month by its names in a language, in small letters; empty for a language without data."""
     try:
-        names = Locale.parse(language).months
+        names = [Locale.parse(each).months for each in (_ALSO_IN.get(language, language), language)]
     except (UnknownLocaleError, ValueError):
         return {}
-    kinds = [names[form][width] for form in ("format", "stand-alone") for width in ("wide", "abbreviated")]
-    return {
+    found = {
         name.lower().rstrip("."): month
-        for kind in kinds
-        for month, name in kind.items()
+        for each in names
+        for form in ("format", "stand-alone")
+        for width in ("wide", "abbreviated")
+        for month, name in each[form][width].items()
         if any(map(str.isalpha, name)) and len(name) > 1
     }
+    if language == "ru":  # the data have `марта` and `март`, a text also `в марте`, `с мартом`
+        for name, month in zip(names[0]["format"]["wide"].values(), range(1, 13), strict=True):
+            found |= dict.fromkeys((f"{name[:-1]}е", f"{name[:-1]}ём", f"{name[:-1]}ем", f"{name[:-1]}ом"), month)
+    return found
 
 
 @cache

@@ -9,6 +9,7 @@ from babel.numbers import get_decimal_symbol, get_group_symbol
 
 from sag_pipeline.steps.keys import Mention
 from sag_retrieval.text.amounts import read_amount
+from sag_retrieval.text.unit_names import PERCENT_WORDS
 from sag_retrieval.text.units import CURRENCIES, SCALES, UNITS
 
 MONEY, PERCENTAGE, QUANTITY = "money", "percentage", "quantity"
@@ -63,10 +64,10 @@ def _written(digits: str) -> str:
     return rf"""
         (?P<number>\d(?<![A-Za-z0-9_.,/]\d)(?:{digits}))
         (?:\s?(?P<han>{_HAN_SCALE})(?![а-яё])(?:(?<=тыс)\.)?(?P<more>(?:\d{{1,4}}(?:{_HAN_SCALE}))*)
-          |(?:\s|-)?(?P<latin>{_LATIN_SCALE})(?![a-zA-Z])(?:(?<=mio|mrd|tsd)\.)?)?
-        (?:\s?(?P<percent>%|％|个百分点|百分点|percent(?:age\spoints?)?\b|per\scent\b)
+          |(?:\s|-)?(?P<latin>{_LATIN_SCALE})(?![a-zA-ZÀ-ɏ])(?:(?<=mio|mrd|tsd)\.)?)?
+        (?:\s?(?P<percent>%|％|个百分点|百分点|percent(?:age\spoints?)?\b|per\scent\b|{PERCENT_WORDS})
           |余?多?\s?(?P<hanunit>{_HAN_UNIT})(?![а-яё])
-          |(?:\s(?:de\s|d['’])|\s|-)?(?P<latinunit>{_LATIN_UNIT})(?:s|es)?(?![a-zA-Z]))?
+          |(?:\s(?:de\s|d['’])|\s|-)?(?P<latinunit>{_LATIN_UNIT})(?:s|es)?(?![a-zA-ZÀ-ɏ]))?
         """
 
 

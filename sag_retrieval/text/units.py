@@ -4,6 +4,8 @@ import re
 from functools import cache
 from typing import Any, Final
 
+from sag_retrieval.text.unit_names import FORMS_OF_UNITS
+
 SCALES: Final = {
     "百": 1e2,
     "千": 1e3,
@@ -41,6 +43,7 @@ SCALES: Final = {
     "milliarden": 1e9,
     "milliard": 1e9,
     "milliards": 1e9,
+    "md": 1e9,
     "mil millones": 1e9,
     **dict.fromkeys(("тыс", "тысяча", "тысячи", "тысяч"), 1e3),
     **dict.fromkeys(("млн", "миллион", "миллиона", "миллионов"), 1e6),
@@ -202,6 +205,7 @@ UNITS: Final = {
     "user": "user",
     "student": "student",
     "member": "member",
+    **FORMS_OF_UNITS,
 }
 """One name of each unit by all its names."""
 _CODES: Final = frozenset(CURRENCIES.values()) | frozenset(

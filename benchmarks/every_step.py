@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from sag_pipeline.options import RunOptions
 from sag_pipeline.runs import run_ingest, run_report
 from sag_pipeline.store.store import Store
-from sag_retrieval.api import open_release
+from sag_retrieval import GraphOptions, TiersOptions, open_release
 from sag_retrieval.ask.options import MODES
 from sag_retrieval.core.options import build_options
 from sag_retrieval.models.protocols import Prices, Usage
@@ -45,6 +45,11 @@ INGEST = {
     "align.pairs_per_event": 0.5,
 }
 QUESTIONS = ("Which company made the O-ring that leaked?", "502ai的创始人是谁的学生？")
+SEARCHES = (
+    ("think-on-graph", GraphOptions(use_multi_hop=True, stop_when_enough=True)),
+    ("tiers", TiersOptions()),
+    ("tiers", TiersOptions(method="llm")),
+)
 PIPELINE = """stages:
   - retrieve: {method: sag, top_k: 8}
   - rerank_model
@@ -97,8 +102,8 @@ def _ask_every_way(folder: Path) -> None:
         for question in QUESTIONS:
             for mode in MODES:
                 release.ask(question, mode=mode)
-            for method in ("think-on-graph", "tiers"):
-                release.search(question, method=method)
+            for method, options in SEARCHES:
+                release.search(question, method=method, options=options)
             release.run(pipeline, question)
 
 

@@ -18,7 +18,7 @@ _LEAST: Final = 0.5
 """Weighted share of the question's words that a statement holds, to answer it."""
 _WHOLE: Final = 0.9
 _ENOUGH: Final = 3
-"""Where so many statements hold what is asked as a whole, those that hold less are left out."""
+"""Where this number of statements hold what is asked as a whole, those that hold less are left out."""
 _READ: Final = 400
 """Events that are read word by word, those first that seem to hold most."""
 _JUDGED: Final = 16

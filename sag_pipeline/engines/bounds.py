@@ -1,20 +1,25 @@
 """Bounds on what one document may take of a worker: seconds and memory, enforced by the kernel and by a watchdog."""
 
 import faulthandler
+import math
 import os
 import resource
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Final
+from typing import IO, Annotated, Any, Final
 
 from sag_retrieval.core.options import Bounds, check_options
 
 _GRACE: Final = 1.5
 """Code that does not return to Python within this multiple of the time has its worker ended."""
+_LEAST_GRACE: Final = 0.9
+"""The watchdog is set again for a document that would have less than this share of that time."""
 _DATA: Final = "VmData:"
 
 
@@ -32,7 +37,48 @@ class WorkerBounds:
         check_options(self)
 
 
-_current: WorkerBounds | None = None
+@dataclass(slots=True)
+class _Watch:
+    """The timer and the watchdog of a batch, which stay set from one document to the next: that costs time itself."""
+
+    bounds: WorkerBounds
+    ends: float = math.inf
+    """When the document under way has used its time."""
+    is_ringing: bool = False
+    """Whether the timer is set."""
+    ended_at: float = 0.0
+    """When the watchdog ends this process."""
+    before: Any = None
+    """What SIGALRM did."""
+
+    def start(self) -> None:
+        """Begin a document."""
+        now, seconds = time.monotonic(), self.bounds.worker_seconds
+        self.ends = now + seconds
+        if not self.is_ringing:
+            self.is_ringing, before = True, signal.signal(signal.SIGALRM, _interrupt)
+            self.before = before if self.before is None else self.before
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+        most = _GRACE * seconds + 1
+        if self.ended_at < now + _LEAST_GRACE * most:
+            faulthandler.dump_traceback_later(most, exit=True, file=_nowhere())
+            self.ended_at = now + most
+
+    def stop(self) -> None:
+        """Leave no timer and no watchdog behind."""
+        self.ends = math.inf
+        if self.ended_at:
+            faulthandler.cancel_dump_traceback_later()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, self.before)
+
+
+_current: _Watch | None = None
+
+
+@cache
+def _nowhere() -> IO[str]:
+    return Path(os.devnull).open("w", encoding="ascii")
 
 
 @contextmanager
@@ -43,13 +89,14 @@ def within(bounds: WorkerBounds | None) -> Iterator[None]:
         yield
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    _current = bounds
+    watch = _current = _Watch(bounds)
     try:
         if taken := _data():
             most = taken + bounds.worker_memory
             resource.setrlimit(resource.RLIMIT_DATA, (most if hard < 0 else min(most, hard), hard))
         yield
     finally:
+        watch.stop()
         _current = None
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
@@ -62,30 +109,24 @@ def one_document() -> Iterator[None]:
         TimeoutError: In the middle of what takes too long.
 
     """
-    bounds = _current
-    if bounds is None:
+    watch = _current
+    if watch is None:
         yield
         return
-    before = signal.signal(signal.SIGALRM, _interrupt)
-    signal.setitimer(signal.ITIMER_REAL, bounds.worker_seconds)
-    with Path(os.devnull).open("w", encoding="ascii") as nowhere:
-        faulthandler.dump_traceback_later(_GRACE * bounds.worker_seconds + 1, exit=True, file=nowhere)
-        try:
-            yield
-        finally:
-            faulthandler.cancel_dump_traceback_later()
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
+    watch.start()
+    try:
+        yield
+    finally:
+        watch.ends = math.inf
 
 
 def reason_of(error: Exception) -> str:
     """Why a document failed, in one sentence."""
-    bounds = _current
-    if bounds is not None and isinstance(error, MemoryError):
-        more = 2 * bounds.worker_memory
+    if _current is not None and isinstance(error, MemoryError):
+        most = _current.bounds.worker_memory
         return (
-            f"it needs more than {bounds.worker_memory:,} bytes of memory; split the document, or raise the bound: "
-            f"`sag ingest --set worker_memory={more}`"
+            f"it needs more than {most:,} bytes of memory; split the document, or raise the bound: "
+            f"`sag ingest --set worker_memory={2 * most}`"
         )
     return str(error) if isinstance(error, _TooLongError) else f"{type(error).__name__}: {error}"
 
@@ -95,11 +136,25 @@ class _TooLongError(TimeoutError):
 
 
 def _interrupt(*_: object) -> None:
-    seconds = _current.worker_seconds if _current else 0
-    raise _TooLongError(
-        f"it needs more than {seconds} s; split the document, or raise the bound: "
-        f"`sag ingest --set worker_seconds={2 * seconds}`"
-    )
+    """The timer rang: for the document under way, or for one that was done long ago.
+
+    Raises:
+        TimeoutError: If the document under way has used its time.
+
+    """
+    watch = _current
+    if watch is None:
+        return
+    left = watch.ends - time.monotonic()
+    watch.is_ringing = 0 < left < math.inf
+    if watch.is_ringing:
+        signal.setitimer(signal.ITIMER_REAL, left)
+    elif left <= 0:
+        seconds = watch.bounds.worker_seconds
+        raise _TooLongError(
+            f"it needs more than {seconds} s; split the document, or raise the bound: "
+            f"`sag ingest --set worker_seconds={2 * seconds}`"
+        )
 
 
 def _data() -> int:

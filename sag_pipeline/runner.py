@@ -4,7 +4,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from hashlib import blake2b
 from typing import Final, Protocol
 
@@ -17,13 +16,14 @@ from sag_pipeline.tables import INPUTS, STORED, VERSIONS
 from sag_pipeline.work import Batch, Made, StepResult, joined, made_of
 from sag_retrieval.core.errors import BudgetExceeded, ModelUnavailable
 
-_DOCUMENTS_A_BATCH: Final = 32
-"""Documents of a batch of rule-based work."""
+_DOCUMENTS_A_GROUP: Final = 128
+"""A commit ends with a group of so many documents: so a part has the same ones whatever the batches of an engine."""
 _DOCUMENTS_A_COMMIT, _ROWS_A_COMMIT = 512, 32_768
-"""Rows are committed after this many documents or rows, counted at the end of a batch: so a part has the same documents
-whatever the engine. A commit costs two files and six syncs."""
-_DOCUMENTS_ASKED: Final = 128
-"""Documents of a batch that a model is asked about, and of a commit of what it answered."""
+"""Rows are committed after this many documents or rows. A commit costs two files and six syncs."""
+_LEAST_A_BATCH, _MOST_BYTES_A_BATCH = 16, 1 << 20
+"""Documents, and bytes of what a rule reads: handing over a batch costs some milliseconds, short texts less."""
+_BATCHES_A_WORKER: Final = 8
+"""At least, where there are enough documents: at the end of a step workers wait for the last batch."""
 
 
 def step_of(table: str, options: IngestOptions, model: str = "") -> StepSpec:
@@ -51,7 +51,7 @@ class Maker:
     make: Callable[[Iterable[Batch]], Iterator[Made]]
     """Makes the rows of batches; it may split what it makes of a batch, but keeps the order of documents."""
     batch: int
-    """Documents of a batch."""
+    """Documents of a batch; a group has a whole number of batches."""
     commit: int
     """Documents of a commit."""
 
@@ -82,8 +82,27 @@ class RunStats:
 
 
 def by_rules(engine: EngineFor, pending: int) -> Maker:
-    """The engine for this number of documents; a batch has a few, so that all workers are busy."""
-    return Maker(partial(engine(pending).map, "step"), _DOCUMENTS_A_BATCH, _DOCUMENTS_A_COMMIT)
+    """The engine for this number of documents, in batches that keep all workers busy."""
+    opened = engine(pending)
+
+    def make(batches: Iterable[Batch]) -> Iterator[Made]:
+        return opened.map("step", (piece for batch in batches for piece in batch.pieces(_MOST_BYTES_A_BATCH)))
+
+    return Maker(make, documents_a_batch(pending, opened.workers), _DOCUMENTS_A_COMMIT)
+
+
+def documents_a_batch(pending: int, workers: int) -> int:
+    """How many of the pending documents a worker gets at once; groups have a whole number of such batches.
+
+    Examples:
+        >>> documents_a_batch(100, 2), documents_a_batch(1_000, 2), documents_a_batch(100_000, 2)
+        (16, 32, 128)
+
+    """
+    size = _DOCUMENTS_A_GROUP
+    while size > _LEAST_A_BATCH and size * _BATCHES_A_WORKER * workers > pending:
+        size //= 2
+    return size
 
 
 def by_model(work: Work) -> Maker:
@@ -105,7 +124,7 @@ def by_model(work: Work) -> Maker:
                 raise
             yield made_of(batch.step, results)
 
-    return Maker(make, _DOCUMENTS_ASKED, _DOCUMENTS_ASKED)
+    return Maker(make, _DOCUMENTS_A_GROUP, _DOCUMENTS_A_GROUP)
 
 
 def run_step(
@@ -149,7 +168,8 @@ def run_step(
             ready = sum(len(each.outputs) for each in waiting)
             _count(tally, pending[done + ready - len(made.outputs) : done + ready], made)
             report(step.name, done + ready, len(pending))
-            if ready >= maker.commit or sum(each.rows.num_rows for each in waiting) >= _ROWS_A_COMMIT:
+            is_due = ready >= maker.commit or sum(each.rows.num_rows for each in waiting) >= _ROWS_A_COMMIT
+            if is_due and (done + ready) % _DOCUMENTS_A_GROUP == 0:
                 commit()
     finally:  # paid answers are kept whatever ends the step
         if waiting:

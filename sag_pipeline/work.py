@@ -46,11 +46,17 @@ class Batch:
             for document in self.documents
         ]
 
-    def split(self) -> "Iterator[Batch]":
-        """One batch per document."""
-        for place, document in enumerate(self.documents):
-            tables = {name: of_documents(rows, [document]) for name, rows in self.tables.items()}
-            yield Batch(self.step, [document], tables, self.options, self.first + place, self.total)
+    def pieces(self, most_bytes: int) -> "Iterator[Batch]":
+        """Batches of about this many bytes; the whole if it has no more."""
+        size = sum(rows.nbytes for rows in self.tables.values())
+        return iter([self]) if size <= most_bytes else self.split(len(self.documents) * most_bytes // size)
+
+    def split(self, size: int = 1) -> "Iterator[Batch]":
+        """Batches of this many documents, of one at least."""
+        for place in range(0, len(self.documents), max(1, size)):
+            documents = self.documents[place : place + max(1, size)]
+            tables = {name: of_documents(rows, documents) for name, rows in self.tables.items()}
+            yield Batch(self.step, documents, tables, self.options, self.first + place, self.total)
 
 
 def _packed(rows: pa.Table) -> pa.Buffer:

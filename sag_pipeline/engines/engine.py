@@ -18,6 +18,11 @@ _FEWEST_DOCUMENTS: Final = 64
 class Engine(Protocol):
     """Does pure work on batches."""
 
+    @property
+    def workers(self) -> int:
+        """How many batches it does at a time."""
+        ...
+
     def map(self, task: str, batches: Iterable[Any], shared: object = None) -> Iterator[Any]:
         """What a task makes of each batch, in order; a bounded number of batches is under way at a time.
 
@@ -45,6 +50,8 @@ class LoadsModels(Protocol):
 
 class LocalEngine:
     """Does all work in this process."""
+
+    workers: Final = 1
 
     def map(self, task: str, batches: Iterable[Any], shared: object = None) -> Iterator[Any]:
         """One batch after the other."""

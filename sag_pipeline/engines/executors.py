@@ -50,6 +50,11 @@ class ExecutorEngine:
         self._lost = lost
         self._executor: Executor | None = None
 
+    @property
+    def workers(self) -> int:
+        """How many batches are done at a time."""
+        return max(1, self._window // WINDOW_PER_WORKER)
+
     def share(self, value: object) -> Shared:
         """An object for all batches of a `map`, as workers receive it."""
         return Here(value)

@@ -45,6 +45,11 @@ class _Process:
         return self.popen.wait()
 
 
+def waits(raw: RawDocument) -> bool:
+    """Whether reading it waits for another process, or for a bucket."""
+    return raw.remote is not None or is_converted(Path(raw.file).suffix.lower())
+
+
 class BoundedReader:
     """Reads found documents one at a time; the converting process starts with the first file that needs it.
 

@@ -8,7 +8,7 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Self
 
-from sag_pipeline.reading.bounded import BoundedReader
+from sag_pipeline.reading.bounded import BoundedReader, waits
 from sag_pipeline.steps.folders import SourceOptions
 from sag_pipeline.steps.sources import RawDocument
 from sag_retrieval.core.records import Document, Quarantined
@@ -49,18 +49,24 @@ class Readers:
         if self._count == 1:
             yield from map(self._read, found)
             return
-        under_way: deque[Future[ReadDocument]] = deque()
-        with ThreadPoolExecutor(self._count, thread_name_prefix="sag-read") as threads:
+        under_way: deque[Future[ReadDocument] | RawDocument] = deque()
+        with BoundedReader(self._options) as here, ThreadPoolExecutor(self._count, "sag-read") as threads:
+
+            def first() -> ReadDocument:
+                each = under_way.popleft()
+                return (here.read(each), here.notes) if isinstance(each, RawDocument) else each.result()
+
             try:
                 for raw in found:
-                    under_way.append(threads.submit(self._read, raw))
+                    under_way.append(threads.submit(self._read, raw) if waits(raw) else raw)
                     if len(under_way) >= 2 * self._count:
-                        yield under_way.popleft().result()
+                        yield first()
                 while under_way:
-                    yield under_way.popleft().result()
+                    yield first()
             finally:
                 for each in under_way:
-                    each.cancel()
+                    if isinstance(each, Future):
+                        each.cancel()
 
     def _read(self, raw: RawDocument) -> ReadDocument:
         reader = self._free.get()

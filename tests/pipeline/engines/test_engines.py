@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import forkserver
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from sag_pipeline.engines.bounds import WorkerBounds
@@ -193,6 +194,17 @@ def test_a_slice_of_a_table_travels_without_the_rest():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("most", "sizes"), [(10**9, [10]), (18_000, [3, 3, 3, 1]), (1, [1] * 10)])
+def test_long_texts_travel_in_smaller_batches(most, sizes):
+    (whole,) = batches(["text " * 1_000] * 10, size=10)
+
+    pieces = [*whole.pieces(most)]
+
+    assert [len(each.documents) for each in pieces] == sizes
+    assert [each.first for each in pieces] == [sum(sizes[:place]) for place in range(len(sizes))]
+    assert pa.concat_tables([each.tables["documents"] for each in pieces]) == whole.tables["documents"]
+
+
 def test_no_more_batches_are_taken_than_the_window_allows(processes):
     taken = 0
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import IO, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 from sag_retrieval.core.options import Bounds, check_options
 
@@ -77,8 +77,9 @@ _current: _Watch | None = None
 
 
 @cache
-def _nowhere() -> IO[str]:
-    return Path(os.devnull).open("w", encoding="ascii")
+def _nowhere() -> int:
+    """A descriptor for the report of the watchdog, which nobody reads; open as long as this process."""
+    return os.open(os.devnull, os.O_WRONLY)
 
 
 @contextmanager

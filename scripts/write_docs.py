@@ -108,7 +108,8 @@ MANIFEST_FIELDS: dict[str, str] = {
     "layers": "rows by table of each layer; empty for one layer",
     "smoothing": "how the idf of keys is smoothed",
     "files": "path below the release → [length, BLAKE2b of 16 bytes in hex], of every file but `manifest.json` and "
-    "what is made later; empty in releases of version 0.1, which cannot be verified",
+    "what is made later, as JSON that is compressed by zlib and written in Base64; `Manifest.read(folder).files` in "
+    "Python; empty in releases of version 0.1, which cannot be verified",
     "manifest_hash": "BLAKE2b, 16 bytes in hex, of the manifest's own text with this value left empty",
 }
 """Fields of `manifest.json` and what they say."""

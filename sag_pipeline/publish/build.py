@@ -18,6 +18,7 @@ from sag_pipeline.publish.checks import Check, check_layer, check_release
 from sag_pipeline.publish.described import RESOLVED, resolved_since
 from sag_pipeline.publish.links import Resolution
 from sag_pipeline.publish.relational import Relational, build_tables
+from sag_pipeline.publish.stored_rows import state_hashes
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import KINDS, VectorIds, VectorStore, vector_ids
 from sag_pipeline.tables import RECORDS
@@ -116,7 +117,7 @@ def _checked(manifest: Manifest, checks: Sequence[Check]) -> tuple[Manifest, Seq
 
 def _manifest(source: ReleaseInput) -> Manifest:
     embedder, smoothing = source.embedding.embedder, source.resolution.smoothing
-    hashes = source.store.state_hashes(RECORDS)
+    hashes = state_hashes(source.store, RECORDS)
     lines = [PUBLISH_VERSION, f"{SCHEMA_VERSION}", embedder.fingerprint, smoothing]
     lines += [f"{name} {hashes[name]}" for name in sorted(hashes)]
     described = schema_in_manifest(source.schema)

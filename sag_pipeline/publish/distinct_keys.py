@@ -12,10 +12,12 @@ import pyarrow.compute as pc
 from sag_pipeline.publish.key_blocks import reached, with_blocks
 from sag_pipeline.publish.key_counts import KeyCounts, count_keys
 from sag_pipeline.publish.links import DECIDED_BY, LINK_TABLES
+from sag_pipeline.publish.stored_rows import connection
 from sag_pipeline.steps.entity_resolution import ALIGNMENT_VERSION, Aligned, Alignment, KeyColumns, align_keys
 from sag_pipeline.steps.name_decisions import NameDecisions
 from sag_pipeline.store.store import Store
 from sag_retrieval.release.csr import arrow_numbers
+from sag_retrieval.release.overlay import overlay
 from sag_retrieval.release.schema import TABLES
 from sag_retrieval.text.words import normal_name
 
@@ -66,8 +68,8 @@ def make_links(
     counts = count_keys(store)
     before = None if confirm or decisions.lines or counts.changed is None else _stored(store)
     changed = None if before is None else counts.changed
-    with store.connection(None if changed is None else len(changed) // _KEYS_A_DOCUMENT) as connection:
-        fresh = _distinct(counts, changed, connection)
+    with connection(store, None if changed is None else len(changed) // _KEYS_A_DOCUMENT) as database:
+        fresh = _distinct(counts, changed, database)
     if before is None or changed is None:
         tables = _aligned_whole(fresh, counts, decisions, confirm)
     else:
@@ -128,24 +130,10 @@ def _aligned_again(before: KeyTables, fresh: pa.Table, counts: KeyCounts, change
 
 def _in_place(before: pa.Table, is_old: pa.ChunkedArray, fresh: pa.Table) -> pa.Table:
     """Rows sorted by id, with some rows in place of others."""
-    kept = np.flatnonzero(~np.asarray(is_old))
-    ids = before["key_id"].combine_chunks()
-    at = [_place_of(ids, key) for key in fresh["key_id"].to_pylist()]
-    places = np.searchsorted(kept, at)
-    rows = np.insert(kept, places, len(before) + np.arange(len(fresh)))
-    return pa.concat_tables([before, fresh.cast(before.schema)]).take(pa.array(rows)).combine_chunks()
-
-
-def _place_of(ids: pa.StringArray, wanted: str) -> int:
-    """The first row whose id is not below the wanted one; few are looked up, so the others are not copied."""
-    low, high = 0, len(ids)
-    while low < high:
-        middle = (low + high) // 2
-        if ids[middle].as_py() < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    rows = overlay([before["key_id"], fresh["key_id"]]).source
+    is_gone = np.append(np.asarray(is_old), np.zeros(len(fresh), np.bool_))
+    both = pa.concat_tables([before, fresh.cast(before.schema)])
+    return both.take(pa.array(rows[~is_gone[rows]])).combine_chunks()
 
 
 def _among(values: pa.ChunkedArray, wanted: pa.Array) -> pa.ChunkedArray:

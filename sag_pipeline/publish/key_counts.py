@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sag_pipeline.publish.stored_rows import connection
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.types import Rows64
 from sag_retrieval.release.csr import arrow_numbers
@@ -69,8 +70,8 @@ def count_keys(store: Store) -> KeyCounts:
     is_fresh[place[place >= 0]] = False
     fresh = None if is_fresh.all() else documents["document_id"].filter(pa.array(is_fresh)).to_pylist()
     raw = _raw(store, fresh)
-    with store.connection(None if fresh is None else len(fresh)) as connection:
-        made = _counted(connection, raw, documents, before)
+    with connection(store, None if fresh is None else len(fresh)) as database:
+        made = _counted(database, raw, documents, before)
     return made if before is None else _with_kept(made, before, place)
 
 

@@ -16,13 +16,20 @@ from sag_retrieval.release.key_weights import Smoothing, idf_of
 
 DECIDED_BY = "|"
 """In the input hash of these tables, before what else than keys they were made from."""
+_FEWER = 4
+"""With this many times fewer wanted ids than others, the others are looked up among them."""
 LINK_TABLES = ("distinct_keys", "canonical", "key_aliases")
 """Tables kept whole: every key once, the key that each aligned one stands for, and the aliases of each key."""
 
 
 def places(wanted: pa.Array | pa.ChunkedArray, among: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
     """Row of each wanted id among others; -1 for an unknown one."""
-    return np.asarray(pc.fill_null(pc.index_in(wanted, among), -1)).astype(np.int64)
+    if len(among) < _FEWER * len(wanted):
+        return np.asarray(pc.fill_null(pc.index_in(wanted, among), -1)).astype(np.int64)
+    few = wanted.combine_chunks() if isinstance(wanted, pa.ChunkedArray) else wanted
+    near = np.flatnonzero(np.asarray(pc.is_in(among, few)))  # a hash table of the others takes longer than their lookup
+    found = np.asarray(pc.fill_null(pc.index_in(wanted, among.take(pa.array(near))), -1)).astype(np.int64)
+    return np.append(near, -1)[found]
 
 
 def coded(values: pa.ChunkedArray) -> tuple[pa.Array, npt.NDArray[np.int32]]:

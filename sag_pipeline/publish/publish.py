@@ -51,11 +51,12 @@ def seal(draft: Path, manifest: Manifest, base: Base | None = None) -> None:
 
     Files that it shares with a release that was sealed before are neither read nor synced again.
     """
-    paths = sorted(path for path in draft.rglob("*") if path.is_file())
+    paths = {path.relative_to(draft).as_posix(): path for path in draft.rglob("*") if path.is_file()}
+    measured = {name: _kept(name, base) for name, path in paths.items() if base and _is_shared(path, name, base)}
+    own = [name for name in paths if name not in measured]
     with ThreadPoolExecutor(_SYNCS_AT_ONCE) as pool:
-        names = (path.relative_to(draft).as_posix() for path in paths)
-        measured = dict(zip(names, pool.map(lambda path: _settle(path, draft, base), paths), strict=True))
-    measured |= {name: _settle(draft / name, draft, None) for name in [*_write_sums(draft, measured, base)]}
+        measured |= zip(own, pool.map(lambda name: _settle(paths[name]), own), strict=True)
+    measured |= {name: _settle(draft / name) for name in [*_write_sums(draft, measured, base)]}
     durable.sync_all(Path(folder) for folder, _, _ in os.walk(draft))
     files = {name: (measured[name].length, measured[name].digest) for name in sorted(measured)}
     replace(manifest, files=files).write(draft)
@@ -83,10 +84,12 @@ def _is_shared(path: Path, name: str, base: Base) -> bool:
     return name in base.manifest.files and path.samefile(base.folder / name)
 
 
-def _settle(path: Path, draft: Path, base: Base | None) -> Measure:
-    name = path.relative_to(draft).as_posix()
-    if base and _is_shared(path, name, base):
-        return Measure(*base.manifest.files[name], base.contents.sums(name))
+def _kept(name: str, base: Base) -> Measure:
+    """What the release before found of a file that it shares."""
+    return Measure(*base.manifest.files[name], base.contents.sums(name))
+
+
+def _settle(path: Path) -> Measure:
     durable.sync(path)
     return measure(path)
 

@@ -1,16 +1,16 @@
 """Build the tables of a release from the store, with links as row numbers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from sag_pipeline.publish.links import KeyOwners, Resolution, key_rows, key_table
+from sag_pipeline.publish.stored_rows import StoredRows
 from sag_pipeline.store.store import Store
-from sag_pipeline.tables import RECORDS
 from sag_retrieval.core.types import Rows64
 from sag_retrieval.release.arrays import GraphParts
 from sag_retrieval.release.schema import ORDER, ROW_FILES, TABLES
@@ -67,41 +67,6 @@ class Relational:
 
     tables: Mapping[str, pa.Table]
     parts: GraphParts
-
-
-class StoredRows:
-    """Queries over the rows of all documents of a store, or of some."""
-
-    def __init__(self, store: Store, documents: Sequence[str] | None = None) -> None:
-        """Keep which documents; `None`: all."""
-        self._store = store
-        self._rows = None if documents is None else store.rows_by_table(documents)
-        self._context = store.connection(None if documents is None else len(documents))
-
-    def __enter__(self) -> Self:
-        self._connection = self._context.__enter__()
-        return self
-
-    def __exit__(self, *failed: object) -> None:
-        self._context.__exit__(*failed)
-
-    def scan(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """The rows of a table, one part at a time; those of `calls` belong to no document."""
-        if self._rows is None or table not in RECORDS:
-            return self._store.scan(table, columns)
-        rows = self._rows(table)
-        return iter([rows.slice(0, 0), rows])  # the first one gives the columns, as in `Store.scan`
-
-    def query(self, sql: str, raw: tuple[str, ...] = (), **known: pa.Table) -> pa.Table:
-        """Rows of a query over tables of the store (`raw_…`, streamed) and over given tables."""
-        given: dict[str, object] = {f"raw_{name}": _stream(self.scan(name)) for name in raw} | dict(known)
-        for name, rows in given.items():
-            self._connection.register(name, rows)
-        try:
-            return self._connection.sql(sql).to_arrow_table()
-        finally:
-            for name in given:
-                self._connection.unregister(name)
 
 
 def build_tables(
@@ -161,11 +126,6 @@ def _build(rows: StoredRows, resolution: Resolution, described: Rows64) -> Relat
 def _as_stored(rows: StoredRows, name: str) -> pa.Table:
     """A table that is published as stored."""
     return _shaped(name, rows.query(f"SELECT * FROM raw_{name} ORDER BY {', '.join(ORDER[name])}", (name,)))
-
-
-def _stream(tables: Iterator[pa.Table]) -> pa.RecordBatchReader:
-    first = next(tables)
-    return pa.RecordBatchReader.from_batches(first.schema, (batch for table in tables for batch in table.to_batches()))
 
 
 def _placed(rows: pa.Table, *columns: str) -> pa.Table:

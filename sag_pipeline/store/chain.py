@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 
@@ -26,6 +27,31 @@ HEAD = "HEAD"
 SNAPSHOT = "-snapshot"
 _NAME = re.compile(r"(\d{10})(-snapshot)?(-[0-9a-f]{24})?")
 _PREVIOUS = b"sag.previous"
+
+READ_ENTRIES: Final = """
+    WITH found AS (
+        SELECT * FROM no_entries
+        UNION ALL BY NAME SELECT * FROM read_parquet(?, filename = true, union_by_name = true)
+    ), known AS (
+        SELECT * REPLACE (CASE
+            WHEN kind IS NOT NULL THEN kind
+            WHEN step = 'calls' THEN 'appended'
+            WHEN unit = '*' AND step NOT IN (
+                'documents', 'summaries', 'sections', 'chunks', 'events', 'keys', 'triples', 'vectors'
+            ) THEN 'whole'
+            WHEN step = 'documents' AND regexp_matches(unit, '^!.*\x1f.*\x1f-?[0-9]+$', 's') THEN 'aside'
+            ELSE 'document' END AS kind), kind IS NULL AS is_old
+        FROM found
+    )
+    SELECT * REPLACE (CASE
+        WHEN NOT is_old THEN unit
+        WHEN kind = 'whole' THEN ''
+        WHEN kind = 'appended' THEN part
+        WHEN kind = 'aside' THEN substr(unit, 2)
+        ELSE unit END AS unit)
+    FROM known
+"""
+"""Every entry with its kind. Version 0.1 wrote none: there it follows from the step and the form of the unit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 import duckdb
 import pyarrow as pa
 
-from sag_pipeline.store.chain import append_link, breaks, drop_links, link_files, read_head, state_of
+from sag_pipeline.store.chain import READ_ENTRIES, append_link, breaks, drop_links, link_files, read_head, state_of
 from sag_retrieval.core.errors import StoreError
 
 Kind = Literal["document", "aside", "whole", "appended"]
@@ -42,30 +42,6 @@ SCHEMA = pa.schema(
     ]
 )
 _FILES_BEFORE_SNAPSHOT = 200
-_READ = """
-    WITH found AS (
-        SELECT * FROM no_entries
-        UNION ALL BY NAME SELECT * FROM read_parquet(?, filename = true, union_by_name = true)
-    ), known AS (
-        SELECT * REPLACE (CASE
-            WHEN kind IS NOT NULL THEN kind
-            WHEN step = 'calls' THEN 'appended'
-            WHEN unit = '*' AND step NOT IN (
-                'documents', 'summaries', 'sections', 'chunks', 'events', 'keys', 'triples', 'vectors'
-            ) THEN 'whole'
-            WHEN step = 'documents' AND regexp_matches(unit, '^!.*\x1f.*\x1f-?[0-9]+$', 's') THEN 'aside'
-            ELSE 'document' END AS kind), kind IS NULL AS is_old
-        FROM found
-    )
-    SELECT * REPLACE (CASE
-        WHEN NOT is_old THEN unit
-        WHEN kind = 'whole' THEN ''
-        WHEN kind = 'appended' THEN part
-        WHEN kind = 'aside' THEN substr(unit, 2)
-        ELSE unit END AS unit)
-    FROM known
-"""
-"""Every entry with its kind. Version 0.1 wrote none: there it follows from the step and the form of the unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +141,7 @@ class Ledger:
         if not files:
             return
         self._database.execute(
-            f"INSERT INTO entries SELECT {_COLUMNS} FROM ({_READ}) "
+            f"INSERT INTO entries SELECT {_COLUMNS} FROM ({READ_ENTRIES}) "
             "QUALIFY row_number() OVER (PARTITION BY kind, unit, step ORDER BY filename DESC) = 1",
             [[str(path) for path in files]],
         )
@@ -293,15 +269,10 @@ class Ledger:
         ((count,),) = self.select("SELECT count(*) FROM current WHERE step = ? AND kind = 'document'", step)
         return int(str(count))
 
-    @contextmanager
-    def connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
+    def cursor(self) -> duckdb.DuckDBPyConnection:
         """A connection for tables of a caller's own; opening another database would take longer than a small query."""
         with self._lock:
-            found = self._database.cursor()
-        try:
-            yield found
-        finally:
-            found.close()
+            return self._database.cursor()
 
     @contextmanager
     def registered(self, name: str, rows: pa.Table) -> Iterator[None]:

@@ -1,13 +1,12 @@
 """The store: tables by document on disk, pending documents of each step, and commits that survive a crash."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from uuid import uuid4
 
-import duckdb
 import pyarrow as pa
 
 from sag_pipeline.store.bucket import BucketHome, bucket_home, refreshed
@@ -21,8 +20,6 @@ from sag_retrieval.release.table import no_rows
 
 PURGE = "purge"
 """Ledger step that marks: a document was removed, so no dead row may stay after this run."""
-_FEW: Final = 1_000
-"""Documents whose rows one thread can query."""
 _LIVE_ROWS = "SELECT part, sum(row_count)::BIGINT FROM current"
 
 
@@ -153,17 +150,6 @@ class Store:
         self.ledger.commit([Entry(str(unit), step.name, "removed") for (unit,) in stale])
         return len(stale)
 
-    def state_hashes(self, tables: Iterable[str]) -> dict[str, str]:
-        """`state_hash` of each table by itself."""
-        names = sorted(tables)
-        found = self.ledger.select(
-            "WITH lines AS (SELECT unit, step, kind, concat_ws('|', unit, step, source, output_hash) AS line "
-            "FROM current WHERE list_contains(?, step) AND status <> 'failed') "
-            "SELECT step, md5(string_agg(line, '\n' ORDER BY unit, kind)) FROM lines GROUP BY step",
-            names,
-        )
-        return dict.fromkeys(names, "") | {str(step): str(digest) for step, digest in found}
-
     def state_hash(self, tables: Iterable[str]) -> str:
         """Hash of the current content of tables, from the ledger alone."""
         names = ", ".join(f"'{name}'" for name in tables)
@@ -201,35 +187,6 @@ class Store:
             return dict(self.ledger.select(sql.format("", table)))  # type: ignore[arg-type]
         with self.ledger.registered("wanted", pa.table({"wanted_id": pa.array(documents, pa.string())})):
             return dict(self.ledger.select(sql.format("JOIN wanted ON wanted_id = c.unit", table)))  # type: ignore[arg-type]
-
-    def rows_by_table(self, documents: Sequence[str]) -> Callable[[str], pa.Table]:
-        """`rows` of these documents for each table, with the ledger asked once for all."""
-        with self.ledger.registered("wanted", pa.table({"wanted_id": pa.array(documents, pa.string())})):
-            found = self.ledger.select(
-                "SELECT step, part, list(unit ORDER BY unit) FROM by_document c JOIN wanted ON wanted_id = c.unit "
-                "WHERE part <> '' GROUP BY 1, 2 ORDER BY 1, 2"
-            )
-        places: dict[str, dict[str, list[str]]] = {}
-        for step, part, units in found:
-            places.setdefault(str(step), {})[str(part)] = units  # type: ignore[assignment]
-
-        def rows(table: str) -> pa.Table:
-            return DocumentRows(self.parts, table, places.get(table, {})).of(documents).combine_chunks()
-
-        return rows
-
-    @contextmanager
-    def connection(self, documents: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection for queries over tables that the caller registers, about this many documents; None: all.
-
-        For few it is one of the ledger's database: opening another takes longer than small queries do.
-        """
-        if documents is not None and documents <= _FEW:
-            with self.ledger.connection() as connection:
-                yield connection
-        else:
-            with closing(duckdb.connect(config={"memory_limit": "2GB"})) as connection:
-                yield connection
 
     def scan(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """All current rows of a table, one part at a time, in a stable order; at least one table, which may be empty.
@@ -319,9 +276,7 @@ class Store:
     def commit_wholes(self, tables: Mapping[str, pa.Table], input_hash: str) -> None:
         """Replace several tables that are kept whole, all or none."""
         made = {"input_hash": input_hash, "output_hash": input_hash}
-        parts = {
-            table: self.parts.write(table, rows, [input_hash], has_repeats=False) for table, rows in tables.items()
-        }
+        parts = {t: self.parts.write(t, rows, [input_hash], has_repeats=False) for t, rows in tables.items()}
         old = [(table, name) for table, part in parts.items() for name in self.parts.names(table) - {part}]
         self.ledger.commit(
             [Entry.of_whole(t, part=parts[t], row_count=len(rows), **made) for t, rows in tables.items()]

@@ -1,8 +1,11 @@
-"""The checksums of a release's files by block: of small files together, of each large one in a file of its own.
+"""The list of a release's files, and their checksums by block: of small files together, of each large one by itself.
 
 A release shares the checksums of a large file with the release before, as it shares the file.
 """
 
+import json
+import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -19,6 +22,39 @@ OF_LARGE: Final = "checksums/"
 """Folder of the checksums of large files."""
 _LARGE: Final = 64
 """A file of more blocks is large: 4 MB."""
+
+
+_MOST: Final = 1 << 30
+"""Bytes that a list of files may have."""
+
+
+def packed_list(files: Mapping[str, tuple[int, str]]) -> str:
+    """A list of files with their lengths and hashes as a manifest holds it: else it were most of a small change."""
+    listed = json.dumps(files, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return b64encode(zlib.compress(listed.encode("utf-8", "surrogatepass"), 9)).decode()
+
+
+def unpacked_list(held: object) -> dict[str, tuple[int, str]]:
+    """The list of files that a manifest holds; empty where it holds none, as in version 0.1.
+
+    Raises:
+        ValueError: If it is none that `packed_list` made.
+        TypeError: If it is no text.
+
+    """
+    if not held:
+        return {}
+    if not isinstance(held, str):
+        raise TypeError(f"files is {type(held).__name__}, not a packed list")
+    unpacking = zlib.decompressobj()
+    try:
+        text = unpacking.decompress(b64decode(held, validate=True), _MOST)
+        if not unpacking.eof:
+            raise ValueError("its list of files ends early, or is too long")
+        listed = json.loads(text.decode("utf-8", "surrogatepass"))
+        return {str(name): (int(length), str(digest)) for name, (length, digest) in listed.items()}
+    except (zlib.error, TypeError, AttributeError) as error:
+        raise ValueError(f"its list of files cannot be read: {error}") from error
 
 
 def sums_file(name: str, length: int) -> str:

@@ -17,7 +17,7 @@ from sag_retrieval.core import durable
 from sag_retrieval.core.errors import MEND, ReleaseError, SettingsError
 from sag_retrieval.core.public import public
 from sag_retrieval.core.types import Words64
-from sag_retrieval.release.checksums import read_sums
+from sag_retrieval.release.checksums import packed_list, read_sums, unpacked_list
 from sag_retrieval.release.folders import BLOCK, block_count, sums_of, wrong_lengths
 from sag_retrieval.release.key_weights import Smoothing
 from sag_retrieval.release.packed import PACK, FilePlace, PackedPath, open_pack
@@ -96,7 +96,7 @@ class Manifest:
             version = values["schema_version"]
             if version != SCHEMA_VERSION:  # checked first: another version has other fields
                 raise ReleaseError(_other_version(folder.name, version))
-            manifest = cls(**values)
+            manifest = cls(**(values | {"files": unpacked_list(values.get("files"))}))
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise ReleaseError(
                 f"{folder} is not a release ({error}); `sag releases list` shows what is there"
@@ -120,7 +120,8 @@ def _other_version(release_id: str, version: object) -> str:
 
 
 def _text(manifest: Manifest) -> str:
-    return json.dumps(asdict(manifest), ensure_ascii=False, indent=1, sort_keys=True)
+    told = asdict(replace(manifest, files={})) | {"files": packed_list(manifest.files)}
+    return json.dumps(told, ensure_ascii=False, indent=1, sort_keys=True)
 
 
 def _is_whole(text: str, manifest: Manifest) -> bool:

@@ -14,7 +14,7 @@ PACKED_ROWS: Final = 50_000
 """Chunks and events that a packed layer has at most: those of a larger one stay mapped, and out of memory."""
 _ALIGNED: Final = 64
 _SCHEMA: Final = pa.schema({"name": pa.string(), "size": pa.int64(), "data": pa.large_binary()})
-_OPTIONS: Final = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", 9))
+_OPTIONS: Final = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", 6))
 
 
 @dataclass(frozen=True, slots=True)

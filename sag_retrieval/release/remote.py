@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import BucketError
+from sag_retrieval.release.checksums import unpacked_list
 from sag_retrieval.release.manifest import MANIFEST, Fill
 from sag_retrieval.release.placed import LANCE
 from sag_retrieval.release.vectors import DENSE
@@ -209,7 +210,7 @@ TREES: Final = ("HEAD", "REPORTS")
 def manifest_files(manifest: bytes) -> Entries:
     """The files that the text of a manifest names; none if it cannot be read."""
     with suppress(ValueError, TypeError, KeyError, AttributeError):
-        return {str(name): (int(n), str(digest)) for name, (n, digest) in json.loads(manifest)["files"].items()}
+        return unpacked_list(json.loads(manifest)["files"])
     return {}
 
 

@@ -24,6 +24,7 @@ from sag_retrieval import BucketError, ReleaseError, SagError, SourceError, list
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, Answered
 from sag_retrieval.release.releases import Releases, prune_releases
+from sag_retrieval.release.remote import manifest_files
 from sag_retrieval.remote.buckets import open_files
 from sag_retrieval.remote.cache import bytes_below, make_room
 from sag_retrieval.remote.files import Files
@@ -137,7 +138,7 @@ def test_another_machine_goes_on_where_the_first_one_stopped(bucket: str, source
 
 
 def test_what_two_releases_share_is_stored_and_fetched_once(bucket: str, filled: tuple[str, str], machine: Machine):
-    listed = [json.loads(body(open_files(bucket), f"releases/{each}/manifest.json"))["files"] for each in filled]
+    listed = [manifest_files(body(open_files(bucket), f"releases/{each}/manifest.json")) for each in filled]
     first, second = ({digest: length for length, digest in files.values()} for files in listed)
     folder = machine("second")
     for release in filled:
@@ -310,7 +311,7 @@ def test_what_another_machine_still_has_is_sent_again_by_a_repair(bucket: str):
 
 def test_a_damaged_file_of_a_release_is_refused(bucket: str, filled: tuple[str, str]):
     files = open_files(bucket)
-    listed = json.loads(body(files, f"releases/{filled[1]}/manifest.json"))["files"]
+    listed = manifest_files(body(files, f"releases/{filled[1]}/manifest.json"))
     key = f"files/{listed['rows/events.arrow'][1]}"
     files.put(key, body(files, key)[::-1])
 

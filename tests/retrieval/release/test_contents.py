@@ -16,6 +16,7 @@ from sag_retrieval.communities.of_release import release_communities
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.core.errors import ReleaseError, SettingsError
 from sag_retrieval.models.open import open_embedder
+from sag_retrieval.release.checksums import packed_list, unpacked_list
 from sag_retrieval.release.folders import BLOCK, measure, sums_of
 from sag_retrieval.release.manifest import Contents, Manifest
 from sag_retrieval.release.reader import FileFault, open_reader, verify_release
@@ -283,3 +284,17 @@ def test_damaged_communities_are_refused_by_tiers_and_made_anew(copied, kind):
         search()
     assert make() == titles
     assert search() == before
+
+
+def test_a_list_of_files_is_read_as_it_was_packed():
+    files = {f"arrays/海/{n}.npy": (n, f"{n:032x}") for n in range(200)}
+
+    assert unpacked_list(packed_list(files)) == files
+    assert len(packed_list(files)) < len(json.dumps(files)) / 2
+    assert unpacked_list({}) == unpacked_list(None) == {}
+
+
+@pytest.mark.parametrize("held", ["a", "QUJD", packed_list({"a": (1, "b")})[:-8], ["a"], 3])
+def test_a_list_of_files_that_cannot_be_read_is_a_clear_error(held):
+    with pytest.raises((ValueError, TypeError), match=r"files|Base64|base64|padding|decoding"):
+        unpacked_list(held)

@@ -125,7 +125,8 @@ def _build(rows: StoredRows, resolution: Resolution, described: Rows64) -> Relat
 
 def _as_stored(rows: StoredRows, name: str) -> pa.Table:
     """A table that is published as stored."""
-    return _shaped(name, rows.query(f"SELECT * FROM raw_{name} ORDER BY {', '.join(ORDER[name])}", (name,)))
+    found = pa.concat_tables(rows.scan(name))
+    return _shaped(name, found.sort_by([(column, "ascending") for column in ORDER[name]]))
 
 
 def _placed(rows: pa.Table, *columns: str) -> pa.Table:

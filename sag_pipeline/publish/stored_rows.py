@@ -38,8 +38,8 @@ class StoredRows:
         self._connection = self._context.__enter__()
         return self
 
-    def __exit__(self, *failed: object) -> None:
-        self._context.__exit__(*failed)
+    def __exit__(self, *_: object) -> None:
+        self._context.__exit__(None, None, None)
 
     def scan(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """The rows of a table, one part at a time; those of `calls` belong to no document."""

@@ -27,7 +27,10 @@ DECIDED, ANSWERED = "decided", "answered"
 _SCORES = {SAME_NAME: 1.0, COMPACT_NAME: 1.0, BARE_NAME: 0.95, TITLE_NAME: 0.9, SAID: 0.9, DECIDED: 1.0, ANSWERED: 0.8}
 _NO_DECISIONS = NameDecisions()
 ALIGNMENT_VERSION = "1"
-"""To be raised with whatever changes which keys are aligned, or what a normal name is: all are aligned again then."""
+"""To be raised with whatever changes which keys are aligned, or what a normal name is: all are aligned again then.
+
+Another way to compare keys needs a block of its own in `publish/key_blocks.py`.
+"""
 _AGREEMENT = 0.6
 """Least share of the statements about an alias that name the same key."""
 

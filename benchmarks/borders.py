@@ -1,6 +1,6 @@
 """How many chunks an edit of a long document changes, and how long chunks are, by either rule of borders.
 
-python benchmarks/borders.py [EDITS]
+python benchmarks/borders.py [EDITS [SEED]]
 """
 
 import gzip
@@ -48,12 +48,12 @@ def edited(text: str, language: str, draw: random.Random) -> str:
 RULES = {"filled": ChunkOptions(stable_borders=False), "stable": ChunkOptions(stable_borders=True)}
 
 
-def table(edits: int, *, by_sections: bool) -> list[dict[str, Any]]:
+def table(edits: int, seed: int = 0, *, by_sections: bool) -> list[dict[str, Any]]:
     """By rule: how many edits change how many chunks, and the lengths of chunks as shares of the size."""
     divide = offline_sections if by_sections else untitled
     before = [(one, divide(one)) for one in documents()]
     counts: dict[str, Counter[int]] = {name: Counter() for name in RULES}
-    draw = random.Random(0)
+    draw = random.Random(seed)
     for n in range(edits):
         document, sections = before[n % len(before)]
         after = replace(document, text=edited(document.text, document.language, draw))
@@ -88,6 +88,8 @@ def _lengths(texts: Sequence[tuple[Document, Sequence[Section]]], options: Chunk
 
 
 if __name__ == "__main__":
+    given = [int(number) for number in sys.argv[1:]]
+    edits, seed = [*given, *(200, 0)[len(given) :]]
     for by_sections in (False, True):
-        for row in table(int(next(iter(sys.argv[1:]), "200")), by_sections=by_sections):
+        for row in table(edits, seed, by_sections=by_sections):
             print(json.dumps(row, ensure_ascii=False), flush=True)

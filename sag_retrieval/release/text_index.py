@@ -19,7 +19,7 @@ from sag_retrieval.release.csr import CsrLists, Starts, ends_of, group, join, ma
 from sag_retrieval.release.packed import FilePlace
 from sag_retrieval.release.postings import Postings, TermCounts, count_terms
 from sag_retrieval.text.cases import is_cyrillic, without_cases
-from sag_retrieval.text.words import ENGLISH, LATIN_STEMMERS, STOP_WORDS, is_cjk, normal_name, tokens
+from sag_retrieval.text.words import ENGLISH, LATIN_STEMMERS, STOP_WORDS, is_cjk, normal_name, stem, tokens
 
 TextColumn: TypeAlias = Sequence[str] | pa.Array | pa.ChunkedArray
 _BLOCK: Final = 16_384
@@ -27,6 +27,13 @@ _BLOCK: Final = 16_384
 _POSSESSIVE: Final = re.compile(r"['’]s\b")
 SHORTEST_NAME: Final = 2
 _REACH: Final = 32
+_COMPOUNDING: Final = frozenset({"danish", "dutch", "finnish", "german", "norwegian", "swedish"})
+"""Stemmers of languages that write compounds as one word."""
+_LINKS: Final = ("", "s", "n", "en", "es", "e")
+"""What may stand between the parts of a compound."""
+_LEAST_PART: Final = 4
+_LONGEST_COMPOUND: Final = 60
+"""Characters from the start of a word in which its parts are looked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,16 +48,31 @@ class Terms:
         others = dict.fromkeys(LATIN_STEMMERS.values())
         return [ENGLISH, *(name for name in others if self.trie.get(_mark(name)) is not None)]
 
-    def numbers(self, text: str) -> dict[int, int]:
+    def numbers(self, text: str) -> dict[int, float]:
         """Number → how often for the known terms of a text, by term: scores are then added in one order.
 
-        A query is often too short to show its language, so it is read in each language that the texts have.
+        A query is often too short to show its language, so it is read in each language that the texts have. Of a
+        compound that no text has, the longest part that one has counts half.
         """
-        counts: Counter[str] = Counter()
+        counts: dict[str, float] = {}
         for stemmer in self.stemmers:
-            counts |= Counter(tokens(text, stemmer))
+            for token, count in Counter(tokens(text, stemmer)).items():
+                counts[token] = max(count, counts.get(token, 0))
+                part = self._part(token, stemmer) if stemmer in _COMPOUNDING else ""
+                if part:
+                    counts[part] = max(count / 2, counts.get(part, 0))
         found = ((self.trie.get(token), count) for token, count in sorted(counts.items()))
         return {number: count for number, count in found if number is not None}
+
+    def _part(self, word: str, stemmer: str) -> str:
+        """The longest stem of a word at either end of an unknown one that stands in some text; empty without any."""
+        if len(word) < 2 * _LEAST_PART or not word.isalpha() or self.trie.get(word) is not None:
+            return ""
+        places = range(_LEAST_PART, min(len(word), _LONGEST_COMPOUND) - _LEAST_PART + 1)
+        spelt = [end for at in places for end in (word[at:], *(word[:at].removesuffix(link) for link in _LINKS))]
+        stems = {stem(end, stemmer) for end in spelt}
+        known = [part for part in stems if len(part) >= _LEAST_PART and self.trie.get(part) is not None]
+        return max(known, key=lambda part: (len(part), part), default="")
 
     @classmethod
     def open(cls, path: Path) -> "Terms":

@@ -85,11 +85,11 @@ def without_question_words(text: str) -> str:
 
     `comment` asks in French and is a thing in English. So a question is taken for French where it holds another
     frequent French word and no fewer of these than English ones, or where it starts with `comment`, ends with a
-    question mark, and holds no English one.
+    question mark, and holds no English one. With a word that asks go the frequent words of its language.
 
     Example:
         >>> without_question_words("Wie lange läuft der Vertrag?").split()
-        ['lange', 'lauft', 'der', 'vertrag?']
+        ['lange', 'lauft', 'vertrag?']
         >>> without_question_words("Who deleted the comment?").split()
         ['who', 'deleted', 'the', 'comment?']
         >>> without_question_words("为什么要召回苹果？").split()
@@ -108,10 +108,15 @@ def without_question_words(text: str) -> str:
 
 
 def _asking_words(folded: str) -> frozenset[str]:
-    """The words of this text that ask in the languages it may be written in."""
+    """The words of this text that ask in the languages it may be written in; of a question also its frequent words."""
     found = _WORD.findall(folded)
     spoken = [language for language in _LATIN if _is_written_in(language, found, folded)]
-    return _RUSSIAN.union(*(language.asking for language in spoken))
+    return _RUSSIAN.union(
+        *(
+            language.asking | (language.frequent if language.asking.intersection(found) else frozenset())
+            for language in spoken
+        )
+    )
 
 
 def _is_written_in(language: _Language, found: list[str], folded: str) -> bool:

@@ -74,3 +74,22 @@ def test_layers_of_several_languages_are_asked_in_each(tmp_path):
     assert terms.stemmers == ["english", "german", "spanish"]
     assert found(terms, chunks, "novela") == [2]
     assert found(terms, chunks, "Schleuse") == [1]
+
+
+@pytest.mark.parametrize(
+    ("query", "documents"),
+    [("Schleusenbauwerk", [1]), ("Schiffsreise", [1]), ("Tierheim", []), ("lockable", []), ("Regen", [])],
+)
+def test_a_compound_that_no_text_has_finds_its_longest_known_part(tmp_path, query, documents):
+    written(tmp_path, list(TEXTS))
+    terms, chunks, _ = open_text(tmp_path)
+    assert found(terms, chunks, query) == documents
+
+
+def test_a_part_of_a_compound_counts_less_than_the_word_and_english_has_no_compounds(tmp_path):
+    written(tmp_path / "all", ["en", "de"])
+    written(tmp_path / "english", ["en"])
+    terms, english = open_text(tmp_path / "all")[0], open_text(tmp_path / "english")[0]
+    assert list(terms.numbers("Schleusenbauwerk").values()) == [0.5]
+    assert list(terms.numbers("Schleuse").values()) == [1]
+    assert english.numbers("shipsanchor") == {}

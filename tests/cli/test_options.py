@@ -288,6 +288,7 @@ def _changed(option: Any) -> RunOptions:
         "5",
         "600000000",
         "0.5",
+        "0.25",
         "true",
         "false",
         "full",

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sag_pipeline.rules.lines import Page, is_field_line
+from sag_pipeline.rules.pronouns import with_names
 from sag_pipeline.rules.tables import (
     cells_of,
     columns_of,
@@ -27,6 +28,8 @@ _LONGEST_TITLES = 160
 """Headings and labels that follow one another are joined until they have this number of characters."""
 _FEW_WORDS = 3
 """A turn of so few words that do not only greet or agree joins its neighbour: a reply means little without it."""
+_SHORTEST_STAMP = 5
+"""Characters of a time before who speaks."""
 _LONGEST_TURN = 400
 """A longer turn of a conversation is divided between sentences."""
 _FRAGMENT = 16
@@ -39,6 +42,8 @@ _ONLY_DATE = re.compile(
 )
 _ANNOUNCES = re.compile(r"[:：][*_]*$")
 _ENDED = re.compile(r"[.!?。！？；…]['\"”’」』)）\]】*_]*$")
+_STATES = re.compile(r"[.!?。！？…]['\"”’」』)）\]】*_]*$")
+"""A list's item that ends so is a sentence by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +64,13 @@ class _Piece:
 
 
 class _Table:
-    """The columns of the table that is being read; a table may go on in the next chunk."""
+    """What goes on in the next chunk: the columns of a table, and what announces a list or what follows."""
 
     def __init__(self) -> None:
         self.columns: list[str] = []
+        self.announced = ""
+        self.lead = ""
+        self.is_begun = False
         self._is_first = False
 
     def begin(self, header: str) -> None:
@@ -93,7 +101,8 @@ def offline_events(document: Document, chunks: Sequence[Chunk]) -> list[list[Eve
     """
     page = Page(document.text, document.language)
     table = _Table()
-    return [list(_events_of(document, chunk, page, table)) for chunk in chunks]
+    last = chunks[-1] if chunks else None
+    return [list(_events_of(document, chunk, page, table, is_last=chunk is last)) for chunk in chunks]
 
 
 def _make_events(document: Document, chunk: Chunk, pieces: Sequence[_Piece]) -> Iterator[Event]:
@@ -113,16 +122,30 @@ def _make_events(document: Document, chunk: Chunk, pieces: Sequence[_Piece]) -> 
         seen[content] += 1
 
 
-def _events_of(document: Document, chunk: Chunk, page: Page, table: _Table) -> Iterator[Event]:
+def _events_of(document: Document, chunk: Chunk, page: Page, table: _Table, *, is_last: bool) -> Iterator[Event]:
     text = document.text
     lines = page.within(chunk.start, chunk.end)
     spans = _joined(text, [piece for piece in _pieces(page, lines, table) if piece.is_label or _says(text, piece)])
     kept = [piece for piece in spans if _says(text, piece)]
+    announced, table.announced = table.announced, ""
+    if kept and announced:
+        kept[0] = replace(kept[0], fact=one_line(f"{announced} {kept[0].fact or text[kept[0].start : kept[0].end]}"))
+    if kept and not is_last and kept[-1].is_label and not _has_date(text, kept[-1]):
+        label = kept.pop()
+        table.announced = (label.fact or one_line(text[label.start : label.end]))[-_LONGEST_TITLES:]
     kept = [piece for piece in kept if not piece.is_label or _has_date(text, piece)] or kept
-    if not kept:
+    if not kept and not table.announced:
         kept = [_Piece(line.start, line.end, is_line=True) for line in lines if line.kind is not LineKind.RULE]
         kept = list(_joined(text, [piece for piece in kept if _says(text, piece)]))
-    return _make_events(document, chunk, kept)
+    return _make_events(document, chunk, _with_names(text, kept))
+
+
+def _with_names(text: str, pieces: Sequence[_Piece]) -> list[_Piece]:
+    """Pieces that begin with a pronoun, with the name of whom they speak of."""
+    said = with_names(text, [(piece.start, piece.end) for piece in pieces], [piece.opens for piece in pieces])
+    return [
+        replace(piece, fact=said[row]) if row in said and not piece.fact else piece for row, piece in enumerate(pieces)
+    ]
 
 
 def _says(text: str, piece: _Piece) -> bool:
@@ -146,9 +169,31 @@ def _pieces(page: Page, lines: Sequence[Line], table: _Table) -> Iterator[_Piece
         if line.kind in (LineKind.HEADING, LineKind.RULE) or is_header or page.is_furniture(line):
             opens = opens or line.kind is LineKind.HEADING
             continue
-        for piece in _of_line(page, line, table):
+        for piece in _with_lead(text, line, list(_of_line(page, line, table)), table):
             yield replace(piece, opens=True) if opens else piece
             opens = False
+
+
+def _with_lead(text: str, line: Line, pieces: Sequence[_Piece], table: _Table) -> Sequence[_Piece]:
+    """The pieces of a line; an item of a list that is no sentence states what announces the list.
+
+    The first item joins what announces it anyway, and short ones join each other.
+    """
+    is_item = line.kind is LineKind.ITEM
+    if is_item and table.lead and len(pieces) == 1:
+        own = one_line(text[pieces[0].start : pieces[0].end])
+        is_fragment = not pieces[0].is_label and len(own) >= LEAST_LENGTH and not _STATES.search(own)
+        if is_fragment and table.is_begun:
+            pieces = [replace(pieces[0], fact=f"{table.lead} {own}", is_line=False)]
+    table.is_begun = is_item
+    if not is_item:
+        last = pieces[-1] if pieces else None
+        is_lead = (
+            last is not None and last.is_label and _ANNOUNCES.search(text, max(last.start, last.end - 4), last.end)
+        )
+        own = one_line(text[last.start : last.end]) if last and is_lead else ""
+        table.lead = own if len(own) <= _LONGEST_TITLES else ""
+    return pieces
 
 
 def _of_line(page: Page, line: Line, table: _Table) -> Iterator[_Piece]:
@@ -180,7 +225,8 @@ def _parts_of_turn(page: Page, line: Line, turn: Utterance) -> Iterator[_Piece]:
             first = end + len(text[end:stop]) - len(text[end:stop].lstrip())
             is_whole = False
         end = stop
-    yield _spoken(text, (first, end), turn, is_whole=is_whole, is_short=count <= _FEW_WORDS)
+    is_stamped = turn.start - line.start >= _SHORTEST_STAMP  # a reply of another time joins no neighbour
+    yield _spoken(text, (first, end), turn, is_whole=is_whole, is_short=count <= _FEW_WORDS and not is_stamped)
 
 
 def _spoken(text: str, span: tuple[int, int], turn: Utterance, *, is_whole: bool, is_short: bool) -> _Piece:

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from sag_pipeline.rules.name_types import ENTITY, PERSON
+from sag_pipeline.rules.name_types import ENTITY
 from sag_pipeline.rules.named_values import with_own_types
-from sag_pipeline.rules.names import ALIASED, NameIndex, aliases, names, outside
+from sag_pipeline.rules.names import ALIASED, NameIndex, aliases, longest_only, names, outside
 from sag_pipeline.rules.own_names import own_names
 from sag_pipeline.rules.tables import amounts_of_columns
 from sag_pipeline.rules.words import read_words
@@ -18,6 +18,7 @@ from sag_pipeline.steps.quantities import quantities
 from sag_retrieval.core.key_schema import KeyTypes
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key
 from sag_retrieval.text.layout import Line, LineKind, bare_heading, logical_lines
+from sag_retrieval.text.sentences import one_line
 from sag_retrieval.text.words import is_cjk, normal_name
 
 FORECAST = "is_forecast"
@@ -36,6 +37,8 @@ _FORECAST = re.compile(
 TOPIC = "topic"
 _FORM_WORDS = read_words("en")["FORM_WORDS"]
 _LEAST_USES = 2
+_BEGINNING = 12
+_LONGEST_PRONOUN = 4
 _NUMBER = re.compile(
     r"(?:第[一二三四五六七八九十百千零〇\d]++[章节部篇条]|[（(]?[一二三四五六七八九十]{1,3}[）)、．.]|[（(]?[\dIVXivx]{1,4}[.)、）．]"
     r"|(?<!\d)\d{1,9}(?:\.\d{1,9}){0,9}\s|(?:chapter|part|section|appendix)\s+\w+[:.]?)\s*",
@@ -76,8 +79,10 @@ def offline_keys(
             own = [mentions[row] for row in rows if mentions[row].end <= event.end]
         same_as = _same_as(text, own, title)
         named = own
+        if event.start is not None:
+            named = [*_stated_before(event, text, index), *own]
         if ": " in event.content:
-            named = [*_speaker(event, text, index), *own, *amounts_of_columns(event.content)]
+            named = [*named, *amounts_of_columns(event.content)]
         if types is not None:
             named = with_own_types(event.content, named, types, document.language)
         found += [
@@ -106,12 +111,21 @@ def _by_itself(content: str, index: NameIndex, language: str) -> list[Mention]:
     return sorted([*own, *outside(index.mentions(content), own)], key=lambda m: (m.start, -m.end))
 
 
-def _speaker(event: Event, text: str, index: NameIndex) -> list[Mention]:
-    """Who speaks in an event that states it, where the name does not stand at its place in the text."""
-    name = event.content.partition(": ")[0]
-    if event.start is None or text.startswith(name, event.start):
+def _stated_before(event: Event, text: str, index: NameIndex) -> list[Mention]:
+    """The names that an event states before the words of its place: who speaks, what announces it, for a pronoun."""
+    start, content = event.start or 0, event.content
+    if text.startswith(content[:_BEGINNING], start):
         return []
-    return [found for found in index.mentions(name) if found.key_type == PERSON and found.end == len(name)]
+    said = one_line(text[start : event.end])
+    same = next(
+        (
+            n
+            for n in range(len(said), max(0, len(said) - _LONGEST_PRONOUN) - 1, -1)
+            if content.endswith(said[len(said) - n :])
+        ),
+        0,
+    )
+    return longest_only(index.mentions(content[: len(content) - same])) if same else []
 
 
 def _same_as(text: str, mentions: Sequence[Mention], title: Key | None) -> dict[str, str]:

@@ -13,6 +13,7 @@ from sag_pipeline.rules.name_types import (
     PERSON,
     PLACE,
     has_legal_form,
+    is_office,
     name_type,
     type_in_context,
 )
@@ -152,7 +153,7 @@ class RunReader:
         while low < high and self._is_weak_last(self._text[slice(*words[high - 1])], high - low):
             high -= 1
         words = words[low:high]
-        if not words:
+        if not words or is_office([self._text[slice(*word)] for word in words]):
             return None
         if len(words) > _LONGEST and sum(self._text[first].isupper() for first, _ in words) > _LONGEST:
             return None
@@ -217,7 +218,7 @@ class RunReader:
         first, last, name = self._widened(first, last, name, key_type)
         may_open = len(words) == 1 and not led_by and text[max(0, first - 2) : first - 1] in _LABEL_MARKS
         is_first = is_first or (may_open and _opens_behind_label(text, first, last))
-        is_sure = bool(led_by) or not is_first or len(words) > 1 or is_marked(name) or key_type == PLACE
+        is_sure = bool(led_by) or not is_first or len(words) > 1 or is_marked(name) or key_type in (PERSON, PLACE)
         return Name(first, last, name, key_type, is_sure or _is_shown(text, first, last), is_first)
 
     def _widened(self, first: int, last: int, name: str, key_type: str) -> tuple[int, int, str]:

@@ -41,6 +41,9 @@ _PERSON_VERB = re.compile(
 _HAN_VERB = re.compile(
     rf"\s?(?:{'|'.join(sorted(word for word in read_words('zh')['AFTER_NAME'] if len(word) > 1))}|[说看称])"
 )
+_HAN_ADDRESS = re.compile(r"\s?(?:先生|女士|小姐|教授|博士)(?!学位|学历|后)")
+_HAN_ASKS = re.compile(r"(?:联系|联络|感谢|任命|聘任|委任|采访)了?\s?\Z")
+"""Chinese verbs whose object is a person where it has the form of a person's name."""
 _LOWER_ROLE = re.compile(r"\b([a-zà-ÿ]{2,15})\s\Z")
 _CHAT_AUTHOR = re.compile(r"(?:\A|\n)[\[(]?\d[\d/.:, T-]{4,24}(?:[AP]M)?[\])]?[ \t]{0,2}[-–]?[ \t]{0,2}\Z")
 _PERSON_LABEL = re.compile(
@@ -91,6 +94,8 @@ def type_in_context(text: str, span: tuple[int, int], name: str, led_by: str) ->
     role = _LOWER_ROLE.search(text, max(0, span[0] - 16), span[0]) if may_have_role else None
     if role and (role[1] in _WORDS["ADDRESSES"] or role[1] in _WORDS["ROLES"]):
         led_by = role[1]
+    if name.replace(" ", "").isalpha() and _HAN_ADDRESS.match(text, span[1]):
+        return PERSON
     if " " not in name or not may_be_person(name):
         return PERSON if led_by in _WORDS["ADDRESSES"] and name.isalpha() else ENTITY
     start, end = span
@@ -99,7 +104,11 @@ def type_in_context(text: str, span: tuple[int, int], name: str, led_by: str) ->
     acts = (
         name.count(" ") == 1
         and not _is_of_things(name)
-        and (_PERSON_VERB.match(text, end) or _HAN_VERB.match(text, end))
+        and (
+            _PERSON_VERB.match(text, end)
+            or _HAN_VERB.match(text, end)
+            or _HAN_ASKS.search(text, max(0, start - 4), start)
+        )
     )
     return PERSON if led_by or is_author or acts or (":" in before and _PERSON_LABEL.search(before)) else ENTITY
 
@@ -131,6 +140,15 @@ def is_common_first(word: str) -> bool:
             "COMMON",
         )
     )
+
+
+def is_office(words: list[str]) -> bool:
+    """Whether several words are an office or a currency and no name: `Executive Vice President`, `U.S. Dollar`."""
+    last = words[-1].lower().rstrip(".,")
+    if len(words) == 1 or words[0].lower() in _WORDS["FIRST_NAMES"]:
+        return False
+    is_open = last in _WORDS["ROLES"] and name_type(" ".join(words)) == ENTITY
+    return is_open or not _WORDS["CURRENCIES"].isdisjoint((last, f"{last}s"))
 
 
 def has_legal_form(last: str) -> bool:

@@ -171,7 +171,7 @@ def _forms(found: Sequence[Mention]) -> dict[str, tuple[str, str]]:
     forms = {}
     for surface, key_type in types.items():
         whole = wholes.get(surface, ())
-        if len(whole) == 1 and key_type == ENTITY:
+        if len(whole) == 1 and key_type in (ENTITY, types[whole[0]]):
             forms[surface] = (types[whole[0]], whole[0])
         elif surface in _SAME_NAME:
             forms[surface] = (PLACE, _SAME_NAME[surface])

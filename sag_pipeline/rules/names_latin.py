@@ -69,7 +69,8 @@ def latin_names(text: str, sentence_starts: Sequence[int], language: str = "en")
         if (name.is_sure or name.text in sure or name.text in sure_words)
         and (" " in name.text or lower[name.text.lower()] <= capital[name.text.lower()] // 2)
     ]
-    kept = [_unless_common(name, lower) for name in kept if not _is_common(text, name, lower)]
+    common = Counter(name.text for name in kept if _is_common(text, name, lower))
+    kept = [_unless_common(name, lower) for name in kept if 2 * common[name.text] < capital[name.text.lower()]]
     kept = _without_labels(text, kept)
     if language not in _CAPITALS:
         kept = [name for name in kept if name.key_type != ENTITY or _is_code(name.text)]

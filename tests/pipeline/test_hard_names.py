@@ -295,3 +295,21 @@ def test_a_chinese_name_begins_behind_the_verb_or_label(text, wrong):
 )
 def test_a_place_is_a_key_next_to_the_name_that_holds_it(text, found):
     assert {str(mention.value) for mention in read_mentions(text)[0]} == found
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "wanted", "unwanted"),
+    [
+        ("He was made Executive Vice President and Chief Financial Officer of Orlo Inc. in May.", "en", (), "Officer"),
+        ("They pay in U.S. Dollar, then sell the goods.", "en", (), "Dollar"),
+        ("报名请联系Rafael Quiroga，含午餐。", "zh", (("person", "Rafael Quiroga"),), "报名"),
+        ("Martello女士持有硕士学位。", "zh", (("person", "Martello"),), "女士"),
+        ("Robert Orlo任董事。会上Robert先生发言。", "zh", (("person", "Robert Orlo"),), "先生"),
+    ],
+)
+def test_offices_are_no_names_and_chinese_words_beside_a_latin_name_show_a_person(text, language, wanted, unwanted):
+    found = {(mention.key_type, mention.value) for mention in read_mentions(text, language)[0]}
+
+    assert set(wanted) <= found
+    assert not any(unwanted in str(value) for _, value in found)
+    assert len({value for key_type, value in found if key_type == "person"}) == len(wanted)

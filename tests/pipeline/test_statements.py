@@ -137,3 +137,79 @@ def test_rows_of_figures_without_borders_stay_together():
     text = "China 559 538\nJapan 210 220\n"
 
     assert contents(text) == ["China 559 538 Japan 210 220"]
+
+
+def test_what_announces_at_the_end_of_a_chunk_joins_the_next_one():
+    first = "The court heard the case in May and in June. " * 6
+    text = f"{first}It considered several factors about Alice Brown:\n\nThe driver had slept for two hours.\n"
+
+    (content, keys) = read(text, size=len(first) + 60)[-1]
+
+    assert content == "It considered several factors about Alice Brown: The driver had slept for two hours."
+    assert ("person", "Alice Brown") in keys
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "expected"),
+    [
+        (
+            (
+                "The rent covers:\n\n- the use of the hall on the ground floor of the house;\n"
+                "- the heating of the hall between October and April;\n- Repairs are paid by the owner of the house.\n"
+            ),
+            "en",
+            [
+                "The rent covers: - the use of the hall on the ground floor of the house;",
+                "The rent covers: the heating of the hall between October and April;",
+                "Repairs are paid by the owner of the house.",
+            ],
+        ),
+    ],
+)
+def test_an_item_that_is_no_sentence_states_what_announces_its_list(text, language, expected):
+    assert contents(text, language) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "expected", "name"),
+    [
+        (
+            "Alice Brown ran a shop in Oslo for years. She sold false brands there. Her acts harmed the town.",
+            "en",
+            ["Alice Brown sold false brands there.", "Alice Brown’s acts harmed the town."],
+            "Alice Brown",
+        ),
+        (
+            "宋某在家中被警方抓获归案。他承认了全部犯罪事实。他的行为构成交通肇事罪。",
+            "zh",
+            ["宋某承认了全部犯罪事实。", "宋某的行为构成交通肇事罪。"],
+            "宋某",
+        ),
+    ],
+)
+def test_a_pronoun_is_the_one_person_of_the_sentence_before(text, language, expected, name):
+    found = read(text, language)
+
+    assert [content for content, _ in found[1:]] == expected
+    assert all(("person", name) in keys for _, keys in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Alice Brown met Cem Kaya in the harbour. She smiled at the boats there.", "en"),
+        ("宋某驾车撞上了行人王某的自行车。他当场逃离了现场没有停车。", "zh"),
+        ("宋某在家中被警方抓获归案。他们都被带走了没有再回来。", "zh"),
+    ],
+)
+def test_a_pronoun_that_may_be_either_of_two_stays(text, language):
+    assert contents(text, language) == sentences(text)
+
+
+def test_a_short_turn_with_a_time_of_its_own_joins_no_neighbour():
+    talk = (
+        "[2025-10-08 08:22] Mira Okafor: see attachment\n[2025-10-09 08:16] Tomas Lind: The canteen stays closed.\n"
+        "[2025-10-10 09:00] Mira Okafor: The keys are with the porter now.\n[2025-10-11 09:05] Tomas Lind: back at 2\n"
+    )
+
+    assert contents(talk) == talk.splitlines()

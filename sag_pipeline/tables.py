@@ -39,7 +39,7 @@ _OURS: Final = (
         rule="sag_pipeline.rules.by_table:chunks",
         record=Chunk,
         reads=("documents", "summaries", "sections"),
-        version=3,
+        version=4,
         options=("chunk", "header"),
     ),
     StoredTable(

@@ -31,8 +31,11 @@ _ENDS_SENTENCE = re.compile(r"[.!?。！？；:：…\u2600-\u27bf\U0001f000-\U0
 """A mark or an emoji at the end of a line."""
 _STOP = re.compile(r"(?:(?:[A-Za-z]\.){2}|(?<![\w.])[A-Z][a-z]{0,3}\.)$")
 """A full stop of an acronym or a short abbreviation."""
-_SPOKEN = re.compile(r"[A-Z][\w.'’-]{0,19}(?: [A-Z][\w.'’-]{0,19}){0,3}: \S")
-"""A name and a colon, as before what somebody says or a value."""
+_SPOKEN = re.compile(
+    r"[A-Z][\w.'’-]{0,19}(?: [A-Z][\w.'’-]{0,19}){0,3}: \S"
+    r"|[\[(]?\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4},?[ T]\d{1,2}:\d\d"
+)
+"""A name and a colon, as before what somebody says or a value, or the time of a message."""
 _LABEL = re.compile(r"(?![-*+•·▪◦–a-z\d(（])[^.!?。！？；，,;]{1,24}[:：]")
 _SENTENCE_MARK = re.compile(r"[。！？；，,;]|[.!?](?:\s|$)")
 _CAPITALS = re.compile(r"[A-Z][A-Z0-9\s&,.:'’()/-]+")

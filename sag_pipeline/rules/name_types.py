@@ -41,6 +41,16 @@ _PERSON_VERB = re.compile(
 _HAN_VERB = re.compile(
     rf"\s?(?:{'|'.join(sorted(word for word in read_words('zh')['AFTER_NAME'] if len(word) > 1))}|[说看称])"
 )
+_IN_PLACE = re.compile(
+    r"\b(?:born|based|located|situated|headquartered|lives?|lived|living|resid(?:es|ed|ing)|offices?|plants?|warehouses?"
+    r"|factory|factories|headquarters|town|city|village|suburb|district|hotel|airport|hospital|church|museum)\sin\s\Z"
+)
+_FIRM_BEHIND = re.compile(
+    r"['’]s\s(?:(?:board\sof\sdirectors|shareholders|stockholders|employees|workforce|subsidiar(?:y|ies)|headquarters"
+    r"|annual\sreport|revenues?|market\sshare|stock\sprice|share\sprice|chief\sexecutive)\b|C[EFT]O\b)"
+)
+_LIFE_BEHIND = re.compile(r"\s\((?:born|b\.|née|\*)\s|,\s(?:aged\s)?\d\d,\s")
+_LONGEST_BEFORE = 24
 _HAN_ADDRESS = re.compile(r"\s?(?:先生|女士|小姐|教授|博士)(?!学位|学历|后)")
 _HAN_ASKS = re.compile(r"(?:联系|联络|感谢|任命|聘任|委任|采访)了?\s?\Z")
 """Chinese verbs whose object is a person where it has the form of a person's name."""
@@ -94,6 +104,9 @@ def type_in_context(text: str, span: tuple[int, int], name: str, led_by: str) ->
     role = _LOWER_ROLE.search(text, max(0, span[0] - 16), span[0]) if may_have_role else None
     if role and (role[1] in _WORDS["ADDRESSES"] or role[1] in _WORDS["ROLES"]):
         led_by = role[1]
+    shown = _shown_by_neighbours(text, span, name)
+    if shown != ENTITY:
+        return shown
     if name.replace(" ", "").isalpha() and _HAN_ADDRESS.match(text, span[1]):
         return PERSON
     if " " not in name or not may_be_person(name):
@@ -111,6 +124,22 @@ def type_in_context(text: str, span: tuple[int, int], name: str, led_by: str) ->
         )
     )
     return PERSON if led_by or is_author or acts or (":" in before and _PERSON_LABEL.search(before)) else ENTITY
+
+
+def _shown_by_neighbours(text: str, span: tuple[int, int], name: str) -> str:
+    """What a name is of which something is said that is said of places, firms or persons alone."""
+    start, end = span
+    if text.startswith(("'", "’"), end) and _FIRM_BEHIND.match(text, end):
+        return ORGANISATION
+    is_word = name.replace(" ", "").replace("-", "").isalpha() and not name.isupper()
+    if (
+        is_word
+        and text[max(0, start - 4) : start] == " in "
+        and _IN_PLACE.search(text, max(0, start - _LONGEST_BEFORE), start)
+    ):
+        return PLACE
+    is_born = text[end : end + 1] in (" ", ",") and _LIFE_BEHIND.match(text, end)
+    return PERSON if is_born and may_be_person(name) else ENTITY
 
 
 def _is_of_things(name: str) -> bool:

@@ -313,3 +313,16 @@ def test_offices_are_no_names_and_chinese_words_beside_a_latin_name_show_a_perso
     assert set(wanted) <= found
     assert not any(unwanted in str(value) for _, value in found)
     assert len({value for key_type, value in found if key_type == "person"}) == len(wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("The warehouse in Aldmoor closed.", ("place", "Aldmoor")),
+        ("She met Vorn Haldi (born 1950) there.", ("person", "Vorn Haldi")),
+        ("It was founded by Ilka Vorn, 34, last year.", ("person", "Ilka Vorn")),
+        ("They asked AccuTek's shareholders.", ("organisation", "AccuTek")),
+    ],
+)
+def test_what_is_said_of_places_firms_or_persons_alone_shows_the_type(text, wanted):
+    assert wanted in {(mention.key_type, mention.value) for mention in read_mentions(text, "en")[0]}

@@ -17,9 +17,9 @@ from sag_pipeline.work import Batch, Made, StepResult, joined, made_of
 from sag_retrieval.core.errors import BudgetExceeded, ModelUnavailable
 
 _DOCUMENTS_A_GROUP: Final = 128
-"""A commit ends with a group of so many documents: so a part has the same ones whatever the batches of an engine."""
+"""A commit ends with a group of this many documents, so that parts are the same whatever the batches of an engine."""
 _DOCUMENTS_A_COMMIT, _ROWS_A_COMMIT = 512, 32_768
-"""Rows are committed after this many documents or rows. A commit costs two files and six syncs."""
+"""Rows are committed after this number of documents or rows. A commit costs two files and six syncs."""
 _LEAST_A_BATCH, _MOST_BYTES_A_BATCH = 16, 1 << 20
 """Documents, and bytes of what a rule reads: handing over a batch costs some milliseconds, short texts less."""
 _BATCHES_A_WORKER: Final = 8

@@ -97,6 +97,7 @@ _AUXILIARIES: Final = frozenset(
 )
 _NOISE: Final = re.compile("[\u2600-\u27bf\U0001f300-\U0001faff\ufe0f]+")
 _OPENING: Final = re.compile(r"^(?:also|so|and|but|oh|well|plus|okay|ok|alright|btw)\b[,!]? ", re.IGNORECASE)
+_QUOTED: Final = re.compile(r'"([^"]{1,100})"')
 _GAP: Final = re.compile(r"\s+")
 _LENGTHS: Final = (25, 240)
 _LENGTHS_CJK: Final = (8, 90)
@@ -214,7 +215,8 @@ def _worth_telling(turn: _Turn, answer: _Turn | None, names: Sequence[str]) -> I
 
 def _plain(sentence: str) -> str:
     bare = _OPENING.sub("", _GAP.sub(" ", _NOISE.sub("", sentence)).strip())
-    return (bare[:1].upper() + bare[1:]).replace("“", "‘").replace("”", "’").replace('"', "’")
+    quoted = _QUOTED.sub(r"‘\1’", bare).replace("“", "‘").replace("”", "’").replace('"', "’")
+    return quoted[:1].upper() + quoted[1:]
 
 
 def _value(sentence: str, names: Sequence[str]) -> int:

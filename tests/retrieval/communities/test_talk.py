@@ -51,6 +51,10 @@ def table(base, said, documents=None):
             f"Ola ({DAY}): “I booked a table at the Pier Cafe yesterday.”",
         ),
         (
+            'Ola: I finished the plan "Tarn Bay" on Monday.',
+            f"Ola ({DAY}): “I finished the plan ‘Tarn Bay’ on Monday.”",
+        ),
+        (
             "王芳：我们周五下午三点在码头见面吧？李强：好的，没问题。",
             f"王芳（{DAY}）：“我们周五下午三点在码头见面吧？”李强同意。",
         ),

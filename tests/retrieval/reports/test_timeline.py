@@ -54,6 +54,26 @@ def test_without_dates_there_is_no_timeline(towns):
     assert make_timeline(towns(dated=False), []) is None
 
 
+def test_stray_dates_are_marked_at_both_ends_and_events_without_a_date_have_no_column(towns):
+    events = towns(months=12)
+    usual = [f"2024-{i % 12 + 1:02}" for i in range(600)]
+    many = replace(
+        events,
+        event_ids=[f"{i}" for i in range(2_000)],
+        dates=["1066-10", "2525", *usual, *[None] * 1_398],
+    )
+
+    timeline = make_timeline(many, [])
+
+    assert timeline is not None
+    names = [each.name for each in timeline.columns]
+    assert (names[0], names[-1]) == ("≤ 2024-01", "≥ 2024-12")
+    assert not any(each.startswith(("≤", "≥")) for each in names[1:-1])
+    assert timeline.counts[0].sum() + timeline.undated == 2_000
+    assert timeline.counts[0].max() < timeline.undated
+    assert timeline.undated >= 1_398
+
+
 def test_a_few_stray_dates_do_not_stretch_the_timeline(towns):
     events = towns(months=12)
     many = replace(

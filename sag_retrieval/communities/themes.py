@@ -18,7 +18,7 @@ from sag_retrieval.text.words import is_cjk
 _DIGIT: Final = re.compile(r"\d")
 _FEWEST: Final = 3
 """With fewer topics, events are grouped by their keys."""
-_COVERED: Final = 0.4
+_COVERED: Final = 0.3
 """Topics of fewer events are left for groups by keys: few events have few words in common, but names."""
 _FOR_A_TOPIC: Final = 40
 """Events for each topic aimed at, where there are few."""

@@ -52,6 +52,7 @@ LAYOUT: dict[str, str] = {
     "communities/made_for.json": "content hash and number of events of the release that was grouped: this one, or an "
     "earlier one whose communities it keeps",
     "communities/made": "what the communities were made with, and length and hash of their files",
+    "themes/*/*": "themes of global questions, in the same form, made by the first one; no part of the content hash",
 }
 """Files of a release folder, as patterns below it, and what they hold."""
 

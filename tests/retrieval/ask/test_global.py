@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,22 @@ def test_damaged_themes_are_made_again(own):
     assert any("were made for this question" in note for note in again.notes)
     assert again.text == first.text
     assert mark_of(kept) is not None
+
+
+def test_several_readers_may_make_the_themes_at_once(own):
+    def ask_alone(_: int) -> str:
+        with open_release() as release:
+            return release.ask(RISKS["en"], mode="global").text
+
+    with ThreadPoolExecutor(4) as threads:
+        texts = set(threads.map(ask_alone, range(4)))
+    with open_release() as release:
+        later = release.ask(RISKS["en"], mode="global")
+        kept = list((release.path / "themes").iterdir())
+
+    assert texts == {later.text}
+    assert [mark_of(folder) is not None for folder in kept] == [True]
+    assert not any("were made" in note for note in later.notes)
 
 
 def test_themes_of_a_release_that_cannot_be_written_to_are_kept_in_the_cache(own, monkeypatch, tmp_path):

@@ -22,7 +22,7 @@ STUB = Path(sag_retrieval.__file__).with_suffix(".pyi")
 
 LAYOUT: dict[str, str] = {
     "manifest.json": "what the release says of itself, see below; written last",
-    "checksums.npy": "checksums of every block of all files of at most 4 MB, in the order of their names",
+    "checksums.npy": "checksums of every block of all files of at most 1 MB, in the order of their names",
     "checksums/*.npy": "those of a larger file, which releases share as they share the file",
     "rows/*.arrow": "the tables below but those of links, mapped into memory; SQL reads them there, numbered ones with "
     "`row` besides, events also with `chunk_row` and `document_row`, chunks with `document_row`",

@@ -20,8 +20,8 @@ CHECKSUMS: Final = "checksums.npy"
 """File with the checksums of all small files, in the order of their names."""
 OF_LARGE: Final = "checksums/"
 """Folder of the checksums of large files."""
-_LARGE: Final = 64
-"""A file of more blocks is large: 4 MB."""
+_LARGE: Final = 16
+"""A file of more blocks is large: 1 MB."""
 
 
 _MOST: Final = 1 << 30

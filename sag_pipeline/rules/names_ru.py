@@ -125,7 +125,7 @@ def _of_run(text: str, run: re.Match[str], starts: Sequence[int]) -> Iterator[_F
     if key_type == PERSON:
         initials = [found[0].strip() for found in _INITIALS.finditer(text, start, run.end()) if not _in(found, words)]
         yield _Found(start, _end(run), (*initials, *_nominative(spelt)), PERSON, is_sure=is_sure or bool(initials))
-    else:
+    elif key_type == PLACE or not all(map(_is_common, spelt)):
         yield _Found(words[0][0], words[-1][1], _nominative(spelt), key_type, is_sure=is_sure)
 
 
@@ -186,6 +186,12 @@ def _kinds(word: str) -> frozenset[str]:
 def _is_only_name(word: str) -> bool:
     likely = [parse for parse in _parses(word) if parse.score >= _LEAST_SCORE]
     return all(any(kind in parse.tag for kind in (*_PERSONAL, *_OF_PLACES)) for parse in likely)
+
+
+def _is_common(word: str) -> bool:
+    """Whether the dictionary has a word and as no name: contracts write `Договор` and `Заказчик` with a capital."""
+    parse = _parses(word)[0]
+    return bool(parse.is_known) and not any(kind in parse.tag for kind in (*_PERSONAL, *_OF_PLACES))
 
 
 def _nominative(words: Sequence[str]) -> tuple[str, ...]:

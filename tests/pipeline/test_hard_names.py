@@ -203,7 +203,7 @@ def test_every_language_has_25_hard_names():
     [
         ("de", "Bei der Begehung wurde der Schaden am Gehäuse gefunden. Die Frist für den Bericht ist ein Monat."),
         ("de", "Jede Seite trägt ihre Kosten. Haftung und Vergütung regelt der Vertrag, die Rechnung folgt im Juni."),
-        ("ru", "Компания открыла Новый Завод. Директор Иван подписал Договор о Поставке."),
+        ("ru", "Компания открыла Новый Завод. Директор подписал Договор о Поставке."),
         ("fr", "La réunion a lieu mardi. Ensuite, le chef parle. Le prix est bon."),
         ("es", "La reunión es el martes. Luego habla el jefe. El precio es bueno."),
         ("ar", "ذهب المدير إلى السوق. هل اشترى الخبز؟"),

@@ -9,10 +9,12 @@ Printed for each: themes with an article, how many of them rest on three documen
 200 statements of the page (`communities/statements.py`), height at 1280 and 390 pixels, kilobytes, violations that axe
 finds on the page and on that of its first theme, processor seconds.
 
-`judged_pages.csv` holds the questions and the faults counted on the first screen, the titles and one theme of six sets
-of documents, `before>after`. `judged_statements.csv` holds the hash (SHA-256, 12 digits) of 200 statements of such
-pages and whether a reader called them filler: `tuning` are of the pages before, and looked at while rules were written;
-`last` of the pages after, looked at once.
+`judged_pages.csv` holds the questions and the faults counted on the first screen, the titles and one theme of sets of
+documents, in three states: before themes, with decision 0063, with decision 0072 (`before>0063>0072`; sets that nobody
+had looked at have no first one). `judged_statements.csv` holds the hash (SHA-256, 12 digits) of statements of such
+pages and whether a reader called them filler. `tuning` are of the pages before, and looked at while rules were written;
+`last` of 0063, looked at once; `drawn` of 0063, drawn with a fixed seed and judged before rules changed again; `again`
+drawn in the same way with 0072, looked at once.
 """
 
 import argparse
@@ -138,17 +140,21 @@ def judged() -> None:
         questions = list(csv.DictReader(file))
     with (folder / "judged_statements.csv").open(encoding="utf-8") as file:
         statements = list(csv.DictReader(file))
-    print("| documents | faults before | faults after | filler before | filler after |")
-    print("|---|---|---|---|---|")
+    halves = ("tuning", "last", "drawn", "again")
+    print(f"| documents | faults before | 0063 | 0072 | {' | '.join(f'filler {half}' for half in halves)} |")
+    print(f"|{'---|' * (4 + len(halves))}")
     sets = [name for name in questions[0] if name not in {"question", "counted"}]
     for name in (*sets, ""):
-        pairs = [each[one].split(">") for each in questions for one in ([name] if name else sets)]
-        faults = [sum(int(pair[place]) for pair in pairs) for place in (0, 1)]
+        states = [each[one].split(">") for each in questions for one in ([name] if name else sets)]
+        faults = [sum(int(state[place] or 0) for state in states) for place in range(3)]
         said: Counter[tuple[str, str]] = Counter(
             (each["half"], each["filler"]) for each in statements if name in {"", each["documents"]}
         )
-        shares = [said[half, "1"] / max(1, said[half, "0"] + said[half, "1"]) for half in ("tuning", "last")]
-        print(f"| {name or 'all'} | {faults[0]} | {faults[1]} | {shares[0]:.0%} | {shares[1]:.0%} |")
+        counted = {half: said[half, "0"] + said[half, "1"] for half in halves}
+        shares = [
+            f"{said[half, '1'] / counted[half]:.0%} of {counted[half]}" if counted[half] else "–" for half in halves
+        ]
+        print(f"| {name or 'all'} | {' | '.join(map(str, faults))} | {' | '.join(shares)} |")
 
 
 def main() -> None:

@@ -13,6 +13,11 @@ _DEGREE: Final = re.compile(
     r"\bso (?!that\b|far\b|as\b|on\b|long\b)[a-z]+\b|\bsuch an? |\bjust (?:as|so|the|on|[a-z]+s)\b"
 )
 """`so powerful`, `such a place`: how somebody feels about it."""
+_ORDER: Final = re.compile(
+    r"^(?:Add|Apply|Avoid|Bake|Check|Choose|Click|Combine|Cook|Cut|Drain|Elevate|Enter|Fill|Heat|Insert|Keep|Make|Mix"
+    r"|Open|Place|Pour|Press|Put|Remove|Repeat|Rinse|Select|Serve|Set|Stir|Take|Toss|Try|Turn|Use|Wash) [a-z]"
+)
+"""Beginnings of instructions."""
 _EMOTICON: Final = re.compile("[\u2600-\u27bf\U0001f300-\U0001faff]")
 _POLITE_CJK: Final = re.compile(r"(?<![申邀聘提恳报])请(?![求假示])|祝(?=你|您|大家|愿)")
 """`请` and `祝` as courtesies, not inside another word."""
@@ -72,7 +77,7 @@ def is_opinion(text: str, *, is_talk: bool = False) -> bool:
         (True, False)
 
     """
-    if (not is_talk and _EMOTICON.search(text)) or _DEGREE.search(text):
+    if (not is_talk and _EMOTICON.search(text)) or _ORDER.match(text) or _DEGREE.search(text):
         return True
     if is_cjk(text):
         words = _words("opinion_words.txt")

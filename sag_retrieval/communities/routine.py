@@ -20,11 +20,12 @@ _OF_DAYS: Final = re.compile(
     r"\d{1,2}[-./ ](?:\d{1,2}|[A-Z][a-z]{2,8})[-./ ]\d{2,4}|\b(?:19|20)\d\d(?:[-/]\d+)*\b|\d{0,4}[年月日]"
     r"|\b(?:[Ss]ection|[Cc]lause|[Aa]rticle|[Cc]hapter|[Nn]o\.) \d[\d.]*|第\d+[条章节款]"
 )
-_FIGURE: Final = re.compile(r"\d")
+_FIGURE: Final = re.compile(r"(?<![A-Za-z\d-])\d")
+"""A figure that is no part of a name, as in `X2` or `Kestrel-7`."""
 _NO_CHARACTER: Final = re.compile(r"[^\u4e00-\u9fff]+")
-_WORDS: Final = 3
+_WORDS: Final = 2
 _CHARACTERS: Final = 4
-_MOSTLY: Final = 0.5
+_MOSTLY: Final = 0.6
 _JUDGED: Final = 1_000
 _OFTEN: Final = 3
 """Documents, and sets of names, that say a sentence."""
@@ -39,7 +40,7 @@ def quotable_rows(events: EventTable, topic: Rows) -> Flags:
     """Whether each event of a topic can be quoted; of large topics the first events are judged.
 
     Args:
-        events: The events.
+        events: The events as a report quotes them.
         topic: Topic of each event; -1: none.
 
     """
@@ -50,14 +51,14 @@ def quotable_rows(events: EventTable, topic: Rows) -> Flags:
         ]
     ).astype(np.int32)
     found = np.zeros(len(events), np.bool_)
-    found[rows[fault_counts(as_quoted(events), rows) == 0]] = True
+    found[rows[fault_counts(events, rows) == 0]] = True
     return found
 
 
 def with_routine(events: EventTable) -> EventTable:
     """The same events, each with whether it is routine.
 
-    What is left of a sentence without its names and figures is read as runs of three words, or of four Chinese
+    What is left of a sentence without its names and figures is read as pairs of words, or runs of four Chinese
     characters. A run is common if three documents say it of three sets of names. A sentence is routine if most of its
     runs are common, and it has no amount.
 

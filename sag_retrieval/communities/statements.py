@@ -40,6 +40,8 @@ _DIGIT: Final = re.compile(r"\d")
 _FULL: Final = 120
 """Characters of a sentence in an alphabet that says a lot."""
 _FULL_CJK: Final = 40
+_ROUTINE: Final = 0.9
+"""Of a fault: routine is quoted only where there is nothing else."""
 _MUST_TELL: Final = 0.25
 """What a statement has to hold that does not say who: an amount, a date in figures, or a name and some length."""
 _ENDS: Final = re.compile(r"[.。…][”’\"'」』）)\]]*$")
@@ -144,15 +146,15 @@ def _referring() -> frozenset[str]:
 
 
 def fault_counts(events: EventTable, rows: Rows) -> Floats:
-    """Faults of each event's text; one more for a plan or a routine, half a one for not saying who or what."""
+    """Faults of each event's text; one more for a plan, less than one for routine or no name."""
     starts = np.searchsorted(events.links.event, np.stack([rows, rows + 1])).T
     counted = np.zeros(len(rows))
     for place, (row, (start, end)) in enumerate(zip(rows.tolist(), starts.tolist(), strict=True)):
         text = events.contents[row]
         is_plan = len(events.is_forecast) > 0 and bool(events.is_forecast[row]) and not TOLD.match(text)
-        is_plan = is_plan or (len(events.is_routine) > 0 and bool(events.is_routine[row]))
+        routine = _ROUTINE if len(events.is_routine) > 0 and events.is_routine[row] else 0.0
         keys = events.links.key[start:end].tolist()
-        counted[place] = len(faults(text)) + is_plan + (0.0 if _says_who(events, keys, text) else 0.5)
+        counted[place] = len(faults(text)) + is_plan + max(routine, 0.0 if _says_who(events, keys, text) else 0.5)
     return counted
 
 
@@ -192,13 +194,14 @@ def telling(events: EventTable, rows: Rows) -> Floats:
 def good_rows(events: EventTable, rows: Rows, least: int) -> Rows:
     """The rows without a fault, in their order.
 
-    Where they are fewer than `least`, those fill up that hold a figure or a name, but do not say who.
+    Where they are fewer than `least`, those fill up that hold a figure or a name, but do not say who; where there are
+    none at all, also routine.
     """
     counted = fault_counts(events, rows)
     clean = rows[counted == 0]
     if len(clean) >= min(least, len(rows)):
         return np.asarray(clean)
-    usable = np.flatnonzero(counted < 1)
+    usable = np.flatnonzero(counted < (_ROUTINE if len(clean) else 1))
     usable = usable[(counted[usable] == 0) | (telling(events, rows[usable]) >= _MUST_TELL)]
     order = usable[np.lexsort((usable, counted[usable]))][: min(least, len(rows))]
     return np.asarray(rows[np.sort(order)])

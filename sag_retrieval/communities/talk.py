@@ -29,14 +29,16 @@ _SETTLES: Final = re.compile(
 """What settles something, or says that it is settled."""
 _LOOSE: Final = re.compile(
     r"\b(?:i|we|they|he|she)(?:['’]ll| will| can| (?:am|are|is) going to|['’](?:m|re|s) going to|['’]ve got)\b"
+    r"|\b(?:there(?:['’]s| is| will be)|will be|is (?:on|at|this|next)|(?:i|we)['’](?:m|re) [a-z]{2,12}ing"
+    r"|you can (?:come|swing|stop|pick|drop))\b"
     r"|\b(?:let['’]s|how about|what about|shall we|should we|can we|could we|can you|could you)\b"
     r"|[我咱]们?(?:会|要|将|准备|打算|先|就|都|可以)",
     re.IGNORECASE,
 )
 """An intention; it settles something with an hour or a day of a month."""
 _NOTHING: Final = re.compile(
-    r"\b(?:can['’]?t wait|look(?:ing)? forward|make the most|energy|vibes?|spirit|a-game|crush it|the best"
-    r"|memorable|magic|fun)\b"
+    r"\b(?:can['’]?t wait|look(?:ing)? forward|make the most|energy|vibes?|spirit|rock|feel like|a-game|crush it"
+    r"|the best|memorable|magic|fun)\b"
     r"|迫不及待|期待|加油",
     re.IGNORECASE,
 )
@@ -82,7 +84,8 @@ _AGREES: Final = re.compile(
     r"|okay|works for"
     r"|that works|absolutely|definitely|of course|got it|will do|i['’]m in|count me in|awesome|great|agreed"
     r"|no problem"
-    r"|see you|好|行|可以|没问题|同意|收到|当然|嗯|是的|就这么定)",
+    r"|see you|.{0,30}\bworks (?:perfectly |great |well )?for me|.{0,20}\bsounds (?:good|great|perfect)"
+    r"|.{0,14}\b(?:it is|is perfect)\b|好|行|可以|没问题|同意|收到|当然|嗯|是的|就这么定)",
     re.IGNORECASE,
 )
 _ASKS: Final = re.compile(r"[?？]")

@@ -5,16 +5,21 @@ from collections import Counter
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
+
 from sag_retrieval.communities.clustering import build_communities
-from sag_retrieval.communities.events import EventTable
+from sag_retrieval.communities.events import EventTable, Rows
 from sag_retrieval.communities.groups import Communities, Community
 from sag_retrieval.communities.naming import name_communities
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.communities.parts import build_parts
+from sag_retrieval.communities.routine import as_quoted
 from sag_retrieval.communities.said import SaidNames
 from sag_retrieval.communities.titles import TakenTitles, distinctive_keys, fits, naming_keys
-from sag_retrieval.text.words import is_cjk
+from sag_retrieval.text.words import fold, is_cjk
 
+_WORD: Final = re.compile(r"[\u4e00-\u9fff]{2}|[^\W\d_]+")
+_JOINT: Final = " · "
 _DIGIT: Final = re.compile(r"\d")
 _FEWEST: Final = 3
 """With fewer topics, events are grouped by their keys."""
@@ -42,8 +47,9 @@ def build_themes(events: EventTable, options: ClusterOptions, language: str) -> 
     aimed = min(options.topics, max(_FEWEST + 1, len(events) // _FOR_A_TOPIC))
     found = build_communities(events, replace(options, topics=aimed))
     titled = [each for each in found if each.title]
-    if len(titled) < _FEWEST or sum(len(each.members) for each in titled) < _COVERED * len(events):
-        return _by_keys(events, options)
+    told = len(events) - int(as_quoted(events).is_routine.sum())
+    if len(titled) < _FEWEST or sum(len(each.members) for each in titled) < _COVERED * told:
+        return _titled_in(events, _by_keys(events, options), language)
     return _titled_in(events, found, language)
 
 
@@ -57,7 +63,7 @@ def _by_keys(events: EventTable, options: ClusterOptions) -> Communities:
 def _titled_in(events: EventTable, communities: Communities, language: str) -> Communities:
     """The same communities; those of another language are titled by the names that distinguish them."""
     titled = [each for each in communities if each.title]
-    foreign = {each.community_id for each in titled if _language(events, each) != language}
+    foreign = {each.community_id for each in titled if _is_foreign(events, each, language)}
     if not foreign:
         return communities
     keys = distinctive_keys(events, [each.members for each in titled])
@@ -66,8 +72,8 @@ def _titled_in(events: EventTable, communities: Communities, language: str) -> C
     for each, found in zip(titled, keys, strict=True):
         if each.community_id in foreign:
             keys_found = naming_keys(events, found)
-            keys_found = sorted(keys_found, key=lambda key: key.row not in said)
-            values = [events.keys.values[key.row] for key in keys_found]
+            chosen = [key for key in keys_found if key.row in said] or keys_found
+            values = [events.keys.values[key.row] for key in chosen]
             titles[each.community_id] = _by_names(values, language) or each.title
             if titles[each.community_id] in taken:
                 titles[each.community_id] = taken.numbered(titles[each.community_id])
@@ -76,17 +82,35 @@ def _titled_in(events: EventTable, communities: Communities, language: str) -> C
     return replace(communities, communities=tuple(named))
 
 
-def _language(events: EventTable, community: Community) -> str:
-    documents = events.document[community.members].tolist()
+def _is_foreign(events: EventTable, community: Community, language: str) -> bool:
+    """Whether a title of names is in another script than the page, or one of words in another language."""
+    if _JOINT in community.title:
+        return any(is_cjk(part) != (language == "zh") for part in community.title.split(_JOINT))
+    return _language(events, community.members) != language or _title_language(events, community) != language
+
+
+def _title_language(events: EventTable, community: Community) -> str:
+    """The language of most events that say the words of the title."""
+    words = [word for word in _WORD.findall(community.title.casefold()) if is_cjk(word) or len(word) > len("and")]
+    said = [row for row in community.members.tolist() if any(word in events.contents[row].casefold() for word in words)]
+    return _language(events, np.array(said, np.int32) if said else community.members)
+
+
+def _language(events: EventTable, rows: Rows) -> str:
+    documents = events.document[rows].tolist()
     return str(Counter(events.documents.languages[row] for row in documents).most_common(1)[0][0])
 
 
 def _by_names(values: list[str], language: str) -> str:
-    """One or two names in the script of the language, words before codes; in another script where there are none."""
+    """One or two names in the script of the language, without codes; in another script where there are none."""
     known = list(dict.fromkeys(values))
-    own = [value for value in known if is_cjk(value) == (language == "zh")] or known
-    ordered = sorted(own, key=lambda value: _DIGIT.search(value) is not None)
+    plain = [value for value in known if not _DIGIT.search(value)] or known
+    ordered = [value for value in plain if is_cjk(value) == (language == "zh")] or plain
     for other in ordered[1:]:
-        if fits(f"{ordered[0]} · {other}"):
+        if (
+            fold(other) not in fold(ordered[0])
+            and fold(ordered[0]) not in fold(other)
+            and fits(f"{ordered[0]} · {other}")
+        ):
             return f"{ordered[0]} · {other}"
     return ordered[0] if ordered else ""

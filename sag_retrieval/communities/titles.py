@@ -27,7 +27,8 @@ _folded: Final = lru_cache(maxsize=65_536)(fold)  # values and types of frequent
 _OF_A_DOCUMENT = "title"
 """Type of the keys that are titles of documents: they name a community only where nothing else does."""
 _ADDED = re.compile(r"(?<!\s)\s*+[(（:：].*", re.DOTALL)
-_FIGURES_ONLY = re.compile(r"^[\W\d_年月日时分秒]*$")
+_FIGURES_ONLY = re.compile(r"^[\W\d_年月日时分秒]*$|^\w*_\w")
+"""No letters, or a name of a file or column."""
 _SECOND_KEY = 0.35
 """A second key enters the title from this share of the first one's score."""
 

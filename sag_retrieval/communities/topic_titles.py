@@ -23,7 +23,7 @@ _QUOTED: Final = 8
 _CONSIDERED: Final = 8
 _SECOND: Final = 0.3
 """A second phrase enters the title from this share of the first one's score."""
-_NO_NOUN: Final = re.compile(r"(?:[a-z]{2}ed|ly)$")
+_NO_NOUN: Final = re.compile(r"(?:[a-z]{2}ed|ly|self|selves)$")
 """Ends of English words that are rarely the last or the first word of a noun phrase."""
 _PLURAL: Final = re.compile(r"[^suiy']s$")
 """`ideas flowing`, `racks simple`: a clause; a modifier stands in the singular, or before a plural."""
@@ -73,9 +73,9 @@ def topic_titles(
     group_of = _groups_of(words, topic, group)
     taken, titles = TakenTitles(), []
     chunks = _chunks_of(events, words)
-    considered = _considered(topic, quotable)
-    for phrases in _phrases(events, words, considered, group_of, group):
-        proposals = list(_proposals(phrases, chunks))
+    quoted = _phrases(events, words, _considered(topic, quotable), group_of, group)
+    for own, phrases in zip(quoted, _phrases(events, words, topic, group_of, group), strict=True):
+        proposals = [*_proposals(own, chunks), *_proposals(phrases, chunks)]
         title = next((each for each in proposals if each not in taken), "")
         title = title or taken.numbered(proposals[0] if proposals else "–")
         taken.add(title)

@@ -65,8 +65,8 @@ class TopicWords:
     """Shape (words,): `ln(events / events that say the word)`."""
 
 
-def topic_words(events: EventTable) -> TopicWords:
-    """Read the words of the events that are prose.
+def topic_words(events: EventTable, skipped: Flags | None = None) -> TopicWords:
+    """Read the words of the events that are prose, but for those that are skipped (none, if empty).
 
     A word counts if at least three documents say it (chunks, where there are fewer than six documents), if it is not
     part of a name in most places, and if at most 15 % of the events in each language say it.
@@ -76,8 +76,10 @@ def topic_words(events: EventTable) -> TopicWords:
 
     """
     texts = [
-        _read(content, language) if is_prose(content) else []
-        for content, language in zip(events.contents, _languages(events), strict=True)
+        _read(content, language) if not left_out and is_prose(content) else []
+        for content, language, left_out in zip(
+            events.contents, _languages(events), _flags(skipped, events), strict=True
+        )
     ]
     numbers: dict[str, int] = {}
     for found in texts:
@@ -96,6 +98,11 @@ def topic_words(events: EventTable) -> TopicWords:
         places=list(_places(texts, numbers, row, named)),
         idf=np.log(max(1, len(texts)) / np.maximum(1, counts.sum(axis=0))).astype(np.float64),
     )
+
+
+def _flags(skipped: Flags | None, events: EventTable) -> list[bool]:
+    found: list[bool] = skipped.tolist() if skipped is not None else []
+    return found or [False] * len(events)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from sag_retrieval.communities.groups import (
     on_one_level,
 )
 from sag_retrieval.communities.options import ClusterOptions
-from sag_retrieval.communities.routine import quotable_rows
+from sag_retrieval.communities.routine import as_quoted, quotable_rows
 from sag_retrieval.communities.topic_titles import topic_titles
 from sag_retrieval.communities.topic_words import MANY_DOCUMENTS, SPREAD, TopicWords, topic_words
 
@@ -59,21 +59,26 @@ def build_topics(events: EventTable, options: ClusterOptions) -> Communities:
 
     Words are nodes, tied where events say them together more often than by chance; Leiden finds groups of words. The
     resolution is the one whose count of topics is nearest to `options.topics`. A topic has at least 1 % of the events
-    (more of a few), of at least three documents (chunks, where there are fewer than six documents).
+    (more of a few), of at least three documents (chunks, where there are fewer than six documents). Routine has none,
+    unless fewer than three topics are left without it.
 
     Source:
         docs/algorithm.md §reports.3.
 
     """
-    words = topic_words(events)
-    group, modularity = _word_groups(events, words, options)
-    assigned = _assign(words, group)
-    topic = _proper(events, assigned.topic)
+    quoted = as_quoted(events)
+    for skipped in (quoted.is_routine, np.zeros(0, np.bool_)):
+        words = topic_words(events, skipped)
+        group, modularity = _word_groups(events, words, options)
+        assigned = _assign(words, group)
+        topic = _proper(events, assigned.topic)
+        if topic.max(initial=-1) + 1 >= SPREAD or not len(skipped):
+            break
     number = _with_singles(topic)
     centrality = _centralities(topic, assigned.weight)
     members = members_of(number, centrality)
     ids = [community_id(0, [events.event_ids[row] for row in rows.tolist()]) for rows in members]
-    titles = topic_titles(events, words, topic, group, quotable_rows(events, topic))
+    titles = topic_titles(events, words, topic, group, quotable_rows(quoted, topic))
     return Communities(
         communities=on_one_level(ids, members, titles, centrality=centrality, weight=assigned.weight),
         quality=(

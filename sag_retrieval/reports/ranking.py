@@ -20,16 +20,14 @@ THEMES = 5
 _CONSIDERED = 60
 _JUDGED = 2_000
 """Most central events of a community that are judged as statements."""
-_SAME = 0.6
-_SPREAD = 3
+_SAME, _SPREAD = 0.6, 3
 _SUBSTANCE = 0.6
 """A statement that holds so much to check counts for the rank of its theme."""
 _TELLING = 1.0
 """Weight of what there is to check in the choice of typical events, beside their centrality."""
 _TYPICAL_IN_SHORT = 3
-_STRAY = 0.02
-"""A year with a smaller share of many dates is stray."""
-_MANY_DATES = 25
+_STRAY, _MANY_DATES = 0.02, 25
+"""A year with a smaller share of as many dates is stray."""
 _LEAST_ON_MAP = 10
 Ties = Mapping[int, Sequence[tuple[int, float]]]
 """Tied communities with the weight by number, strongest first."""
@@ -249,7 +247,7 @@ def typical_events(events: EventTable, community: Community, most: int) -> Rows:
 
     Greedy: the next one has the highest `centrality + telling - similarity`, with the similarity to the most similar of
     those already taken. Statements without a fault come first;
-    a near-duplicate (similarity above .6) is taken only when nothing else is left.
+    a near-duplicate (similarity above .6) is left out.
 
     Source:
         docs/algorithm.md §reports.6.
@@ -263,7 +261,9 @@ def typical_events(events: EventTable, community: Community, most: int) -> Rows:
     most_similar = np.zeros(len(members))
     chosen: list[int] = []
     while len(chosen) < min(most, len(members)):
-        best = int(np.argmax(value - most_similar - 2 * (most_similar > _SAME)))
+        best = int(np.argmax(value - most_similar - 9 * (most_similar > _SAME)))
+        if chosen and most_similar[best] > _SAME:
+            break
         chosen.append(best)
         value[best] = -np.inf
         similarity = cosines(events.vectors, np.full(len(members), members[best], np.int32), members)
@@ -278,9 +278,9 @@ def in_time_order(events: EventTable, rows: Rows) -> Rows:
 
 
 def _without_stray(dates: Sequence[str]) -> Sequence[str]:
-    """Of many ordered dates those between the first and last year that hold a fiftieth of them: others may be slips."""
+    """Of many ordered dates those between the first and last year that hold a fiftieth of them."""
     years = Counter(date[:4] for date in dates)
-    usual = [year for year in years if years[year] >= _STRAY * len(dates)]
+    usual = [year for year, count in years.items() if count >= _STRAY * len(dates)]
     if len(dates) < _MANY_DATES or not usual:
         return dates
     return [date for date in dates if min(usual) <= date[:4] <= max(usual)]

@@ -35,6 +35,8 @@ WORDING: Wording = {
     "no_events": ("The chosen range holds no events.", "所选范围内没有事件。"),
 }
 
+_DATED = 0.02
+"""Share of events that have to have a date, else the dates are not the time of the documents: a tale names a year."""
 _THEMES = 3
 _NAMES = 3
 
@@ -128,8 +130,10 @@ def _figures(context: ReportContext, messages: Messages) -> tuple[tuple[str, str
 
 
 def _whole_period(events: EventTable) -> str:
-    """The period of the dated events; a date outside the middle 98 % may be a slip of the pen."""
+    """The period of the dated events; a date outside the middle 98 % may be a slip of the pen. None of few dates."""
     rows = in_time_order(events, np.array([row for row, date in enumerate(events.dates) if date], np.int32))
+    if len(rows) < _DATED * len(events):
+        return ""
     cut = len(rows) // 100
     return period_of(events, rows[cut : len(rows) - cut])
 

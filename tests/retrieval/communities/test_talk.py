@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from sag_retrieval.communities.routine import as_quoted, with_routine
-from sag_retrieval.communities.statements import fault_counts, faults
+from sag_retrieval.communities.statements import fault_counts, faults, good_rows
 from sag_retrieval.communities.talk import told
+from sag_retrieval.communities.topic_words import topic_words
 
 DAY = "2025-03-04"
 
@@ -112,7 +113,9 @@ def test_what_three_documents_say_with_other_names_is_routine_unless_it_holds_an
 
     assert found.is_routine.tolist() == [True] * 3 + [False] * 4
     rows = np.arange(len(said), dtype=np.int32)
-    assert fault_counts(as_quoted(events), rows)[:3].min() >= 1
+    assert fault_counts(as_quoted(events), rows)[:3].tolist() == [0.9] * 3
+    assert good_rows(as_quoted(events), rows, 7).tolist() == [3, 4, 5, 6]
+    assert good_rows(as_quoted(events), rows[:3], 7).tolist() == [0, 1, 2]
     assert len(with_routine(table(towns(), said)).is_routine) == 0  # one document does not make a routine
 
 
@@ -126,3 +129,20 @@ def test_chinese_sentences_are_compared_without_their_names(towns):
     said = [f"{name}与同事在港口核对了图纸，未作结论。" for name in ("王芳", "李强", "王芳和李强")]
 
     assert with_routine(table(towns(), said, documents=[0, 1, 2])).is_routine.tolist() == [True] * 3
+
+
+def test_a_figure_in_a_name_is_no_amount(towns):
+    said = [
+        f"{who} compared two offers for the {thing} and left it at that."
+        for who, thing in (("Ida Voss", "Heron-7"), ("Ola", "X2"), ("王芳", "Teal-3"))
+    ]
+
+    assert with_routine(table(towns(), said, documents=[0, 1, 2])).is_routine.tolist() == [True] * 3
+
+
+def test_routine_has_no_words_for_a_topic(towns):
+    events = towns(months=4)
+
+    assert topic_words(events).counts.nnz > 0
+    assert topic_words(events, np.ones(len(events), np.bool_)).counts.nnz == 0
+    assert topic_words(events, np.zeros(0, np.bool_)).counts.nnz == topic_words(events).counts.nnz

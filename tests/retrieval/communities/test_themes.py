@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sag_retrieval.communities.groups import Community
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.communities.said import SaidNames
-from sag_retrieval.communities.themes import _by_names, build_themes
+from sag_retrieval.communities.themes import _by_names, _title_language, build_themes
 
 TOPICS = ClusterOptions(method="topics")
 
@@ -110,7 +111,7 @@ def test_a_word_is_a_name_where_sentences_use_it_as_one(towns, value, text, is_n
     ("values", "language", "title"),
     [
         (["桑纳港", "Ada Byrne", "水城精機"], "en", "Ada Byrne"),
-        (["HMI-223", "Ada Byrne", "桑纳港"], "en", "Ada Byrne · HMI-223"),
+        (["HMI-223", "Ada Byrne", "桑纳港"], "en", "Ada Byrne"),
         (["Ada Byrne", "桑纳港", "水城"], "zh", "桑纳港 · 水城"),
         (["桑纳港"], "en", "桑纳港"),
         ([], "en", ""),
@@ -118,3 +119,20 @@ def test_a_word_is_a_name_where_sentences_use_it_as_one(towns, value, text, is_n
 )
 def test_a_theme_of_another_language_is_named_in_the_script_of_the_page(values, language, title):
     assert _by_names(values, language) == title
+
+
+def test_a_title_in_the_words_of_another_language_is_that_of_its_events(towns):
+    events = towns(languages=("en", "zh"))
+    members = np.arange(len(events), dtype=np.int32)
+    whole = Community(
+        community_id="g",
+        parent_id=None,
+        level=0,
+        members=members,
+        centrality=np.ones(len(members)),
+        weight=1.0,
+        conductance=0.0,
+    )
+
+    assert _title_language(events, replace(whole, title="图书馆与大桥")) == "zh"
+    assert _title_language(events, replace(whole, title="Library and river")) == "en"

@@ -21,6 +21,7 @@ from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.section import make_context
 from sag_retrieval.reports.sections import NAMES, SECTIONS
 from sag_retrieval.reports.sections.communities import SECTION as COMMUNITIES
+from sag_retrieval.reports.sections.header import SECTION as HEADER
 from sag_retrieval.reports.series import Previous
 from sag_retrieval.reports.wording import COMMON, Messages
 
@@ -257,3 +258,11 @@ def test_a_theme_without_a_statement_names_what_is_in_it(towns, language, said):
     mute = replace(article, summary=(), community=replace(article.community, main_keys=(place,)))
 
     assert mute.without_summary(Messages(language, COMMUNITIES.wording)).endswith(said)
+
+
+def test_a_few_dates_are_not_the_period_of_a_pile(towns):
+    events = towns(months=12)
+    stray = replace(events, dates=["1843", *[None] * (len(events) - 1)])
+
+    assert HEADER.build(context_of(events)).figures[-1][1] == "2024-01 – 2024-12"
+    assert HEADER.build(context_of(stray)).figures[-1][1] == "–"

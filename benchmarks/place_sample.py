@@ -1,7 +1,7 @@
 """Places in documents that no other sample of events has, and the events and keys that rules make there.
 
 A place is where an event stood when the sample was drawn: a document and a span. It stays in the sample whatever rules
-make of it later, so that a changed event is judged anew and a lost one counts.
+make of it later, so that a changed event is judged again and a lost one counts.
 """
 
 import csv

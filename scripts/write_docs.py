@@ -49,8 +49,7 @@ LAYOUT: dict[str, str] = {
     "communities/*.parquet": "communities of the whole release, made after publishing; no part of the content hash",
     "communities/categories.npz": "vectors of title and summary of the finest communities of two events and more",
     "communities/named_by.json": "communities that a language model named, by id, and the model",
-    "communities/made_for.json": "content hash and number of events of the release that was grouped: this one, or an "
-    "earlier one whose communities it keeps",
+    "communities/made_for.json": "the release that they hold for, the one that was grouped, and what changed since",
     "communities/made": "what the communities were made with, and length and hash of their files",
     "themes/*/*": "themes of global questions, in the same form, made by the first one; no part of the content hash",
 }

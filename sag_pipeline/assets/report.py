@@ -80,7 +80,7 @@ def communities(
     if not sag.run_options().communities:
         none = check_result(communities_are_dense({}, 0))
         return dg.MaterializeResult(metadata={"is_made": False, "seconds": 0.0}, check_results=[none])
-    from sag_retrieval.communities.of_release import NEW_SHARE, release_communities  # noqa: PLC0415  graph libraries
+    from sag_retrieval.communities.of_release import release_communities  # noqa: PLC0415  graph libraries
     from sag_retrieval.models.open import open_chat, open_embedder  # noqa: PLC0415
     from sag_retrieval.release.reader import open_reader  # noqa: PLC0415
 
@@ -88,8 +88,8 @@ def communities(
         releases = [each.folder for each in Releases(settings.home).found() if each.folder != reader.folder]
         is_ingest = context.run.job_name == spec.named(INGEST)
         chat = None if config.by_rules or is_ingest else open_chat(settings)
-        new_share = NEW_SHARE if is_ingest else 0.0
-        found = release_communities(reader, options, chat, releases[-1] if releases else None, new_share)
+        earlier = releases[-1] if releases else None
+        found = release_communities(reader, options, chat, earlier, is_carried=is_ingest)
         release_id = reader.manifest.release_id
     finest = found.at(0)
     largest = [{"title": each.title, "events": len(each.members)} for each in finest[:_SHOWN]]

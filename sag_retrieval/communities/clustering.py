@@ -1,14 +1,10 @@
 """Detect communities with Leiden or Louvain, level by level."""
 
-import random
-import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import pairwise
 
 import igraph
-import leidenalg
 import numpy as np
 
 from sag_retrieval.communities.edges import Edges, weigh_edges
@@ -25,11 +21,10 @@ from sag_retrieval.communities.groups import (
     members_of,
     sum_by,
 )
+from sag_retrieval.communities.leiden import group_sizes, seeded
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.communities.parts import build_parts
 from sag_retrieval.communities.topics import build_topics
-
-_one_at_a_time = threading.Lock()  # igraph has one random number generator for the whole process
 
 
 def partition(edges: Edges, options: ClusterOptions) -> Rows:
@@ -72,17 +67,6 @@ def to_graph(edges: Edges, chosen: Flags | None = None) -> igraph.Graph:
     return igraph.Graph(n=edges.node_count, edges=pairs if chosen is None else pairs[chosen])
 
 
-@contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Give igraph its own seeded generator; Python's shared one is neither read nor changed."""
-    with _one_at_a_time:
-        igraph.set_random_number_generator(random.Random(seed))  # noqa: S311  repeatable, not secret
-        try:
-            yield
-        finally:
-            igraph.set_random_number_generator(random)
-
-
 def coarser(edges: Edges, group: Rows, options: ClusterOptions, level: int) -> Rows:
     """Group number of every node one level up: whole groups of the level below, joined by their ties.
 
@@ -93,19 +77,9 @@ def coarser(edges: Edges, group: Rows, options: ClusterOptions, level: int) -> R
         docs/algorithm.md §reports.3.
 
     """
-    sizes = np.bincount(group)
-    low, high, weight = ties(edges, group)
-    graph = igraph.Graph(n=len(sizes), edges=np.column_stack([low, high]).astype(np.int64))
-    found = leidenalg.find_partition(
-        graph,
-        leidenalg.CPMVertexPartition,
-        weights=weight.tolist(),
-        node_sizes=sizes.tolist(),
-        resolution_parameter=options.resolution_for(len(group)) * options.level_ratio**level,
-        n_iterations=options.iterations,
-        seed=options.seed,
-    )
-    return by_size(np.asarray(found.membership, dtype=np.int32)[group])
+    sizes = np.bincount(group).astype(np.int32)
+    resolution = options.resolution_for(len(group)) * options.level_ratio**level
+    return by_size(group_sizes(sizes, ties(edges, group), options, resolution)[group])
 
 
 def ties(edges: Edges, group: Rows) -> tuple[Rows, Rows, Floats]:
@@ -182,6 +156,7 @@ def build_communities(
         edge_count=len(edges.left),
         candidate_count=edges.candidate_count,
         common_keys=edges.common_keys,
+        normal=edges.normal,
     )
 
 

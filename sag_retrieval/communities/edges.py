@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from sag_retrieval.communities.events import EventTable, Flags, Floats, Rows
 from sag_retrieval.communities.options import ClusterOptions
-from sag_retrieval.communities.similarity import Fusion, Sharing, blocks, key_idf, nearest, places
+from sag_retrieval.communities.similarity import Fusion, Normal, Sharing, blocks, key_idf, nearest, places
 from sag_retrieval.core.errors import SettingsError
 
 ALL_PAIRS_LIMIT = 5_000
@@ -30,6 +30,8 @@ class Edges:
     """Pairs that were weighed, each direction counted."""
     common_keys: int = 0
     """Keys that were too common to propose pairs."""
+    normal: Normal | None = None
+    """What the shared weight of pairs was normalised by."""
 
     @property
     def strength(self) -> Floats:
@@ -110,6 +112,7 @@ def _candidate_pairs(fusion: Fusion, options: ClusterOptions) -> Edges:
         background=fusion.background,
         candidate_count=candidates,
         common_keys=int(np.count_nonzero(common)),
+        normal=fusion.normal,
     )
 
 

@@ -11,6 +11,7 @@ from scipy.sparse import coo_array, csr_array
 
 from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.schema_file import default_schema
+from sag_retrieval.communities.cleaned import Cleaned
 from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Index
@@ -65,10 +66,20 @@ class Keys:
     units: Sequence[str | None] = ()
     schema: KeySchema = field(default_factory=default_schema)
     """What the types are, and what readers call them."""
+    ids: Sequence[str] = ()
+    """Of each; empty where none is known."""
 
     def can_name(self, row: int) -> bool:
         """Whether a community may be named by this key."""
         return self.is_text is None or bool(self.is_text[row])
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Among how many events the keys are counted, and how many of these carry each."""
+
+    events: int
+    carrying: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +112,8 @@ class EventTable:
     """Of each event, whether it tells of a plan or a forecast; empty where none does."""
     is_routine: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
     """Of each event, whether other documents say the same of other names, without an amount; empty if unknown."""
+    spread: Spread | None = None
+    """What is rare is counted among these events; None: among the events of the table."""
 
     def __len__(self) -> int:
         """Count of events."""
@@ -135,9 +148,9 @@ class EventTable:
         """The same events with clean contents, key values and titles; texts of chunks stay: spans refer to them."""
         return replace(
             self,
-            contents=[_unmarked(clean(each)) for each in self.contents],
-            keys=replace(self.keys, values=[clean(each) for each in self.keys.values]),
-            documents=replace(self.documents, titles=[clean(each) for each in self.documents.titles]),
+            contents=Cleaned(self.contents, lambda text: _unmarked(clean(text))),
+            keys=replace(self.keys, values=Cleaned(self.keys.values, clean)),
+            documents=replace(self.documents, titles=Cleaned(self.documents.titles, clean)),
         )
 
 
@@ -151,7 +164,7 @@ def _unmarked(text: str) -> str:
     return _LIST_MARK.sub("", _EMPHASIS.sub("", text)) or text
 
 
-def event_table(index: Index, allowed: Flags | None = None) -> EventTable:
+def event_table(index: Index, allowed: Flags | None = None, *, is_part: bool = False) -> EventTable:
     """The events whose flag is set (None: all), with chunks, documents, keys and vectors, in release order.
 
     Boolean keys are left out: sharing one does not relate two events.
@@ -159,6 +172,7 @@ def event_table(index: Index, allowed: Flags | None = None) -> EventTable:
     Args:
         index: An opened release.
         allowed: Shape (events,), such as `sandbox.allowed(sql, where).events`.
+        is_part: Whether what is rare is counted among all events of the release.
 
     """
     arrays = index.arrays
@@ -189,6 +203,7 @@ def event_table(index: Index, allowed: Flags | None = None) -> EventTable:
         links=links,
         vectors=arrays.vectors["events"].take(event_rows),
         is_forecast=_forecasts(index, event_rows),
+        spread=Spread(arrays.event_count, arrays.key_events.sizes()[key_rows].astype(np.float64)) if is_part else None,
     )
 
 
@@ -247,13 +262,14 @@ def _documents(index: Index, rows: Rows) -> Documents:
 
 def _keys(index: Index, rows: Rows) -> Keys:
     names = ["key_type", "value_string", "value_number", "unit"]
-    table = take_rows(index.rows["keys"].select(names), rows)
+    table = take_rows(index.rows["keys"].select(["key_id", *names]), rows)
     return Keys(
         types=table["key_type"].to_pylist(),
         values=[_shown(*row) for row in zip(*(table[name].to_pylist() for name in names[1:]), strict=True)],
         is_text=table["value_string"].is_valid().to_numpy(),
         numbers=table["value_number"].to_pylist(),
         units=table["unit"].to_pylist(),
+        ids=table["key_id"].to_pylist(),
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from sag_retrieval.communities.edges import Edges
 from sag_retrieval.communities.events import Floats, Rows
+from sag_retrieval.communities.similarity import Normal
 from sag_retrieval.core.records import make_id
 
 TIES_KEPT = 6
@@ -41,6 +42,8 @@ class Community:
     """Share of its ties that leave it: 0 is closed, 1 has no tie inside."""
     title: str = ""
     summary: tuple[CitedSentence, ...] = ()
+    keys: tuple[str, ...] = ()
+    """Ids of the keys that title and summary name."""
 
     @property
     def summary_text(self) -> str:
@@ -84,6 +87,8 @@ class Communities:
     """Keys too common to propose pairs."""
     is_ordered: bool = False
     """Whether their order is that of the text: parts of a document."""
+    normal: Normal | None = None
+    """What the shared weight of pairs was normalised by, where ties of keys made them."""
 
     def __iter__(self) -> Iterator[Community]:
         """All communities, level by level."""

@@ -4,12 +4,22 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
+from types import MappingProxyType
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sag_retrieval.communities.events import EventTable, clean
+from sag_retrieval.communities.events import EventTable, Keys, clean
 from sag_retrieval.communities.groups import CitedSentence, Communities, Community
-from sag_retrieval.communities.titles import TakenTitles, TitledGroup, distinctive_keys, fits, make_summary, make_title
+from sag_retrieval.communities.titles import (
+    TakenTitles,
+    TitledGroup,
+    distinctive_keys,
+    fits,
+    make_summary,
+    make_title,
+    shorten,
+)
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.models.protocols import ChatModel, Request, Usage
 from sag_retrieval.prompts import load_prompt
@@ -51,13 +61,24 @@ class NamedCommunities:
 
 
 def name_communities(
-    events: EventTable, communities: Communities, chat: ChatModel | None = None, known: KnownNames | None = None
+    events: EventTable,
+    communities: Communities,
+    chat: ChatModel | None = None,
+    known: KnownNames | None = None,
+    taken_by_level: Mapping[int, Sequence[str]] = MappingProxyType({}),
 ) -> NamedCommunities:
     """Give every community a summary and a title that no other of its level has.
 
     What is known by id is kept. Topics keep their title, and get a summary from a model only. With a model the
     largest `MOST_ASKED` of the others are asked for; a failed answer, a title that is taken or too long, and sentences
     that no event states are replaced by those of the rules.
+
+    Args:
+        events: The events of the communities; their `spread` says what is rare where they are part of more.
+        communities: What is named.
+        chat: The model that is asked; None: rules name all.
+        known: Titles and summaries that stay, by id.
+        taken_by_level: Titles of further communities of a level.
 
     Raises:
         ModelUnavailable: If the model's server does not answer.
@@ -76,7 +97,12 @@ def name_communities(
     ]
     described, usage, failures = _ask(events, unknown[:MOST_ASKED], chat, known)
     taken = [
-        TakenTitles(known[each.community_id][0] for each in communities.at(level) if each.community_id in known)
+        TakenTitles(
+            chain(
+                (known[each.community_id][0] for each in communities.at(level) if each.community_id in known),
+                taken_by_level.get(level, ()),
+            )
+        )
         for level in range(communities.levels)
     ]
     named, clean_events = [], events.cleaned()
@@ -87,8 +113,15 @@ def name_communities(
         taken[each.level].add(title)
         if not summary and not each.title:
             summary = make_summary(clean_events, group)
-        named.append(replace(each, title=title, summary=summary))
+        told = " ".join([title, *(sentence.text for sentence in summary)])
+        named.append(replace(each, title=title, summary=summary, keys=_named_in(told, clean_events.keys, group)))
     return NamedCommunities(replace(communities, communities=tuple(named)), usage, failures)
+
+
+def _named_in(told: str, keys: Keys, group: TitledGroup) -> tuple[str, ...]:
+    """Ids of the distinctive keys of a group that a text names, whole or shortened."""
+    values = ((key.row, keys.values[key.row]) for key in group.keys) if keys.ids else ()
+    return tuple(keys.ids[row] for row, value in values if value in told or shorten(value) in told)
 
 
 def known_names(communities: Communities) -> KnownNames:

@@ -1,39 +1,39 @@
 """The communities of a whole release, stored beside it: made once, named, and read by tiers and reports."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
+from sag_retrieval.communities.carried import carried_communities, naming_gone_keys
+from sag_retrieval.communities.carrying import Grouped, carry
 from sag_retrieval.communities.category_vectors import write_category_vectors
 from sag_retrieval.communities.events import event_table
 from sag_retrieval.communities.groups import CitedSentence, Communities
 from sag_retrieval.communities.naming import KnownNames, name_communities
 from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.communities.similarity import Normal
 from sag_retrieval.communities.storage import (
     COMMUNITIES,
     DAMAGE,
     REPORTS,
-    drafted,
     read_communities,
     read_tables,
     settings_hash,
     write_communities,
 )
 from sag_retrieval.models.protocols import ChatModel
-from sag_retrieval.release.folders import delete, link, mark_of, sweep, write_lock, write_made
+from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.folders import delete, mark_of, sweep, write_lock, write_made
 from sag_retrieval.release.reader import Reader
 from sag_retrieval.release.releases import Releases
+from sag_retrieval.release.table import read_parquet
 
 NAMED_BY: Final = "named_by.json"
 """The model that named a community, by its id; those named by rules are not listed."""
 MADE_FOR: Final = "made_for.json"
-"""Content and number of events of the release that was grouped."""
+"""For which release communities hold, and for which all events were grouped; see `_Told`."""
 _OLD_DRAFT: Final = f".{COMMUNITIES}-"
 """Beginning of a draft's name in version 0.1."""
 
@@ -64,16 +64,13 @@ class StoredNames:
         return StoredNames({**self.names, **other.names}, {**models, **other.models})
 
 
-NEW_SHARE: Final = 0.02
-"""Share of events that an ingest leaves without a community, before it groups all events again."""
-
-
 def release_communities(
     reader: Reader,
     options: ClusterOptions,
     chat: ChatModel | None = None,
     earlier: Path | None = None,
-    new_share: float = 0.0,
+    *,
+    is_carried: bool = False,
 ) -> Communities:
     """Make and store the communities of a whole release, unless they are there; same members keep their names.
 
@@ -83,52 +80,95 @@ def release_communities(
         chat: Gives titles and summaries to those that it has not named yet; None: rules do, and names that a model
             gave stay.
         earlier: Folder of an earlier release, whose names are kept.
-        new_share: If none of the events of the earlier release's communities is gone, and at most this share of the
-            release's events is new, those communities are kept as they are, by links; `tiers` finds the new events as
-            it finds events without a community, and a report about the whole release groups all events.
+        is_carried: Whether the communities of the earlier release are carried over where few of its events have
+            changed, and those that an ingest carried over are enough. A report about the whole release groups all.
 
     Source:
-        docs/algorithm.md §reports.11.
+        docs/algorithm.md §reports.11 and §reports.12.
 
     """
     folder = reader.folder / COMMUNITIES
-    kept = kept_communities(reader, options, new_share)
+    kept = kept_communities(reader, options, is_carried=is_carried)
     if kept is not None and (chat is None or mark_of(folder) == _mark(options, chat)):
         return kept
-    if chat is None and earlier is not None and new_share:
-        carried = _stored_of(earlier / COMMUNITIES, reader, options, new_share)
+    if chat is None and earlier is not None and is_carried:
+        carried = _carried(reader, options, earlier / COMMUNITIES)
         if carried is not None:
-            _keep(reader, partial(_link_files, earlier / COMMUNITIES))
             return carried
     from sag_retrieval.communities.clustering import build_communities  # noqa: PLC0415  loads the graph libraries
 
     events = event_table(reader.index)
     built = build_communities(events, options) if kept is None else kept
-    stored = [stored_names(each / COMMUNITIES).by(chat) for each in (earlier, reader.folder) if each is not None]
+    stored = [
+        stored_names(each / COMMUNITIES, reader.index).by(chat) for each in (earlier, reader.folder) if each is not None
+    ]
     known = _joined(stored).among(each.community_id for each in built)
     named = name_communities(events, built, chat, known.names).communities
     models = known.models if chat is None else {each.community_id: chat.model_id for each in named}
-    finish = partial(_finish, reader, models, _mark(options, chat), earlier)
-    _keep(reader, lambda into: write_communities(into, named, events.event_ids, finish))
+    told = _told(reader, built.normal if kept is None else _told_of(folder).normal)
+    _store(reader, named, models, told, _mark(options, chat), earlier)
     return named
 
 
-def _keep(reader: Reader, write: Callable[[Path], None]) -> None:
-    """Replace the communities of a release by what is written."""
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What `made_for.json` says: for which release communities hold, and for which all events were grouped."""
+
+    content_hash: str
+    grouped: str
+    events: int
+    moved: int = 0
+    normal: Normal | None = None
+
+
+def _told(reader: Reader, normal: Normal | None) -> _Told:
+    content = reader.manifest.content_hash
+    return _Told(content, content, reader.index.arrays.event_count, 0, normal)
+
+
+def _told_of(folder: Path) -> _Told:
+    told = json.loads((folder / MADE_FOR).read_text(encoding="utf-8"))
+    return _Told(**{**told, "normal": Normal(**told["normal"]) if told["normal"] else None})
+
+
+def _carried(reader: Reader, options: ClusterOptions, earlier: Path) -> Communities | None:
+    """The communities of an earlier release, changed as its events have, and stored; None where they cannot be."""
+    if options.method != "leiden" or not (mark_of(earlier) or "").startswith(_mark(options)):
+        return None
+    try:
+        told, tables, models = _told_of(earlier), read_tables(earlier), stored_names(earlier).models
+    except DAMAGE:
+        return None
+    if told.normal is None:
+        return None
+    found = carry(tables, reader.index, options, Grouped(told.events, told.moved, told.normal))
+    if found is None:
+        return None
+    communities, models = carried_communities(tables, found, reader.index, models)
+    told = replace(told, content_hash=reader.manifest.content_hash, moved=told.moved + found.moved)
+    _store(reader, communities, models, told, _mark(options), earlier.parent)
+    return communities
+
+
+def _store(
+    reader: Reader, communities: Communities, models: Mapping[str, str], told: _Told, mark: str, earlier: Path | None
+) -> None:
+    """Replace the communities of a release, with what tiers and the next release read, and the list of all files."""
     folder = reader.folder / COMMUNITIES
+
+    def finish(draft: Path) -> None:
+        (draft / NAMED_BY).write_text(json.dumps(models, sort_keys=True), encoding="utf-8")
+        (draft / MADE_FOR).write_text(json.dumps(asdict(told)), encoding="utf-8")
+        write_category_vectors(draft, reader.index.embedder, earlier / COMMUNITIES if earlier else None)
+        write_made(draft, mark)
+
     with write_lock(reader.folder.parents[1] / REPORTS):
         sweep(reader.folder, _OLD_DRAFT)
         if folder.exists():
             delete(folder)
-        write(folder)
+        write_communities(folder, communities, reader.index.rows["events"]["event_id"].combine_chunks(), finish)
     if remote := Releases(reader.folder.parents[1]).remote:
         remote.push_beside(reader.folder.name)
-
-
-def _link_files(earlier: Path, folder: Path) -> None:
-    with drafted(folder) as draft:
-        for path in sorted(earlier.iterdir()):
-            link(path, draft / path.name)
 
 
 def _joined(stored: Sequence[StoredNames]) -> StoredNames:
@@ -138,54 +178,46 @@ def _joined(stored: Sequence[StoredNames]) -> StoredNames:
     return joined
 
 
-def _finish(reader: Reader, models: Mapping[str, str], mark: str, earlier: Path | None, draft: Path) -> None:
-    """Add to the tables what tiers and the next release read, and the list of all files."""
-    (draft / NAMED_BY).write_text(json.dumps(models, sort_keys=True), encoding="utf-8")
-    told = {"content_hash": reader.manifest.content_hash, "events": reader.index.arrays.event_count}
-    (draft / MADE_FOR).write_text(json.dumps(told), encoding="utf-8")
-    write_category_vectors(draft, reader.index.embedder, earlier / COMMUNITIES if earlier else None)
-    write_made(draft, mark)
-
-
-def kept_communities(reader: Reader, options: ClusterOptions, new_share: float = 0.0) -> Communities | None:
+def kept_communities(reader: Reader, options: ClusterOptions, *, is_carried: bool = False) -> Communities | None:
     """The communities stored beside a release; None where there are none of these options, or they are damaged.
 
-    Or where more than this share of the release's events has none, as they were made for an earlier release.
+    Or where they were carried over from an earlier release and only those of a grouping of all events are wanted.
     """
-    return _stored_of(reader.folder / COMMUNITIES, reader, options, new_share)
-
-
-def _stored_of(folder: Path, reader: Reader, options: ClusterOptions, new_share: float) -> Communities | None:
+    folder = reader.folder / COMMUNITIES
     if not (mark_of(folder) or "").startswith(_mark(options)):
         return None
     try:
-        told = json.loads((folder / MADE_FOR).read_text(encoding="utf-8"))
-        tables, events = read_tables(folder), reader.index.rows["events"]["event_id"]
-        if told["content_hash"] != reader.manifest.content_hash:
-            grouped, new = tables["community_events"]["event_id"], len(events) - told["events"]
-            is_whole = pc.all(pc.is_in(grouped, events.combine_chunks())).as_py() is not False
-            if not is_whole or not 0 <= new <= new_share * len(events):
-                return None
-        return read_communities(tables, events.to_pylist())
+        told, content = _told_of(folder), reader.manifest.content_hash
+        if told.content_hash != content or (told.grouped != content and not is_carried):
+            return None
+        return read_communities(read_tables(folder), reader.index.rows["events"]["event_id"].to_pylist())
     except DAMAGE:
         return None
 
 
-def stored_names(folder: Path) -> StoredNames:
-    """The names of the communities in a folder; none where they are missing or damaged."""
+def stored_names(folder: Path, index: Index | None = None) -> StoredNames:
+    """The names of the communities in a folder; none where they are missing or damaged.
+
+    Args:
+        folder: That of the communities.
+        index: Leave out titles and summaries with a key that this release does not have: it may have been removed.
+
+    """
     if mark_of(folder) is None:
         return StoredNames()
     try:
-        rows = pq.read_table(folder / "communities.parquet", columns=["community_id", "title", "sentences"])
+        rows = read_parquet(folder / "communities.parquet", ["community_id", "title", "sentences", "keys"])
         models = json.loads((folder / NAMED_BY).read_text(encoding="utf-8")) if (folder / NAMED_BY).exists() else {}
     except DAMAGE:
         return StoredNames()
+    left_out = naming_gone_keys(rows["keys"], index) if index is not None else set()
     names = {
         row["community_id"]: (
             row["title"],
             tuple(CitedSentence(each["text"], tuple(each["event_ids"])) for each in row["sentences"]),
         )
-        for row in rows.to_pylist()
+        for place, row in enumerate(rows.to_pylist())
+        if place not in left_out
     }
     return StoredNames(names, models)
 

@@ -1,11 +1,12 @@
 """Store communities as Arrow tables and Parquet files."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
+from typing import TypeAlias
 from uuid import uuid4
 
 import numpy as np
@@ -26,6 +27,8 @@ REPORTS = "reports"
 DAMAGE = (OSError, ValueError, TypeError, KeyError, IndexError, pa.ArrowException)
 """Errors of reading a file that is missing, cut short or of another form."""
 _STRING, _INT, _FLOAT = pa.string(), pa.int32(), pa.float64()
+EventIds: TypeAlias = Sequence[str] | pa.Array
+"""Of every event row."""
 _SENTENCE = pa.struct([("text", _STRING), ("event_ids", pa.list_(_STRING))])
 COMMUNITY_SCHEMAS: dict[str, pa.Schema] = {
     "communities": pa.schema(
@@ -37,6 +40,7 @@ COMMUNITY_SCHEMAS: dict[str, pa.Schema] = {
             pa.field("title", _STRING, nullable=False),
             pa.field("summary", _STRING, nullable=False),
             pa.field("sentences", pa.list_(_SENTENCE), nullable=False),
+            pa.field("keys", pa.list_(_STRING), nullable=False),
             pa.field("weight", _FLOAT, nullable=False),
             pa.field("conductance", _FLOAT, nullable=False),
         ]
@@ -71,22 +75,8 @@ COMMUNITY_SCHEMAS: dict[str, pa.Schema] = {
 """Communities, their events (most typical first), strongest ties, and one row of figures per level."""
 
 
-def communities_tables(communities: Communities, event_ids: Sequence[str]) -> dict[str, pa.Table]:
+def communities_tables(communities: Communities, event_ids: EventIds) -> dict[str, pa.Table]:
     """The tables of `COMMUNITY_SCHEMAS`, in the order of the communities."""
-    rows = [
-        {
-            "community_id": each.community_id,
-            "parent_id": each.parent_id,
-            "level": each.level,
-            "size": len(each.members),
-            "title": each.title,
-            "summary": each.summary_text,
-            "sentences": [{"text": s.text, "event_ids": list(s.event_ids)} for s in each.summary],
-            "weight": each.weight,
-            "conductance": each.conductance,
-        }
-        for each in communities
-    ]
     figures = [
         {
             "level": each.level,
@@ -101,7 +91,7 @@ def communities_tables(communities: Communities, event_ids: Sequence[str]) -> di
         for each in communities.quality
     ]
     return {
-        "communities": pa.Table.from_pylist(rows, COMMUNITY_SCHEMAS["communities"]),
+        "communities": community_rows(communities),
         "community_events": _members_table(communities, event_ids),
         "community_ties": pa.Table.from_pylist(
             [asdict(each) for each in communities.ties], COMMUNITY_SCHEMAS["community_ties"]
@@ -110,13 +100,34 @@ def communities_tables(communities: Communities, event_ids: Sequence[str]) -> di
     }
 
 
-def _members_table(communities: Communities, event_ids: Sequence[str]) -> pa.Table:
+def community_rows(communities: Iterable[Community]) -> pa.Table:
+    """The table `communities` of some of them."""
+    rows = [
+        {
+            "community_id": each.community_id,
+            "parent_id": each.parent_id,
+            "level": each.level,
+            "size": len(each.members),
+            "title": each.title,
+            "summary": each.summary_text,
+            "sentences": [{"text": s.text, "event_ids": list(s.event_ids)} for s in each.summary],
+            "keys": list(each.keys),
+            "weight": each.weight,
+            "conductance": each.conductance,
+        }
+        for each in communities
+    ]
+    return pa.Table.from_pylist(rows, COMMUNITY_SCHEMAS["communities"])
+
+
+def _members_table(communities: Communities, event_ids: EventIds) -> pa.Table:
     sizes = [len(each.members) for each in communities]
     member = np.concatenate([np.zeros(0, np.int32), *(each.members for each in communities)])
     centrality = np.concatenate([np.zeros(0), *(each.centrality for each in communities)])
     number = np.repeat(np.arange(len(sizes)), sizes)
     ids = pa.array([each.community_id for each in communities], _STRING)
-    columns = [ids.take(pa.array(number)), pa.array(event_ids, _STRING).take(pa.array(member)), centrality]
+    known = event_ids if isinstance(event_ids, pa.Array) else pa.array(event_ids, _STRING)
+    columns = [ids.take(pa.array(number)), known.take(pa.array(member)), centrality]
     return pa.Table.from_arrays([pa.array(column) for column in columns], schema=COMMUNITY_SCHEMAS["community_events"])
 
 
@@ -182,13 +193,14 @@ def _community(row: Mapping[str, object], members: tuple[Rows, Floats]) -> Commu
         members=members[0],
         centrality=members[1],
         summary=tuple(CitedSentence(str(each["text"]), tuple(each["event_ids"])) for each in sentences),
+        keys=tuple(row["keys"]),  # type: ignore[arg-type]
     )
 
 
 def write_communities(
     folder: Path,
     communities: Communities,
-    event_ids: Sequence[str],
+    event_ids: EventIds,
     finish: Callable[[Path], object] = lambda _: None,
 ) -> None:
     """Write communities into a folder that appears whole or not at all.
@@ -202,7 +214,9 @@ def write_communities(
     """
     with drafted(folder) as draft:
         for name, rows in communities_tables(communities, event_ids).items():
-            pq.write_table(rows, draft / f"{name}.parquet", compression="zstd")
+            shared = [each for each in ("community_id", "parent_id") if each in rows.column_names]
+            # a dictionary of values that occur once takes as long as all the rest
+            pq.write_table(rows, draft / f"{name}.parquet", compression="zstd", use_dictionary=shared)
         finish(draft)
 
 

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from scipy.sparse import csr_array
 
-from sag_retrieval.communities.events import EventTable, Floats, Keys, Rows
+from sag_retrieval.communities.events import EventTable, Floats, Keys, Rows, Spread
 from sag_retrieval.communities.groups import CitedSentence
 from sag_retrieval.text.words import fold, is_cjk
 
@@ -58,12 +58,12 @@ def distinctive_keys(events: EventTable, groups: Sequence[Rows], most: int = 12)
     """
     incidence = events.incidence()
     counts = key_counts(incidence, groups)
-    total = incidence.sum(axis=0)
+    spread = events.spread or Spread(len(events), np.asarray(incidence.sum(axis=0), np.float64))
     found = []
     for number, members in enumerate(groups):
         part = slice(counts.indptr[number], counts.indptr[number + 1])
         key, count = counts.indices[part], counts.data[part]
-        score = count * np.log(count * len(events) / (len(members) * total[key]))
+        score = count * np.log(count * spread.events / (len(members) * spread.carrying[key]))
         order = np.lexsort((key, -count, -np.round(score, 9)))[:most]
         found.append([DistinctiveKey(int(key[i]), int(count[i]), float(score[i])) for i in order])
     first = Counter(key.row for keys in found for key in keys[:3])

@@ -21,8 +21,9 @@ from sag_retrieval import open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.communities.category_vectors import VECTORS
 from sag_retrieval.communities.naming import Described
-from sag_retrieval.communities.of_release import MADE_FOR, NAMED_BY, NEW_SHARE, kept_communities, release_communities
+from sag_retrieval.communities.of_release import MADE_FOR, NAMED_BY, kept_communities, release_communities
 from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.communities.storage import read_tables
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.models.protocols import Reply
 from sag_retrieval.release.reader import Reader, open_reader
@@ -119,8 +120,9 @@ def many(count: int) -> dict[str, str]:
     }
 
 
-def made_for(home: Path) -> str:
-    return str(json.loads((stored(home) / MADE_FOR).read_text(encoding="utf-8"))["content_hash"])
+def grouped_for(home: Path) -> str:
+    """Content of the release all of whose events were grouped last."""
+    return str(json.loads((stored(home) / MADE_FOR).read_text(encoding="utf-8"))["grouped"])
 
 
 def content(home: Path) -> str:
@@ -128,36 +130,65 @@ def content(home: Path) -> str:
         return release.manifest.content_hash
 
 
-def test_an_ingest_keeps_communities_while_few_events_are_new_and_none_is_gone(home, source):
+def test_an_ingest_carries_communities_over_until_a_fifth_of_the_events_has_changed(home, source):
     run_ingest([source(many(60))])
-    first, files, groups = content(home), digest(stored(home)), stored(home)
-    run_ingest([source(many(61))])
-    kept = stored(home)
+    first = content(home)
+    run_ingest([source(many(61) | {"3.md": "# Record 3\n\nNobody sold a kestrel to Vega Marine in 1999.\n"})])
 
-    assert kept != groups
-    assert made_for(home) == first != content(home)
-    assert digest(kept) == files
-    assert all((kept / name).samefile(groups / name) for name in files)
+    assert grouped_for(home) == first != content(home)
     with closing(current(home)) as reader:
-        found = release_communities(reader, ClusterOptions(), new_share=NEW_SHARE)
-        assert 0 < sum(len(each.members) for each in found.at(0)) < reader.index.arrays.event_count
+        events = reader.index.rows["events"]["event_id"].to_pylist()
+        found = release_communities(reader, ClusterOptions(), is_carried=True)
         assert kept_communities(reader, ClusterOptions()) is None, "a report groups all events"
-    assert tiers_of("Who repaired Ship 60?")["recall_item"]["hits"]
+    tables = read_tables(stored(home))
+    sentences = [each for row in tables["communities"]["sentences"].to_pylist() for each in row]
+    for level in range(found.levels):
+        assert sorted(row for each in found.at(level) for row in each.members) == list(range(len(events)))
+        assert len({each.title for each in found.at(level)}) == len(found.at(level))
+    assert set(tables["community_events"]["event_id"].to_pylist()) == set(events)
+    assert {name for each in sentences for name in each["event_ids"]} <= set(events)
+    assert {each.parent_id for each in found if each.parent_id} <= {each.community_id for each in found}
+    assert all(each.title and each.centrality.max() == 1 for each in found)
+    assert "buoys to Vega Marine in 1953" not in str(sentences), "what is gone is quoted"
+    assert tiers_of("Who repaired Ship 60?")["recall_category"]["hits"]
 
-    run_ingest([source(many(70))])
-    assert made_for(home) == content(home), "too many are new"
-    run_ingest([source(many(70) | {"3.md": "# Record 3\n\nNobody sold anything to Vega Marine in 1999.\n"})])
-    assert made_for(home) == content(home), "statements are gone"
+    run_ingest([source(many(80))])
+    assert grouped_for(home) == content(home), "too much has changed"
 
 
-def test_the_job_report_groups_what_an_ingest_kept(home, source):
+def test_the_same_change_carries_communities_to_the_same_content(home, source):
+    run_ingest([source(many(30))])
+    run_ingest([source(many(31))])
+    first = digest(stored(home))
+    shutil.rmtree(stored(home))
+    run_ingest([source(many(31))])
+
+    assert grouped_for(home) != content(home)
+    assert digest(stored(home)) == first
+
+
+def test_names_by_a_model_stay_while_events_come_and_go_with_events_that_are_gone(home, source):
+    run_ingest([source(many(40))])
+    with closing(current(home)) as reader:
+        shutil.rmtree(stored(home))
+        release_communities(reader, ClusterOptions(), Namer())
+    run_ingest([source(many(41) | {"3.md": "# Record 3\n\nNobody sold a kestrel to Vega Marine in 1999.\n"})])
+    rows = read_tables(stored(home))["communities"].to_pylist()
+    listed = json.loads((stored(home) / NAMED_BY).read_text())
+    by_model = {row["community_id"] for row in rows if row["title"].startswith("Named ")}
+
+    assert set(listed) == by_model
+    assert 0 < len(by_model) < len(rows)
+
+
+def test_the_job_report_groups_what_an_ingest_carried_over(home, source):
     run_ingest([source(many(60))])
     run_ingest([source(many(61))])
-    assert made_for(home) != content(home)
+    assert grouped_for(home) != content(home)
 
     run_report()
 
-    assert made_for(home) == content(home)
+    assert grouped_for(home) == content(home)
 
 
 @pytest.mark.parametrize("left", ["nothing", "a draft", "a damaged file"])

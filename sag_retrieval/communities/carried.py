@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_retrieval.communities.carrying import Carried, Change, Tables
-from sag_retrieval.communities.events import EventTable, event_table
+from sag_retrieval.communities.events import EventTable, Rows, event_table
 from sag_retrieval.communities.groups import CitedSentence, Communities, Community, Quality, Tie, community_id
 from sag_retrieval.communities.naming import name_communities
 from sag_retrieval.release.arrays import Index

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.sparse import coo_array, csr_array
 
+from sag_retrieval.communities.cleaned import Cleaned
 from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.schema_file import default_schema
-from sag_retrieval.communities.cleaned import Cleaned
 from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Index

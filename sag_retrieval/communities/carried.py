@@ -8,15 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_retrieval.communities.carrying import Carried, Change, Tables
+from sag_retrieval.communities.carrying import Carried, LevelChange, Tables
 from sag_retrieval.communities.events import EventTable, Rows, event_table
 from sag_retrieval.communities.groups import CitedSentence, Communities, Community, Quality, Tie, community_id
 from sag_retrieval.communities.naming import name_communities
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.csr import take_rows
 
-Row = Mapping[str, Any]
-_NEW: Final[Row] = {"community_id": "", "conductance": 0.0, "title": "", "sentences": (), "keys": ()}
+StoredRow = Mapping[str, Any]
+_NEW: Final[StoredRow] = {"community_id": "", "conductance": 0.0, "title": "", "sentences": (), "keys": ()}
 """What the table would tell of a community that came."""
 
 
@@ -65,7 +65,9 @@ def naming_gone_keys(keys: pa.ChunkedArray, index: Index) -> set[int]:
     return set(pc.list_parent_indices(lists).filter(gone).to_pylist())
 
 
-def _changed(level: int, change: Change, number: int, row: Row, *, is_by_model: bool, index: Index) -> Community:
+def _changed(
+    level: int, change: LevelChange, number: int, row: StoredRow, *, is_by_model: bool, index: Index
+) -> Community:
     """One community after the change, without a title where it needs another."""
     lost, gained = bool(change.lost[number]), bool(change.gained[number])
     told = _unnamed(row) if lost or (gained and not is_by_model) else row
@@ -89,7 +91,7 @@ def _ids(index: Index, events: Rows) -> list[str]:
     return found
 
 
-def _unnamed(row: Row) -> Row:
+def _unnamed(row: StoredRow) -> StoredRow:
     return {**row, "title": "", "sentences": (), "keys": ()}
 
 

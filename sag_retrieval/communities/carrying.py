@@ -58,7 +58,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Change:
+class LevelChange:
     """One level after the change; communities that came number on, and some may be empty."""
 
     after: Level
@@ -76,7 +76,7 @@ class Change:
 class Carried:
     """All levels after the change, the finest first, and how many events came or went."""
 
-    levels: Sequence[Change]
+    levels: Sequence[LevelChange]
     moved: int
 
 
@@ -97,7 +97,7 @@ def carry(tables: Tables, index: Index, options: ClusterOptions, grouped: Groupe
         return None
     typical = [rows for rows, _ in levels[0].members()]
     ties = ties_of(index, fresh, typical, options, grouped.normal)
-    nodes, tied, changes = list(fresh[:, None]), ties, list[Change]()
+    nodes, tied, changes = list(fresh[:, None]), ties, list[LevelChange]()
     for number, level in enumerate(levels):
         if number:
             found, nodes, tied = _above(levels[number - 1].count, found, level.places(events), fresh, ties)
@@ -146,7 +146,7 @@ def _above(before: int, below: Rows, found: Rows, fresh: Rows, ties: NewTies) ->
     return found, nodes, NewTies(place[order], ties.other[order], ties.strength[order])
 
 
-def _change(level: Level, fresh: Rows, found: Rows, ties: NewTies) -> Change:
+def _change(level: Level, fresh: Rows, found: Rows, ties: NewTies) -> LevelChange:
     """One level with its new members, in order, each with its centrality."""
     kept, own = level.row >= 0, found[fresh]
     count = max(level.count, int(own.max(initial=-1)) + 1)
@@ -164,7 +164,7 @@ def _change(level: Level, fresh: Rows, found: Rows, ties: NewTies) -> Change:
     gone = level.group[~kept]
     weight = np.maximum(weight - sum_by(gone, level.centrality[~kept] * best[gone], count), 0.0)
     after = Level(count, group[order], row[order], centrality[order], weight)
-    return Change(after, level.count, lost, gained, after.members())
+    return LevelChange(after, level.count, lost, gained, after.members())
 
 
 def _best_degrees(level: Level, count: int, own: Rows, inner: Floats) -> Floats:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sag_pipeline.engines.engine import here
 from sag_pipeline.options import IngestOptions
-from sag_pipeline.runner import by_rules, run_step, step_of
+from sag_pipeline.runner import Maker, by_rules, run_step, step_of
 from sag_pipeline.store.ledger import Entry, Ledger
 from sag_pipeline.store.parts import Parts
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
@@ -285,3 +285,19 @@ def test_many_documents_share_a_commit(tmp_path):
 
     assert len(list((tmp_path / "ledger").glob("*.parquet"))) - before == 2  # of 512 and of the rest
     assert store.ledger.document_count("sections") == 600
+
+
+def test_parts_are_the_same_whatever_the_batches_of_an_engine(tmp_path):
+    made = []
+    for size in (16, 128):
+        store = Store(tmp_path / str(size))
+        put(store, *(document(f"d{n:04}", f"The mill sold {n} buoys. " * (200 if n < 20 else 1)) for n in range(300)))
+
+        def in_batches(pending: int, size: int = size) -> Maker:
+            return replace(by_rules(here, pending), batch=size, commit=100)  # a group is not divided
+
+        run_step(store, step_of("sections", IngestOptions()), IngestOptions(), in_batches)
+        made.append((store.parts.names("sections"), store.state_hash(["sections"])))
+
+    assert made[0] == made[1]
+    assert len(made[0][0]) == 3  # of 128, 128 and 44

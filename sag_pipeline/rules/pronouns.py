@@ -20,10 +20,8 @@ _FAR: Final = 200
 _LONGEST: Final = 600
 """Characters of a sentence that are read for names."""
 
-Span = tuple[int, int]
 
-
-def with_names(text: str, spans: Sequence[Span], opens: Sequence[bool]) -> dict[int, str]:
+def with_names(text: str, spans: Sequence[tuple[int, int]], opens: Sequence[bool]) -> dict[int, str]:
     """Row of a sentence → what it states, with the name of a person in place of the pronoun that it begins with.
 
     Args:
@@ -46,7 +44,7 @@ def with_names(text: str, spans: Sequence[Span], opens: Sequence[bool]) -> dict[
 
 
 def _person_before(
-    text: str, spans: Sequence[Span], opens: Sequence[bool], names: dict[int, str], row: int
+    text: str, spans: Sequence[tuple[int, int]], opens: Sequence[bool], names: dict[int, str], row: int
 ) -> str | None:
     for before in range(row - 1, max(-1, row - 1 - _BACK), -1):
         if opens[before + 1] or spans[before + 1][0] - spans[before][1] > _FAR:

@@ -247,11 +247,14 @@ def _row(text: str, line: Line, table: _Table) -> Iterator[_Piece]:
 def _sentences(text: str, line: Line) -> Iterator[_Piece]:
     spans = list(spans_within(text, line.start + marker_length(text, line), line.end))
     is_field = len(spans) == 1 and is_field_line(text, line)
-    for start, end in spans:
+    for row, (start, end) in enumerate(spans):
         is_line = len(spans) == 1 and not _ENDED.search(text, max(start, end - _FRAGMENT), end)
         is_label = bool(_ANNOUNCES.search(text, max(start, end - _FRAGMENT), end))
         is_label = is_label or (end - start <= LEAST_LENGTH and bool(_ONLY_DATE.fullmatch(text, start, end)))
         is_short = _is_narrow(text, start, end)
+        is_brief = is_short or (len(text[start:end].split()) <= _FEW_WORDS and not _WIDE.search(text, start, end))
+        if is_brief and row == 0 and len(spans) > 1:
+            is_label = True  # `2. Night duty. From May on …`: what the sentences after it are about
         yield _Piece(start, end, is_line, is_label, is_short=is_short, is_field=is_field and is_line)
 
 

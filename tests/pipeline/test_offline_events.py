@@ -75,6 +75,12 @@ def test_ids_are_unique_and_the_same_twice(text):
     [
         ("zh", "# 简介\n\n沈若溪任董事长。何启航已经离任。", ["沈若溪任董事长。", "何启航已经离任。"]),
         ("en", "## Scope\n\nHe left. It was a cold night in March.", ["He left. It was a cold night in March."]),
+        (
+            "en",
+            "1. Boats. The tide was high at noon. All left.\n2. Night duty. Ansel takes the odd weeks from May.",
+            ["1. Boats. The tide was high at noon. All left.", "2. Night duty. Ansel takes the odd weeks from May."],
+        ),
+        ("zh", "2. 夜班。自五月起由安塞港值单周的班。", ["2. 夜班。自五月起由安塞港值单周的班。"]),
         ("en", "The tide turned at noon. The boats came home.", ["The tide turned at noon.", "The boats came home."]),
         ("zh", "姓名：喻某某\n性别：女\n年龄：28岁\n民族：汉族", ["姓名：喻某某 性别：女 年龄：28岁 民族：汉族"]),
         ("zh", "诊断：\n\n地中海贫血，需要长期治疗。", ["诊断： 地中海贫血，需要长期治疗。"]),

@@ -25,8 +25,8 @@ _NEXT_WORD = re.compile(r"[ \t](?P<word>[а-яё]{2,})")
 _ADJECTIVE = re.compile("[а-яё]+(?:[иыо]й|[ое]го|[ое]му|[иы]м|[ое]м|ая|яя|ую|юю|ое|ее|ые|ие|[иы]х|[иы]ми)")
 _PART = re.compile(_NAME)
 _INITIALS = re.compile(r"(?:[А-ЯЁ]\.\s?)+")
-_QUOTED = re.compile(r"(?P<before>[А-ЯЁа-яё]+)\s«(?P<name>[А-ЯЁ\d][^«»\n]{1,60})»")
-_WORD_BEFORE = re.compile(r"(?P<word>[а-яё]+)\s\Z")
+_QUOTED = re.compile(r"(?<![А-ЯЁа-яё])(?P<before>[А-ЯЁа-яё]+)\s«(?P<name>[А-ЯЁ\d][^«»\n]{1,60})»")
+_WORD_BEFORE = re.compile(r"(?<![а-яё])(?P<word>[а-яё]+)\s\Z")
 _FORMS = frozenset("ООО ОАО ЗАО ПАО АО НАО ИП ФГУП ГУП МУП НКО".split())
 _FIRMS = frozenset(
     """авиакомпания агентство ассоциация банк верфь газета группа завод издательство институт клуб комбинат компания

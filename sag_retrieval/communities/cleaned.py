@@ -1,7 +1,16 @@
-"""Texts that are cleaned when they are read."""
+"""Texts in one clean line, cleaned when they are read."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import overload
+
+_GAP = re.compile(r"\s{2,}|[^\S ]")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+
+_EMPHASIS = re.compile(r"\*\*|__")
+_LIST_MARK = re.compile(
+    r"^(?:[*•·>#-]+|(?:\d{1,2}(?:\.\d{1,2})*|[IVX]{1,5})[.)]|[(（][a-z\d一二三四五六七八九十]{1,2}[)）])\s+(?=[^\W\d_])"
+)
 
 
 class Cleaned(Sequence[str]):
@@ -30,3 +39,13 @@ class Cleaned(Sequence[str]):
 
     def __hash__(self) -> int:
         return hash(tuple(self))
+
+
+def clean(text: str) -> str:
+    """One line without control characters and without marks that change the writing direction."""
+    return _GAP.sub(" ", _CONTROLS.sub(" ", text)).strip()
+
+
+def unmarked(text: str) -> str:
+    """A text without emphasis of Markdown, and without the mark or number of a list before it."""
+    return _LIST_MARK.sub("", _EMPHASIS.sub("", text)) or text

@@ -1,6 +1,5 @@
 """The event table that clustering and reports read: events with their chunks, documents, keys and vectors."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -9,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.sparse import coo_array, csr_array
 
-from sag_retrieval.communities.cleaned import Cleaned
+from sag_retrieval.communities.cleaned import Cleaned, clean, unmarked
 from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.core.types import Flags, Floats, Rows
@@ -17,14 +16,6 @@ from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.csr import take_rows
 from sag_retrieval.text.places import place_name, places_within
-
-_GAP = re.compile(r"\s{2,}|[^\S ]")
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
-
-_EMPHASIS = re.compile(r"\*\*|__")
-_LIST_MARK = re.compile(
-    r"^(?:[*•·>#-]+|(?:\d{1,2}(?:\.\d{1,2})*|[IVX]{1,5})[.)]|[(（][a-z\d一二三四五六七八九十]{1,2}[)）])\s+(?=[^\W\d_])"
-)
 
 FORECAST = "is_forecast"
 """Type of the boolean key of events that tell of a plan or forecast."""
@@ -148,20 +139,10 @@ class EventTable:
         """The same events with clean contents, key values and titles; texts of chunks stay: spans refer to them."""
         return replace(
             self,
-            contents=Cleaned(self.contents, lambda text: _unmarked(clean(text))),
+            contents=Cleaned(self.contents, lambda text: unmarked(clean(text))),
             keys=replace(self.keys, values=Cleaned(self.keys.values, clean)),
             documents=replace(self.documents, titles=Cleaned(self.documents.titles, clean)),
         )
-
-
-def clean(text: str) -> str:
-    """One line without control characters and without marks that change the writing direction."""
-    return _GAP.sub(" ", _CONTROLS.sub(" ", text)).strip()
-
-
-def _unmarked(text: str) -> str:
-    """A text without emphasis of Markdown, and without the mark or number of a list before it."""
-    return _LIST_MARK.sub("", _EMPHASIS.sub("", text)) or text
 
 
 def event_table(index: Index, allowed: Flags | None = None, *, is_part: bool = False) -> EventTable:

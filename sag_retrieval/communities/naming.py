@@ -9,7 +9,8 @@ from types import MappingProxyType
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sag_retrieval.communities.events import EventTable, Keys, clean
+from sag_retrieval.communities.cleaned import clean
+from sag_retrieval.communities.events import EventTable, Keys
 from sag_retrieval.communities.groups import CitedSentence, Communities, Community
 from sag_retrieval.communities.titles import (
     TakenTitles,

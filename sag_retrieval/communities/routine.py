@@ -21,7 +21,7 @@ _OF_DAYS: Final = re.compile(
     r"|\b(?:[Ss]ection|[Cc]lause|[Aa]rticle|[Cc]hapter|[Nn]o\.) \d[\d.]*|第\d+[条章节款]"
 )
 _FIGURE: Final = re.compile(r"(?<![A-Za-z\d-])\d")
-"""A figure that is no part of a name, as in `X2` or `Kestrel-7`."""
+"""A figure that is no part of a name, as in `X2` or `Area-51`."""
 _NO_CHARACTER: Final = re.compile(r"[^\u4e00-\u9fff]+")
 _WORDS: Final = 2
 _CHARACTERS: Final = 4

@@ -76,7 +76,7 @@ _DAY: Final = re.compile(
 )
 _MEASURE: Final = re.compile(
     r"[$€£¥]\s?\d|\d\s?(?:%|dollars?|euros?|pounds?|yuan|km|kg|miles?|metres?|meters?|people|tickets|times)\b"
-    r"|\d+[万亿]?[元块人公张次]"
+    r"|\d[万亿]?[元块人公张次]"
 )
 _ENDS: Final = re.compile(r"(?:[.!?。！？…~]|\d|[ap]\.?m)[’'\")）]*$", re.IGNORECASE)
 _AGREES: Final = re.compile(

@@ -6,7 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from sag_retrieval.communities.events import EventTable, clean
+from sag_retrieval.communities.cleaned import clean
+from sag_retrieval.communities.events import EventTable
 from sag_retrieval.communities.groups import CitedSentence, Community
 from sag_retrieval.communities.statements import faults
 from sag_retrieval.communities.titles import fits

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sag_retrieval.communities.events import EventTable, Rows, clean
+from sag_retrieval.communities.cleaned import clean
+from sag_retrieval.communities.events import EventTable, Rows
 from sag_retrieval.communities.groups import CitedSentence, Communities, Community
 from sag_retrieval.communities.similarity import cosines
 from sag_retrieval.communities.statements import fault_counts, good_rows, telling
@@ -20,8 +21,7 @@ THEMES = 5
 _CONSIDERED = 60
 _JUDGED = 2_000
 """Most central events of a community that are judged as statements."""
-_SAME, _SPREAD = 0.6, 3
-_SUBSTANCE = 0.6
+_SAME, _SPREAD, _SUBSTANCE = 0.6, 3, 0.6
 """A statement that holds so much to check counts for the rank of its theme."""
 _TELLING = 1.0
 """Weight of what there is to check in the choice of typical events, beside their centrality."""

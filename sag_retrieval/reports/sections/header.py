@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sag_retrieval.communities.events import EventTable, clean
+from sag_retrieval.communities.cleaned import clean
+from sag_retrieval.communities.events import EventTable
 from sag_retrieval.reports.citations import Statement
 from sag_retrieval.reports.ranking import in_time_order, period_of
 from sag_retrieval.reports.section import ReportContext, ReportSection

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sag_retrieval.communities.cleaned import clean
 from sag_retrieval.communities.clustering import build_communities
-from sag_retrieval.communities.events import EventLinks, clean
+from sag_retrieval.communities.events import EventLinks
 from sag_retrieval.communities.groups import CitedSentence
 from sag_retrieval.communities.naming import Described, DescribedSentence, known_names, name_communities
 from sag_retrieval.communities.options import ClusterOptions

@@ -6,7 +6,7 @@ import os
 import stat
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_pipeline.converters.rows import table_lines
@@ -68,7 +68,6 @@ CELLS = st.text(st.sampled_from("ab1. -%Q"), min_size=1, max_size=6).filter(lamb
 TABLES = st.integers(1, 4).flatmap(lambda width: st.lists(st.lists(CELLS, min_size=width, max_size=width), max_size=6))
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(TABLES, st.sampled_from([None, 0, 1, 9]))
 def test_no_cell_of_a_full_table_is_lost(rows, header):
     text = "\n".join(table_lines(rows, header=header))

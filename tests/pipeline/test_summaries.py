@@ -29,7 +29,7 @@ def document_of(sentences, language):
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_a_summary_is_made_of_the_texts_own_sentences_in_order(language, data):
     sentences = data.draw(st.lists(st.sampled_from(SENTENCES[language]), unique=True))
@@ -78,7 +78,7 @@ def test_options_that_leave_nothing_are_refused(options):
 @given(
     st.lists(st.lists(st.sampled_from("tide boat moon strait the of noon".split()), min_size=3), min_size=4, max_size=9)
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_sentences_are_rated_by_luhns_method_as_sumy_does(words):
     from sumy.models.dom import ObjectDocumentModel, Paragraph, Sentence
     from sumy.summarizers.luhn import LuhnSummarizer

@@ -5,7 +5,7 @@ from dataclasses import fields
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sag_retrieval.release.csr import CsrLists
@@ -85,7 +85,7 @@ def same_releases(mine, theirs):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_dense", [True, False])
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=6)
 @given(history=histories)
 def test_a_release_in_layers_is_the_one_that_is_written_whole(tmp_path_factory, is_dense, history):
     home = Home(tmp_path_factory.mktemp("home"), is_dense)

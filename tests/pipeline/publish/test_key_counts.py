@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from sag_pipeline.publish.distinct_keys import make_links
 from sag_pipeline.publish.key_counts import COUNT_TABLES, KeyCounts
@@ -40,7 +40,7 @@ def distinct(store):
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=6)
 @given(history=histories)
 def test_keys_are_those_of_all_documents_after_any_history(tmp_path_factory, history):
     home = Home(tmp_path_factory.mktemp("home"), is_dense=False)

@@ -61,7 +61,7 @@ cycles = st.lists(
 
 @pytest.mark.slow
 @given(cycles, st.booleans())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_documents_of_any_id_are_added_changed_and_removed(tmp_path_factory, changes, purge):
     """An empty text removes the document."""
     home = tmp_path_factory.mktemp("store")
@@ -85,7 +85,7 @@ FILES = ("+a.md", "+b.md", "!c.md", "-.md", "d.md", "é 海鹭.md", "\x01.md")
 
 @pytest.mark.slow
 @given(st.lists(st.dictionaries(st.sampled_from(FILES), st.sampled_from(("one", "two")), min_size=1), max_size=4))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_files_of_any_name_give_the_rows_of_the_current_files(tmp_path_factory, states):
     folder = tmp_path_factory.mktemp("way")
     store, inbox = Store(folder / "home"), folder / "inbox"

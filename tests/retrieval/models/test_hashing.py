@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.core.errors import ModelError
@@ -15,7 +15,6 @@ def cosine(embedder, one, other):
     return float(left @ right)
 
 
-@settings(deadline=None)
 @given(texts)
 def test_rows_have_length_one_or_are_empty(given_texts):
     lengths = np.sqrt((HashingEmbedder().embed(given_texts).toarray() ** 2).sum(axis=1))
@@ -24,7 +23,6 @@ def test_rows_have_length_one_or_are_empty(given_texts):
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(texts)
 def test_a_text_has_the_same_vector_alone_and_among_others(given_texts):
     embedder = HashingEmbedder(fit(given_texts))

@@ -56,7 +56,7 @@ def values_of(record):
 
 
 @given(st.lists(st.sampled_from(STAGES), max_size=8), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_chain_of_stages_keeps_every_value_and_its_lists_in_step(chain, through_json):
     record = {"query": QUERY, "references": ["1889"], "custom_note": [1]}
 
@@ -75,7 +75,7 @@ def test_any_chain_of_stages_keeps_every_value_and_its_lists_in_step(chain, thro
 
 
 @given(st.lists(st.sampled_from(STAGES[:9]), min_size=1, max_size=6))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_chain_reads_what_the_stage_ahead_wrote_once_a_stage_ran_again(chain):
     record = Pipeline(chain).run({"query": QUERY})
 

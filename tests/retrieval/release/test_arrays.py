@@ -3,7 +3,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.core.errors import ReleaseError
@@ -132,7 +132,6 @@ def test_an_empty_array_survives_the_disk(tmp_path):
     assert map_array(tmp_path / "none").tolist() == []
 
 
-@settings(deadline=None)
 @given(pairs)
 def test_grouping_keeps_every_pair_once(listed):
     owners, items = (np.array([pair[side] for pair in listed], np.int64) for side in (0, 1))
@@ -145,7 +144,6 @@ def test_grouping_keeps_every_pair_once(listed):
     assert lists.sizes().sum() == len(listed)
 
 
-@settings(deadline=None)
 @given(pairs, st.lists(st.integers(0, 5), max_size=8))
 def test_places_of_some_lists_are_those_lists_behind_one_another(listed, rows):
     lists, _ = group(*(np.array([pair[side] for pair in listed], np.int64) for side in (0, 1)), 6)
@@ -184,7 +182,6 @@ some_texts = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(some_texts, st.sampled_from(["tea", "tea cup tea", "绿茶", "sky 红茶"]))
 def test_postings_score_as_the_formula_says(texts, question):
     vocabulary = Vocabulary()
@@ -265,7 +262,6 @@ def test_one_name_may_mean_several_keys(mentions):
     assert mentions.exact("nowhere").tolist() == []
 
 
-@settings(deadline=None)
 @given(st.text("张伟 newyork", max_size=20))
 def test_every_mention_stands_in_the_text(tmp_path_factory, text):
     folder = tmp_path_factory.getbasetemp() / "mentioned"

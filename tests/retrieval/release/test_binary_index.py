@@ -109,7 +109,7 @@ def test_cosines_are_exact_and_descend(large):
     assert np.all(np.diff(cosines) <= 0)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.floats(0.0, 1.0), st.integers(1, 20), st.integers(0, 100))
 def test_under_any_restriction_as_many_rows_are_found_as_there_are(share, k, seed):
     matrix = np.abs(sample(ROWS))

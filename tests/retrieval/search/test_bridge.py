@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.search.boosts import build_bridges, choose_starts, document_rarity
@@ -106,7 +106,6 @@ def test_starts_are_the_best_chunks_but_few_of_one_document():
     assert starts.tolist() == [0, 1, 3, 4]
 
 
-@settings(deadline=None)
 @given(st.integers(2, 10_000), st.data())
 def test_rarity_falls_from_one_to_zero_with_documents(count, data):
     frequency = np.array(sorted(data.draw(st.lists(st.integers(1, count), min_size=1))))

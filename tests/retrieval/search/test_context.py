@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.release.topk import BinaryIndex, pack
@@ -53,7 +53,6 @@ def test_context_can_be_switched_off(long_corpus):
     assert route.in_context is route.similarity
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.integers(0, 7))
 def test_a_neighbour_is_a_neighbour_within_one_document_alone(similarity, cut):
     document = (np.arange(len(similarity)) >= cut).astype(int)
@@ -135,7 +134,6 @@ def test_one_long_document_among_short_ones_is_not_the_typical_one(long_corpus):
 positive = st.lists(st.floats(0.01, 1), min_size=1, max_size=5).map(np.array)
 
 
-@settings(deadline=None)
 @given(positive, positive, st.floats(0, 1))
 def test_restart_shares_sum_to_one(key_weight, chunk_weight, share):
     keys, chunks = restart(key_weight, chunk_weight, share)
@@ -144,7 +142,6 @@ def test_restart_shares_sum_to_one(key_weight, chunk_weight, share):
     assert keys.sum() + chunks.sum() == pytest.approx(1)
 
 
-@settings(deadline=None)
 @given(positive, positive)
 def test_without_a_fixed_share_the_restart_follows_weight(key_weight, chunk_weight):
     keys, chunks = restart(key_weight, chunk_weight, None)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.release.postings import build_postings
@@ -24,7 +24,6 @@ def test_a_chunk_with_the_missing_words_overtakes_a_second_one_with_the_same():
     assert np.argsort(-found).tolist() == [0, 2, 1, 3]
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0.01, 1), min_size=4, max_size=4), st.floats(0, 2))
 def test_scores_grow_by_the_covered_share_and_never_by_more(scores, weight):
     text, numbers = postings(["red apple", "red pear", "green pear", "blue sky"])

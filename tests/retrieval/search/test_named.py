@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.search.boosts import boost_mentioned_titles, chunks_about
@@ -52,7 +52,6 @@ def test_a_name_that_too_many_documents_bear_lifts_nothing(build):
     assert lifted(index, "Where is Springfield?", scores, named_documents=3).max() == SAG.named_floor
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=8, max_size=8), st.floats(0, 1))
 def test_no_score_falls_and_none_rises_over_the_floor(corpus, scores, floor):
     before = np.array(scores)

@@ -52,7 +52,7 @@ def test_push_ranks_the_first_ten_as_power_iteration_does(seed):
     assert near == pytest.approx(exact, abs=5e-5)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 10_000), st.floats(0, 0.95))
 def test_rank_sums_to_one_and_is_never_negative(seed, damping):
     chunk, key, on_chunks, on_keys = random_graph(seed, chunks=12, keys=7, links=10)

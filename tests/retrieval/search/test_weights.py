@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.search.weights import (
@@ -26,7 +26,6 @@ def as_links(listed):
     return Links(*(np.array([pair[side] for pair in listed], np.intp) for side in (0, 1)))
 
 
-@settings(deadline=None)
 @given(pairs)
 def test_weight_passed_back_to_keys_is_conserved_per_link(listed):
     links, weight = as_links(listed), np.arange(5.0)
@@ -36,7 +35,6 @@ def test_weight_passed_back_to_keys_is_conserved_per_link(listed):
     assert back.sum() == pytest.approx(weight[links.event].sum())
 
 
-@settings(deadline=None)
 @given(pairs, st.lists(unit, min_size=5, max_size=5), st.lists(unit, min_size=5, max_size=5))
 def test_an_event_weighs_its_likeness_times_its_keys(listed, key_weight, similarity):
     found = event_weights(as_links(listed), np.array(key_weight), np.array(similarity))
@@ -46,7 +44,6 @@ def test_an_event_weighs_its_likeness_times_its_keys(listed, key_weight, similar
         assert found[event] == pytest.approx(own * similarity[event])
 
 
-@settings(deadline=None)
 @given(pairs, st.randoms(use_true_random=False))
 def test_the_order_of_links_does_not_matter(listed, random):
     shuffled = random.sample(listed, len(listed))
@@ -65,7 +62,6 @@ def test_without_links_nothing_weighs_anything():
     assert key_weights(none, np.ones(2), 3).tolist() == [0, 0, 0]
 
 
-@settings(deadline=None)
 @given(units, st.floats(0.5, 8))
 def test_sharpening_keeps_order_and_bounds(similarity, power):
     sharp = sharpen(similarity, power)
@@ -78,7 +74,6 @@ def test_sharpening_drops_what_points_away():
     assert sharpen(np.array([-0.5, 0.0, 0.5]), 2).tolist() == [0, 0, 0.25]
 
 
-@settings(deadline=None)
 @given(units, st.floats(0.1, 2))
 def test_rarity_is_one_for_the_rarest_and_falls_with_idf(idf, power):
     highest = float(idf.max())
@@ -94,7 +89,6 @@ def test_rarity_plays_no_part_where_no_key_is_rarer_or_it_is_switched_off(highes
     assert rarity(np.zeros(3), highest, power).tolist() == [1, 1, 1]
 
 
-@settings(deadline=None)
 @given(st.floats(0, 5), st.integers(1, 50), st.integers(1, 4))
 def test_a_key_adds_more_with_count_and_less_with_hops(weight, count, hop):
     here = key_terms(np.array([weight]), np.array([count]), np.array([hop]))[0]
@@ -107,7 +101,6 @@ def test_a_chunk_without_keys_weighs_its_similarity_alone():
     assert chunk_weights(np.array([0.4, 0.2]), np.zeros(2), 0.5).tolist() == [0.2, 0.1]
 
 
-@settings(deadline=None)
 @given(units)
 def test_normalised_weights_have_maximum_one_and_the_same_order(weight):
     found = normalise(weight)
@@ -116,7 +109,6 @@ def test_normalised_weights_have_maximum_one_and_the_same_order(weight):
     assert found * weight.max() == pytest.approx(weight if weight.max() > 0 else np.zeros(len(weight)))
 
 
-@settings(deadline=None)
 @given(units)
 def test_min_max_reaches_from_zero_to_one_or_is_flat(values):
     found = min_max(values)
@@ -125,7 +117,6 @@ def test_min_max_reaches_from_zero_to_one_or_is_flat(values):
     assert (found.max() == 1) == (values.max() > values.min())
 
 
-@settings(deadline=None)
 @given(units)
 def test_min_max_looks_at_allowed_rows_alone(values):
     allowed = np.arange(len(values)) % 2 == 0

@@ -29,6 +29,8 @@ _OF_A_DOCUMENT = "title"
 _ADDED = re.compile(r"(?<!\s)\s*+[(（:：].*", re.DOTALL)
 _FIGURES_ONLY = re.compile(r"^[\W\d_年月日时分秒]*$|^\w*_\w")
 """No letters, or a name of a file or column."""
+_WHOLE_DOCUMENT = 0.8, 0.5
+"""A community is a document with this share of its events of it, and this share of the document's events in it."""
 _SECOND_KEY = 0.35
 """A second key enters the title from this share of the first one's score."""
 
@@ -37,12 +39,14 @@ _SECOND_KEY = 0.35
 class DistinctiveKey:
     """A key of a community: its row, how many of the community's events carry it, how distinctive it is.
 
-    `rivals` counts the other communities that have it among their three most distinctive keys.
+    `everywhere` counts the events of all that carry it, `rivals` the other communities that have it among their three
+    most distinctive keys.
     """
 
     row: int
     count: int
     score: float
+    everywhere: int = 0
     rivals: int = 0
 
 
@@ -65,7 +69,8 @@ def distinctive_keys(events: EventTable, groups: Sequence[Rows], most: int = 12)
         key, count = counts.indices[part], counts.data[part]
         score = count * np.log(count * spread.events / (len(members) * spread.carrying[key]))
         order = np.lexsort((key, -count, -np.round(score, 9)))[:most]
-        found.append([DistinctiveKey(int(key[i]), int(count[i]), float(score[i])) for i in order])
+        carrying = spread.carrying[key]
+        found.append([DistinctiveKey(int(key[i]), int(count[i]), float(score[i]), int(carrying[i])) for i in order])
     first = Counter(key.row for keys in found for key in keys[:3])
     return [[replace(key, rivals=max(first[key.row] - 1, 0)) for key in keys] for keys in found]
 
@@ -120,8 +125,8 @@ class TakenTitles:
 def make_title(events: EventTable, group: TitledGroup, taken: TakenTitles) -> str:
     """A short title that is not taken.
 
-    One or two distinctive keys; a later key where the title is taken; the words of the most typical event where
-    no key can name the group; at last a number.
+    The title of the document that the group is; one or two distinctive keys; a later key where the title is taken; the
+    words of the most typical event where no key can name the group; at last a number.
 
     Source:
         docs/algorithm.md §reports.5.
@@ -136,6 +141,7 @@ def make_title(events: EventTable, group: TitledGroup, taken: TakenTitles) -> st
 
 
 def _proposals(events: EventTable, group: TitledGroup) -> Iterator[str]:
+    yield from _document_title(events, group)
     names = _names(events, group.keys)
     joined = [(f"{one} · {two}", share) for one, two, share in sorted(_pairs(names), key=lambda pair: -pair[2])]
     yield from (title for title, share in joined[:1] if share >= _SECOND_KEY)
@@ -143,6 +149,15 @@ def _proposals(events: EventTable, group: TitledGroup) -> Iterator[str]:
         yield shorten(names[0][0])
     yield from (title for title, _ in joined)
     yield shorten(events.contents[int(group.members[0])])
+
+
+def _document_title(events: EventTable, group: TitledGroup) -> Iterator[str]:
+    """Title of the one document that the group is about and that is about little else."""
+    inside, covered = _WHOLE_DOCUMENT
+    for key in group.keys:
+        is_title = _folded(events.keys.types[key.row]) == _OF_A_DOCUMENT and names_something(events.keys, key.row)
+        if is_title and key.count >= inside * len(group.members) and key.count >= covered * key.everywhere:
+            yield shorten(events.keys.values[key.row])
 
 
 def _names(events: EventTable, keys: Sequence[DistinctiveKey]) -> list[tuple[str, float, int]]:

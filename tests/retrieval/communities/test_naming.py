@@ -13,7 +13,15 @@ from sag_retrieval.communities.events import EventLinks
 from sag_retrieval.communities.groups import CitedSentence
 from sag_retrieval.communities.naming import Described, DescribedSentence, known_names, name_communities
 from sag_retrieval.communities.options import ClusterOptions
-from sag_retrieval.communities.titles import distinctive_keys, fits, naming_keys, shorten
+from sag_retrieval.communities.titles import (
+    TakenTitles,
+    TitledGroup,
+    distinctive_keys,
+    fits,
+    make_title,
+    naming_keys,
+    shorten,
+)
 from sag_retrieval.core.errors import AnswerError, ModelError
 from sag_retrieval.models.protocols import Reply, Request, Usage
 from sag_retrieval.text.words import fold
@@ -188,11 +196,19 @@ def test_a_documents_title_names_a_community_only_where_nothing_else_is_telling(
         ),
     )
     members = np.arange(0, 30, 6, dtype=np.int32)
+    mixed = np.concatenate([members, np.arange(2, 30, 6, dtype=np.int32)])
 
     without, named = (distinctive_keys(each, [members])[0] for each in (of_documents, both))
 
     assert of_documents.keys.values[naming_keys(of_documents, without)[0].row] == "Harbour Bridge"
     assert next(both.keys.values[key.row] for key in naming_keys(both, named)) == "Ada Byrne"
+    assert title_of(both, members) == "Harbour Bridge"  # the community is this document
+    assert title_of(both, mixed) == "Ada Byrne"
+
+
+def title_of(events, members):
+    keys = distinctive_keys(events, [members])[0]
+    return make_title(events, TitledGroup(members, keys, "en", events.incidence()[members]), TakenTitles())
 
 
 def test_events_without_any_key_are_titled_by_their_words(towns):

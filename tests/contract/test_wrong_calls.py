@@ -53,6 +53,11 @@ WRONG = [
 ]
 
 
+def _commands_with(option: click.Parameter) -> list[str]:
+    """The commands that have an option of this name: they share the values, so that each is given it once."""
+    return [path for path, command in COMMANDS.items() if option.name in {p.name for p in command.params}]
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
     """A home with one small release."""
@@ -99,10 +104,10 @@ def faults(path: str, arguments: list[str]) -> list[str]:
 
 def calls_with(path: str, option: click.Parameter) -> list[list[str]]:
     """The command's valid call with each wrong value in this parameter's place."""
-    valid, values = (
-        VALID[path],
-        ["", "\ud800", "missing/file", "binary"] if path in WORK_OF_DAGSTER and option.name == "sources" else WRONG,
-    )
+    sharing = _commands_with(option)
+    is_work = path in WORK_OF_DAGSTER and option.name == "sources"
+    values = ["", "\ud800", "missing/file", "binary"] if is_work else WRONG[sharing.index(path) :: len(sharing)]
+    valid = VALID[path]
     if isinstance(option, click.Argument):
         arguments = [p for p in COMMANDS[path].params if isinstance(p, click.Argument)]
         place = arguments.index(option)

@@ -383,7 +383,6 @@ TOLD_ELSEWHERE = (
     "An option, see `sag settings",
     "or raise the bound: `sag ingest --set conversion_seconds=",
     "or raise the bound: `sag ingest --set conversion_memory=",
-    "the themes were made for this question; `sag report` keeps them for the next",
     "the release has no themes to answer from: too few events; see `sag status`",
     "there is no release yet; `sag ingest` makes one",
     "`sag sources move ",

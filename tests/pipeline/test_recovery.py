@@ -36,22 +36,37 @@ ROOT = Path(__file__).parents[2]
 LATER = datetime(2100, 1, 1, tzinfo=UTC)
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> tuple[Path, dict]:
+    """A folder with a home that began with version 0.1: two releases of today's form, two reports of one series."""
+    folder = tmp_path_factory.mktemp("made")
+    home = folder / "home"
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("SAG_")]:
+            patch.delenv(name)
+        patch.setenv("SAG_HOME", str(home))
+        patch.chdir(folder)
+        kept = unpack(folder)
+        for name in ("releases", "reports"):
+            shutil.rmtree(home / name)
+        (home / "CURRENT").unlink()
+        more = folder / "inbox" / "more.md"
+        more.write_text("# More\n\nThe Heron was repaired in 2023.\n", encoding="utf-8")
+        run_ingest(["inbox"])
+        run_report()
+        more.unlink()
+        release = run_ingest(["inbox"])["release"]
+        run_report()
+        with open_release(home) as opened:
+            return folder, kept | {"release": release, "counts": dict(opened.manifest.counts)}
+
+
 @pytest.fixture
-def kept(home, tmp_path) -> dict:
-    """A home that began with version 0.1: two releases of today's form, two reports of one series."""
-    kept = unpack(tmp_path)
-    for folder in ("releases", "reports"):
-        shutil.rmtree(home / folder)
-    (home / "CURRENT").unlink()
-    more = tmp_path / "inbox" / "more.md"
-    more.write_text("# More\n\nThe Heron was repaired in 2023.\n", encoding="utf-8")
-    run_ingest(["inbox"])
-    run_report()
-    more.unlink()
-    release = run_ingest(["inbox"])["release"]
-    run_report()
-    with open_release(home) as opened:
-        return kept | {"release": release, "counts": dict(opened.manifest.counts)}
+def kept(made, home, tmp_path) -> dict:
+    """A copy of that home, in the test's own folder."""
+    folder, told = made
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    return told
 
 
 def again(home: Path):

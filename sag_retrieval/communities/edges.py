@@ -65,7 +65,7 @@ def weigh_edges(events: EventTable, options: ClusterOptions) -> Edges:
         docs/algorithm.md §reports.1 and §reports.2.
 
     """
-    incidence = events.incidence(options.key_types, options.without_key_types, periods=bool(options.key_types))
+    incidence = events.incidence(options.key_types, options.without_key_types)
     idf = key_idf(incidence) if options.use_idf else np.ones(incidence.shape[1])
     fusion = Fusion.of(incidence, idf, events.vectors, options.alpha)
     if options.pairs == "all":

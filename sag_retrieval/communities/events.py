@@ -1,6 +1,5 @@
 """The event table that clustering and reports read: events with their chunks, documents, keys and vectors."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -18,7 +17,6 @@ from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.csr import take_rows
 from sag_retrieval.text.places import place_name, places_within
 
-_DATE, _PERIOD = "date", re.compile(r"\d{4}(?:-\d\d)?")
 FORECAST = "is_forecast"
 """Type of the boolean key of events that tell of a plan or forecast."""
 
@@ -65,11 +63,6 @@ class Keys:
     def can_name(self, row: int) -> bool:
         """Whether a community may be named by this key."""
         return self.is_text is None or bool(self.is_text[row])
-
-
-def is_period(key_type: str, value: str) -> bool:
-    """Whether a key is a year or a month, as every date has beside its day."""
-    return key_type == _DATE and _PERIOD.fullmatch(value) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,23 +115,18 @@ class EventTable:
         """Row of each event's document."""
         return self.chunks.document[self.chunk]
 
-    def incidence(
-        self, key_types: Sequence[str] = (), without: Sequence[str] = (), *, periods: bool = True
-    ) -> csr_array:
+    def incidence(self, key_types: Sequence[str] = (), without: Sequence[str] = ()) -> csr_array:
         """Shape (events, keys), 1 where the event carries the key.
 
         Args:
             key_types: Only keys of these types; empty: of every type.
             without: No keys of these types.
-            periods: Also years and months.
 
         """
         event, key = self.links.event, self.links.key
-        if key_types or without or not periods:
+        if key_types or without:
             chosen_types = set(key_types or self.keys.types) - set(without)
             wanted = np.array([kind in chosen_types for kind in self.keys.types], dtype=bool)
-            if not periods:
-                wanted &= ~np.array([*map(is_period, self.keys.types, self.keys.values)], dtype=bool)
             chosen = wanted[key] if len(key) else np.zeros(0, dtype=bool)
             event, key = event[chosen], key[chosen]
         shape = (len(self), len(self.keys.values))

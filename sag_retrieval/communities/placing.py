@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.sparse import csr_array, issparse
 
-from sag_retrieval.communities.events import Flags, Floats, Rows, is_period
+from sag_retrieval.communities.events import Flags, Floats, Rows
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.communities.similarity import Normal, cosines, nearest, places
 from sag_retrieval.release.arrays import Index
@@ -115,15 +115,11 @@ def _cosines(index: Index, fresh: Rows, place: Rows, other: Rows) -> Floats:
 
 
 def _tying(keys: pa.Table, options: ClusterOptions) -> Flags:
-    """Whether each key ties events, as in a grouping of all: no flag, of a type that the options choose, no period."""
+    """Whether each key ties events, no flag, and of a type that the options choose."""
     types = keys["key_type"]
     chosen = np.asarray(keys["value_bool"].is_null().to_numpy(), np.bool_)
     if options.key_types:
         chosen &= np.asarray(pc.is_in(types, pa.array(options.key_types)).to_numpy(), np.bool_)
-    else:
-        chosen &= ~np.fromiter(
-            map(is_period, types.to_pylist(), keys["value_string"].to_pylist()), np.bool_, len(types)
-        )
     return chosen & ~np.asarray(pc.is_in(types, pa.array(options.without_key_types, pa.string())).to_numpy(), np.bool_)
 
 

@@ -14,9 +14,14 @@ WORDING: Wording = {
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The passages by number; none until all citations are numbered."""
+    """The cited passages by number; none until all citations are numbered."""
 
     passages: tuple[CitedSource, ...] = ()
+
+    @property
+    def others(self) -> tuple[CitedSource, ...]:
+        """Those that no theme cites first: on the page, a theme has its own."""
+        return tuple(each for each in self.passages if not each.first_cited.isdecimal())
 
 
 def build(context: ReportContext) -> Sources | None:
@@ -25,8 +30,8 @@ def build(context: ReportContext) -> Sources | None:
 
 
 def with_sources(_content: Sources, passages: tuple[CitedSource, ...]) -> Sources:
-    """The passages that no theme cites first; those of themes stand there."""
-    return Sources(tuple(each for each in passages if not each.first_cited.isdecimal()))
+    """All cited passages."""
+    return Sources(passages)
 
 
 def markdown(content: Sources, messages: Messages) -> Iterator[str]:

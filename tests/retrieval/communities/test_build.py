@@ -1,7 +1,6 @@
 """Communities: planted topics are found, the same twice, with stable ids."""
 
 import random
-from dataclasses import replace
 
 import igraph
 import numpy as np
@@ -112,20 +111,6 @@ def test_grouping_by_a_key_type_puts_each_event_with_its_most_common_key():
     communities = build_communities(events, ClusterOptions(method="key-type", key_types=("topic",), levels=1))
 
     assert [sorted(each.members.tolist()) for each in communities] == [[0, 1, 2], [3], [4]]
-
-
-def test_years_and_months_tie_nothing_unless_dates_are_asked_for():
-    carried = [(0, 0), (1, 0), *((event, key) for event in range(5) for key in (1, 2))]
-    event, key = (np.array(side, np.int32) for side in zip(*carried, strict=True))
-    links = EventLinks(event=event, key=key)
-    events = table(5, links, 3, np.eye(5, dtype=np.float32))
-    dated = replace(events, keys=replace(events.keys, types=["date"] * 3, values=["2026-03-05", "2026-03", "2026"]))
-    options = ClusterOptions(alpha=1, threshold=0.5, use_idf=False)
-
-    edges, asked = (weigh_edges(dated, each) for each in (options, replace(options, key_types=("date",))))
-
-    assert list(zip(edges.left, edges.right, strict=True)) == [(0, 1)]
-    assert asked.normal.mean == pytest.approx(2.1)  # shared keys of a pair: two of all, a third of one
 
 
 def test_grouping_by_a_key_type_needs_exactly_one_type():

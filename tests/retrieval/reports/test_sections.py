@@ -15,11 +15,11 @@ import pytest
 from sag_retrieval.communities.clustering import build_communities
 from sag_retrieval.communities.naming import name_communities
 from sag_retrieval.core.schema_file import read_schema
-from sag_retrieval.reports.citations import Cite, Reference, Statement, number_statements
+from sag_retrieval.reports.citations import Cite, CitedSource, Reference, Statement, number_statements
 from sag_retrieval.reports.compose import compose, number, render_markdown, render_page
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.section import make_context
-from sag_retrieval.reports.sections import NAMES, SECTIONS
+from sag_retrieval.reports.sections import NAMES, SECTIONS, sources
 from sag_retrieval.reports.sections.communities import SECTION as COMMUNITIES
 from sag_retrieval.reports.sections.header import SECTION as HEADER
 from sag_retrieval.reports.series import Previous
@@ -266,3 +266,19 @@ def test_a_few_dates_are_not_the_period_of_a_pile(towns):
 
     assert HEADER.build(context_of(events)).figures[-1][1] == "2024-01 – 2024-12"
     assert HEADER.build(context_of(stray)).figures[-1][1] == "–"
+
+
+def test_markdown_defines_the_footnotes_of_themes_too():
+    passages = tuple(
+        CitedSource(
+            number=number, title="News", document_id="d", chunk_id="c", language="en", pieces=(),
+            spans=((0, 5),), approximate=False, cited_by=(), first_cited=place,
+        )
+        for number, place in ((1, "findings"), (2, "3"))
+    )  # fmt: skip
+
+    content = sources.with_sources(sources.Sources(), passages)
+    messages = Messages("en", COMMON)
+
+    assert [line[:5] for line in sources.markdown(content, messages)] == ["[^1]:", "[^2]:"]
+    assert [each.number for each in content.others] == [1]  # on the page a theme has its own

@@ -15,6 +15,7 @@ from sag_retrieval.core.key_schema import KeySchema, KeyTypes, unknown_type
 from sag_retrieval.core.options import Bounds, Internal, check_options
 from sag_retrieval.core.records import Document, Event, EventKey, Key
 from sag_retrieval.core.schema_file import default_schema
+from sag_retrieval.models.batching import answers_of_parts
 from sag_retrieval.models.protocols import Request, estimate_tokens
 from sag_retrieval.prompts import load_prompt, quoted
 
@@ -144,18 +145,8 @@ class EventGroup:
 
     def split(self, parts: Sequence["EventGroup"], answer: ExtractedKeys) -> list[ExtractedKeys | None]:
         """The keys of each group's events, numbered from 1; None for a group without any event in the answer."""
-        found: list[ExtractedKeys | None] = []
-        first = 1
-        for part in parts:
-            last = first + len(part.events)
-            own = [
-                KeysOfEvent(event=one.event - first + 1, keys=one.keys)
-                for one in answer.events
-                if first <= one.event < last
-            ]
-            found.append(ExtractedKeys(events=own) if own else None)
-            first = last
-        return found
+        found = answers_of_parts((len(part.events) for part in parts), answer.events)
+        return [ExtractedKeys(events=own) if own else None for own in found]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from sag_pipeline.steps.dates import DATE, dates
 from sag_pipeline.steps.summaries import prompt_language
 from sag_retrieval.core.records import TITLE, Document, Event, EventKey, Key, Triple, make_id
+from sag_retrieval.models.batching import answers_of_parts
 from sag_retrieval.models.protocols import Request, estimate_tokens
 from sag_retrieval.prompts import load_prompt, quoted
 from sag_retrieval.text.words import fold, is_cjk, normal_name
@@ -219,18 +220,8 @@ class TripleQuestion:
 
     def split(self, parts: Sequence["TripleQuestion"], answer: ExtractedTriples) -> list[ExtractedTriples | None]:
         """The triples of each chunk's events, numbered from 1; None for a chunk without any event in the answer."""
-        found: list[ExtractedTriples | None] = []
-        first = 1
-        for part in parts:
-            last = first + len(part.events)
-            own = [
-                TriplesOfEvent(event=one.event - first + 1, triples=one.triples)
-                for one in answer.events
-                if first <= one.event < last
-            ]
-            found.append(ExtractedTriples(events=own) if own else None)
-            first = last
-        return found
+        found = answers_of_parts((len(part.events) for part in parts), answer.events)
+        return [ExtractedTriples(events=own) if own else None for own in found]
 
 
 def triple_questions(

@@ -1,8 +1,8 @@
 """Group requests to a language model that can share a call, within limits."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol, Self, TypeVar
 
 from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.models.protocols import AnswerT, Part, Request
@@ -33,6 +33,35 @@ class BatchLimits:
     def __post_init__(self) -> None:
         """Refuse limits below 1."""
         check_options(self)
+
+
+class Numbered(Protocol):
+    """An answer about an event, as a frozen pydantic model."""
+
+    @property
+    def event(self) -> int:
+        """Number of the event."""
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """The same with other values."""
+
+
+NumberedT = TypeVar("NumberedT", bound=Numbered)
+
+
+def answers_of_parts(sizes: Iterable[int], answers: Sequence[NumberedT]) -> Iterator[list[NumberedT]]:
+    """The answers about each part of a question that numbered the events of all its parts, numbered from 1 again.
+
+    Args:
+        sizes: Count of events of each part.
+        answers: What was answered about all of them.
+
+    """
+    first = 1
+    for size in sizes:
+        own = [one for one in answers if first <= one.event < first + size]
+        yield [one.model_copy(update={"event": one.event - first + 1}) for one in own]
+        first += size
 
 
 def batch_parts(

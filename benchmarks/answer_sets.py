@@ -154,7 +154,7 @@ def released(name: str, cache: Path) -> Release:
         models = {"SAG_HOME": str(home), "SAG_CHAT_MODEL": "offline", "SAG_EMBEDDING_MODEL": "hashing"}
         # a file that cannot be read is part of the business set, and makes the exit code 1
         cache.mkdir(parents=True, exist_ok=True)
-    subprocess.run(command, env=os.environ | models, cwd=cache, check=False, stdout=subprocess.DEVNULL)
+        subprocess.run(command, env=os.environ | models, cwd=cache, check=False, stdout=subprocess.DEVNULL)
     return open_release(home)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import permutations
 
-from sag_retrieval.ask.forms import PERSONS, has_form, names_agent
+from sag_retrieval.ask.forms import PERSONS, has_form, names_agent, same_words
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.question import QuestionPart
 from sag_retrieval.ask.quotable import Sentence, points, quotable
@@ -19,17 +19,19 @@ from sag_retrieval.ask.values import (
     is_known,
     names_in,
     states,
+    states_unit,
     stating_clauses,
 )
 from sag_retrieval.text.words import normal_name, tokens
 
-_APART_SHARE, _TITLE_SHARE, _FORM_SHARE, _NEAR_SHARE = 0.6, 0.8, 0.7, 0.4
-"""What a term counts that stands in another clause than the number, in the title, in another form, in a neighbour."""
+_APART_SHARE, _TITLE_SHARE, _FORM_SHARE, _SAME_SHARE, _NEAR_SHARE = 0.6, 0.8, 0.7, 0.5, 0.4
+"""What a term counts that stands in another clause than the number, in the title, in another form, in another word that
+says the same, in a neighbour."""
 _NAMED_SHARE = 0.8
 """What a term of a name counts in a document that belongs to it."""
 _FOCUS, _DATE_SHARE = 0.7, 0.3
 """Part of the terms that name nothing in the coverage, and of asked dates in theirs."""
-_WRONG_KIND, _WEAK_KIND, _NO_TERM, _OTHER_DATE, _OTHER_NAME = 0.35, 0.75, 0.5, 0.6, 0.6
+_WRONG_KIND, _WEAK_KIND, _NO_TERM, _OTHER_DATE, _OTHER_NAME, _OTHER_UNIT = 0.35, 0.75, 0.5, 0.6, 0.6, 0.6
 """Factors of the score: docs/algorithm.md §answers.2 lists when they apply."""
 _RANK_DECAY = 0.03
 _LEAST_WITHOUT = 8
@@ -109,7 +111,8 @@ def _scored(
         1.0 if here or not named else _WRONG_KIND,
         _OTHER_NAME if part.kind == "number" and _is_of_another(sentence, named, about, keys, question) else 1.0,
         _OTHER_DATE if full_dates(part.text) and holds_another_date(part.text, sentence.text) else 1.0,
-        1.0 if own else _NO_TERM,
+        1.0 if states_unit(part.unit, sentence.text) else _OTHER_UNIT,
+        1.0 if own or any(_is_said(term, sentence) for term in part.terms) else _NO_TERM,
         _WRONG_KIND if any(acts_itself(name.name, part.act, sentence.text) for name in here) else 1.0,
     ]
     score = covered * math.prod(factors) * sentence.score / (1 + _RANK_DECAY * sentence.place)
@@ -182,7 +185,14 @@ def _share(term: str, sentence: Sentence, about: frozenset[str], stating: frozen
         return _TITLE_SHARE
     if has_form(term, sentence.terms):
         return _FORM_SHARE
+    if not same_words(term).isdisjoint(sentence.terms):
+        return _SAME_SHARE
     return _NEAR_SHARE if term in sentence.near else 0.0
+
+
+def _is_said(term: str, sentence: Sentence) -> bool:
+    """Whether a sentence has another form of a term, or a word that says the same."""
+    return has_form(term, sentence.terms) or not same_words(term).isdisjoint(sentence.terms)
 
 
 def keys_of(hit: FoundPassage) -> list[tuple[str, str]]:

@@ -1,9 +1,11 @@
-"""Whether two index terms are forms of one word: a verb, the noun of its act, and who does it."""
+"""Whether two index terms are forms of one word, or words that say the same: a verb, its noun, another verb for it."""
 
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from importlib import resources
 from itertools import takewhile
+from typing import Final
 
 from sag_retrieval.text.words import is_cjk, stem
 
@@ -28,6 +30,7 @@ PERSONS = (
     | {"人", "员工", "职工", "人员", "居民", "成员"}
 )
 """Terms by which people are counted, one as good as the other."""
+_SAME_WORDS: Final = "same_words.txt"
 _WORD = re.compile(r"[a-z]+")
 _AGENT_ENDINGS = ("er", "or")
 _CHINESE_AGENTS = frozenset("人者商员")
@@ -54,6 +57,35 @@ def are_forms(left: str, right: str) -> bool:
 def has_form(term: str, terms: Iterable[str]) -> bool:
     """Whether another form of a term is among some terms."""
     return len(term) >= _LEAST_COMMON and any(are_forms(term, other) for other in terms)
+
+
+def same_words(term: str) -> frozenset[str]:
+    """The index terms that say the same as a term; of a pair of Chinese characters also what each of them says.
+
+    Examples:
+        >>> stem("cut") in same_words(stem("lowered")), stem("rose") in same_words(stem("lowered"))
+        (True, False)
+        >>> "下调" in same_words("降到"), "单价" in same_words("价格")
+        (True, True)
+
+    """
+    classes = _classes()
+    own = classes.get(term, frozenset[str]())
+    if own or not is_cjk(term):
+        return own
+    return frozenset[str]().union(*(classes.get(character, frozenset()) for character in term))
+
+
+@lru_cache
+def _classes() -> dict[str, frozenset[str]]:
+    """The terms of all classes of each term."""
+    text = resources.files("sag_retrieval.ask").joinpath(_SAME_WORDS).read_text(encoding="utf-8")
+    found: dict[str, frozenset[str]] = {}
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            terms = frozenset(word if is_cjk(word) else stem(word) for word in line.split())
+            found |= {term: found.get(term, frozenset()) | terms for term in terms}
+    return found
 
 
 def names_agent(act: Iterable[str], text: str) -> bool:

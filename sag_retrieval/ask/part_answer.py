@@ -18,7 +18,7 @@ from sag_retrieval.ask.extract import (
     title_terms,
 )
 from sag_retrieval.ask.options import FoundPassage
-from sag_retrieval.ask.question import QuestionPart, TermWeights, pool_weights, question_parts
+from sag_retrieval.ask.question import QuestionPart, TermWeights, pool_weights, question_parts, question_terms
 from sag_retrieval.ask.quotable import Sentence
 from sag_retrieval.ask.values import NAME_TYPES, PLACE_TYPES, STRICT, is_known, names_in
 from sag_retrieval.text.words import is_cjk, normal_name, tokens
@@ -203,8 +203,31 @@ def named_things(part: QuestionPart, keys: Sequence[Any], hits: Sequence[FoundPa
     for name in names_in(part.text, ()):
         if not any(name in other or other in name for other in found):
             found[name] = set()
+    for name in _begun_titles(part.text, hits):
+        if not any(name in other or other in name for other in found):
+            found[name] = set()
     things = {name: _documents_of(name, own, hits) for name, own in found.items()}
     return [NamedThing(name, frozenset(tokens(name)), documents) for name, documents in things.items()]
+
+
+def _begun_titles(question: str, hits: Sequence[FoundPassage]) -> list[str]:
+    """The beginnings of Chinese titles that a question holds and few titles have, the longest first.
+
+    Chinese has no capitals: that `清源` begins the title `清源水务公告` shows that it names something.
+    """
+    titles = {normal_name(hit.title) for hit in hits}
+    asked = normal_name(question)
+    begun = {_common_start(title, asked) for title in titles}
+    found = [name for name in begun if name and sum(title.startswith(name) for title in titles) <= len(titles) / 2]
+    return sorted(found, key=lambda name: (-len(name), name))
+
+
+def _common_start(title: str, asked: str) -> str:
+    """The longest beginning of a title, of two Chinese characters or more, that a text holds; else nothing."""
+    length = 0
+    while length < len(title) and is_cjk(title[length]) and title[: length + 1] in asked:
+        length += 1
+    return title[:length] if length > 1 and question_terms(title[:length]) else ""
 
 
 def _is_written_as_name(name: str, question: str) -> bool:

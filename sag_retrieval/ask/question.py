@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -15,6 +15,9 @@ from sag_retrieval.text.words import STOP_WORDS, is_cjk, stem, tokens
 
 AnswerKind = Literal["name", "date", "duration", "number", "place", "reason", "comparison", "statement"]
 """What the answer must hold; a yes-or-no question, like one with what or how, expects a statement."""
+
+AskedUnit = Literal["", "money", "share"]
+"""What a number must count; nothing where any number may answer."""
 
 TermWeights = Callable[[Iterable[str]], Mapping[str, float]]
 """The idf of each index term over all passages of a release."""
@@ -35,6 +38,7 @@ class QuestionPart:
     """Terms of what is counted: `ships` in `how many ships`."""
     act: frozenset[str] = frozenset()
     """Terms of what somebody did to what the part names: `founded` in `who founded Acme`."""
+    unit: AskedUnit = ""
 
     def weights(self, idf: Mapping[str, float]) -> dict[str, float]:
         """The weight of each term: its idf, half for context, thrice for what is counted."""
@@ -55,15 +59,18 @@ _MEASURES = (
     "|assets|liabilities|debts?|loads?|turnover|margin|loss|losses|earnings|expenses|budget|area|capacity|fine|penalty|flow|bound|limit|threshold"
     "|length|height|width|depth|weight|distance|age|temperature|speed|population"
 )
+_CHANGES = "lower|raise|reduce|cut|drop|fall|fell|rise|rose|climb|increase|decrease|grow|decline|shrink|change|set|lift"
 _PATTERNS: Mapping[AnswerKind, str] = {
-    "comparison": r"\b(?:higher|lower|larger|smaller|bigger|greater|longer|shorter|older|younger|earlier|later|sooner"
-    r"|faster|slower|cheaper)\b|哪.{0,30}更|谁.{0,20}更|更[早晚多少高低大小长短]",
+    "comparison": r"\b(?:higher|larger|smaller|bigger|greater|longer|shorter|older|younger|earlier|later|sooner"
+    r"|faster|slower|cheaper)\b|(?<!to )\blower\b(?! (?:the|its|their|his|her|our)\b)"
+    r"|哪.{0,30}更|谁.{0,20}更|更[早晚多少高低大小长短]",
     "duration": r"\bhow (?:long|many (?:minute|hour|day|week|month|year)s)\b|多久|多长时间"
     r"|(?:几|多少)(?:个)?(?:天|日|周|星期|月|年|小时|分钟)(?!级)",
     "date": r"\bwhen\b|\b(?:what|which) (?:year|month|day|date|time)\b"
     r"|\bwhat (?:is|was|are|were)\b(?: [\w.'’&-]+){1,8}? dates?\b"
     r"|(?:日期|时间)(?:分别)?(?:是|为)(?:什么|几)|何时|什么时[候间]|哪一?(?:年|天|日|月|个月)|[哪几]月|几号|几点",
     "number": r"\bhow (?:many|much|large|big|high|tall|deep|wide|far|old|fast|heavy|often)\b"
+    rf"|\b(?:to|by|from|at) what (?:do|does|did|has|have|was|were|will)\b.{{0,200}} (?:{_CHANGES})\b"
     rf"|\b(?:what|which) (?:\w+ ){{0,3}}?(?:{_MEASURES})s?\b"
     rf"|\bwhat (?:is|was|are|were)\b(?: [\w.'’&-]+){{1,8}}? (?:{_MEASURES})s?\b"
     r"|\bwhat (?:do|does|did|will|would)\b.{0,200} (?:cost|pay|earn|weigh|measure|charge)\b"
@@ -91,6 +98,26 @@ _COUNTED = re.compile(
     re.IGNORECASE,
 )
 _ACT = re.compile(r"^\W*who\s+(?:first\s+|has\s+|had\s+)?([a-z]+)\b|^(?:是)?谁([\u4e00-\u9fff]{2})了?", re.IGNORECASE)
+_UNITS: Sequence[tuple[AskedUnit, re.Pattern[str]]] = (
+    (
+        "share",
+        re.compile(
+            r"\b(?:what|which) (?:share|percentage|proportion|part|fraction)\b|百分之|百分比|占比|比例|比率",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "money",
+        re.compile(
+            r"\bhow much (?:money|(?:is|are|was|were|do|does|did|will|has|have)\b.{0,200}"
+            r" (?:cost|paid|pay|spen[dt]|fined?|charge|owe|earn|lend|lent|borrow|donate|overspend|worth))\b"
+            r"|\bwhat (?:do|does|did|will|would)\b.{0,200} (?:cost|pay|earn|charge)\b"
+            r"|\bwhat (?:was |is |were )?(?:the )?(?:\w+ )?(?:price|fine|penalty|fee|fare|salary|wage)s?\b"
+            r"|多少[元钱]|几块钱|几元|(?:价格?|报价|罚款|费用|工资|薪[水酬]|票价|金额).{0,8}多少",
+            re.IGNORECASE,
+        ),
+    ),
+)
 _LIST = re.compile(
     r"\b(?:which|what) (?:of|are|were)\b|\bwhat (?:\w+ )?\w{2,}s (?:are|were|did|do)\b|\brespectively\b|\blist\b"
     r"|哪些|哪几|分别|列出|有什么",
@@ -241,6 +268,7 @@ def _part(text: str, *, is_first: bool) -> QuestionPart:
         context=terms - question_terms(" ".join(asking)) if asking else frozenset(),
         counted=_telling(question_terms(counted[1] or counted[2])) if counted else frozenset(),
         act=_telling(question_terms(act[1] or act[2])) if act else frozenset(),
+        unit=next((unit for unit, asks in _UNITS if kind == "number" and asks.search(text)), ""),
     )
 
 

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Callable, Sequence
 
-from sag_retrieval.ask.question import AnswerKind
-from sag_retrieval.text.words import normal_name
+from sag_retrieval.ask.question import AnswerKind, AskedUnit
+from sag_retrieval.text.units import CURRENCIES
+from sag_retrieval.text.words import is_cjk, normal_name
 
 NAME_TYPES = frozenset({"person", "organisation", "organization", "entity", "name", "company", "group"})
 PLACE_TYPES = frozenset({"place", "location", "entity", "name"})
@@ -60,16 +61,53 @@ _DURATION = re.compile(
 _REASON = re.compile(
     r"\bbecause\b|\bdue to\b|\bowing to\b|\bcaus(?:e|ed|es)\b|\breasons?\b|\bsince\b(?!\s+(?:\d|[A-Z]\w+\s\d))"
     r"|\bso that\b|\bas a result\b|\btherefore\b|\bled to\b|\bin order to\b|\bto (?:prevent|avoid|ensure)\b"
-    r"|\bpoints? to\b|\bafter\b|因|由于|导致|造成|所以|原因|为了|以便|从而|以免",
+    r"|\bpoints? to\b|\bafter\b|\bthanks to\b|\bblam(?:e[ds]?|ing)\b|\battribut(?:e[ds]?|able)\b"
+    r"|\bstem(?:s|med)? from\b|因|由于|导致|造成|所以|原因|为了|以便|从而|以免|理由|引起|引发|致使|缘于|源于|归咎|归因",
     re.IGNORECASE,
 )
 _PLACE = re.compile(
     r"\b(?:in|at|near|from|to|behind|beside|under|above|inside|outside|opposite)\s(?:the\s)?[\w]"
-    r"|位于|[在于]|地处|坐落|迁|来自|[省市区县镇村路楼室港岛湾]",
+    r"|位于|[在于往]|地处|坐落|迁|搬|抵达|来自|[省市区县镇村路楼室港岛湾]",
 )
 _CAPITALISED = re.compile(
     r"\b[A-Z0-9ÀÁÂÄÇÉÈÊËÍÎÏÑÓÔÖØÚÜŠŽ][\w'’&.-]*(?:\s(?:of|the|de|van|von|[A-ZÀÁÂÄÇÉÈÊËÍÎÏÑÓÔÖØÚÜŠŽ][\w'’&.-]*))*"
 )
+
+
+def _money() -> str:
+    """The pattern of amounts of money: a currency before the number or behind it, or in a label."""
+    names = sorted(CURRENCIES, key=lambda name: (-len(name), name))
+    words = "|".join(re.escape(name) for name in names if name.isascii() and name.isalpha())
+    others = "|".join(re.escape(name) for name in names if is_cjk(name) or not name[-1].isalnum())
+    scale = r"(?:\s?(?:thousand|million|billion|trillion|bn|[kmb])\b|\s?[十百千万亿]+)?"
+    return (
+        rf"\b(?:{words})\b[^:\d]{{0,20}}:|"
+        rf"(?:{others}|\b(?:{words})\s)\s?\d|\d{scale}\s?(?:{others}|块)|[一二三四五六七八九十百千万亿两]元"
+        rf"|\d{scale}[\s-](?:{words}|pence|penny|cent|crown|krone|kroner|rupee)(?:e?s)?\b"
+    )
+
+
+_UNITS: dict[AskedUnit, re.Pattern[str]] = {
+    "money": re.compile(_money(), re.IGNORECASE),
+    "share": re.compile(
+        r"\d\s?[%％‰]|\bper ?cent|百分|[\d一二三四五六七八九]成"
+        r"|\b(?:half|third|quarter|fifth|tenth)s?\b|分之|一半|过半",
+        re.IGNORECASE,
+    ),
+}
+
+
+def states_unit(unit: AskedUnit, clauses: str) -> bool:
+    """Whether clauses with a number hold an amount of money, or a share, where one is asked for.
+
+    Examples:
+        >>> [states_unit("money", text) for text in ("It cost 3.1 million dollars.", "罚款180万元", "It grew by 6 %.")]
+        [True, True, False]
+        >>> [states_unit("share", text) for text in ("It grew by 6 %.", "降幅为四成", "It cost $ 5.")]
+        [True, True, False]
+
+    """
+    return unit == "" or _UNITS[unit].search(clauses) is not None
 
 
 def states(kind: AnswerKind, text: str, question: str, keys: Sequence[tuple[str, str]] = ()) -> bool:

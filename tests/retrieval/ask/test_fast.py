@@ -9,6 +9,7 @@ from sag_retrieval.ask.confidence import Features, likelihood
 from sag_retrieval.ask.extract import acts_itself
 from sag_retrieval.ask.forms import are_forms, has_form, names_agent
 from sag_retrieval.ask.modes import ask
+from sag_retrieval.ask.question import question_parts
 from sag_retrieval.ask.quotable import points, quotable
 from tests.support.overlap_search import OverlapSearch
 
@@ -41,6 +42,74 @@ def fast(question, chunks=CHUNKS):
 
 def quotes(answer):
     return [citation.quote for citation in answer.citations]
+
+
+REWORDED = [
+    (
+        "ferry.md",
+        "Northsound Ferries in 2024",
+        (
+            "Northsound Ferries carried 1.8 million passengers in 2024. In March the company cut the fare for a car from 34"
+            " pounds to 27 pounds because a new bridge had opened. Northsound Ferries sold 14 % more tickets."
+        ),
+    ),
+    (
+        "供应商.md",
+        "供应商会议纪要",
+        "采购员与康维动物药业会面。康维同意将马波沙星片的单价由每盒38元降至33元。合同为期一年。",
+    ),
+    ("清源.md", "清源水务公告", "清源水务向320万居民供水。财务总监贺敏在9月辞职，因为健康问题。"),
+    (
+        "云岭.md",
+        "云岭茶业年度情况",
+        "云岭茶业销售茶叶3600吨。董事长段秀芝去了青溪。仓库发生火灾。消防部门认定火灾由电线老化引起。",
+    ),
+]
+"""Documents whose sentences say a fact in other words than the questions."""
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        ("To what did Northsound lower the price?", "27 pounds"),
+        ("By how much did Northsound Ferries raise its sales of tickets?", "14 %"),
+        ("康维把价格降到多少？", "降至33元"),
+        ("云岭的仓库为什么着火？", "电线老化"),
+    ],
+)
+def test_a_fact_is_found_in_other_words_than_those_of_the_question(question, says):
+    answer = fast(question, REWORDED)
+
+    assert answer.is_found
+    assert any(says in quote for quote in quotes(answer))
+
+
+def test_a_person_of_another_document_than_the_named_one_is_no_answer():
+    answer = fast("清源水务的董事长是谁？", REWORDED)
+
+    assert not answer.is_found
+
+
+@pytest.mark.parametrize(
+    ("question", "unit"),
+    [
+        ("How much was Acme fined?", "money"),
+        ("What does a ticket cost?", "money"),
+        ("晨星被罚款多少？", "money"),
+        ("What share of the votes did Ann get?", "share"),
+        ("加盟店占百分之多少？", "share"),
+        ("How many ships does Acme own?", ""),
+        ("Who was fined?", ""),
+    ],
+)
+def test_a_number_is_asked_for_in_money_or_as_a_share(question, unit):
+    assert [part.unit for part in question_parts(question)] == [unit]
+
+
+def test_a_form_of_lower_that_is_a_verb_compares_nothing():
+    asked = ["To what did Acme lower the fare?", "Which fare is lower, that of Acme or of Bolt?"]
+
+    assert [[part.kind for part in question_parts(question)] for question in asked] == [["number"], ["comparison"]]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +160,7 @@ def test_a_part_without_an_answer_is_named_in_the_notes():
 
 @pytest.mark.parametrize(
     ("question", "language"),
-    [("How many pumps did Acme Pumps sell in Norway?", "en"), ("晨星公司在挪威雇了多少工程师？", "zh")],
+    [("How many pumps did Acme Pumps sell in Norway?", "en"), ("晨星公司去年卖水泵得了多少万元？", "zh")],
 )
 def test_where_no_sentence_clearly_answers_the_closest_passages_are_shown_as_such(question, language):
     answer = fast(question)
@@ -121,7 +190,7 @@ def test_what_nothing_comes_close_to_is_said_to_be_not_in_the_documents(question
             "how many seals of Bolt Seals leaked?",
             "en",
         ),
-        ("谁创建了晨星公司？远帆公司有多少船帆？", "远帆公司有多少船帆？", "zh"),
+        ("谁创建了晨星公司？远帆公司的净资产是多少？", "远帆公司的净资产是多少？", "zh"),
     ],
 )
 def test_a_part_without_an_answer_shows_its_closest_sentences_after_the_answered_part(question, part, language):

@@ -56,6 +56,7 @@ class Checkout:
     def run(self, *command: str) -> Cost:
         """Run `sag` with some arguments in a fresh process."""
         environment = {**os.environ, "PYTHONPATH": str(self.code), "SAG_HOME": str(self.work / "home")}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
         listed = self.work / "modules.json"
         before = os.times()
         subprocess.run(

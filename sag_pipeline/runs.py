@@ -13,11 +13,10 @@ import dagster as dg
 from sag_pipeline.alerts import asset_of, reason_of
 from sag_pipeline.config import run_config
 from sag_pipeline.corpus import Corpus, corpus_definitions
-from sag_pipeline.corpus_assets import CorpusSpec, home_of, owner_of
+from sag_pipeline.corpus_assets import CorpusSpec, owner_of
 from sag_pipeline.definitions import defs
 from sag_pipeline.options import RunOptions
 from sag_pipeline.progress import listener
-from sag_pipeline.resources import PipelineResource
 from sag_pipeline.run_records import HOME, in_words, open_instance, process_tag
 from sag_pipeline.steps.folders import launched_here
 from sag_pipeline.store.store import Store
@@ -39,12 +38,13 @@ def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any
         KeyboardInterrupt: If Ctrl-C ended the run; committed batches stay.
 
     """
+    home = os.path.realpath(load_settings().home)
     with open_instance() as instance, launched_here():
-        spec, known = _corpus_of(instance)
+        spec, known = _corpus_of(home, instance)
         job = known.resolve_job_def(spec.named(name))
         config = {**_under(spec, run_config), "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
         run_id, report = str(uuid4()), listener()
-        tags = {**process_tag(), HOME: home_of(PipelineResource())}
+        tags = {**process_tag(), HOME: home}
 
         def on_event(entry: dg.EventLogEntry) -> None:
             event = entry.dagster_event
@@ -55,7 +55,12 @@ def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any
         try:
             with span("run", step=name, **{"dagster.run_id": run_id}):
                 result = job.execute_in_process(
-                    run_config=config, instance=instance, raise_on_error=False, run_id=run_id, tags=tags
+                    run_config=config,
+                    instance=instance,
+                    raise_on_error=False,
+                    run_id=run_id,
+                    tags=tags,
+                    resources={"io_manager": dg.mem_io_manager},  # that of files would be imported, and never used
                 )
         except dg.DagsterInvalidConfigError as error:
             raise SettingsError(f"job {name!r}: {in_words(error)}") from error
@@ -72,12 +77,12 @@ def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any
     return found
 
 
-def _corpus_of(instance: dg.DagsterInstance) -> tuple[CorpusSpec, dg.Definitions]:
+def _corpus_of(home: str, instance: dg.DagsterInstance) -> tuple[CorpusSpec, dg.Definitions]:
     """The corpus of the home: without a name, unless the assets without a prefix belong to another home.
 
     Then its materializations have a prefix of their own, so that they are not taken for those of the other home.
     """
-    home, owner = home_of(PipelineResource()), owner_of(instance, CorpusSpec().key("documents"))
+    owner = owner_of(instance, dg.AssetKey("documents"))
     if owner is None or owner.home == home or not Path(owner.home).is_dir():
         return CorpusSpec(), defs
     readable = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in Path(home).name.lower())

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 from sag_retrieval.ask.asked_words import AskedWord, asked_words
 from sag_retrieval.ask.cited import Cited
 from sag_retrieval.ask.fast import ask_fast
-from sag_retrieval.ask.global_statements import answering_statements
+from sag_retrieval.ask.global_statements import LEAST_NEAR, Wanted, answering_statements
 from sag_retrieval.ask.modes import ModeResult
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.theme_sources import ThemeSources
@@ -31,6 +31,10 @@ _QUOTED_THEMES: Final = 4
 """Themes that answer without a model."""
 _QUOTED: Final = 2
 """Statements of each."""
+_NOT_TOGETHER: Final = {
+    "en": "No statement of these themes holds {words} together. The nearest say:",
+    "zh": "这些主题中没有一句同时提到{words}。最接近的句子：",
+}
 _NOTHING: Final = {
     "en": "Nothing in these themes names {words}. The nearest themes say:",
     "zh": "这些主题中没有提到{words}的句子。最接近的主题：",
@@ -114,22 +118,30 @@ def _by_rules(session: Session, themes: Themes, near: Sequence[NearTheme]) -> Mo
     asked = asked_words(session.question, session.context.weigh)
     if asked:
         likeness = _likeness(session, themes, asked)
-        found = answering_statements(themes.events, near, asked, likeness, session.language)
-        if found:
-            lines = [_line(session, sources, each.community.title, each.rows) for each in found]
-            return _quoted(sources, lines, near)
-    shown = near if asked else sorted(near, key=lambda each: -len(each.community.members))
-    closest = [
-        _line(session, sources, each.community.title, best_statements(themes, each, _QUOTED, session.language))
-        for each in shown[:_QUOTED_THEMES]
-    ]
+        wanted = Wanted(asked, likeness, session.language, session.question)
+        if found := answering_statements(themes.events, near, wanted):
+            return _quoted(sources, [_line(session, sources, each.community.title, each.rows) for each in found], near)
+        closest = [
+            _line(session, sources, each.community.title, each.rows)
+            for each in answering_statements(themes.events, near, replace(wanted, least=LEAST_NEAR))
+        ]
     if not asked:
-        return _quoted(sources, closest, near)
+        return _quoted(sources, _of_themes(session, sources, themes, near), near)
     is_chinese = session.language.startswith("zh")
     named = ("、" if is_chinese else ", ").join(f"“{each.written}”" for each in asked)
-    lead = _NOTHING["zh" if is_chinese else "en"].format(words=named)
-    outcome = _quoted(sources, [lead, *closest], near)
+    lead = (_NOT_TOGETHER if closest else _NOTHING)["zh" if is_chinese else "en"].format(words=named)
+    outcome = _quoted(sources, [lead, *(closest or _of_themes(session, sources, themes, near))], near)
     return replace(outcome, cited=None, closest=outcome.cited)
+
+
+def _of_themes(session: Session, sources: ThemeSources, themes: Themes, near: Sequence[NearTheme]) -> list[str]:
+    """A line of each of the largest themes that have statements."""
+    found: list[str] = []
+    for each in sorted(near, key=lambda each: -len(each.community.members)):
+        rows = best_statements(themes, each, _QUOTED, session.language)
+        if rows and len(found) < _QUOTED_THEMES:
+            found.append(_line(session, sources, each.community.title, rows))
+    return found
 
 
 def _likeness(session: Session, themes: Themes, asked: Sequence[AskedWord]) -> Floats:

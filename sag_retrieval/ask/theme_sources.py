@@ -1,5 +1,7 @@
 """Citations of events in an answer from themes, and the passages that hold them."""
 
+from typing import Final
+
 from sag_retrieval.ask.answer import Citation
 from sag_retrieval.ask.evidence import sentence_for
 from sag_retrieval.ask.passages import JoinedPassage
@@ -8,7 +10,10 @@ from sag_retrieval.communities.groups import CitedSentence
 from sag_retrieval.findings.themes import Themes
 from sag_retrieval.notebook import snippet
 from sag_retrieval.search.lookup import chunk_by_id
-from sag_retrieval.text.words import is_cjk
+from sag_retrieval.text.words import is_cjk, tokens
+
+_LONGEST_TITLE: Final = 60
+"""Characters of a title that says whom a quotation is about."""
 
 
 class ThemeSources:
@@ -28,9 +33,13 @@ class ThemeSources:
         return sentence.text + ("" if is_cjk(sentence.text) else " ") + markers
 
     def quotation(self, row: int) -> str:
-        """The words of an event with its marker."""
-        quote = self.citations[self._cite(row) - 1].quote
-        return f"{snippet(quote)}{'' if is_cjk(quote) else ' '}[{self._marker[row]}]"
+        """The words of an event with its marker, and the title of its document where they share no word with it."""
+        cited = self.citations[self._cite(row) - 1]
+        is_chinese = is_cjk(cited.quote)
+        marker = f"{'' if is_chinese else ' '}[{self._marker[row]}]"
+        if len(cited.title) > _LONGEST_TITLE or not set(tokens(cited.title)).isdisjoint(tokens(cited.quote)):
+            return snippet(cited.quote) + marker
+        return snippet(cited.quote) + (f"（{cited.title}）" if is_chinese else f" ({cited.title})") + marker
 
     def _cite(self, row: int) -> int:
         if row not in self._marker:

@@ -48,7 +48,8 @@ def test_the_services_of_the_compose_file_ingest_and_the_page_shows_it(services)
     ran = services.launch("ingest")
 
     assert services.ended(ran) == "SUCCESS"
-    assert {"SENSOR", "SCHEDULER", "QUEUED_RUN_COORDINATOR", "MONITORING"} <= services.healthy_daemons()
+    wanted = {"SENSOR", "SCHEDULER", "QUEUED_RUN_COORDINATOR", "MONITORING"}
+    until(lambda: wanted <= services.healthy_daemons(), "daemons without a fault")
     assert services.ended(services.launch("prune")) == "SUCCESS"
     with open_release(home) as release:
         assert release.manifest.counts["documents"] == 1

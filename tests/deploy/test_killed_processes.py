@@ -28,10 +28,11 @@ def begun(services: Services) -> None:
 
 
 def in_the_middle(services: Services) -> str:
-    """A run whose first tables are written and whose release is not."""
+    """A run whose first tables are written and whose release is not; it stands still."""
     run = services.launch()
     chunks = Path(services.folder / "srv/home/tables/chunks")
-    until(lambda: any(chunks.glob("*.parquet")), "the first chunks")
+    until(lambda: any(chunks.glob("*.parquet")), "the first chunks", pause=0.02)
+    services.worker().suspend()
     assert services.status(run) == "STARTED"
     return run
 
@@ -73,8 +74,10 @@ def test_a_killed_daemon_stops_no_run_and_its_successor_takes_what_waits(service
     begun(services)
     run = in_the_middle(services)
 
+    worker = services.worker()
     services.kill("daemon", with_children=False)
     waiting = services.launch()
+    worker.resume()
 
     assert services.ended(run) == "SUCCESS"
     assert services.status(waiting) == "QUEUED"

@@ -63,7 +63,7 @@ class Page:
     def runs(self, job: str, config: dict[str, Any]) -> dict[str, dict[str, Any]]:
         launched = self.launch(job, config)
         assert launched["__typename"] == "LaunchRunSuccess", launched
-        until = time.monotonic() + 120
+        until = time.monotonic() + 600
         while time.monotonic() < until:
             run = self.asks(OUTCOME, id=launched["run"]["runId"])["runOrError"]
             if run["status"] in ("SUCCESS", "FAILURE"):

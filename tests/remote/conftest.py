@@ -42,5 +42,4 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty SAG_CACHE."""
     monkeypatch.setenv("SAG_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("SAG_BUCKET_SECONDS", "5")
     return tmp_path / "cache"

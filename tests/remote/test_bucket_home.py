@@ -17,7 +17,7 @@ from sag_pipeline.integrity.repair import repair_home
 from sag_pipeline.integrity.verify import verify_home
 from sag_pipeline.runs import run_ingest, run_report
 from sag_pipeline.status import status_of
-from sag_pipeline.store.lease import LAPSES, lease
+from sag_pipeline.store.lease import lease
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.store import Store
 from sag_retrieval import BucketError, ReleaseError, SagError, SourceError, list_releases, open_release
@@ -153,11 +153,13 @@ def test_what_two_releases_share_is_stored_and_fetched_once(bucket: str, filled:
 def test_of_two_machines_that_write_one_waits(machine: Machine, caplog: pytest.LogCaptureFixture):
     first, second = machine("first"), machine("second")
     written: list[str] = []
+    end = time.monotonic() + 300
 
     def write(home: Path, name: str) -> None:
         with Store.locked(home) as store:
             written.append(f"{name} begins")
-            time.sleep(1)
+            while "another run writes to" not in caplog.text and time.monotonic() < end:
+                time.sleep(0.05)
             store.ledger.commit([Entry(name, "documents", "failed", kind="aside", reason=name)])
             written.append(f"{name} ends")
 
@@ -183,16 +185,15 @@ def test_a_machine_that_waits_too_long_says_for_whom(machine: Machine):
 
 
 @pytest.mark.usefixtures("filled")
-def test_the_lease_of_a_run_that_was_killed_lapses(machine: Machine):
+def test_the_lease_of_a_run_that_was_killed_lapses(machine: Machine, caplog: pytest.LogCaptureFixture):
     first, second = machine("first"), machine("second")
     killed = "from pathlib import Path; import os; from sag_pipeline.store.store import Store; import sys\n"
     killed += "with Store.locked(Path(sys.argv[1])): os._exit(9)"
     assert subprocess.run([sys.executable, "-c", killed, str(first)], check=False).returncode == 9
 
-    started = time.monotonic()
     with Store.locked(first):  # its own lease, and nobody else has the lock of this machine
         pass
-    at_once = time.monotonic() - started
+    assert "another run writes to" not in caplog.text, "it is taken over at once"
     assert subprocess.run([sys.executable, "-c", killed, str(first)], check=False).returncode == 9
     found = mirror_of(second)
     assert found is not None
@@ -200,7 +201,7 @@ def test_the_lease_of_a_run_that_was_killed_lapses(machine: Machine):
     with lease(found, lapses=2):
         waited = time.monotonic() - started
 
-    assert at_once < LAPSES
+    assert "another run writes to" in caplog.text
     assert waited >= 2
 
 
@@ -367,7 +368,7 @@ def test_processes_share_the_cache(tmp_path: Path):
         for _ in range(3)
     ]
 
-    assert [each.communicate(timeout=60)[0].strip() for each in running] == ["acme.txt"] * 3
+    assert [each.communicate(timeout=300)[0].strip() for each in running] == ["acme.txt"] * 3
     assert not list((tmp_path / "shared cache").rglob(".*.*"))  # no drafts stay
 
 

@@ -105,8 +105,12 @@ def test_a_server_that_ignores_conditions_is_refused(proxy: Proxy, at_s3: str, h
 
 
 @pytest.mark.parametrize("fault", ["503", "cut", "slow"])
-def test_a_fault_that_passes_is_not_seen(proxy: Proxy, at_s3: str, tmp_path: Path, home: Path, fault: str):
+def test_a_fault_that_passes_is_not_seen(
+    proxy: Proxy, at_s3: str, tmp_path: Path, home: Path, fault: str, monkeypatch: pytest.MonkeyPatch
+):
     body = bytes(range(256)) * 4_000
+    monkeypatch.setenv("SAG_BUCKET_SECONDS", "8" if fault == "slow" else "300")  # half of it for each request
+    open_files.cache_clear()
     open_files(at_s3).put("files/x", body)
     proxy.fail_times(2, fault)
     place = tmp_path / "x"

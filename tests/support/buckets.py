@@ -43,7 +43,7 @@ def s3_server() -> Iterator[str]:
 def new_bucket(address: str) -> str:
     """Make a bucket and return its name."""
     name = f"b{uuid4().hex[:12]}"
-    with urlopen(Request(f"{address}/{name}", method="PUT"), timeout=20):
+    with urlopen(Request(f"{address}/{name}", method="PUT"), timeout=300):
         return name
 
 
@@ -165,10 +165,10 @@ def s3_proxy(target: str) -> Iterator[Proxy]:
     stop = asyncio.Event()
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()), daemon=True)
     thread.start()
-    is_up.wait(20)
+    assert is_up.wait(300), "the proxy starts"
     try:
         yield proxy
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join(20)
+        thread.join(300)
         loop.close()

@@ -32,6 +32,8 @@ class Answer:
     """The message: a text as it is, anything else as JSON."""
     delay: float = 0.0
     """Seconds before the reply."""
+    together: int = 1
+    """The reply waits until so many calls have been under way at the same time; five minutes at most."""
     status: int = 200
     """From 400: an error with `content` as its message."""
     retry_after: float | None = None
@@ -185,7 +187,11 @@ class ChatServer:
         port: int = 0,
         ignores_base64: bool = False,
     ) -> None:
-        """`refuses` holds modes (`json_schema`, `base64`, …) or parameters (`temperature`, …) answered with a 400."""
+        """Start nothing yet.
+
+        `refuses` holds modes (`json_schema`, `base64`, …) or parameters (`temperature`, …) answered with a 400.
+        `Answer.together` holds an answer back until as many calls are under way at the same time.
+        """
         self.script = script
         self.delay = delay
         self.refuses = frozenset(refuses)
@@ -197,6 +203,7 @@ class ChatServer:
         self.running = 0
         self.peak = 0
         self._seen = 0
+        self._arrivals = asyncio.Condition()
         self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -221,15 +228,15 @@ class ChatServer:
     def __enter__(self) -> Self:
         self._thread = threading.Thread(target=self._serve, name="chat-server", daemon=True)
         self._thread.start()
-        if not self._ready.wait(10):
-            raise RuntimeError("the scripted server did not start within 10 s")
+        if not self._ready.wait(300):
+            raise RuntimeError("the scripted server did not start within 300 s")
         return self
 
     def __exit__(self, *_: object) -> None:
         assert self._loop is not None
         assert self._thread is not None
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(300)
 
     def _serve(self) -> None:
         loop = self._loop = asyncio.new_event_loop()
@@ -261,6 +268,7 @@ class ChatServer:
         try:
             answer = self._refusal(request) or _as_answer(self.script(request))
             await asyncio.sleep(self.delay + answer.delay)
+            await self._gathered(answer.together)
             response = await self._reply(http, request, answer)
             is_finished = not answer.is_cut
             return response
@@ -278,6 +286,11 @@ class ChatServer:
                     is_finished,
                 )
             )
+
+    async def _gathered(self, count: int) -> None:
+        async with self._arrivals:
+            self._arrivals.notify_all()
+            await asyncio.wait_for(self._arrivals.wait_for(lambda: self.peak >= count), 300)
 
     def _refusal(self, request: Request) -> Answer | None:
         refused = mode_of(request) if mode_of(request) in self.refuses else None

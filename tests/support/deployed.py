@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -12,6 +13,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -20,15 +22,21 @@ import psutil
 import yaml
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 240
-"""Longest wait for anything: two busy cores start three Dagster processes in a minute."""
+SECONDS = 600
+"""Longest wait for anything; it only keeps a test that cannot pass from hanging."""
 _VARIABLE = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
 
 
 def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    """A port for a server that starts later: one that the system gives no connection meanwhile, as it does from 32768 on."""
+    drawn = random.SystemRandom()
+    while True:
+        with socket.socket() as one:
+            try:
+                one.bind(("127.0.0.1", drawn.randrange(10_000, 32_768)))
+            except OSError:
+                continue
+            return int(one.getsockname()[1])
 
 
 def program(command: Sequence[str]) -> list[str]:
@@ -43,14 +51,14 @@ def program(command: Sequence[str]) -> list[str]:
     return [sys.executable, "-c", code, *words]
 
 
-def until(seen: Callable[[], Any], what: str, seconds: float = SECONDS) -> Any:
-    """Wait until something is seen; what was seen."""
+def until(seen: Callable[[], Any], what: str, seconds: float = SECONDS, pause: float = 0.3) -> Any:
+    """Wait until something is seen, and look again after a pause; what was seen."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         found = seen()
         if found:
             return found
-        time.sleep(0.3)
+        time.sleep(pause)
     raise AssertionError(f"{what}: not within {seconds} seconds")
 
 
@@ -129,7 +137,7 @@ class Services:
         """What the page answers."""
         body = json.dumps({"query": query, "variables": variables}).encode()
         request = urllib.request.Request(f"{self.page}/graphql", body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=60) as reply:
+        with urllib.request.urlopen(request, timeout=SECONDS) as reply:
             found = json.load(reply)
         assert "errors" not in found, found["errors"]
         return dict(found["data"])
@@ -137,10 +145,10 @@ class Services:
     def is_up(self) -> bool:
         """Whether the page answers and has loaded the code location."""
         try:
-            with urllib.request.urlopen(f"{self.page}/server_info", timeout=10) as reply:
+            with urllib.request.urlopen(f"{self.page}/server_info", timeout=60) as reply:
                 json.load(reply)
             return "ingest" in self.jobs()
-        except (OSError, AssertionError):
+        except (OSError, HTTPException, ValueError, AssertionError):  # also what answers before it is ready
             return False
 
     def jobs(self) -> list[str]:

@@ -80,13 +80,14 @@ def _line(row: Mapping[int, pyte.screens.Char], columns: int) -> str:
 def _read(master: int, process: subprocess.Popen[bytes]) -> bytes | None:
     """Bytes that the command wrote, or None at its end."""
     while True:
+        has_ended = process.poll() is not None  # before the look: what it wrote last is there by then
         ready, _, _ = select.select([master], [], [], 0.2)
         if ready:
             try:
                 return os.read(master, 65_536) or None
             except OSError:  # the other end is closed
                 return None
-        if process.poll() is not None:
+        if has_ended:
             return None
 
 

@@ -2,7 +2,7 @@
 
 import faulthandler
 import signal
-import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -34,20 +34,49 @@ def test_the_watchdog_is_set_once_for_documents_that_take_no_time(settings_of_wa
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 
-def test_each_document_has_its_whole_time(settings_of_watchdog):
-    with within(WorkerBounds(worker_seconds=1)):
+class Clock:
+    """A clock of the test's own; the timer that is set rings when its time has passed on it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.rings = 100.0, float("inf")
+        monkeypatch.setattr("sag_pipeline.engines.bounds.time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(signal, "setitimer", self._set)
+
+    def _set(self, which: int, seconds: float) -> None:
+        assert which == signal.ITIMER_REAL
+        self.rings = self.now + seconds if seconds else float("inf")
+
+    def passes(self, seconds: float) -> None:
+        end = self.now + seconds
+        while self.rings <= end:
+            self.now, self.rings = self.rings, float("inf")
+            signal.raise_signal(signal.SIGALRM)
+        self.now = end
+
+
+def test_each_document_has_its_whole_time(settings_of_watchdog, monkeypatch):
+    clock = Clock(monkeypatch)
+    with within(WorkerBounds(worker_seconds=1_000)):
         for _ in range(3):  # the timer that the first one set rings while the second one is under way
             with one_document():
-                time.sleep(0.7)
-        with pytest.raises(TimeoutError, match="it needs more than 1 s"), one_document():
-            time.sleep(60)
+                clock.passes(700)
+        with pytest.raises(TimeoutError, match="it needs more than 1000 s"), one_document():
+            clock.passes(60_000)
         with one_document():
-            time.sleep(0.7)
+            clock.passes(700)
+        clock.passes(5_000)  # between two documents nothing is limited
         with pytest.raises(TimeoutError) as found, one_document():
-            time.sleep(60)
-        assert reason_of(found.value).endswith("`sag ingest --set worker_seconds=2`")
+            clock.passes(60_000)
+        assert reason_of(found.value).endswith("`sag ingest --set worker_seconds=2000`")
 
-    assert len(settings_of_watchdog) == 6
+    assert settings_of_watchdog == [1_501] * 6
+    assert clock.rings == float("inf")
+
+
+def test_the_timer_of_the_system_interrupts_a_document():
+    with within(WorkerBounds(worker_seconds=1)):
+        with pytest.raises(TimeoutError, match="it needs more than 1 s"), one_document():
+            signal.pause()
 
 
 def test_no_document_has_a_time_outside_of_a_worker():

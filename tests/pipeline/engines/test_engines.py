@@ -137,6 +137,7 @@ print(started["documents"])
 
 
 def test_workers_leave_ctrl_c_to_the_run_from_their_first_instruction():
+    forkserver._forkserver._stop()  # one that another test started in its own way
     load_ahead("processes:2", 10)
 
     server = Path(f"/proc/{forkserver._forkserver._forkserver_pid}/status").read_text(encoding="ascii")
@@ -164,19 +165,20 @@ for made in engine_for("processes:2", 10).map(TASK, batches([*TEXTS[:6], SLEEPY]
 
     run.kill()
 
-    run.communicate(timeout=60)  # to the end of the output, which every process that is left would hold open
+    run.communicate(timeout=300)  # to the end of the output, which every process that is left would hold open
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("word", "reason"), [
-    (HUNGRY, "it needs more than 200,000,000 bytes of memory; split the document, or raise the bound"),
-    (SLEEPY, "it needs more than 2 s; split the document, or raise the bound"),
-    (DEAF, "ended its worker"),
+@pytest.mark.parametrize(("word", "seconds", "reason"), [
+    (HUNGRY, 300, "it needs more than 200,000,000 bytes of memory; split the document, or raise the bound"),
+    (SLEEPY, 5, "it needs more than 5 s; split the document, or raise the bound"),
+    (DEAF, 3, "ended its worker"),
 ])  # fmt: skip
-def test_a_document_that_takes_too_much_fails_alone(processes, word, reason):
-    engine = processes(bounds=WorkerBounds(worker_seconds=2, worker_memory=200_000_000))
+def test_a_document_that_takes_too_much_fails_alone(processes, word, seconds, reason):
+    """The time is that of a wall clock: other documents take a hundredth of it, also on a busy machine."""
+    engine = processes(bounds=WorkerBounds(worker_seconds=seconds, worker_memory=200_000_000))
 
-    made = contents(engine.map(TASK, batches([*TEXTS[:4], word, *TEXTS[5:]])))
+    made = contents(engine.map(TASK, batches([*TEXTS[:4], word, *TEXTS[5:]], size=1)))
 
     assert [(place, reason in said) for place, (_, said) in enumerate(made) if said] == [(4, True)]
     well = contents(LocalEngine().map("step", batches(TEXTS)))

@@ -170,7 +170,7 @@ def test_an_address_where_no_cluster_answers_is_said_soon():
     with pytest.raises(SettingsError, match="no Ray cluster answers there"):
         engine_for("ray:127.0.0.1:9", 1)
 
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 120
 
 
 @pytest.mark.parametrize("says", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"], ids=["nothing", "something else"])
@@ -194,7 +194,7 @@ def test_an_address_where_something_else_listens_is_said_soon(says, monkeypatch)
         taken = time.monotonic() - started
         thread.join()
 
-    assert taken < 20
+    assert taken < 120
 
 
 def test_ray_that_is_not_installed_is_said_in_one_sentence(monkeypatch):

@@ -28,8 +28,8 @@ def publish_killed(home: Home, before: int = 0) -> tuple[int, str]:
     log.unlink(missing_ok=True)
     process = _server.Process(target=_publish, args=(home.folder, home.is_dense, home.clock, before, log))
     process.start()
-    process.join(120)
-    assert process.exitcode is not None, "the process ends within two minutes"
+    process.join(600)
+    assert process.exitcode is not None, "the process ends within ten minutes"
     return process.exitcode, log.read_text(encoding="utf-8")
 
 

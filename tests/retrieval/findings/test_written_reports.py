@@ -1,7 +1,7 @@
 """A model writes a report over a real server: what is kept, what is left out, what it costs, and what a bad model does."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ from sag_retrieval.reports.report import write_report
 from tests.support.chat_server import Answer, ChatServer, broken, late, rate_limited, schema_of
 from tests.support.scripted_writer import instead, lines_of, write_well
 
-QUICK = ChatOptions(timeout_seconds=1.0, first_pause_seconds=0.01, longest_pause_seconds=0.05, tries=3)
+QUICK = ChatOptions(first_pause_seconds=0.01, longest_pause_seconds=0.05, tries=3)
+IMPATIENT = replace(QUICK, timeout_seconds=1.0)
 
 
 @dataclass
@@ -40,13 +41,18 @@ def tell(towns: Any, tmp_path: Path) -> Callable[..., Told]:
     """Let a scripted model write about the news of towns in a language."""
 
     def told(
-        script: Any, language: str = "en", options: ReportOptions | None = None, again: int = 1, **given: Any
+        script: Any,
+        language: str = "en",
+        options: ReportOptions | None = None,
+        again: int = 1,
+        calls: ChatOptions = QUICK,
+        **given: Any,
     ) -> Told:
         events = towns(languages=(language,), **given)
         communities = name_communities(events, build_communities(events)).communities
         writer = Writer(events, communities, options or ReportOptions(), language)
         with ChatServer(script) as server, AnswerCache(tmp_path / "answers.sqlite") as answers:
-            chat = OpenAIChat("scripted", base_url=server.base_url, api_key="none", options=QUICK)
+            chat = OpenAIChat("scripted", base_url=server.base_url, api_key="none", options=calls)
             for _ in range(again):
                 written = Writer(events, communities, options or ReportOptions(), language).write(
                     CachedChat(chat, answers)
@@ -204,7 +210,7 @@ BAD = {
 
 @pytest.mark.parametrize("answer", BAD.values(), ids=list(BAD))
 def test_a_bad_model_leaves_the_text_of_the_rules_and_a_row_with_the_reason(tell, tmp_path, answer):
-    told = tell(lambda _: answer)
+    told = tell(lambda _: answer, calls=IMPATIENT)
     by_rules = write_report(told.events, told.communities, ReportOptions(), tmp_path / "rules")
 
     report = write_report(told.events, told.communities, ReportOptions(), tmp_path / "out", None, told.written)

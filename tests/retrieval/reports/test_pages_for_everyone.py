@@ -24,7 +24,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def browser() -> Iterator["sync_api.Browser"]:
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], timeout=300_000)
         yield browser
         browser.close()
 
@@ -42,6 +42,7 @@ def visit(browser):
             reduced_motion="reduce",
         )
         contexts.append(context)
+        context.set_default_timeout(300_000)  # milliseconds
         page = context.new_page()
         page.goto(path.as_uri())
         return page

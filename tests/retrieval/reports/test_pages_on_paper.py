@@ -75,7 +75,7 @@ def company_news(base):
 @pytest.fixture(scope="module")
 def browser() -> Iterator["sync_api.Browser"]:
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], timeout=300_000)
         yield browser
         browser.close()
 
@@ -91,6 +91,7 @@ def opened(browser, towns, tmp_path):
     def visit(size=(1280, 900), scheme="light"):
         context = browser.new_context(viewport={"width": size[0], "height": size[1]}, color_scheme=scheme)
         contexts.append(context)
+        context.set_default_timeout(300_000)  # milliseconds
         page = context.new_page()
         page.goto(report.page.as_uri())
         return page

@@ -35,7 +35,7 @@ HOSTILE = "</title><script>document.title = 'owned'</script><img src='http://127
 @pytest.fixture(scope="module")
 def browser() -> Iterator["sync_api.Browser"]:
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=300_000)
         yield browser
         browser.close()
 
@@ -59,6 +59,7 @@ def opened(browser, towns, tmp_path):
             reduced_motion="reduce",
         )
         contexts.append(context)
+        context.set_default_timeout(300_000)  # milliseconds
         page = context.new_page()
         page.said, page.asked = [], []
         page.on("console", lambda message: page.said.append(message.text))

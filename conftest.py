@@ -11,25 +11,24 @@ from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 from sybil.parsers.rest import DocTestParser
 from sybil.sybil import SybilCollection
 from xdist.remote import Producer
-from xdist.scheduler import LoadScopeScheduling
+from xdist.scheduler import LoadFileScheduling
 
 ROOT = Path(__file__).parent
 _FLAGS = ELLIPSIS | NORMALIZE_WHITESPACE
 
 
-class _ByPage(LoadScopeScheduling):
-    """Give a page of examples to one worker, since they build on one another, and tests out one by one.
-
-    `--dist=loadgroup` would say the same with marks, but pytest-xdist 3.8 loses them under pytest 9.2.
-    """
-
-    def _split_scope(self, nodeid: str) -> str:
-        return nodeid if nodeid.startswith("tests/") else nodeid.split("::", maxsplit=1)[0]
-
-
 @pytest.hookimpl(optionalhook=True)  # unknown under `-p no:xdist`
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
-    return _ByPage(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling:
+    """Give a file to one worker: its homes and releases are made once, and examples of a page build on one another."""
+    config.option.loadscopereorder = False  # the order of `pytest_collection_modifyitems`, not that of counts
+    return LoadFileScheduling(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take long, so that no worker waits for another one at the end."""
+    long = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in long)
 
 
 @pytest.fixture(scope="session")

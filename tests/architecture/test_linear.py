@@ -25,7 +25,7 @@ from sag_retrieval.text.layout import LineKind, logical_lines
 from sag_retrieval.text.sentences import sentences
 from sag_retrieval.text.words import normal_form
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
 BUILT_FROM_NAMES = {"sag_pipeline.steps.dates", "sag_pipeline.rules.named_values"}
 """Modules that make an expression in a function, of escaped names: the months of a language, the names of a type."""

@@ -137,7 +137,6 @@ print(started["documents"])
 
 
 def test_workers_leave_ctrl_c_to_the_run_from_their_first_instruction():
-    forkserver._forkserver._stop()  # one that another test started in its own way
     load_ahead("processes:2", 10)
 
     server = Path(f"/proc/{forkserver._forkserver._forkserver_pid}/status").read_text(encoding="ascii")

@@ -5,9 +5,10 @@ import signal
 import sys
 from dataclasses import replace
 from itertools import count
-from multiprocessing import get_context
+from multiprocessing import forkserver, get_context
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from tests.pipeline.publish.histories import Home
 
@@ -18,7 +19,7 @@ Every run must count the same changes. So only what lies below the home counts (
 of modules), and no folder that is made: threads that make the same folder try it once more or less by chance, and a kill
 before the next change shows the folder anyway. Paths that are relative are those that `shutil.rmtree` removes.
 """
-_server = get_context("forkserver")  # a server without threads, which has imported everything, forks each process
+_server = forkserver.ForkServer()  # one without threads, which has imported everything; that of the engines is another
 _server.set_forkserver_preload(["tests.pipeline.publish.fork_server"])
 
 
@@ -26,8 +27,10 @@ def publish_killed(home: Home, before: int = 0) -> tuple[int, str]:
     """Publish; kill the process before this change of the disk, if it comes to it; its exit code and its changes."""
     log = home.folder.with_name(f"{home.folder.name}.changes")
     log.unlink(missing_ok=True)
-    process = _server.Process(target=_publish, args=(home.folder, home.is_dense, home.clock, before, log))
-    process.start()
+    given = (home.folder, home.is_dense, home.clock, before, log)
+    process = get_context("forkserver").Process(target=_publish, args=given)
+    with patch.object(forkserver, "connect_to_new_process", _server.connect_to_new_process):
+        process.start()
     process.join(600)
     assert process.exitcode is not None, "the process ends within ten minutes"
     return process.exitcode, log.read_text(encoding="utf-8")

@@ -451,7 +451,7 @@ def test_a_budget_of_tokens_is_kept():
 
 
 def test_a_model_that_does_not_answer_in_time_is_not_waited_for():
-    with _model(lambda _: Said("late", delay=5.0)) as (_, chat):
+    with _model(lambda _: Said("late", delay=300.0)) as (_, chat):
         answer = ask(
             OverlapSearch(CHUNKS),
             "Who publishes the Journal of Bees?",
@@ -462,7 +462,7 @@ def test_a_model_that_does_not_answer_in_time_is_not_waited_for():
 
     assert "Bee Society" in answer.text
     assert any("seconds" in note for note in answer.notes)
-    assert answer.seconds < 4
+    assert answer.seconds < 200
 
 
 def test_a_server_that_is_gone_leaves_the_extractive_answer():

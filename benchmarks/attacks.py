@@ -389,7 +389,7 @@ def quick_attacks() -> list[tuple[str, str, str]]:
 SHORT, LONG = 0.005, 2.5
 """A time is compared from this number of seconds on; doubling the text may multiply it by so much."""
 _PLAIN = 2.1
-"""A doubled text that takes less than so many times as long as soon as the time can be told shows no square.
+"""A doubled text that takes less than this number of times as long, once the time can be told, shows no square.
 
 A square that is a quarter of the time at five times the size, where the ratio is over `LONG`, shows a ratio of 2.12.
 """

@@ -76,9 +76,9 @@ def test_every_fault_is_told_and_the_rest_is_ingested(home, inbox):
         ("gb.txt", "海鹭浮标由光澜公司在安塞港制造，海警使用这种浮标。".encode("gb18030"), "光澜公司"),
         ("utf16.txt", "Quill makes sensors.".encode("utf-16"), "Quill makes"),
         ("nul.txt", b"Quill makes\x00 sensors for salt water.", "sensors for salt water"),
-        ("long.txt", ("Quill sold sensors to nine ports. " * 30_000).encode(), "Quill sold sensors"),
+        ("long.txt", ("Quill sold sensors to nine ports. " * 8_000).encode(), "Quill sold sensors"),
     ],
-    ids=["latin-1", "GB18030", "UTF-16", "NUL bytes", "1 MB in one line"],
+    ids=["latin-1", "GB18030", "UTF-16", "NUL bytes", "a quarter of a MB in one line"],
 )
 def test_odd_texts_are_read_as_meant(home, inbox, name, payload, expected):
     (inbox / name).write_bytes(payload)

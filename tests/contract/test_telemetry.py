@@ -88,11 +88,30 @@ def sag(home: Path, *command: str, **variables: str) -> subprocess.CompletedProc
     return done
 
 
+def fill(folder: Path) -> None:
+    (folder / "inbox").mkdir()
+    (folder / "inbox/a.md").write_text(f"# {TEXT}\n\n{TEXT} sold 120 buoys in 2021.", encoding="utf-8")
+
+
 @pytest.fixture
 def inbox(home) -> str:
-    Path("inbox").mkdir()
-    Path("inbox/a.md").write_text(f"# {TEXT}\n\n{TEXT} sold 120 buoys in 2021.", encoding="utf-8")
+    fill(home.parent)
     return "inbox"
+
+
+@pytest.fixture
+def new(home, inbox) -> Path:
+    """A home without a release."""
+    return home
+
+
+@pytest.fixture(scope="module")
+def ingested(tmp_path_factory) -> Path:
+    """A home with the release of the inbox beside it: another ingest of that finds nothing to do."""
+    folder = tmp_path_factory.mktemp("ingested")
+    fill(folder)
+    sag(folder / "home", "ingest", "inbox")
+    return folder / "home"
 
 
 def test_an_ingest_and_a_search_send_spans_and_figures_without_any_text(home, inbox, receiver):
@@ -147,8 +166,7 @@ def test_calls_to_a_model_are_counted_by_model_and_a_failure_has_its_class_alone
         assert never.encode() not in sent, never
 
 
-def test_prometheus_reads_the_figures_of_searches(home, inbox):
-    sag(home, "ingest", inbox)
+def test_prometheus_reads_the_figures_of_searches(ingested):
     port = str(free_port())
     code = (
         "import sys, urllib.request\nfrom sag_retrieval import open_release\n"
@@ -158,7 +176,7 @@ def test_prometheus_reads_the_figures_of_searches(home, inbox):
         f"print(urllib.request.urlopen('http://127.0.0.1:{port}/metrics').read().decode())"
     )
     variables = {"OTEL_METRICS_EXPORTER": "prometheus", "OTEL_EXPORTER_PROMETHEUS_PORT": port}
-    done = run(home, "-c", code, **variables, OTEL_EXPORTER_PROMETHEUS_HOST="127.0.0.1")
+    done = run(ingested, "-c", code, **variables, OTEL_EXPORTER_PROMETHEUS_HOST="127.0.0.1")
 
     assert done.returncode == 0, done.stderr
     (searches,) = [line for line in done.stdout.splitlines() if line.startswith("sag_search_duration_seconds_count")]
@@ -167,14 +185,14 @@ def test_prometheus_reads_the_figures_of_searches(home, inbox):
     assert any(line.startswith("sag_ask_duration_seconds_count") for line in done.stdout.splitlines())
 
 
-def test_a_taken_port_of_prometheus_is_told_and_stops_nothing(home, inbox, receiver):
+def test_a_taken_port_of_prometheus_is_told_and_stops_nothing(ingested, receiver):
     variables = {
         "OTEL_METRICS_EXPORTER": "prometheus",
         "OTEL_EXPORTER_PROMETHEUS_HOST": "127.0.0.1",
         "OTEL_EXPORTER_PROMETHEUS_PORT": str(receiver.server.server_port),
     }
 
-    done = sag(home, "ingest", inbox, **variables)
+    done = sag(ingested, "ingest", "inbox", **variables)
 
     assert "set OTEL_EXPORTER_PROMETHEUS_PORT to a free port" in done.stderr
 
@@ -187,7 +205,8 @@ def test_a_taken_port_of_prometheus_is_told_and_stops_nothing(home, inbox, recei
         {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "OTEL_SDK_DISABLED": "true"},
     ],
 )
-def test_nothing_is_imported_where_nothing_is_turned_on(home, inbox, variables):
+def test_nothing_is_imported_where_nothing_is_turned_on(request, variables):
+    home = request.getfixturevalue("ingested" if variables else "new")  # all the work of an ingest once
     code = (
         "import json, sys\nfrom sag_retrieval.cli.main import main\n"
         "for command in (['ingest', 'inbox', '--json'], ['search', 'Who sold buoys?', '--json']):\n"

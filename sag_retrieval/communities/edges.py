@@ -1,7 +1,9 @@
 """Weighted edges between events, from candidate pairs instead of all pairs."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +14,12 @@ from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.communities.similarity import Fusion, Normal, Sharing, blocks, key_idf, nearest, places
 from sag_retrieval.core.errors import SettingsError
 
+_MOST = 0.5
+"""A key that a larger share of the events carries tells none of them from the others."""
+_FEW = 10
+"""A key that no more events than these carry is never too common: it may be a small pile's only tie."""
+_PERIOD = re.compile(r"\d{4}(?:-\d\d)?")
+"""A year or month: every dated event has both beside its day, so a pile of one year would be one theme."""
 ALL_PAIRS_LIMIT = 5_000
 """Most events for which every pair is weighed."""
 
@@ -37,6 +45,27 @@ class Edges:
     def strength(self) -> Floats:
         """Weight above the background, never negative: the weight that community detection uses."""
         return np.maximum(self.weight - self.background, 0.0)
+
+
+def tying(values: Sequence[str | None], count: npt.NDArray[Any], events: int, options: ClusterOptions) -> Flags:
+    """Whether each key can tie events: it is not carried by most of the events, and says more than when.
+
+    Years and months tie where types of keys are chosen: who asks for dates gets all of them.
+
+    Args:
+        values: The keys, as texts; None: a number or a flag.
+        count: Events that carry each.
+        events: Events of all.
+        options: Whether types of keys are chosen.
+
+    Source:
+        docs/algorithm.md §reports.1.
+
+    """
+    found = np.asarray(count <= max(_FEW, _MOST * events), np.bool_)
+    if not options.key_types:
+        found &= ~np.fromiter((bool(value and _PERIOD.fullmatch(value)) for value in values), np.bool_, len(values))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +95,8 @@ def weigh_edges(events: EventTable, options: ClusterOptions) -> Edges:
 
     """
     incidence = events.incidence(options.key_types, options.without_key_types)
+    incidence = csr_array(incidence * tying(events.keys.values, incidence.sum(axis=0), len(events), options))
+    incidence.eliminate_zeros()
     idf = key_idf(incidence) if options.use_idf else np.ones(incidence.shape[1])
     fusion = Fusion.of(incidence, idf, events.vectors, options.alpha)
     if options.pairs == "all":

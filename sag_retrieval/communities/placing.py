@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.sparse import csr_array, issparse
 
+from sag_retrieval.communities.edges import tying
 from sag_retrieval.communities.events import Flags, Floats, Rows
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.communities.similarity import Normal, cosines, nearest, places
@@ -83,9 +84,9 @@ class _Weigher:
     @classmethod
     def of(cls, index: Index, options: ClusterOptions, normal: Normal) -> "_Weigher":
         count = index.arrays.key_events.sizes()
-        tying = _tying(index.rows["keys"], options) & (count > 0)
+        can_tie = _tying(index, options) & (count > 0)
         idf = np.log(index.arrays.event_count / np.maximum(count, 1)) if options.use_idf else np.ones(len(count))
-        return cls(index, options, normal, np.where(tying, idf, 0.0), count > options.common_key_limit)
+        return cls(index, options, normal, np.where(can_tie, idf, 0.0), count > options.common_key_limit)
 
     def carried(self, rows: Rows) -> csr_array:
         """Shape (rows, keys): the idf of each key that a row carries."""
@@ -114,10 +115,14 @@ def _cosines(index: Index, fresh: Rows, place: Rows, other: Rows) -> Floats:
     return cosines(index.arrays.vectors["events"].take(rows.astype(np.int32)), *np.split(number.astype(np.int32), 2))
 
 
-def _tying(keys: pa.Table, options: ClusterOptions) -> Flags:
-    """Whether each key ties events, no flag, and of a type that the options choose."""
+def _tying(index: Index, options: ClusterOptions) -> Flags:
+    """Whether each key ties events as in a grouping of all: no flag, of a type that the options choose, telling."""
+    keys = index.rows["keys"]
     types = keys["key_type"]
     chosen = np.asarray(keys["value_bool"].is_null().to_numpy(), np.bool_)
+    chosen &= tying(
+        keys["value_string"].to_pylist(), index.arrays.key_events.sizes(), index.arrays.event_count, options
+    )
     if options.key_types:
         chosen &= np.asarray(pc.is_in(types, pa.array(options.key_types)).to_numpy(), np.bool_)
     return chosen & ~np.asarray(pc.is_in(types, pa.array(options.without_key_types, pa.string())).to_numpy(), np.bool_)

@@ -27,6 +27,7 @@ _folded: Final = lru_cache(maxsize=65_536)(fold)  # values and types of frequent
 _OF_A_DOCUMENT = "title"
 """Type of the keys that are titles of documents: they name a community only where nothing else does."""
 _ADDED = re.compile(r"(?<!\s)\s*+[(（:：].*", re.DOTALL)
+_COMMA = re.compile(r"[,，、;；]")
 _FIGURES_ONLY = re.compile(r"^[\W\d_年月日时分秒]*$|^\w*_\w")
 """No letters, or a name of a file or column."""
 _WHOLE_DOCUMENT = 0.8, 0.5
@@ -201,8 +202,10 @@ def fits(title: str) -> bool:
 
 
 def shorten(text: str) -> str:
-    """The beginning of a text that fits: up to a bracket or colon, else with `…` where it was cut."""
-    for whole in (text, _ADDED.sub("", text)):
+    """The beginning of a text that fits: up to a bracket, colon or comma, else with `…` where it was cut."""
+    first = _ADDED.sub("", text)
+    parts = [first[: found.start()] for found in reversed(list(_COMMA.finditer(first)))]
+    for whole in (text, first, *parts):
         if whole and fits(whole):
             return whole
     if is_cjk(text):

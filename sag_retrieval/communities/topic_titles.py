@@ -56,7 +56,7 @@ _Pair = tuple[int, ...]
 def topic_titles(
     events: EventTable, words: TopicWords, topic: Rows, group: Rows, quotable: Flags | None = None
 ) -> list[str]:
-    """A noun phrase, or two joined by "and", for each topic; no two are equal.
+    """A noun phrase, or two joined by "and", for each topic, no two equal; empty where no phrase tells what it is.
 
     Examples:
         >>> # ["Net profit and shareholder equity", "Corporate governance", ...]
@@ -77,7 +77,7 @@ def topic_titles(
     for own, phrases in zip(quoted, _phrases(events, words, topic, group_of, group), strict=True):
         proposals = [*_proposals(own, chunks), *_proposals(phrases, chunks)]
         title = next((each for each in proposals if each not in taken), "")
-        title = title or taken.numbered(proposals[0] if proposals else "–")
+        title = title or (taken.numbered(proposals[0]) if proposals else "")
         taken.add(title)
         titles.append(title)
     return titles

@@ -38,14 +38,15 @@ class Towns:
     months: int = 5
     first_month: int = 1
     dated: bool = True
+    day: str = ""
+    """Of every month, such as `-05`: days tie events, months do not."""
     titles: dict[str, str] = field(default_factory=dict)
 
     def table(self) -> EventTable:
         documents, chunks, events, keys, links = [], [], [], {}, []
         for language in self.languages:
             for month in range(self.first_month, self.first_month + self.months):
-                date = f"2024-{month:02}"
-                identity = f"{language}-{date}"
+                identity, date = f"{language}-2024-{month:02}", f"2024-{month:02}{self.day}"
                 text, spans = "", []
                 for topic, sentences in TOPICS[language].items():
                     for number, sentence in enumerate(sentences):

@@ -97,7 +97,7 @@ def test_the_same_question_again_asks_nothing(asked):
     assert (again.usage.calls, again.usage.cached_calls) == (0, first.usage.calls)
 
 
-@pytest.mark.parametrize("options", [{"max_calls": 3}, {"max_tokens": 9_000}])
+@pytest.mark.parametrize("options", [{"max_calls": 3}, {"max_tokens": 12_000}])
 def test_a_budget_leaves_out_the_themes_that_are_least_near(asked, options):
     answer, server = asked(write_well, options=options)
 

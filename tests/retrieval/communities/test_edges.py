@@ -1,6 +1,7 @@
 """Edges of event pairs, compared with the plain loop over all pairs."""
 
 import math
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -31,6 +32,7 @@ def weights_of_every_pair(events: EventTable, alpha: float, *, use_idf: bool = T
     for event, key in zip(events.links.event.tolist(), events.links.key.tolist(), strict=True):
         keys[event].add(key)
     carriers = {key: sum(key in each for each in keys) for each in keys for key in each}
+    keys = [{key for key in each if carriers[key] <= max(10, len(events) / 2)} for each in keys]
     idf = {key: math.log(len(events) / count) if use_idf else 1.0 for key, count in carriers.items()}
     pairs = list(combinations(range(len(events)), 2))
     shared = np.array([sum(idf[key] for key in sorted(keys[i] & keys[j])) for i, j in pairs])
@@ -73,12 +75,8 @@ def test_a_candidate_weighs_what_the_pair_loop_says_and_every_sharing_pair_is_a_
         assert found == pytest.approx({pair: expected[pair] for pair in found}, abs=1e-6)
         if limit == 100:
             matrix = events.incidence()
-            sharing = set(
-                zip(
-                    *(side.tolist() for side in ((matrix * key_idf(matrix)) @ matrix.T).nonzero()),
-                    strict=True,
-                )
-            )
+            weight = key_idf(matrix) * (matrix.sum(axis=0) <= max(10, len(events) / 2))
+            sharing = set(zip(*(side.tolist() for side in ((matrix * weight) @ matrix.T).nonzero()), strict=True))
             assert {(i, j) for i, j in sharing if i < j} <= found.keys()
 
 
@@ -131,16 +129,32 @@ def test_each_event_keeps_its_strongest_pairs():
     assert 500 * 3 / 2 <= len(kept.left) <= 500 * 3
 
 
-def test_a_key_of_every_event_proposes_no_pairs_and_is_reported():
+@pytest.mark.parametrize(("carrying", "common", "strength"), [(160, 1, True), (240, 0, False)])
+def test_a_common_key_proposes_no_pairs_and_one_of_most_events_ties_nothing(carrying, common, strength):
     size = 400
-    event = np.repeat(np.arange(size, dtype=np.int32), 2)
-    key = np.where(np.arange(2 * size) % 2 == 0, 0, 1 + event // 2).astype(np.int32)
+    own = np.arange(size, dtype=np.int32)
+    event = np.concatenate([own, own[:carrying]])
+    key = np.concatenate([1 + own // 2, np.zeros(carrying, np.int32)])
     events = table(size, EventLinks(event=event, key=key), 1 + size // 2, np.eye(size, dtype=np.float32))
 
     edges = weigh_edges(events, ClusterOptions(common_key_limit=100))
 
-    assert edges.common_keys == 1
+    assert edges.common_keys == common
     assert len(edges.left) == size // 2
+    assert (edges.weight[0] > edges.weight[-1]) == strength  # the first pair shares the common key as well
+
+
+def test_years_and_months_tie_nothing_unless_types_of_keys_are_chosen():
+    carried = [(0, 0), (1, 0), *((event, key) for event in range(5) for key in (1, 2))]
+    event, key = (np.array(side, np.int32) for side in zip(*carried, strict=True))
+    events = table(5, EventLinks(event=event, key=key), 3, np.eye(5, dtype=np.float32))
+    dated = replace(events, keys=replace(events.keys, types=["date"] * 3, values=["2026-03-05", "2026-03", "2026"]))
+    options = ClusterOptions(alpha=1, threshold=0.5, use_idf=False)
+
+    edges, asked = (weigh_edges(dated, each) for each in (options, replace(options, key_types=("date",))))
+
+    assert list(zip(edges.left, edges.right, strict=True)) == [(0, 1)]
+    assert asked.normal.mean == pytest.approx(2.1)  # shared keys of a pair: two of all, a third of one
 
 
 def test_only_keys_of_the_chosen_types_tie_events():

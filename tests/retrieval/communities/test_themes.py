@@ -4,11 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
+from sag_retrieval.communities.events import EventLinks
 from sag_retrieval.communities.groups import Community
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.communities.said import SaidNames
 from sag_retrieval.communities.themes import _by_names, _title_language, build_themes
+from sag_retrieval.communities.topic_titles import topic_titles
+from sag_retrieval.communities.topic_words import TopicWords, WordPlace
 
 TOPICS = ClusterOptions(method="topics")
 
@@ -50,11 +54,55 @@ def test_a_document_with_hundreds_of_sections_is_not_cut_into_parts(towns):
     assert not build_themes(events, TOPICS, "en").is_ordered
 
 
-def test_few_events_without_common_words_are_grouped_by_their_keys(towns):
-    events = towns(months=3)
-    events = replace(
-        events, contents=[f"Ab{row:c} told Xe{row:c} of Yo{row:c}." for row in range(97, 97 + len(events))]
+def without_common_words(events):
+    """The same events, each with words of its own."""
+    told = [f"Ab{row:c} told Xe{row:c} of Yo{row:c}." for row in range(97, 97 + len(events))]
+    return replace(events, contents=told)
+
+
+def with_years(events):
+    """The same events, each with the year of its month as a key, one for each month."""
+    keys, years = events.keys, [f"20{20 + number}" for number in range(len(events.documents.titles))]
+    event = np.concatenate([events.links.event, np.arange(len(events), dtype=np.int32)])
+    key = np.concatenate([events.links.key, len(keys.values) + events.document]).astype(np.int32)
+    return replace(
+        events,
+        keys=replace(keys, types=[*keys.types, *["date"] * len(years)], values=[*keys.values, *years]),
+        links=EventLinks(event=event[np.argsort(event, kind="stable")], key=key[np.argsort(event, kind="stable")]),
     )
+
+
+def test_few_events_are_grouped_by_whom_they_name_not_by_when(towns):
+    events = with_years(without_common_words(towns(months=3)))
+    events = replace(events, vectors=np.eye(len(events), dtype=np.float32))
+    subject = [event_id.rsplit("-", 2)[1] for event_id in events.event_ids]
+
+    found = build_themes(events, TOPICS, "en")
+
+    named = [{subject[row] for row in each.members.tolist()} for each in found]
+    assert sorted(map(sorted, named)) == [["City Library"], ["Harbour Bridge"], ["River Flood"]]
+
+
+@pytest.mark.parametrize(("places", "title"), [([], ""), ([WordPlace(0, 14, 18)], "Book")])
+def test_a_topic_that_no_phrase_names_has_no_title(towns, places, title):
+    events = towns(months=4)
+    count = len(events)
+    words = TopicWords(csr_array(np.ones((count, 1))), ["book"], [places] * count, np.ones(1))
+    events = replace(events, contents=["Oban bought a book."] * count)
+    topic = np.where(np.arange(count) % 2, 0, -1).astype(np.int32)
+
+    assert topic_titles(events, replace(words, places=places_of(places, topic)), topic, np.zeros(1, np.int32)) == [
+        title
+    ]
+
+
+def places_of(places, topic):
+    """The word in the events of the topic alone."""
+    return [places if number >= 0 else [] for number in topic.tolist()]
+
+
+def test_few_events_without_common_words_are_grouped_by_their_keys(towns):
+    events = without_common_words(towns(months=3))
 
     found = build_themes(events, TOPICS, "en")
 

@@ -131,13 +131,13 @@ def test_a_theme_larger_than_a_prompt_is_written_in_parts_that_are_made_one(tell
     asked = [schema_of(call.request) for call in told.server.calls]
     parts = [call for call in told.server.calls if "Events:" in call.prompt]
     joined = [call for call in told.server.calls if "same theme" in call.request["messages"][0]["content"]]
-    assert len(parts) == 9
-    assert len(joined) == 3
+    assert len(parts) == 18
+    assert len(joined) == 6
     assert asked.count("ReportAnswer") == 1
     for key, text in told.written.themes.items():
         rows = next(each.members for each in told.communities.at(0) if each.community_id == key)
         assert {event for each in text.summary for event in each.event_ids} <= {told.events.event_ids[r] for r in rows}
-    assert len(told.written.themes) == 3
+    assert len(told.written.themes) == 6
 
 
 def test_parts_of_a_prompt_hold_every_line_once_and_keep_the_bound(towns):

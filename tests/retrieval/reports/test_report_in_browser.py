@@ -97,7 +97,7 @@ def test_a_click_on_an_area_opens_its_theme(opened):
 
 
 def test_pointing_at_an_area_shows_its_neighbours_and_at_a_citation_its_sentence(opened):
-    page = opened()
+    page = opened(day="-05")
     area = page.locator(".map.wide .area").first
     tied = area.get_attribute("data-tied").split()
 

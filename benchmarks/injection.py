@@ -10,6 +10,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -48,21 +49,27 @@ def support() -> list[dict[str, Any]]:
             texts = {text: SupportingText(text, language=language[:2]) for _, text, _ in own}
             least = options.key_words if name == "names" else options.event_words
             others = [*own[len(own) // 2 :], *own[: len(own) // 2]]
-            faults = [texts[text].fault(said, least) for _, text, said in own]
-            foreign = [
-                bool(texts[other[1]].fault(said, least)) for (_, _, said), other in zip(own, others, strict=True)
-            ]
-            found.append(
-                {
-                    "answers": name,
-                    "language": language,
-                    "count": len(own),
-                    "refused": sum(map(bool, faults)) / len(own),
-                    "refused_of_others": sum(foreign) / len(own),
-                    "reasons": dict(Counter(fault.split(":")[0] for fault in faults if fault)),
-                }
-            )
+            for half in ("development", "held-out"):
+                pairs = [(row, other) for row, other in zip(own, others, strict=True) if half_of(row[2]) == half]
+                faults = [texts[text].fault(said, least) for (_, text, said), _ in pairs]
+                foreign = [bool(texts[other].fault(said, least)) for (_, _, said), (_, other, _) in pairs]
+                found.append(
+                    {
+                        "answers": name,
+                        "language": language,
+                        "half": half,
+                        "count": len(pairs),
+                        "refused": sum(map(bool, faults)) / len(pairs),
+                        "refused_of_others": sum(foreign) / len(pairs),
+                        "reasons": dict(Counter(fault.split(":")[0] for fault in faults if fault)),
+                    }
+                )
     return found
+
+
+def half_of(statement: str) -> str:
+    """Whether a statement may be looked at while the check is written, by a hash of it."""
+    return "development" if sha256(statement.encode()).digest()[0] % 2 == 0 else "held-out"
 
 
 def _events() -> Iterator[tuple[str, str, str]]:

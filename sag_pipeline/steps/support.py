@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Annotated, Final, NamedTuple
 
 from sag_pipeline.steps.dates import dates
+from sag_pipeline.steps.name_pieces import may_be_name, opening_words
 from sag_pipeline.steps.quantities import quantities
 from sag_retrieval.core.options import Bounds, check_options
 from sag_retrieval.text.amounts import read_amount
@@ -35,12 +36,12 @@ _NEGATIONS: Final = frozenset(
     "not no never none nobody nothing neither nor without cannot deny denies denied fail fails failed refuse refuses"
     " refused reject rejects rejected unable false untrue 不 没 未 无 非 否 勿 莫".split()
 )
-_LEAST_NAME = 3
-"""Chinese characters in a row that no text has, from this many on, may be a name; two with a surname are."""
-_SURNAMES: Final = frozenset(
-    "王李张刘陈杨黄赵周吴徐孙胡朱林何郭马罗梁宋郑谢韩唐冯董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎余潘杜戴夏钟汪田姜范石姚"
-    "谭廖邹熊陆郝孔白崔康毛邱秦江史顾侯邵孟龙段雷钱汤尹黎乔贺赖龚"
-)
+_LISTED: Final = re.compile(r"[:：]|分别[为是]|包括|\b(?:namely|including|which (?:are|were|was|is))\b")
+_LIST_END: Final = re.compile(r"[。；;!?！？]|\.(?=\s|\Z)")
+_ITEM: Final = re.compile(r"[、,，]")
+_LAST_ITEM: Final = re.compile(r"\band\b|以及|和|及|与")
+_MOST_LISTED: Final = 30
+_FULL_HOUR: Final = re.compile(r"(?<=\d[:：])00(?!\d)")
 _LEAST_STEM = 4
 """Two words of one family (`founder`, `founded`) begin with the whole shorter stem, of at least this many letters."""
 _SHOWN = 3
@@ -119,9 +120,13 @@ class SupportingText:
         pieces = [piece for run in runs for piece in self._uncovered(run)]
         if len(missing) + sum(map(len, pieces)) > (1 - least) * (len(stems) + sum(map(len, runs))) + 1e-9:
             return f"words that its text does not have: {', '.join([*missing, *pieces][:_SHOWN])}"
+        openers = opening_words(text)
         parts = [part.strip(_EDGES) for part in text.split()]
-        unknown = [part for part in parts if part[:1].isupper() and not all(map(self._has, _stems(part)))]
-        unknown += [piece for piece in pieces if len(piece) + (piece[0] in _SURNAMES) >= _LEAST_NAME]
+        named = (part for part in parts if part[:1].isupper() and part not in openers)
+        unknown = [part for part in named if not all(map(self._has, _stems(part)))]
+        unknown += [
+            piece for run in runs for piece in self._uncovered(run) if len(piece) > 1 and may_be_name(piece, run)
+        ]
         return f"names that its text does not have: {', '.join(unknown[:_SHOWN])}" if unknown else ""
 
     def names(self, value: str, least: float) -> bool:
@@ -157,8 +162,10 @@ class SupportingText:
         yield from unseen.split()
 
     def _missing_numbers(self, statement: str) -> Iterator[str]:
+        statement = _FULL_HOUR.sub("  ", statement)
         digits = [found for found in _DIGITS.finditer(statement) if _value(found[0]) not in self._numbers]
         if digits:
+            digits = [found for found in digits if not _is_counted(statement, found)]
             spans = [span for *span, value in _mentions(statement, self._language) if value in self._numbers]
             yield from (found[0] for found in digits if not any(start <= found.start() < end for start, end in spans))
 
@@ -174,6 +181,23 @@ class SupportingText:
         if best < _SAME or about != {not negates}:
             return ""
         return "it negates what its passage states" if negates else "it states what its passage negates"
+
+
+def _is_counted(statement: str, number: re.Match[str]) -> bool:
+    """Whether a number counts what the statement lists behind it: `3 tests, namely A, B and C`."""
+    count = number[0]
+    if not count.isdecimal() or not 1 < int(count) <= _MOST_LISTED:
+        return False
+    end = _LIST_END.search(statement, number.end())
+    rest = statement[number.end() : end.start() if end else len(statement)]
+    opening = _LISTED.search(rest)
+    if opening is None:
+        return False
+    items = [part for part in _ITEM.split(rest[opening.end() :]) if part.strip()]
+    joined = sum(
+        1 for part in items for piece in _LAST_ITEM.split(part)[1:] if _LAST_ITEM.split(part)[0].strip() and piece
+    )
+    return len(items) <= int(count) <= len(items) + joined
 
 
 def is_negated(text: str) -> bool:

@@ -40,6 +40,7 @@ def distinct(store):
 
 
 @pytest.mark.slow
+@pytest.mark.no_cover
 @settings(max_examples=6)
 @given(history=histories)
 def test_keys_are_those_of_all_documents_after_any_history(tmp_path_factory, history):

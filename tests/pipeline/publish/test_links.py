@@ -68,6 +68,7 @@ def built(store: Store) -> Relational:
 
 
 @pytest.mark.slow
+@pytest.mark.no_cover
 @settings(max_examples=20)
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, len(VALUES) - 1)), max_size=14))
 def test_links_by_row_are_those_of_the_tables(tmp_path_factory, links):
@@ -80,6 +81,7 @@ def test_links_by_row_are_those_of_the_tables(tmp_path_factory, links):
 
 
 @pytest.mark.slow
+@pytest.mark.no_cover
 @settings(max_examples=20)
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, len(VALUES) - 1)), max_size=14))
 def test_keys_are_counted_as_sql_counts_them(tmp_path_factory, links):

@@ -60,6 +60,7 @@ cycles = st.lists(
 
 
 @pytest.mark.slow
+@pytest.mark.no_cover
 @given(cycles, st.booleans())
 @settings(max_examples=30)
 def test_documents_of_any_id_are_added_changed_and_removed(tmp_path_factory, changes, purge):
@@ -84,6 +85,7 @@ FILES = ("+a.md", "+b.md", "!c.md", "-.md", "d.md", "é 海鹭.md", "\x01.md")
 
 
 @pytest.mark.slow
+@pytest.mark.no_cover
 @given(st.lists(st.dictionaries(st.sampled_from(FILES), st.sampled_from(("one", "two")), min_size=1), max_size=4))
 @settings(max_examples=30)
 def test_files_of_any_name_give_the_rows_of_the_current_files(tmp_path_factory, states):
@@ -101,6 +103,7 @@ def test_files_of_any_name_give_the_rows_of_the_current_files(tmp_path_factory, 
 
 
 @pytest.mark.slow
+@pytest.mark.no_cover
 def test_a_changed_document_whose_id_begins_with_a_plus_has_one_version_in_the_release(home, source):
     run_ingest([source({f"+{n}.md": f"The Egret left pier {n}." for n in range(12)})])
 

@@ -179,6 +179,7 @@ def test_rows_and_records_are_the_same_thing():
 
 
 @pytest.mark.slow
+@pytest.mark.no_cover
 @given(st.lists(st.sampled_from("abcd"), min_size=1), st.integers(1, 3))
 @settings(max_examples=30)
 def test_any_order_of_changes_ends_in_the_newest_state(tmp_path_factory, changes, every):

@@ -135,6 +135,23 @@ def test_a_printed_chart_stays_whole_with_its_message_and_its_source(opened):
         assert [first in sheet for sheet in sheets if last in sheet] == [True]
 
 
+def test_a_section_of_a_picture_is_not_divided_and_sources_have_one_size_on_paper(opened):
+    page = opened()
+    page.emulate_media(media="print")
+
+    divided = page.evaluate(
+        "[...document.querySelectorAll('section')].filter((each) => each.querySelector(':scope > figure'))"
+        ".map((each) => getComputedStyle(each).breakInside)"
+    )
+    sizes = page.evaluate(
+        "[...document.querySelectorAll('.sources, .source .name, .source .meta')].map((each) => getComputedStyle(each).fontSize)"
+    )
+
+    assert set(divided) == {"avoid"}
+    assert len(sizes) > 1
+    assert len(set(sizes)) == 1
+
+
 def test_paper_is_white_and_leads_to_no_file_that_is_not_on_it(opened):
     page = opened(scheme="dark")
 

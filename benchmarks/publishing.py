@@ -5,8 +5,10 @@
 
 Each chunk has a main key, three own keys, five from a pool with a long tail; each event carries four of them.
 Vectors are random mixtures, which is harder for an index than text. Prints for a whole publish, for one percent of the
-documents changed, for one new document and for further nights of one percent new documents: processor time, megabytes
-of all releases, each linked file once, and what they grow by in multiples of the added text.
+documents changed, for one new document, for further nights of one percent new documents, for one document that is
+removed and for nights with removals (1 % new, .3 % changed, .1 % removed): processor time, also as a share of that of
+the whole publish, megabytes of all releases, each linked file once, and what they grow by in multiples of the added
+text. What the asset `release` does before and after publishing is part of the time after a removal.
 """
 
 import argparse
@@ -25,8 +27,9 @@ from sag_pipeline.publish.build import Embedding
 from sag_pipeline.publish.distinct_keys import make_links
 from sag_pipeline.publish.links import weighing
 from sag_pipeline.publish.publish import publish
-from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
+from sag_pipeline.store.store import PURGE, DocumentOutcome, Pending, StepSpec, Store
 from sag_pipeline.store.vectors import KINDS, VectorStore, vector_ids
+from sag_pipeline.upkeep import forget, vacuum
 from sag_retrieval import Release
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key, Section, make_id
 from sag_retrieval.core.settings import load_settings
@@ -134,7 +137,12 @@ def told_of(store: Store, embedding: Embedding, name: str) -> dict[str, object]:
     started, worked = time.perf_counter(), time.process_time()
     derive(store)
     links = time.process_time() - worked
+    is_removal = store.ledger.whole(PURGE) is not None
+    if is_removal:
+        forget(store, embedding.vectors)
     done = publish(store, embedding, "2026-01-01T00:00:00+00:00")
+    if is_removal:
+        vacuum(store, embedding.vectors)
     release = store.home / "releases" / done.manifest.release_id
     return {
         f"{name}: processor s, links": round(links, 2),
@@ -203,7 +211,30 @@ def measure(home: Path, events: int, dimension: int, nights: int) -> dict[str, o
         told |= told_of(store, embedding, name)
         grown, text = own_bytes(home) - before, texts_of(store, [f"document-{number:07d}" for number in added])
         told[f"{name}: grown, in multiples of the text"] = round(grown / text, 1)
-    return told
+    for name, added, changed, removed in removals(documents, next_document, nights):
+        fill(store, added, pool, 0, embedding)
+        fill(store, changed, pool, 2, embedding)
+        store.remove([f"document-{number:07d}" for number in removed])
+        told |= told_of(store, embedding, name)
+    told["opening at the end"] = opening(home, embedder)
+    whole = told["whole: processor s"]
+    shares = {name.removesuffix(": processor s"): s / whole for name, s in told.items() if name.endswith("processor s")}
+    return told | {"shares of the whole publish": {name: round(share, 2) for name, share in shares.items()}}
+
+
+def removals(documents: int, last: int, nights: int) -> Iterator[tuple[str, range, range, range]]:
+    """Nights with removals: a name, and the numbers of documents that are added, changed and removed."""
+    count = max(1, documents // 1000)
+    yield "one document removed", range(0), range(0), range(documents // 2, documents // 2 + 1)
+    for night in range(nights):
+        added, gone = range(last, last + documents // 100), 7 * count * night + documents // 3
+        last = added.stop
+        yield (
+            f"night {night + 1} with removals",
+            added,
+            range(gone + count, gone + 4 * count),
+            range(gone, gone + count),
+        )
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from sag_pipeline.progress import listener
 from sag_pipeline.publish.changes import MADE_OF, Base, Held
 from sag_pipeline.publish.checks import Check, check_layer, check_release
 from sag_pipeline.publish.described import RESOLVED, resolved_since
+from sag_pipeline.publish.leaving_out import write_remaining
 from sag_pipeline.publish.links import Resolution
 from sag_pipeline.publish.relational import Relational, build_tables
 from sag_pipeline.publish.stored_rows import state_hashes
@@ -27,7 +28,7 @@ from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import write_arrays
 from sag_retrieval.release.checksums import OF_LARGE
-from sag_retrieval.release.csr import save_array
+from sag_retrieval.release.csr import save_array, save_rows
 from sag_retrieval.release.folders import link
 from sag_retrieval.release.layers import Layer, join_links
 from sag_retrieval.release.manifest import Contents, Manifest, layer_path
@@ -92,10 +93,14 @@ def build_layer(draft: Path, source: ReleaseInput, base: Base) -> tuple[Manifest
     made = build_tables(source.store, source.resolution, base.documents, now[is_new])
     report("release", 0, 0, "vectors, full text and rows")
     _link_layers(draft, base)
+    shared = [*base.manifest.layer_counts[:number]]
+    for layer in base.left_out:
+        shared[layer] = write_remaining(draft, base, layer, source.resolution)
     source.embedding.save(draft / "embedder")
     _write_layer(draft, number, made, source, base)
     own = {name: rows.num_rows for name, rows in made.tables.items()}
-    manifest = replace(_manifest(source), layers=[*base.manifest.layer_counts[:number], own])
+    shared[0] = {**shared[0], "calls": own["calls"]}  # the first layer has those of all
+    manifest = replace(_manifest(source), layers=[*shared, own])
     contents = Contents(draft, manifest, "off")
     files = [RowFiles(contents, manifest, each) for each in range(number + 1)]
     layers = [Layer.open(contents.place(layer_path(each)), rows) for each, rows in enumerate(files)]
@@ -152,7 +157,7 @@ def _link_layers(draft: Path, base: Base) -> None:
     for name in base.manifest.files:
         inside = name.split("/")
         layer = int(inside[1]) if inside[0] == "layers" else 0
-        if layer < base.kept and "/" in name and not name.startswith(_OF_RELEASE):
+        if layer < base.kept and layer not in base.left_out and "/" in name and not name.startswith(_OF_RELEASE):
             link(base.folder / name, draft / name)
 
 
@@ -164,14 +169,12 @@ def _write_layer(draft: Path, number: int, made: Relational, source: ReleaseInpu
         written = [pool.submit(_write_vectors, draft, number, name, hashed[name], source.embedding) for name in KINDS]
         written.append(pool.submit(_write_arrays, folder / "arrays", made, is_first=not number))
         for name, rows in tables.items():
-            write_rows(draft / "rows" if name == "calls" else folder / "rows", name, rows)
+            save_rows((draft if name == "calls" else folder) / "rows" / f"{name}.arrow", rows)
         for done in written:
             done.result()
     own = pc.index_in(tables["documents"]["document_id"], source.held.documents)
     save_array(folder / "arrays" / MADE_OF, source.held.hashes[np.asarray(own)])
-    resolved = resolved_since(base.described if base else None, source.resolution)
-    with pa.OSFile(str(folder / "arrays" / RESOLVED), "wb") as sink, pa.ipc.new_file(sink, resolved.schema) as writer:
-        writer.write_table(resolved)
+    save_rows(folder / "arrays" / RESOLVED, resolved_since(base.described if base else None, source.resolution))
 
 
 def _write_arrays(folder: Path, made: Relational, *, is_first: bool) -> None:
@@ -179,14 +182,6 @@ def _write_arrays(folder: Path, made: Relational, *, is_first: bool) -> None:
     write_arrays(folder, made.parts, made.tables, is_weighed=is_first)
     if is_first:
         write_graph(folder / FOLDER, made.tables, MentionLinks.of_parts(made.parts))
-
-
-def write_rows(folder: Path, name: str, rows: pa.Table) -> None:
-    """Write a table as an Arrow file, in place of a linked one if there is one."""
-    path = folder / f"{name}.arrow"
-    path.unlink(missing_ok=True)
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, rows.schema) as writer:
-        writer.write_table(rows)
 
 
 def _write_vectors(draft: Path, number: int, name: str, hashes: VectorIds, embedding: Embedding) -> None:

@@ -1,8 +1,11 @@
-"""What the next release shares with the one before: which of its layers, and which documents are written again."""
+"""What the next release shares with the one before: which of its layers, and which documents are written again.
+
+After a removal no file of it may hold what was removed: each kept layer that has more than it shows is written again.
+"""
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -10,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_pipeline.publish.described import KeyDescriptions
+from sag_pipeline.publish.described import KeyDescriptions, is_outdated
 from sag_pipeline.publish.layering import Layering, LayerSize
 from sag_pipeline.publish.links import Resolution
 from sag_pipeline.store.store import PURGE, Store
 from sag_pipeline.store.vectors import KINDS, VectorStore
 from sag_pipeline.tables import RECORDS
 from sag_retrieval.core.errors import ReleaseError
-from sag_retrieval.core.types import Rows64, Words64
+from sag_retrieval.core.types import Flags, Rows64, Words64
 from sag_retrieval.release.arrays import open_graph_arrays
 from sag_retrieval.release.csr import map_array
 from sag_retrieval.release.manifest import Contents, Manifest, layer_path
@@ -71,17 +74,16 @@ class Base:
     """Documents that are written again, or are new."""
     described: KeyDescriptions
     """What the kept layers say of keys."""
+    left_out: Mapping[int, Flags] = field(default_factory=dict)
+    """Kept layers that are written again from their own files, each with flags of its documents that are left out."""
 
 
 def find_base(
     store: Store, vectors: VectorStore, resolution: Resolution, held: Held, layering: Layering
 ) -> Base | None:
-    """The current release with what of it is kept; None where the next one is written whole.
-
-    That is so after a removal too: what was removed may stay in no file.
-    """
+    """The current release with what of it is kept; None where the next one is written whole."""
     releases = Releases(store.home)
-    if releases.current() is None or store.ledger.whole(PURGE) is not None:
+    if releases.current() is None:
         return None
     try:
         folder = releases.path()
@@ -90,7 +92,8 @@ def find_base(
         if not contents.is_checked or manifest.smoothing != resolution.smoothing or not _has(manifest, vectors, folder):
             return None
         contents.check("rows/", "arrays/", "layers/")
-        return _base(contents, manifest, resolution, held, layering)
+        is_erasing = store.ledger.whole(PURGE) is not None
+        return _base(contents, manifest, (resolution, held), layering, is_erasing=is_erasing)
     except ReleaseError as error:
         _log.warning("the next release is written whole: %s", error)
         return None
@@ -118,9 +121,9 @@ def _has(manifest: Manifest, vectors: VectorStore, folder: Path) -> bool:
 
 
 def _base(
-    contents: Contents, manifest: Manifest, resolution: Resolution, held: Held, layering: Layering
+    contents: Contents, manifest: Manifest, now_held: tuple[Resolution, Held], layering: Layering, *, is_erasing: bool
 ) -> Base | None:
-    count, folder = len(manifest.layer_counts), contents.folder
+    (resolution, held), count, folder = now_held, len(manifest.layer_counts), contents.folder
     files = [RowFiles(contents, manifest, number) for number in range(count)]
     folders = [contents.place(layer_path(number)) for number in range(count)]
     documents = overlay([layer("documents")["document_id"] for layer in files])
@@ -128,24 +131,30 @@ def _base(
     ids = ids.combine_chunks().take(pa.array(documents.source))
     before = np.concatenate([map_array(each / "arrays" / MADE_OF) for each in folders])[documents.source]
     now = np.asarray(pc.fill_null(pc.index_in(ids, held.documents), -1)).astype(np.int64)
-    if (now < 0).any():
-        return None  # a document is gone
-    described = KeyDescriptions.read(files, folders)
-    is_fresh = np.ones(len(held.documents), np.bool_)
-    is_fresh[now] = (held.hashes[now] != before).any(axis=1)
-    is_fresh[now[_touched(files, folders, described, resolution, ids)]] = True
+    described, stays = KeyDescriptions.read(files, folders), now >= 0
+    is_erasing = is_erasing or not bool(stays.all())
+    stays[stays] = (held.hashes[now[stays]] == before[stays]).all(axis=1)
+    stays[_touched(files, folders, described, resolution, ids)] = False
     layer = np.searchsorted(documents.firsts, documents.source, side="right") - 1
-    shown = np.bincount(layer[~is_fresh[now]], held.rows[now][~is_fresh[now]], count).astype(np.int64)
+    shown = np.bincount(layer[stays], held.rows[now[stays]], count).astype(np.int64)
     totals = [counts["chunks"] + counts["events"] for counts in manifest.layer_counts]
-    sizes = [LayerSize(int(n), total) for n, total in zip(shown, totals, strict=True)]
-    kept = layering.kept(sizes, int(held.rows[is_fresh].sum()))
+    sizes = [LayerSize(int(n), int(n) if is_erasing else total) for n, total in zip(shown, totals, strict=True)]
+    kept = layering.kept(sizes, int(held.rows.sum() - shown.sum()))
     if not kept:
         return None
-    is_fresh[now[layer >= kept]] = True
+    stays &= layer < kept
+    is_fresh = np.ones(len(held.documents), np.bool_)
+    is_fresh[now[stays]] = False
     written = held.documents.filter(pa.array(is_fresh)).to_pylist()
+    left_out = dict[int, Flags]()
+    for number in range(kept if is_erasing else 0):
+        left_out[number] = np.ones(documents.firsts[number + 1] - documents.firsts[number], np.bool_)
+        left_out[number][documents.source[stays & (layer == number)] - documents.firsts[number]] = False
+        if not left_out[number].any() and not is_outdated(files[number], folders[number], resolution):
+            del left_out[number]
     if kept < count:
         described = KeyDescriptions.read(files[:kept], folders[:kept])
-    return Base(folder, contents, manifest, kept, written, described)
+    return Base(folder, contents, manifest, kept, written, described, left_out)
 
 
 def _touched(

@@ -46,18 +46,15 @@ class KeyDescriptions:
         return cls(keys.combine_chunks(), frozenset(aliases), resolved)
 
     def moved(self, resolution: Resolution) -> set[str]:
-        """Ids of keys that stand for another key than before."""
+        """Ids of keys, of those that some document carries, that stand for another key than before."""
         now = canonical_of(resolution)
-        return {key for key in {*self.resolved, *now} if self.resolved.get(key, key) != now.get(key, key)}
+        moved = sorted(key for key in {*self.resolved, *now} if self.resolved.get(key, key) != now.get(key, key))
+        known = places(pa.array(moved, pa.string()), resolution.distinct["key_id"]) >= 0
+        return {key for key, is_known in zip(moved, known.tolist(), strict=True) if is_known}
 
     def changes(self, resolution: Resolution) -> tuple[Rows64, Flags]:
         """The row among the distinct keys of each key, -1 for one that is gone, and whether it is described again."""
-        now = places(self.keys["key_id"], resolution.distinct["key_id"])
-        has = np.flatnonzero(now >= 0)
-        before, after = self.keys.take(pa.array(has)), resolution.distinct.take(pa.array(now[has]))
-        is_new = np.zeros(len(now), np.bool_)
-        for name in _COLUMNS:
-            is_new[has] |= _differs(before[name], after[name])
+        now, is_new = _described_otherwise(self.keys, resolution)
         alike = self.aliases ^ frozenset(_tuples(resolution.aliases))
         renamed = pa.array(sorted({str(key) for _, key, *_ in alike}), pa.string())
         is_new |= np.asarray(pc.is_in(self.keys["key_id"], renamed)) & (now >= 0)
@@ -72,6 +69,34 @@ class KeyDescriptions:
         lower = [pc.utf8_lower(pc.fill_null(each.filter(other), "")) for each in (before, after)]
         found: Rows64 = has[np.asarray(other)][np.asarray(pc.not_equal(*lower))]
         return found
+
+
+def is_outdated(rows: RowFiles, folder: FilePlace, resolution: Resolution) -> bool:
+    """Whether a layer names keys or aliases that no document carries any more, or describes a key as it was."""
+    now, is_new = _described_otherwise(rows("keys"), resolution)
+    if (now < 0).any() or is_new.any():
+        return True
+    if {*_tuples(rows("key_aliases"))} - {*_tuples(resolution.aliases)}:
+        return True
+    return len(carried_resolved(folder, resolution)) < len(map_rows(folder / "arrays" / RESOLVED))
+
+
+def carried_resolved(folder: FilePlace, resolution: Resolution) -> pa.Table:
+    """What `RESOLVED` of a layer says of keys that documents still carry."""
+    rows = map_rows(folder / "arrays" / RESOLVED)
+    both = [places(rows[name], resolution.distinct["key_id"]) >= 0 for name in ("key_id", "canonical")]
+    return rows.filter(pa.array(both[0] & both[1]))
+
+
+def _described_otherwise(keys: pa.Table, resolution: Resolution) -> tuple[Rows64, Flags]:
+    """The row among the distinct keys of each key, -1 for one that is gone, and whether its columns differ."""
+    now = places(keys["key_id"], resolution.distinct["key_id"])
+    has = np.flatnonzero(now >= 0)
+    before, after = keys.take(pa.array(has)), resolution.distinct.take(pa.array(now[has]))
+    is_new = np.zeros(len(now), np.bool_)
+    for name in _COLUMNS:
+        is_new[has] |= _differs(before[name], after[name])
+    return now, is_new
 
 
 def _values(resolution: Resolution, rows: Rows64) -> pa.ChunkedArray:

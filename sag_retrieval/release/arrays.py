@@ -126,20 +126,29 @@ def write_arrays(folder: Path, parts: GraphParts, rows: Mapping[str, pa.Table], 
     """
     write_graph(folder, parts)
     write_text(folder / "text", _texts(rows, parts.chunk_document), is_weighed=is_weighed)
-    write_mentions(folder / "names", _names(rows["keys"], rows["key_aliases"]))
+    write_names(folder, rows)
 
 
 def write_graph(folder: Path, parts: GraphParts) -> None:
     """Write only `graph/`: lists in both directions and ranges."""
-    graph = folder / "graph"
-    graph.mkdir(parents=True, exist_ok=True)
-    for name, lists in _build_lists(parts).items():
-        lists.save(graph / name)
-    for name, array in _build_arrays(parts).items():
-        save_array(graph / name, array)
+    save_graph(folder, _build_lists(parts) | _build_arrays(parts))
 
 
-def _build_lists(parts: GraphParts) -> dict[str, CsrLists]:
+def save_graph(folder: Path, graph: Mapping[str, Any]) -> None:
+    """Write the arrays of links that `open_graph_arrays` opens, by their names in `Arrays`."""
+    (folder / "graph").mkdir(parents=True, exist_ok=True)
+    for name in _LISTS:
+        graph[name].save(folder / "graph" / name)
+    for name in _ARRAYS:
+        save_array(folder / "graph" / name, graph[name])
+
+
+def write_names(folder: Path, rows: Mapping[str, pa.Table]) -> None:
+    """Write only `names/`: the names of keys, with their aliases."""
+    write_mentions(folder / "names", _names(rows["keys"], rows["key_aliases"]))
+
+
+def _build_lists(parts: GraphParts) -> dict[str, Any]:
     (event, key), (chunk, chunk_key) = parts.event_key.T, parts.chunk_key.T
     events, chunks, keys = len(parts.event_chunk), len(parts.chunk_document), len(parts.key_idf)
     return {

@@ -89,6 +89,13 @@ def map_rows(path: FilePlace) -> pa.Table:
         raise ReleaseError(f"{path} is missing or damaged ({error}); {MEND}") from error
 
 
+def save_rows(path: Path, rows: pa.Table) -> None:
+    """Write an Arrow file, in place of a linked one if there is one."""
+    path.unlink(missing_ok=True)
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, rows.schema) as writer:
+        writer.write_table(rows)
+
+
 def take_rows(table: pa.Table, rows: npt.ArrayLike) -> pa.Table:
     """Rows by number, in the given order, read from the batches that hold them.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import marisa_trie
 import numpy as np
@@ -11,7 +12,7 @@ from sag_retrieval.core.types import Flags, Rows64
 from sag_retrieval.release.csr import CsrLists, ends_of, group, narrow
 from sag_retrieval.release.overlay import Joined
 from sag_retrieval.release.postings import Postings, TermCounts
-from sag_retrieval.release.text_index import Mentions, Terms
+from sag_retrieval.release.text_index import Mentions, Terms, Vocabulary
 
 
 class JoinedWords:
@@ -67,12 +68,37 @@ class LayerText:
 
 def join_text(layers: Sequence[LayerText], chunks: Joined, documents: Joined) -> tuple[Terms, Postings, Postings]:
     """Dictionary and postings of a release."""
+    more, by_chunk, by_document, is_used = _joined(layers, chunks, documents)
+    return Terms(JoinedWords(layers[0].terms, more, is_used)), by_chunk.weighed(), by_document.weighed()
+
+
+def write_shown_text(folder: Path, layer: LayerText, chunks: Joined, documents: Joined) -> None:
+    """Write dictionary and counts of the rows of a layer that are shown; words of others alone are left out."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _, by_chunk, by_document, is_used = _joined([layer], chunks, documents)
+    vocabulary, before = Vocabulary(), list[int]()
+    for word, number in layer.terms.items():
+        if is_used[number]:
+            vocabulary.numbers[word] = len(before)
+            before.append(number)
+    _, lasting = vocabulary.freeze(folder / "terms.marisa")
+    order = np.array(before, np.int64)[np.argsort(lasting)]
+    for name, counted in (("chunks", by_chunk), ("documents", by_document)):
+        lists = counted.rows_of
+        _, places = lists.gather(order)
+        sizes = ends_of(lists.sizes()[order])
+        TermCounts(CsrLists(sizes, lists.items[places]), counted.counts[places], counted.row_count).save(folder / name)
+
+
+def _joined(
+    layers: Sequence[LayerText], chunks: Joined, documents: Joined
+) -> tuple[dict[str, int], TermCounts, TermCounts, Flags]:
+    """Words that later layers add, counts over chunks and over documents, and which words are in use."""
     more, numbers = _numbered([layer.terms for layer in layers])
     count = len(layers[0].terms) + len(more)
     by_chunk = _join_counts([layer.chunks for layer in layers], numbers, chunks, count)
     by_document = _join_counts([layer.documents for layer in layers], numbers, documents, count)
-    is_used = (by_chunk.rows_of.sizes() > 0) | (by_document.rows_of.sizes() > 0)
-    return Terms(JoinedWords(layers[0].terms, more, is_used)), by_chunk.weighed(), by_document.weighed()
+    return more, by_chunk, by_document, (by_chunk.rows_of.sizes() > 0) | (by_document.rows_of.sizes() > 0)
 
 
 def join_mentions(layers: Sequence[Mentions], keys: Joined) -> Mentions:

@@ -61,9 +61,17 @@ class JoinedLinks:
         )
 
 
-def join_links(layers: Sequence[Layer], smoothing: Smoothing) -> JoinedLinks:
-    """Put the rows and links of layers together."""
-    documents = overlay([layer.rows("documents")["document_id"] for layer in layers])
+def join_links(layers: Sequence[Layer], smoothing: Smoothing, documents: Joined | None = None) -> JoinedLinks:
+    """Put the rows and links of layers together.
+
+    Args:
+        layers: In their order.
+        smoothing: Of the weights of keys.
+        documents: Which documents are shown; None: all, of each that of the last layer.
+
+    """
+    if documents is None:
+        documents = overlay([layer.rows("documents")["document_id"] for layer in layers])
     shown = np.where(documents.is_shown(), documents.place, -1)
     owner = [shown[documents.firsts[n] : documents.firsts[n + 1]] for n in range(len(layers))]
     chunk_owner = [own[layer.graph["chunk_document"]] for own, layer in zip(owner, layers, strict=True)]

@@ -32,14 +32,14 @@ def chunk_key_rows(arrays: Arrays, chunk_ids: pa.ChunkedArray, key_ids: pa.Chunk
     return pa.table(columns, schema=_schema("chunk_keys"))
 
 
-def counted_keys(keys: pa.Table, arrays: Arrays, smoothing: Smoothing) -> pa.Table:
-    """The table `keys` with the counts and the idf that follow from the arrays."""
-    events = arrays.key_events.sizes()
+def counted_keys(keys: pa.Table, graph: Mapping[str, Any], smoothing: Smoothing) -> pa.Table:
+    """The table `keys` with the counts and the idf that follow from the arrays, given by their names in `Arrays`."""
+    events = graph["key_events"].sizes()
     columns: dict[str, npt.NDArray[Any]] = {
         "event_count": events.astype(np.int32),
-        "chunk_count": arrays.key_chunks.sizes().astype(np.int32),
-        "document_count": arrays.key_document_count,
-        "idf": idf_of(events, arrays.event_count, smoothing),
+        "chunk_count": graph["key_chunks"].sizes().astype(np.int32),
+        "document_count": graph["key_document_count"],
+        "idf": idf_of(events, len(graph["event_chunk"]), smoothing),
     }
     for name, values in columns.items():
         keys = keys.set_column(keys.column_names.index(name), keys.schema.field(name), arrow_numbers(values))

@@ -21,6 +21,7 @@ from sag_retrieval.release.schema import ROW_FILES, TABLES
 Opened = TypeVar("Opened")
 ROWS: Final = "rows/"
 _ARROW: Final = ".arrow"
+_COUNTED: Final = ("key_events", "key_chunks", "key_document_count", "event_chunk")
 
 
 def check_arrays(arrays: Arrays, manifest: Manifest, *, is_trusted: bool) -> None:
@@ -226,7 +227,10 @@ class RowTables(OpenedTables[pa.Table]):
             return self._layers[0](name)
         whole = pa.concat_tables([layer(name) for layer in self._layers])
         shown = take_rows(whole, self._joined[name].source)
-        return counted_keys(shown, self._arrays, self._manifest.smoothing) if name == "keys" else shown
+        if name != "keys":
+            return shown
+        graph = {each: getattr(self._arrays, each) for each in _COUNTED}
+        return counted_keys(shown, graph, self._manifest.smoothing)
 
 
 MADE: Final = {"event_keys": (event_key_rows, "events"), "chunk_keys": (chunk_key_rows, "chunks")}

@@ -17,6 +17,7 @@ from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.core.types import Flags, Floats32, Rows
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.csr import RemappedArray, Starts, map_array, merge_runs, narrow, save_array, write_run
+from sag_retrieval.release.overlay import Joined
 from sag_retrieval.release.packed import FilePlace
 from sag_retrieval.release.placed import PLACED, PlacedRows, open_placed
 from sag_retrieval.release.topk import INDEXED_ROWS, BinaryIndex, read_binary_index, top_k, write_binary_index
@@ -159,6 +160,13 @@ class SparseVectors:
         """Dimensions × rows; small offsets keep the entries where they are mapped."""
         return csr_array((self.values, self.rows, narrow(self.starts)), shape=(self.dimension, self.row_count))
 
+    def shown(self, joined: Joined) -> "SparseVectors":
+        """Those of the rows that are shown, of this layer alone."""
+        row = joined.place[self.rows]
+        kept = np.flatnonzero(row >= 0)
+        starts = np.searchsorted(kept, self.starts).astype(np.int64)
+        return SparseVectors(starts, row[kept].astype(np.int32), self.values[kept], len(joined))
+
     def top(self, query: Vectors, k: int, allowed: Flags | None = None) -> tuple[Rows, Floats32]:
         """The k best allowed rows."""
         scores = self.scores(query)
@@ -178,6 +186,13 @@ class SparseVectors:
             hit = np.flatnonzero(np.take(inside, places, mode="clip") == wanted)
             found[hit, column] = self.values[self.starts[column] + places[hit]]
         return csr_array(found[back])
+
+
+def save_sparse(folder: Path, name: str, vectors: SparseVectors) -> None:
+    """Write `<name>.{starts,rows,values}.npy`: the entries of every dimension, by row."""
+    save_array(folder / f"{name}.starts", np.append(vectors.starts, vectors.row_count))
+    save_array(folder / f"{name}.rows", vectors.rows)
+    save_array(folder / f"{name}.values", vectors.values)
 
 
 def write_vectors(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[int, int]) -> None:

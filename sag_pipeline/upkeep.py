@@ -14,7 +14,7 @@ from sag_pipeline.run_records import prune_runs
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.parts import of_documents
 from sag_pipeline.store.store import PURGE, Store
-from sag_pipeline.store.vectors import VectorStore
+from sag_pipeline.store.vectors import KINDS, VectorStore
 from sag_pipeline.tables import INPUTS
 from sag_retrieval.core.errors import SagError
 from sag_retrieval.release.folders import sweep
@@ -82,9 +82,14 @@ def _groups(parts: Sequence[str], counts: Mapping[str, tuple[int, int]]) -> Iter
 
 
 def forget(store: Store, vectors: VectorStore) -> None:
-    """After a removal, rewrite the vectors without what was removed, before a release links their files."""
-    if store.ledger.whole(PURGE) is not None:
+    """After a removal, rewrite the vectors without what was removed, before a release links their files.
+
+    The mark of the removal keeps for which texts that was done, so that it is done once.
+    """
+    mark, state = store.ledger.whole(PURGE), f"{vectors.fingerprint} {store.state_hash(KINDS)}"
+    if mark is not None and mark.input_hash != state:
         vectors.purge(wanted_vectors(store))
+        store.ledger.commit([replace(mark, input_hash=state)])
 
 
 def vacuum(store: Store, vectors: VectorStore) -> None:
@@ -100,10 +105,11 @@ def vacuum(store: Store, vectors: VectorStore) -> None:
             compact(store, table, purge=purge)
     for table in store.parts.tables():
         drop_unused(store, table)
-    if purge or _is_wasteful(store, vectors):
+    forget(store, vectors)
+    if not purge and _is_wasteful(store, vectors):
         vectors.purge(wanted_vectors(store))
-        store.ledger.commit([Entry.of_whole(PURGE, "removed")])
     if purge:
+        store.ledger.commit([Entry.of_whole(PURGE, "removed")])
         store.ledger.take_snapshot()
     if store.bucket:
         store.bucket.collect(store.ledger.parts())

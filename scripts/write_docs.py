@@ -42,7 +42,8 @@ LAYOUT: dict[str, str] = {
     "files of the home, so vectors lie on disk once",
     "arrays/made_of.npy": "hash of what the store held of each document, to find those that change",
     "arrays/resolved.arrow": "keys that stand for others, since the layer before",
-    "layers/*/**": "`rows` and `arrays` of the later layers, see below; without weights and without triples by number",
+    "layers/*/**": "`rows` and `arrays` of the later layers, see below; without weights and without triples by number, "
+    "as is a first layer that was written again after a removal",
     "layers/*/packed.arrow": "the same of a layer of at most 50,000 chunks and events: one Arrow file, compressed by "
     "Zstandard, with path and bytes of each file; a reader keeps it in memory",
     "embedder/*": "what queries need to be embedded as the rows were",
@@ -87,8 +88,9 @@ def _layout() -> Iterator[str]:
     yield "The files beside the manifest are the first layer, those in `layers/1`, `layers/2`, … the next ones. A layer"
     yield "has whole documents with all their rows, and the keys that they carry; a document or key hides those of the"
     yield "same id in the layers before. A release that follows upon another links the files of its layers and adds one"
-    yield "of what changed. Readers put the layers together when they open a release: rows in the order of the tables"
-    yield "below, links, counts, idf and BM25 weights as one layer of the same documents would have them."
+    yield "of what changed; after a removal, layers that hold more than is shown of them are written again without it."
+    yield "Readers put the layers together when they open a release: rows in the order of the tables below, links, counts,"
+    yield "idf and BM25 weights as one layer of the same documents would have them."
     yield ""
 
 

@@ -93,7 +93,7 @@ def find_base(
             return None
         contents.check("rows/", "arrays/", "layers/")
         is_erasing = store.ledger.whole(PURGE) is not None
-        return _base(contents, manifest, (resolution, held), layering, is_erasing=is_erasing)
+        return _base(contents, manifest, resolution, held, layering, is_erasing=is_erasing)
     except ReleaseError as error:
         _log.warning("the next release is written whole: %s", error)
         return None
@@ -121,9 +121,10 @@ def _has(manifest: Manifest, vectors: VectorStore, folder: Path) -> bool:
 
 
 def _base(
-    contents: Contents, manifest: Manifest, now_held: tuple[Resolution, Held], layering: Layering, *, is_erasing: bool
+    contents: Contents, manifest: Manifest, resolution: Resolution, held: Held, layering: Layering, *, is_erasing: bool
 ) -> Base | None:
-    (resolution, held), count, folder = now_held, len(manifest.layer_counts), contents.folder
+    """What of a release is kept. Erasing: its layers that hold more than they show are written again without it."""
+    count, folder = len(manifest.layer_counts), contents.folder
     files = [RowFiles(contents, manifest, number) for number in range(count)]
     folders = [contents.place(layer_path(number)) for number in range(count)]
     documents = overlay([layer("documents")["document_id"] for layer in files])
@@ -146,12 +147,10 @@ def _base(
     is_fresh = np.ones(len(held.documents), np.bool_)
     is_fresh[now[stays]] = False
     written = held.documents.filter(pa.array(is_fresh)).to_pylist()
-    left_out = dict[int, Flags]()
-    for number in range(kept if is_erasing else 0):
-        left_out[number] = np.ones(documents.firsts[number + 1] - documents.firsts[number], np.bool_)
-        left_out[number][documents.source[stays & (layer == number)] - documents.firsts[number]] = False
-        if not left_out[number].any() and not is_outdated(files[number], folders[number], resolution):
-            del left_out[number]
+    hidden = np.ones(len(documents.place), np.bool_)
+    hidden[documents.source[stays]] = False
+    left_out = {n: hidden[documents.firsts[n] : documents.firsts[n + 1]] for n in range(kept if is_erasing else 0)}
+    left_out = {n: h for n, h in left_out.items() if h.any() or is_outdated(files[n], folders[n], resolution)}
     if kept < count:
         described = KeyDescriptions.read(files[:kept], folders[:kept])
     return Base(folder, contents, manifest, kept, written, described, left_out)

@@ -18,6 +18,7 @@ from sag_pipeline.steps.keys import make_key
 from sag_pipeline.store.store import PURGE, DocumentOutcome, Pending, StepSpec, Store
 from sag_pipeline.store.vectors import KINDS, VectorStore, vector_ids
 from sag_pipeline.tables import STORED
+from sag_pipeline.upkeep import forget, vacuum
 from sag_retrieval import Release
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key, Section, Triple, make_id
 from sag_retrieval.core.settings import load_settings
@@ -151,14 +152,14 @@ class Home:
         self.store.commit_whole("idf", weighing(self.store, "none"), self.store.state_hash(["events", "distinct_keys"]))
 
     def publish(self) -> Publication:
-        """Make a release, in layers where that can be."""
+        """Make a release, in layers where that can be, as the asset does."""
         self.link()
         self.clock += 1
+        is_removal = self.store.ledger.whole(PURGE) is not None
+        forget(self.store, self.vectors)
         done = publish(self.store, self.embedding, f"2026-01-01T00:00:{self.clock:02d}+00:00", layering=self.layering)
-        if self.store.ledger.whole(PURGE) is not None:
-            from sag_pipeline.store.ledger import Entry
-
-            self.store.ledger.commit([Entry.of_whole(PURGE, "removed")])
+        if is_removal:
+            vacuum(self.store, self.vectors)
         return done
 
     def whole(self, folder: Path) -> Manifest:

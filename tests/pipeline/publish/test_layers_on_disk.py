@@ -2,18 +2,20 @@
 
 import shutil
 import signal
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from sag_pipeline.integrity.verify import verify_home
-from sag_pipeline.upkeep import forget, vacuum
+from sag_pipeline.upkeep import vacuum
 from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.release.checksums import OF_LARGE
 from sag_retrieval.release.manifest import Manifest
-from sag_retrieval.release.packed import PACK
+from sag_retrieval.release.packed import PACK, open_pack
 from sag_retrieval.release.reader import verify_release
 from sag_retrieval.release.releases import Releases, prune_releases
 from tests.pipeline.publish.histories import Home, Made
@@ -143,27 +145,35 @@ def test_pruning_an_older_release_that_is_current_keeps_its_layers(tmp_path):
     assert found(home) == before
 
 
+def holders_of(home: Path, marks: Sequence[bytes]) -> list[str]:
+    """Files below a home, and those inside packed layers and Parquet files, that hold one of some texts."""
+    found = []
+    for path in (path for path in home.rglob("*") if path.is_file()):
+        held = {"": path.read_bytes()}
+        if path.name == PACK:
+            held |= {name: data.to_pybytes() for name, data in open_pack(path).members.items()}
+        elif path.suffix == ".parquet":
+            held["rows"] = repr(pq.read_table(path).to_pylist()).encode()
+        found += [f"{path.relative_to(home)}: {name}" for name, data in held.items() if any(m in data for m in marks)]
+    return found
+
+
+@pytest.mark.parametrize("is_dense", [True, False])
 @pytest.mark.parametrize("name", ["first.md", "b.md", "海.md"])
-def test_a_removed_document_is_in_no_file_of_a_release_whatever_layer_had_it(tmp_path, name):
-    home = of_layers(tmp_path / "home")
+def test_a_removed_document_is_in_no_file_of_a_release_whatever_layer_had_it(tmp_path, name, is_dense):
+    home = of_layers(tmp_path / "home", is_dense=is_dense)
     home.publish()
     with home.opened() as release:
         rows = release.sql(f"SELECT text FROM chunks WHERE document_id = '{name}'").to_pandas()["text"].tolist()
-    marks = [text.encode() for text in [*rows, f"Report {name}"]]
-    holders = [path for path in Releases(home.folder).path().rglob("*") if path.is_file()]
-    assert len(marks) > 1
+    marks = [text.encode() for text in [*rows, f"Report {name}", name]]
+    assert len(marks) > 2
 
     home.remove([name])
-    forget(home.store, home.vectors)
     done = home.publish()
-    vacuum(home.store, home.vectors)
     prune_releases(home.folder, keep=1, grace_hours=0, now=LATER)
 
-    assert not done.manifest.layers
-    assert holders
-    assert not any(path.exists() for path in holders)
-    left = [path for path in home.folder.rglob("*") if path.is_file() and path.parent.name != "ledger"]
-    assert [path for path in left for mark in marks if mark in path.read_bytes()] == []
+    assert len(done.manifest.layers) == (0 if is_dense else 4)
+    assert holders_of(home.folder, marks) == []
     with home.opened() as release:
         assert release.sql(f"SELECT * FROM documents WHERE document_id = '{name}'").to_pandas().empty
         words = release.index.arrays.terms.numbers(" ".join([*rows, name]))

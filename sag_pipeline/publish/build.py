@@ -195,7 +195,7 @@ def _write_vectors(draft: Path, number: int, name: str, hashes: VectorIds, embed
     table = embedding.vectors.sealed(name)
     if table is not None and table.runs:
         embedding.vectors.link(name, draft / LANCE / f"{name}.lance")
-        write_runs(first, name, table.runs, shape[1])
+        write_runs(first, name, table.runs, shape[1], table.folder, table.moved)
         write_placed(folder, name, embedding.vectors.row_ids(name, hashes))
         placed = open_placed(folder, name, draft)
         if number and describe_binary_index(first, name):

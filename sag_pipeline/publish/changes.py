@@ -100,23 +100,15 @@ def find_base(
 
 
 def _has(manifest: Manifest, vectors: VectorStore, folder: Path) -> bool:
-    """Whether the store still has the files that hold the release's vectors."""
+    """Whether the store still has the tables that hold the release's vectors, whose rows keep their ids."""
     if manifest.embedder_fingerprint != vectors.fingerprint:
         return False
     for kind in KINDS:
         sealed, is_placed = vectors.sealed(kind), f"arrays/vectors/{kind}{PLACED}" in manifest.files
         if is_placed != (sealed is not None and bool(sealed.runs)):
             return False
-        if is_placed and sealed is not None:
-            runs = read_runs(folder / "arrays" / "vectors", kind)
-            before = {
-                (first, runs.names[file], at, n)
-                for first, file, at, n in zip(
-                    runs.first.tolist(), runs.file.tolist(), runs.start.tolist(), runs.count.tolist(), strict=True
-                )
-            }
-            if not before <= {tuple(run) for run in sealed.runs}:
-                return False
+        if is_placed and sealed and read_runs(folder / "arrays" / "vectors", kind).table != sealed.folder:
+            return False
     return True
 
 

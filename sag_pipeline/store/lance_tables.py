@@ -13,9 +13,10 @@ import pyarrow as pa
 import xxhash
 
 from sag_pipeline.store.located import Run, locate
+from sag_pipeline.store.moved_rows import FILE_BITS, Piece, moved_again, pieces_of
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import StoreError
-from sag_retrieval.core.types import Floats32, Rows64
+from sag_retrieval.core.types import Flags, Floats32, Rows64
 from sag_retrieval.release.lance_vectors import METRIC, VECTOR, matrix_of, open_database
 
 SEALED: Final = "sealed.json"
@@ -38,6 +39,8 @@ class SealedTable:
     """Below the folder: length and XXH3 (128 bits, in hex) of each file of the newest version."""
     runs: Sequence[Run] = ()
     """Where vectors lie in the files; empty where they are sparse, or stored in a form that cannot be mapped."""
+    moved: Sequence[Piece] = ()
+    """Rows that were written again: ids that they had, and have now."""
 
     @property
     def path(self) -> str:
@@ -132,6 +135,45 @@ class LanceTables:
         self._write(name, pa.RecordBatchReader.from_batches(stream.schema, (select(batch) for batch in stream)))
         after = self.sealed().get(name)
         return before.rows - (after.rows if after else 0)
+
+    def leave_out(self, name: str, is_kept: Callable[[pa.Table], Flags]) -> None:
+        """Write those files again that hold rows to be left out; nothing of these stays in any file.
+
+        Rows that move keep the ids they had, by `moved`. A table that is not mapped, or that has an index of its
+        vectors, is written again as a whole.
+        """
+        before = self.sealed()[name]
+        if not before.runs or any(file.startswith("_indices") for file in before.files):
+            self.rewrite(name, lambda batch: batch.filter(pa.array(is_kept(batch))))
+            return
+        rows, table = self.ids(name), self.open(name)
+        row_ids, kept = rows["_rowid"].to_numpy().astype(np.int64), is_kept(rows)
+        files = np.unique(row_ids[~kept] >> FILE_BITS)
+        is_affected = np.isin(row_ids >> FILE_BITS, files)
+        if not len(files):
+            return
+        if not kept.any():
+            self.drop(name)
+            return
+        staying = row_ids[is_affected & kept]
+        left = before.rows - int(is_affected.sum())
+        if len(staying):
+            blocks = (staying[at : at + _BATCH].tolist() for at in range(0, len(staying), _BATCH))
+            batches = (b for each in blocks for b in table.take_row_ids(each).to_arrow().to_batches())
+            table.add(pa.RecordBatchReader.from_batches(table.schema, batches))
+        for file in files.tolist():
+            table.delete(f"_rowid >= {file << FILE_BITS} AND _rowid < {(file + 1) << FILE_BITS}")
+        query = table.search().with_row_id(with_row_id=True).select([ID]).offset(left).limit(len(staying))
+        now = query.to_arrow()["_rowid"].to_numpy().astype(np.int64) if len(staying) else staying
+        gone = {run[1] for run in before.runs if run[0] >> FILE_BITS in files}
+        runs = [run for run in before.runs if run[1] not in gone]
+        moved = moved_again(before.moved, pieces_of(staying, now), files.tolist())
+        self._seal(
+            name,
+            replace(before, rows=left, runs=runs, moved=moved),
+            table,
+            {self.folder / before.folder / file for file in gone},
+        )
 
     def index(self, name: str) -> None:
         """Train Lance's index of the vectors, unless most rows are in one: scalar quantization in inverted lists."""

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, issparse
 from sag_pipeline.store.lance_tables import ID, SEALED, LanceTables, SealedTable
 from sag_pipeline.store.parts import read_footer, read_rows
 from sag_retrieval.core.errors import ModelError, StoreError
-from sag_retrieval.core.types import Rows64
+from sag_retrieval.core.types import Flags, Rows64
 from sag_retrieval.models.protocols import Vectors, joined
 from sag_retrieval.release.folders import delete, link, sweep
 from sag_retrieval.release.lance_vectors import VECTOR, matrix_of
@@ -42,6 +42,11 @@ def vector_ids(texts: Iterable[str]) -> VectorIds:
 def fixed(ids: VectorIds) -> pa.FixedSizeBinaryArray:
     """Ids as a column."""
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(ids), [None, pa.py_buffer(ids.tobytes())])
+
+
+def among(column: pa.FixedSizeBinaryArray | pa.ChunkedArray, ids: VectorIds) -> Flags:
+    """Whether each id is one of some."""
+    return np.asarray(pc.is_in(column, fixed(ids)))
 
 
 def raw(column: pa.FixedSizeBinaryArray) -> VectorIds:
@@ -137,11 +142,10 @@ class VectorStore:
             link(self._folder / table.folder / file, folder / file)
 
     def purge(self, keep: VectorIds) -> int:
-        """Rewrite the tables with the vectors of the texts in `keep` (sorted ids) alone; the number deleted."""
+        """Keep the vectors of the texts in `keep` (sorted ids) alone, in any file; the number deleted."""
         before = self.count()
         for kind in self._tables.sealed():
-            if not np.isin(self.known(kind), keep).all():
-                self._tables.rewrite(kind, lambda batch: batch.filter(pa.array(np.isin(raw(batch[ID]), keep))))
+            self._tables.leave_out(kind, lambda rows: among(rows[ID], keep))
         return before - self.count()
 
     def compact(self) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,6 +33,19 @@ class Runs:
     names: Sequence[str]
     """Below the folder of the Lance table."""
     dimension: int
+    table: str = ""
+    """The table of the home that the files belong to."""
+    moved: Rows64 = field(default_factory=lambda: np.zeros((0, 3), np.int64))
+    """Rows that were written again: the first id that they had, sorted, the first that they have, and how many."""
+
+    def now(self, row_ids: Rows64) -> Rows64:
+        """The ids that rows have, of ids that they have or had."""
+        if not len(self.moved):
+            return row_ids
+        had, have, count = self.moved.T
+        at = np.searchsorted(had, row_ids, side="right") - 1
+        behind = row_ids - had[at]
+        return np.where((at >= 0) & (behind < count[at]), have[at] + behind, row_ids)
 
 
 def write_placed(folder: Path, name: str, row_ids: Rows64) -> None:
@@ -41,11 +54,18 @@ def write_placed(folder: Path, name: str, row_ids: Rows64) -> None:
     save_array(folder / f"{name}.lance_rows", row_ids.astype(np.int64))
 
 
-def write_runs(folder: Path, name: str, runs: Sequence[tuple[int, str, int, int]], dimension: int) -> None:
-    """Write where the rows of a Lance table lie."""
+def write_runs(
+    folder: Path,
+    name: str,
+    runs: Sequence[tuple[int, str, int, int]],
+    dimension: int,
+    table: str = "",
+    moved: Sequence[tuple[int, int, int]] = (),
+) -> None:
+    """Write where the rows of a Lance table lie, its name in the home, and the ids that rows had; see `Runs`."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.runs.json").unlink(missing_ok=True)
-    told = {"dimension": dimension, "runs": runs}
+    told = {"dimension": dimension, "table": table, "runs": runs, "moved": moved}
     (folder / f"{name}.runs.json").write_text(json.dumps(told) + "\n", encoding="utf-8")
 
 
@@ -64,11 +84,12 @@ def read_runs(folder: Path, name: str) -> Runs:
         numbers = np.array([(first, names.index(file), at, n) for first, file, at, n in listed], np.int64).reshape(
             -1, 4
         )
-        dimension = int(told["dimension"])
+        dimension, table = int(told["dimension"]), str(told["table"])
+        moved = np.array(sorted(told["moved"]), np.int64).reshape(-1, 3)
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise ReleaseError(f"{path} is missing or damaged ({error}); {MEND}") from error
     first, file, start, count = numbers.T
-    return Runs(first, file, start, count, names, dimension)
+    return Runs(first, file, start, count, names, dimension, table, moved)
 
 
 class PlacedRows:
@@ -153,7 +174,7 @@ def open_placed(folder: FilePlace, name: str, release: Path | None = None) -> Pl
     """
     release = release or Path(str(folder)).parent.parent
     runs = read_runs(release / "arrays" / "vectors", name)
-    return PlacedRows(release / LANCE / f"{name}.lance", map_array(folder / f"{name}.lance_rows"), runs)
+    return PlacedRows(release / LANCE / f"{name}.lance", runs.now(map_array(folder / f"{name}.lance_rows")), runs)
 
 
 def joined_rows(layers: Sequence[PlacedRows], source: Rows64) -> PlacedRows:

@@ -131,7 +131,8 @@ class Home:
             self.store.commit(StepSpec(table), found)
         for kind in KINDS:
             listed = [record for outcome in outcomes.get(kind, ()) for record in outcome.records]
-            texts = [(r.key.value_string or "") if kind == "keys" else r.indexed_text for r in listed]
+            texts = [r.key.value_string if kind == "keys" else r.indexed_text for r in listed]
+            texts = [text for text in texts if text]  # keys that are no text have no vector
             ids, first = np.unique(vector_ids(texts), return_index=True)
             fresh = ~np.isin(ids, self.vectors.known(kind))
             if fresh.any():

@@ -172,7 +172,7 @@ def test_a_removed_document_is_in_no_file_of_a_release_whatever_layer_had_it(tmp
     done = home.publish()
     prune_releases(home.folder, keep=1, grace_hours=0, now=LATER)
 
-    assert len(done.manifest.layers) == (0 if is_dense else 4)
+    assert len(done.manifest.layers) == 4
     assert holders_of(home.folder, marks) == []
     with home.opened() as release:
         assert release.sql(f"SELECT * FROM documents WHERE document_id = '{name}'").to_pandas().empty

@@ -83,4 +83,6 @@ def _write_vectors(folder: Path, name: str, contents: Contents, below: str, show
     else:
         vectors = open_dense(place, name)
         rows = np.arange(len(shown), dtype=np.int32)
-        write_vectors(folder, name, [(rows, vectors.take(shown.source))], (len(rows), vectors.dimension))
+        write_vectors(
+            folder, name, [(rows, vectors.take(shown.source.astype(np.int32)))], (len(rows), vectors.dimension)
+        )

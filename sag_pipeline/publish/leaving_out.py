@@ -81,8 +81,6 @@ def _write_vectors(folder: Path, name: str, contents: Contents, below: str, show
     elif name in contents.names(below, SPARSE):
         save_sparse(folder, name, open_sparse(place, name).shown(shown))
     else:
-        vectors = open_dense(place, name)
-        rows = np.arange(len(shown), dtype=np.int32)
-        write_vectors(
-            folder, name, [(rows, vectors.take(shown.source.astype(np.int32)))], (len(rows), vectors.dimension)
-        )
+        vectors, rows = open_dense(place, name), np.arange(len(shown), dtype=np.int32)
+        taken = vectors.take(shown.source.astype(np.int32))
+        write_vectors(folder, name, [(rows, taken)], (len(rows), vectors.dimension))

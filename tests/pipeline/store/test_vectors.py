@@ -145,6 +145,54 @@ def test_purged_vectors_are_in_no_file(tmp_path):
     assert vectors[1].tobytes() in held
 
 
+def test_purging_writes_only_the_files_again_that_hold_what_goes_and_rows_keep_their_ids(tmp_path):
+    store, ids, vectors = VectorStore(tmp_path, "model", 8), vector_ids(TEXTS), dense(40)
+    for start in range(0, 40, 10):
+        store.append("chunks", ids[start : start + 10], vectors[start : start + 10])
+    row_ids, before = store.row_ids("chunks", ids), store.sealed("chunks")
+    kept = np.ones(40, np.bool_)
+
+    for gone in ([13, 17], [11, 25], []):
+        kept[gone] = False
+        store.purge(np.unique(ids[kept]))
+
+    after, arrays = store.sealed("chunks"), tmp_path / "release/arrays/vectors"
+    data = [{file for file in table.files if file.startswith("data/")} for table in (before, after)]
+    assert after.folder == before.folder
+    assert (len(data[0] & data[1]), len(data[1])) == (2, 3)
+    assert np.array_equal(rows_of(store, ids[kept]), vectors[kept])
+    store.link("chunks", tmp_path / "release/lance/chunks.lance")
+    write_placed(arrays, "chunks", row_ids)
+    write_runs(arrays, "chunks", after.runs, 8, after.folder, after.moved)
+    placed = open_placed(arrays, "chunks")
+    assert np.array_equal(placed[:], np.where(kept[:, None], vectors, 0))
+    lance = open_lance(tmp_path / "release", "chunks", open_placed(arrays, "chunks"), None)
+    assert np.array_equal(lance.take(np.flatnonzero(kept).astype(np.int32)), vectors[kept])
+    held = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert [n for n in range(40) if vectors[n].tobytes() in held] == np.flatnonzero(kept).tolist()
+
+
+def test_a_purge_that_was_cut_off_is_done_again(tmp_path, monkeypatch):
+    store, ids, vectors = VectorStore(tmp_path, "model", 8), vector_ids(TEXTS), dense(40)
+    for start in (0, 20):
+        store.append("chunks", ids[start : start + 20], vectors[start : start + 20])
+
+    def killed(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LanceTables, "_save", killed)
+        with pytest.raises(Killed):
+            store.purge(np.unique(ids[1:]))
+    after = VectorStore(tmp_path, "model", 8)
+    after.append("chunks", vector_ids(["more"]), vectors[:1] + 1)
+    assert np.array_equal(rows_of(after, ids), vectors)
+    after.purge(np.unique(ids[1:]))
+
+    assert np.array_equal(rows_of(after, ids[1:]), vectors[1:])
+    assert after.count() == 39
+
+
 def test_many_appends_become_one_file(tmp_path, monkeypatch):
     monkeypatch.setattr("sag_pipeline.store.vectors._MOST_FILES", 4)
     store, ids, vectors = VectorStore(tmp_path, "model", 8), vector_ids(TEXTS), dense(40)

@@ -18,7 +18,7 @@ from sag_retrieval.release.manifest import Manifest
 from sag_retrieval.release.packed import PACK, open_pack
 from sag_retrieval.release.reader import verify_release
 from sag_retrieval.release.releases import Releases, prune_releases
-from tests.pipeline.publish.histories import Home, Made
+from tests.pipeline.publish.histories import Home, Made, records
 from tests.pipeline.publish.killed import publish_killed
 
 FIRST = {"first.md": Made((((0, 4, 10), (7, 9)), ((1,),)), 1), "last.md": Made((((3, 5),),), 2)}
@@ -145,6 +145,15 @@ def test_pruning_an_older_release_that_is_current_keeps_its_layers(tmp_path):
     assert found(home) == before
 
 
+ONLY = (
+    "SELECT chunk_id AS id FROM chunks WHERE document_id = '{0}'",
+    "SELECT event_id AS id FROM events WHERE document_id = '{0}'",
+    """SELECT key_id AS id FROM chunk_keys JOIN chunks USING (chunk_id) GROUP BY 1
+    HAVING min(document_id) = '{0}' AND max(document_id) = '{0}'""",
+)
+"""Ids of what belongs to one document alone."""
+
+
 def holders_of(home: Path, marks: Sequence[bytes]) -> list[str]:
     """Files below a home, and those inside packed layers and Parquet files, that hold one of some texts."""
     found = []
@@ -165,8 +174,11 @@ def test_a_removed_document_is_in_no_file_of_a_release_whatever_layer_had_it(tmp
     home.publish()
     with home.opened() as release:
         rows = release.sql(f"SELECT text FROM chunks WHERE document_id = '{name}'").to_pandas()["text"].tolist()
-    marks = [text.encode() for text in [*rows, f"Report {name}", name]]
-    assert len(marks) > 2
+        ids = [row for query in ONLY for row in release.sql(query.format(name)).to_pandas()["id"].tolist()]
+    for made in (each[name] for each in (FIRST, SECOND, THIRD) if name in each):  # earlier editions lie in other layers
+        ids += [mark for chunk in records(name, made)["chunks"] for mark in (chunk.chunk_id, chunk.text)]
+    marks = [text.encode() for text in [*rows, *ids, f"Report {name}", name]]
+    assert holders_of(home.folder, marks)
 
     home.remove([name])
     done = home.publish()

@@ -13,7 +13,7 @@ import pyarrow as pa
 import xxhash
 
 from sag_pipeline.store.located import Run, locate
-from sag_pipeline.store.moved_rows import FILE_BITS, Piece, moved_again, pieces_of
+from sag_pipeline.store.moved_rows import FILE_BITS, Moved, moved_again, moved_rows
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import StoreError
 from sag_retrieval.core.types import Flags, Floats32, Rows64
@@ -39,7 +39,7 @@ class SealedTable:
     """Below the folder: length and XXH3 (128 bits, in hex) of each file of the newest version."""
     runs: Sequence[Run] = ()
     """Where vectors lie in the files; empty where they are sparse, or stored in a form that cannot be mapped."""
-    moved: Sequence[Piece] = ()
+    moved: Sequence[Moved] = ()
     """Rows that were written again: ids that they had, and have now."""
 
     @property
@@ -148,32 +148,25 @@ class LanceTables:
             return
         rows, table = self.ids(name), self.open(name)
         row_ids, kept = rows["_rowid"].to_numpy().astype(np.int64), is_kept(rows)
-        files = np.unique(row_ids[~kept] >> FILE_BITS)
+        files = np.unique(row_ids[~kept] >> FILE_BITS).tolist()
         is_affected = np.isin(row_ids >> FILE_BITS, files)
-        if not len(files):
-            return
+        left, staying = len(rows) - int(is_affected.sum()), row_ids[is_affected & kept]
         if not kept.any():
             self.drop(name)
+        if not files or not kept.any():
             return
-        staying = row_ids[is_affected & kept]
-        left = before.rows - int(is_affected.sum())
+        now = staying
         if len(staying):
-            blocks = (staying[at : at + _BATCH].tolist() for at in range(0, len(staying), _BATCH))
-            batches = (b for each in blocks for b in table.take_row_ids(each).to_arrow().to_batches())
-            table.add(pa.RecordBatchReader.from_batches(table.schema, batches))
-        for file in files.tolist():
+            table.add(_rows_of(table, [(first, "", 0, n) for first, _, n in moved_rows(staying, staying)]))
+        for file in files:
             table.delete(f"_rowid >= {file << FILE_BITS} AND _rowid < {(file + 1) << FILE_BITS}")
-        query = table.search().with_row_id(with_row_id=True).select([ID]).offset(left).limit(len(staying))
-        now = query.to_arrow()["_rowid"].to_numpy().astype(np.int64) if len(staying) else staying
+        if len(staying):
+            query = table.search().with_row_id(with_row_id=True).select([ID]).offset(left).limit(len(staying))
+            now = query.to_arrow()["_rowid"].to_numpy().astype(np.int64)
         gone = {run[1] for run in before.runs if run[0] >> FILE_BITS in files}
-        runs = [run for run in before.runs if run[1] not in gone]
-        moved = moved_again(before.moved, pieces_of(staying, now), files.tolist())
-        self._seal(
-            name,
-            replace(before, rows=left, runs=runs, moved=moved),
-            table,
-            {self.folder / before.folder / file for file in gone},
-        )
+        moved = moved_again(before.moved, moved_rows(staying, now), files)
+        seen = replace(before, rows=left, runs=[run for run in before.runs if run[1] not in gone], moved=moved)
+        self._seal(name, seen, table, {self.folder / before.folder / file for file in gone})
 
     def index(self, name: str) -> None:
         """Train Lance's index of the vectors, unless most rows are in one: scalar quantization in inverted lists."""

@@ -9,7 +9,7 @@ from typing import Final, Literal
 import numpy as np
 
 from sag_retrieval.communities.events import EventTable, Floats, Keys, Rows
-from sag_retrieval.communities.registers import is_gesture, is_note, is_notice, is_opinion, is_vague_plan
+from sag_retrieval.communities.registers import has_figure, is_claim, is_note, is_notice, is_opinion
 from sag_retrieval.communities.talk import TOLD
 from sag_retrieval.communities.titles import names_something
 from sag_retrieval.text.words import is_cjk
@@ -26,9 +26,8 @@ Fault = Literal[
     "figures",
     "reference",
     "opinion",
-    "plan",
+    "claim",
     "note",
-    "gesture",
     "notice",
 ]
 MEASURED: Final = ("money", "quantity", "percentage")
@@ -41,7 +40,9 @@ _FULL: Final = 120
 """Characters of a sentence in an alphabet that says a lot."""
 _FULL_CJK: Final = 40
 _ROUTINE: Final = 0.9
-"""Of a fault: routine is quoted only where there is nothing else."""
+"""Of a fault: routine, and what holds no figure to check, is quoted only where there is nothing else."""
+_FEW: Final = 3
+"""Such statements of a theme at most."""
 _MUST_TELL: Final = 0.25
 """What a statement has to hold that does not say who: an amount, a date in figures, or a name and some length."""
 _ENDS: Final = re.compile(r"[.。…][”’\"'」』）)\]]*$")
@@ -117,9 +118,8 @@ def faults(text: str) -> tuple[Fault, ...]:
         "figures": _is_figures(bare),
         "reference": _refers_back(bare, cjk),
         "opinion": is_opinion(bare),
-        "plan": is_vague_plan(bare),
+        "claim": is_claim(bare),
         "note": is_note(bare),
-        "gesture": is_gesture(bare),
         "notice": is_notice(bare),
     }
     return tuple(name for name, holds in checks.items() if holds)
@@ -146,13 +146,14 @@ def _referring() -> frozenset[str]:
 
 
 def fault_counts(events: EventTable, rows: Rows) -> Floats:
-    """Faults of each event's text; one more for a plan, less than one for routine or no name."""
+    """Faults of each event's text; one more for a plan, less than one for routine, no figure or no name."""
     starts = np.searchsorted(events.links.event, np.stack([rows, rows + 1])).T
     counted = np.zeros(len(rows))
     for place, (row, (start, end)) in enumerate(zip(rows.tolist(), starts.tolist(), strict=True)):
         text = events.contents[row]
         is_plan = len(events.is_forecast) > 0 and bool(events.is_forecast[row]) and not TOLD.match(text)
-        routine = _ROUTINE if len(events.is_routine) > 0 and events.is_routine[row] else 0.0
+        is_routine = len(events.is_routine) > 0 and bool(events.is_routine[row])
+        routine = _ROUTINE if is_routine or not (TOLD.match(text) or has_figure(text)) else 0.0
         keys = events.links.key[start:end].tolist()
         counted[place] = len(faults(text)) + is_plan + max(routine, 0.0 if _says_who(events, keys, text) else 0.5)
     return counted
@@ -195,15 +196,16 @@ def good_rows(events: EventTable, rows: Rows, least: int) -> Rows:
     """The rows without a fault, in their order.
 
     Where they are fewer than `least`, those fill up that hold a figure or a name, but do not say who; where there are
-    none at all, also routine.
+    none at all, a few that are routine or hold no figure.
     """
     counted = fault_counts(events, rows)
     clean = rows[counted == 0]
     if len(clean) >= min(least, len(rows)):
         return np.asarray(clean)
-    usable = np.flatnonzero(counted < (_ROUTINE if len(clean) else 1))
+    is_poor = not (counted < _ROUTINE).any()
+    usable = np.flatnonzero(counted < (1 if is_poor else _ROUTINE))
     usable = usable[(counted[usable] == 0) | (telling(events, rows[usable]) >= _MUST_TELL)]
-    order = usable[np.lexsort((usable, counted[usable]))][: min(least, len(rows))]
+    order = usable[np.lexsort((usable, counted[usable]))][: min(least, len(rows), _FEW if is_poor else least)]
     return np.asarray(rows[np.sort(order)])
 
 

@@ -15,7 +15,7 @@ from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.communities.parts import build_parts
 from sag_retrieval.communities.routine import as_quoted
 from sag_retrieval.communities.said import SaidNames
-from sag_retrieval.communities.titles import TakenTitles, distinctive_keys, fits, naming_keys
+from sag_retrieval.communities.titles import TakenTitles, TitledGroup, distinctive_keys, fits, make_title, naming_keys
 from sag_retrieval.text.words import fold, is_cjk
 
 _WORD: Final = re.compile(r"[\u4e00-\u9fff]{2}|[^\W\d_]+")
@@ -50,7 +50,23 @@ def build_themes(events: EventTable, options: ClusterOptions, language: str) -> 
     told = len(events) - int(as_quoted(events).is_routine.sum())
     if len(titled) < _FEWEST or sum(len(each.members) for each in titled) < _COVERED * told:
         return _titled_in(events, _by_keys(events, options), language)
-    return _titled_in(events, found, language)
+    return _titled_in(events, _named(events, found), language)
+
+
+def _named(events: EventTable, communities: Communities) -> Communities:
+    """The same communities; topics that no phrase names are titled by their keys or their most typical event."""
+    unnamed = [each for each in communities if not each.title and len(each.members) >= _FEWEST]
+    if not unnamed:
+        return communities
+    incidence, taken = events.incidence(), TakenTitles(each.title for each in communities if each.title)
+    titles = dict[str, str]()
+    keys = distinctive_keys(events, [each.members for each in unnamed])
+    for each, found in zip(unnamed, keys, strict=True):
+        group = TitledGroup(each.members, found, _language(events, each.members), incidence[each.members])
+        titles[each.community_id] = make_title(events, group, taken)
+        taken.add(titles[each.community_id])
+    titled = (replace(each, title=titles.get(each.community_id, each.title)) for each in communities)
+    return replace(communities, communities=tuple(titled))
 
 
 def _by_keys(events: EventTable, options: ClusterOptions) -> Communities:

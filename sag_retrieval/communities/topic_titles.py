@@ -21,6 +21,7 @@ _LEAST: Final = 3
 _QUOTED: Final = 8
 """Statements to quote from which on the title of a topic is made of their words alone."""
 _CONSIDERED: Final = 8
+_COMPOUND: Final = 4
 _SECOND: Final = 0.3
 """A second phrase enters the title from this share of the first one's score."""
 _NO_NOUN: Final = re.compile(r"(?:[a-z]{2}ed|ly|self|selves)$")
@@ -56,7 +57,7 @@ _Pair = tuple[int, ...]
 def topic_titles(
     events: EventTable, words: TopicWords, topic: Rows, group: Rows, quotable: Flags | None = None
 ) -> list[str]:
-    """A noun phrase, or two joined by "and", for each topic, no two equal; empty where no phrase tells what it is.
+    """A noun phrase, or two joined by "and", for each topic, no two equal; empty where there is none: a noun is none.
 
     Examples:
         >>> # ["Net profit and shareholder equity", "Corporate governance", ...]
@@ -77,7 +78,6 @@ def topic_titles(
     for own, phrases in zip(quoted, _phrases(events, words, topic, group_of, group), strict=True):
         proposals = [*_proposals(own, chunks), *_proposals(phrases, chunks)]
         title = next((each for each in proposals if each not in taken), "")
-        title = title or (taken.numbered(proposals[0]) if proposals else "")
         taken.add(title)
         titles.append(title)
     return titles
@@ -220,7 +220,7 @@ def _overlap(one: _Pair, two: _Pair, chunks: Sequence[frozenset[int]]) -> float:
 
 
 def _proposals(phrases: Sequence[tuple[str, _Pair]], chunks: Sequence[frozenset[int]]) -> Iterator[str]:
-    """Two phrases that share no word and are said together, one phrase, two words, one word."""
+    """Two phrases that share no word and are said together, one phrase, two words; no single common noun."""
     for length in (2, 1):
         chosen = [phrase for phrase in phrases if len(phrase[1]) == length][:_CONSIDERED]
         joined = [
@@ -230,7 +230,12 @@ def _proposals(phrases: Sequence[tuple[str, _Pair]], chunks: Sequence[frozenset[
         ]
         together = sorted((each for each in joined if each[1] > 0), key=lambda each: (each[0], -round(each[1], 9)))
         yield from (title for *_, title in together if fits(title))
-        yield from (_opened(form) for form, _ in chosen)
+        yield from (_opened(form) for form, _ in chosen if length > 1 or _is_long(form))
+
+
+def _is_long(form: str) -> bool:
+    """Whether one word says as much as a phrase: a Chinese one of four characters or more, `二氧化碳`."""
+    return is_cjk(form) and len(form) >= _COMPOUND
 
 
 def _joined(one: str, two: str) -> str:

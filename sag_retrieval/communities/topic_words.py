@@ -126,7 +126,7 @@ def _read(text: str, language: str) -> _Read:
             found.extend(_read_cjk(match[0], match.start(), language))
         else:
             form = match[0].casefold()
-            if len(form) >= _SHORTEST and not _CONTRACTED.search(form) and not _is_function_word(form):
+            if len(form) >= _SHORTEST and not _CONTRACTED.search(form) and not is_function_word(form):
                 is_capital = _is_capital(match[0], text[: match.start()][-4:], language)
                 found.append(_Word(stem(form), form, match.start(), match.end(), is_capital))
     return found
@@ -142,7 +142,7 @@ def _read_cjk(run: str, start: int, language: str) -> Iterator[_Word]:
     """Words of a run of Chinese characters by dictionary; a run in Japanese is one word."""
     for word, part in [(run, "n")] if language == "ja" else tagged(run):
         end = start + len(word)
-        if len(word) >= _SHORTEST_CJK and part[:1] in _PARTS and not _is_function_word(word):
+        if len(word) >= _SHORTEST_CJK and part[:1] in _PARTS and not is_function_word(word):
             yield _Word(word, word, start, end, is_capital=part[:2] in _NAMES)
         start = end
 
@@ -155,7 +155,8 @@ def tagged(run: str) -> Sequence[tuple[str, str]]:
     return tuple(rjieba.tag(run))
 
 
-def _is_function_word(form: str) -> bool:
+def is_function_word(form: str) -> bool:
+    """Whether a word is one of grammar, of the calendar or of opinion, which say nothing of a subject."""
     return form in STOP_WORDS or form in _function_words() or form in opinion_words()
 
 

@@ -18,9 +18,8 @@ PROPER = 3
 """Events of a community that gets an article; those of smaller ones are single events."""
 THEMES = 5
 """Themes with their own colour; number 5 is the colour of the others."""
-_CONSIDERED = 60
-_JUDGED = 2_000
-"""Most central events of a community that are judged as statements."""
+_CONSIDERED, _JUDGED = 60, 2_000
+"""Events of a community that typical ones are chosen from, of the most central that are judged as statements."""
 _SAME, _SPREAD, _SUBSTANCE = 0.6, 3, 0.6
 """A statement that holds so much to check counts for the rank of its theme."""
 _TELLING = 1.0
@@ -100,7 +99,7 @@ def rank_communities(
     """
     finest = communities.at(0)
     proper = [each for each in finest if len(each.members) >= PROPER]
-    shown = _wide(events, proper) if options.cluster.method == "topics" else proper
+    shown = _telling(events, proper) if options.cluster.method == "topics" and not communities.is_ordered else proper
     ordered = shown if communities.is_ordered else _by_substance(events, shown, comparison, language)
     ordered = ordered[: options.articles]
     themes, titles = choose_themes(communities, ordered)
@@ -136,10 +135,12 @@ def _by_substance(
     )
 
 
-def _wide(events: EventTable, proper: Sequence[Community]) -> Sequence[Community]:
-    """The communities over three documents or more, where there are three of them: the others stand in the table."""
+def _telling(events: EventTable, proper: Sequence[Community]) -> Sequence[Community]:
+    """The communities over three documents with a statement to quote, as long as three are left; the table has all."""
     wide = [each for each in proper if len(np.unique(events.document[each.members])) >= _SPREAD]
-    return wide if len(wide) >= _SPREAD else proper
+    shown = wide if len(wide) >= _SPREAD else proper
+    quoted = [each for each in shown if (fault_counts(events, each.members[:_JUDGED]) == 0).any()]
+    return quoted if len(quoted) >= _SPREAD else shown
 
 
 def _is_foreign(events: EventTable, community: Community, language: str) -> bool:
@@ -246,8 +247,7 @@ def typical_events(events: EventTable, community: Community, most: int) -> Rows:
     """At most `most` events that are typical and differ from one another, in time order.
 
     Greedy: the next one has the highest `centrality + telling - similarity`, with the similarity to the most similar of
-    those already taken. Statements without a fault come first;
-    a near-duplicate (similarity above .6) is left out.
+    those already taken. Statements without a fault come first; a near-duplicate (above .6) is left out.
 
     Source:
         docs/algorithm.md §reports.6.

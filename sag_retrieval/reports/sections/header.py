@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
+from scipy.sparse import csc_array
 
 from sag_retrieval.communities.cleaned import clean
 from sag_retrieval.communities.events import EventTable
@@ -16,6 +18,12 @@ WORDING: Wording = {
     "kind": ("Report", "报告"),
     "about": ("{documents}{period} are above all about {themes}.", "{documents}{period}主要涉及：{themes}。"),
     "about_one": ("{documents}{period} is above all about {themes}.", "{documents}{period}主要涉及：{themes}。"),
+    "about_parts": (
+        "“{title}”{period} has {count} parts with a title, from {first} to {last}.",
+        "“{title}”{period}分为 {count} 个有标题的部分，从{first}到{last}。",
+    ),
+    "named_throughout": ("Named most: {names}.", "其中提到最多的是{names}。"),
+    "named_part": ("{value} ({events}, in {parts} of {all} parts)", "{value}（{events}，见于 {parts}/{all} 个部分）"),
     "period_of": (" of {period}", "（{period}）"),
     "and": (" and ", "和"),
     "quoted": ("“{title}”", "“{title}”"),
@@ -40,6 +48,8 @@ _DATED = 0.02
 """Share of events that have to have a date, else the dates are not the time of the documents: a tale names a year."""
 _THEMES = 3
 _NAMES = 3
+_EVERYWHERE = 0.9
+"""A key of a larger share of a document's events names the document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +91,51 @@ def _sentences(context: ReportContext, messages: Messages) -> tuple[str, ...]:
     if not ranked:
         return (documents + messages.stop,)
     period = _whole_period(context.events)
+    when = messages.period_of.format(period=period) if period else ""
+    nothing = "" if any(each.typical for each in ranked) else messages.nothing
+    if context.communities.is_ordered and counts["documents"] == 1:
+        about, named = _of_parts(context, messages, when), _named_in_parts(context, messages)
+        return tuple(filter(None, (about, nothing, named)))
     titles = [messages.quoted.format(title=each.title) for each in ranked[:_THEMES]]
     about = messages["about_one" if counts["documents"] == 1 else "about"].format(
         documents=documents,
-        period=messages.period_of.format(period=period) if period else "",
+        period=when,
         themes=_listed(titles, messages),
     )
-    nothing = "" if any(each.typical for each in ranked) else messages.nothing
     return tuple(filter(None, (about, nothing, _named(context, messages), _newest(context, messages))))
 
 
 def _listed(parts: Sequence[str], messages: Messages) -> str:
     """`a, b and c`."""
     return messages["and"].join(filter(None, (messages.comma.join(parts[:-1]), parts[-1])))
+
+
+def _of_parts(context: ReportContext, messages: Messages, when: str) -> str:
+    """What a long document is called, and its first and last part."""
+    ranked = context.ranking.communities
+    first, last = (messages.quoted.format(title=each.title) for each in (ranked[0], ranked[-1]))
+    title = clean(context.events.documents.titles[int(context.events.document[0])])
+    return messages.about_parts.format(title=title, period=when, count=len(ranked), first=first, last=last)
+
+
+def _named_in_parts(context: ReportContext, messages: Messages) -> str:
+    """The names that most events of a document carry, with their parts; none that names the document."""
+    counts = context.keys.counts
+    events, parts = np.asarray(counts.sum(axis=0)).ravel(), np.diff(csc_array(counts).indptr)
+    whole = len(context.events)
+    order = np.lexsort((np.arange(len(events)), -events)).tolist()
+    keys = (key for key in order if events[key] < _EVERYWHERE * whole and key in context.keys.said)
+    told = [
+        messages.named_part.format(
+            value=context.events.keys.values[key],
+            events=messages.counted(messages.event_count, int(events[key])),
+            parts=int(parts[key]),
+            all=counts.shape[0],
+        )
+        for key in islice(keys, _NAMES)
+        if events[key] > 1
+    ]
+    return messages.named_throughout.format(names=_listed(told, messages)) if told else ""
 
 
 def _named(context: ReportContext, messages: Messages) -> str:

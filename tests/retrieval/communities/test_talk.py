@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sag_retrieval.communities.recurring import alike_rows, matter_of
 from sag_retrieval.communities.routine import as_quoted, with_routine
 from sag_retrieval.communities.statements import fault_counts, faults, good_rows
 from sag_retrieval.communities.talk import told
@@ -106,7 +107,7 @@ ORDERS = (
 
 
 def test_what_three_documents_say_with_other_names_is_routine_unless_it_holds_an_amount(towns):
-    said = [*ROUTINE, *ORDERS, "Ida Voss sold the canteen in Kielwick to Ola."]
+    said = [*ROUTINE, *ORDERS, "Ida Voss sold the canteen in Kielwick to Ola in 2019."]
     events = table(towns(), said, documents=[0, 1, 2, 0, 1, 2, 0])
 
     found = with_routine(events)
@@ -138,6 +139,46 @@ def test_a_figure_in_a_name_is_no_amount(towns):
     ]
 
     assert with_routine(table(towns(), said, documents=[0, 1, 2])).is_routine.tolist() == [True] * 3
+
+
+def test_what_documents_say_of_other_names_recurs_also_with_an_amount(towns):
+    said = [*ROUTINE, *ORDERS, "Ida Voss sold the canteen in Kielwick to Ola."]
+
+    events = as_quoted(table(towns(), said, documents=[0, 1, 2, 0, 1, 2, 0]))
+
+    assert [alike_rows(events, row).tolist() for row in (0, 4, 6)] == [[1, 2], [3, 5], []]
+    assert matter_of(events, 0) == ""
+
+
+@pytest.mark.parametrize(
+    ("said", "matter"),
+    [
+        (
+            (
+                "Ola: Just a reminder that the rehearsal starts on Sunday at 5 PM.",
+                "Ida Voss: I moved the rehearsal to Tuesday at 6 PM at the Pier Cafe.",
+                "Ola: We will meet for the rehearsal on Friday at 8 PM.",
+                "Ola: We will meet for the dinner on Friday at 8 PM.",
+            ),
+            "rehearsal",
+        ),
+        (
+            (
+                "李强：我昨天已经把图纸送到仓库了。",
+                "王芳：我周五上午十点把图纸送到码头。",
+                "李强：提醒一下，图纸明天下午三点截止。",
+                "李强：提醒一下，会议明天下午三点开始。",
+            ),
+            "图纸",
+        ),
+    ],
+)
+def test_a_matter_that_several_documents_settle_recurs(towns, said, matter):
+    events = as_quoted(table(towns(), said, documents=[0, 1, 2, 0]))
+
+    assert all(faults(text) == () for text in events.contents)
+    assert [matter_of(events, row) for row in range(4)] == [matter] * 3 + [""]
+    assert alike_rows(events, 0).tolist() == [1, 2]
 
 
 def test_routine_has_no_words_for_a_topic(towns):

@@ -1,0 +1,95 @@
+"""The first screen: what recurs in several documents, and who is in a long one."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sag_retrieval.communities.groups import Communities, on_one_level
+from sag_retrieval.communities.naming import name_communities
+from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.communities.themes import build_themes
+from sag_retrieval.reports.options import ReportOptions
+from sag_retrieval.reports.report import write_report
+
+OPTIONS = ReportOptions(release="r1", cluster=ClusterOptions(method="topics"))
+TOLD = {
+    "en": (
+        "{who} stopped working at the quay in {where} during loading; the part cost {amount} euros.",
+        ("Heron winch", "Teal winch"),
+        ("Kielwick", "Ormsund", "Tarn Bay"),
+    ),
+    "zh": (
+        "{who}在{where}码头装货时停机，更换零件花费{amount}欧元。",
+        ("鹭式绞车", "凫式绞车"),
+        ("青石湾", "白沙镇", "鹤山港"),
+    ),
+}
+
+
+def failures(base, language):
+    """One event in each document: a winch that failed at a place, and what the part cost."""
+    sentence, winches, places = TOLD[language]
+    count = len(base.documents.titles)
+    carried = [(winches[row % 4 == 3], places[row % 3]) for row in range(count)]
+    values = [*winches, *places]
+    links = [(row, values.index(name)) for row, names in enumerate(carried) for name in names]
+    return replace(
+        base,
+        event_ids=[f"e{row}" for row in range(count)],
+        contents=[sentence.format(who=who, where=where, amount=300 + row) for row, (who, where) in enumerate(carried)],
+        chunk=np.arange(count, dtype=np.int32),
+        spans=np.full((count, 2), -1, np.int32),
+        dates=[f"2024-{1 + row:02}-05" for row in range(count)],
+        keys=replace(base.keys, types=["product"] * 2 + ["place"] * 3, values=values, is_text=None),
+        links=replace(
+            base.links,
+            event=np.array([row for row, _ in links], np.int32),
+            key=np.array([key for _, key in links], np.int32),
+        ),
+        vectors=np.eye(count, dtype=np.float32),
+    )
+
+
+def one_theme(events):
+    """All events as one theme."""
+    rows, ones = np.arange(len(events), dtype=np.int32), np.ones(len(events))
+    return Communities(communities=on_one_level(["g1"], [rows], ["Winches"], centrality=ones, weight=ones), quality=())
+
+
+def told(events, themes, tmp_path):
+    named = name_communities(events, themes).communities
+    return write_report(events, named, OPTIONS, tmp_path).markdown.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        ("en", "(8 documents say alike, 2024-01 – 2024-08, most often with Heron winch (6), Kielwick (3))"),
+        ("zh", "(8 篇文档有类似说法，2024-01 – 2024-08，多与鹭式绞车（6）、白沙镇（3）有关)"),
+    ],
+)
+def test_a_finding_that_recurs_says_in_how_many_documents_when_and_of_whom(towns, tmp_path, language, expected):
+    events = failures(towns(languages=(language,), months=8), language)
+
+    assert told(events, one_theme(events), tmp_path).count(expected) == 1
+
+
+def test_of_a_long_document_the_first_screen_says_its_title_its_parts_and_who_is_in_them(towns, tmp_path):
+    events = towns(months=9)
+    count = len(events.chunks.chunk_ids)
+    sections = [("The Bridge", "The Flood", "The Year After")[place * 3 // count] for place in range(count)]
+    chunks = replace(events.chunks, document=np.zeros(count, np.int32), sections=sections)
+    documents = replace(events.documents, document_ids=["d"], titles=["Tales of a Town"], languages=["en"])
+    contents = [text.replace("The bridge", "The Harbour Bridge") for text in events.contents]
+    types = ["place" if kind == "topic" else kind for kind in events.keys.types]
+    events = replace(
+        events, chunks=chunks, documents=documents, contents=contents, keys=replace(events.keys, types=types)
+    )
+
+    first = told(events, build_themes(events, OPTIONS.cluster, "en"), tmp_path).split("\n\n")[1]
+
+    assert first.startswith(
+        "“Tales of a Town” of 2024-01 – 2024-09 has 3 parts with a title, from “The Bridge” to “The Year After”."
+    )
+    assert "Named most: Harbour Bridge (18 events, in 3 of 3 parts)" in first

@@ -14,7 +14,8 @@ documents, in three states: before themes, with decision 0063, with decision 007
 had looked at have no first one). `judged_statements.csv` holds the hash (SHA-256, 12 digits) of statements of such
 pages and whether a reader called them filler. `tuning` are of the pages before, and looked at while rules were written;
 `last` of 0063, looked at once; `drawn` of 0063, drawn with a fixed seed and judged before rules changed again; `again`
-drawn in the same way with 0072, looked at once.
+drawn in the same way with 0072, looked at once; `held 0072` and `held 0078` up to 60 by their hash from pages of three
+sets that nobody had read, before and after 0078, judged once.
 """
 
 import argparse
@@ -140,12 +141,15 @@ def judged() -> None:
         questions = list(csv.DictReader(file))
     with (folder / "judged_statements.csv").open(encoding="utf-8") as file:
         statements = list(csv.DictReader(file))
-    halves = ("tuning", "last", "drawn", "again")
+    halves = ("tuning", "last", "drawn", "again", "held 0072", "held 0078")
     print(f"| documents | faults before | 0063 | 0072 | {' | '.join(f'filler {half}' for half in halves)} |")
     print(f"|{'---|' * (4 + len(halves))}")
     sets = [name for name in questions[0] if name not in {"question", "counted"}]
-    for name in (*sets, ""):
-        states = [each[one].split(">") for each in questions for one in ([name] if name else sets)]
+    further = sorted({each["documents"] for each in statements} - set(sets))
+    for name in (*sets, *further, ""):
+        states = [
+            each[one].split(">") for each in questions for one in ([name] if name in sets else [] if name else sets)
+        ]
         faults = [sum(int(state[place] or 0) for state in states) for place in range(3)]
         said: Counter[tuple[str, str]] = Counter(
             (each["half"], each["filler"]) for each in statements if name in {"", each["documents"]}

@@ -24,12 +24,12 @@ _POLITE_CJK: Final = re.compile(r"(?<![申邀聘提恳报])请(?![求假示])|�
 _DIGIT: Final = re.compile(r"\d")
 _FIGURE: Final = re.compile(
     r"(?<![A-Za-z\d_-])\d"
-    r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen|dozens?"
-    r"|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundreds?|thousands?|millions?|half|twice|thrice)\b"
+    r"|(?<!the )\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+    r"|(?:thir|four|fif|six|seven|eigh|nine)teen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|half|twice|thrice)\b"
     r"|[二两三四五六七八九十百千半][个名页天年月周日组艘次成家人条种项倍分件台位岁吨米元]",
     re.IGNORECASE,
 )
-"""A number in figures or words that is no part of a name, as in `X2` or `Area-51`."""
+"""A number in figures or words, no part of a name (`X2`, `Area-51`); `the two` refers back, `hundreds` is vague."""
 _PLACE_IN_TEXT: Final = re.compile(
     r"\b(?:section|clause|article|chapter|item|note|part|table|figure|no\.) \d[\w.]*"
     r"|第[\d一二三四五六七八九十百]{1,6}[条章节款项]",

@@ -17,7 +17,8 @@ from sag_retrieval.communities.topic_words import TopicWords, WordPlace, tagged
 from sag_retrieval.text.words import is_cjk
 
 _LEAST: Final = 3
-"""Events that have to say a phrase."""
+_LEAST_SHARE: Final = 0.05
+"""Events of a topic that have to say a phrase, and their share: a title is to be about more than a corner of it."""
 _QUOTED: Final = 8
 """Statements to quote from which on the title of a topic is made of their words alone."""
 _CONSIDERED: Final = 8
@@ -74,8 +75,9 @@ def topic_titles(
     group_of = _groups_of(words, topic, group)
     taken, titles = TakenTitles(), []
     chunks = _chunks_of(events, words)
-    quoted = _phrases(events, words, _considered(topic, quotable), group_of, group)
-    for own, phrases in zip(quoted, _phrases(events, words, topic, group_of, group), strict=True):
+    whole = np.bincount(topic[topic >= 0], minlength=len(group_of)).tolist()
+    quoted = _phrases(events, words, _considered(topic, quotable), group_of, group, whole)
+    for own, phrases in zip(quoted, _phrases(events, words, topic, group_of, group, whole), strict=True):
         proposals = [*_proposals(own, chunks), *_proposals(phrases, chunks)]
         title = next((each for each in proposals if each not in taken), "")
         taken.add(title)
@@ -103,11 +105,12 @@ def _groups_of(words: TopicWords, topic: Rows, group: Rows) -> list[int]:
 
 
 def _phrases(
-    events: EventTable, words: TopicWords, topic: Rows, group_of: Sequence[int], group: Rows
+    events: EventTable, words: TopicWords, topic: Rows, group_of: Sequence[int], group: Rows, whole: Sequence[int]
 ) -> Iterator[list[tuple[str, _Pair]]]:
     """Of each topic its phrases of two words, then its words, most distinctive first.
 
-    What c of a topic's s events and d of all n events say scores `c · ln(c n / (s d))`.
+    What c of a topic's s events and d of all n events say scores `c · ln(c n / (s d))`. `whole` has the size
+    of each topic with the events that do not count.
     """
     use = _Use.of(events, words)
     inside: list[Counter[_Pair]] = [Counter() for _ in group_of]
@@ -122,12 +125,12 @@ def _phrases(
             inside[number].update(
                 pair for pair in said if use.allows(pair) and any(group[word] == group_of[number] for word in pair)
             )
-    sizes = Counter(topic.tolist())
+    sizes, least = Counter(topic.tolist()), [max(_LEAST, _LEAST_SHARE * size) for size in whole]
     for number, counts in enumerate(inside):
         scored = {
             pair: round(count * log(count * len(topic) / (sizes[number] * everywhere[pair])), 9)
             for pair, count in counts.items()
-            if count >= min(_LEAST, sizes[number])
+            if count >= min(least[number], sizes[number])
         }
         order = sorted(scored, key=lambda pair: (len(pair) == 1, -scored[pair], pair))
         best = [(_commonest(forms[pair]), pair, scored[pair]) for pair in order]

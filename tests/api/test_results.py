@@ -150,6 +150,17 @@ def test_what_a_notebook_shows_has_the_facts_and_asks_for_nothing_outside(releas
         assert "url(" not in html
 
 
+def test_where_a_notebook_drops_styles_keys_stay_apart_and_lines_of_an_answer_too():
+    keys = tuple(HitKey(f"k{name}", "organisation", name, name) for name in ("Marlow Seals", "Hailan"))
+    hit = Hit(1, 0.5, "c", "Recall", "Recall", "It leaked.", (), keys, 0, 0, 9)
+    result = SearchResult("Who?", "sag", "r1", (hit,), (), {})
+    answer = Answer("Who?", "First.\nSecond.", "global", is_found=True, citations=(), notes=())
+
+    assert "Marlow Seals · Hailan" in Tags(result._repr_html_()).text
+    assert "ol" not in Tags(result._repr_html_()).tags
+    assert "First.<br>\nSecond." in answer._repr_html_()
+
+
 def test_long_texts_and_many_rows_are_cut_where_they_are_shown(release):
     page = Tags(release.sql("SELECT e.event_id FROM events AS e")._repr_html_())
 

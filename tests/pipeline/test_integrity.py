@@ -32,7 +32,7 @@ FILES = {
     "quill.md": "# Quill Instruments\n\nQuill Instruments was founded by Mara Voss. The firm makes sensors.\n",
     "海鹭.md": "# 海鹭浮标\n\n海鹭浮标由光澜公司在安塞港制造。安塞海警使用这种浮标。\n",
 }
-DAMAGES = 60
+DAMAGES = 40
 
 
 @dataclass(frozen=True)

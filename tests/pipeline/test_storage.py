@@ -38,6 +38,23 @@ def grow(nights: int) -> list[str]:
     return made
 
 
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory) -> tuple[Path, list[str]]:
+    """A home of five nights, and the names of its releases, oldest first."""
+    folder = tmp_path_factory.mktemp("nights")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SAG_HOME", str(folder / "home"))
+        patch.chdir(folder)
+        return folder / "home", grow(5)
+
+
+@pytest.fixture
+def made(nights, home) -> list[str]:
+    """The releases of a copy of that home, which may be pruned."""
+    shutil.copytree(nights[0], home)
+    return nights[1]
+
+
 def prune(**options: float) -> dg.ExecuteInProcessResult:
     config = {
         "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
@@ -65,9 +82,7 @@ def metadata(result: dg.ExecuteInProcessResult) -> dict[str, object]:
     return {name: value.value for name, value in event.metadata.items()}
 
 
-def test_pruning_keeps_three_releases_and_all_of_the_last_day(home):
-    made = grow(5)
-
+def test_pruning_keeps_three_releases_and_all_of_the_last_day(home, made):
     kept = metadata(prune())
     gone = metadata(prune(grace_hours=0.0))
 
@@ -76,18 +91,16 @@ def test_pruning_keeps_three_releases_and_all_of_the_last_day(home):
     assert [each.folder.name for each in Releases(home).found()] == made[2:]
 
 
-def test_pruning_keeps_the_current_release_and_one_that_is_open(home):
-    made = grow(4)
+def test_pruning_keeps_the_current_release_and_one_that_is_open(home, made):
     Releases(home).promote(made[0])
     with open_release(home, release=made[1]):
         gone = metadata(prune(grace_hours=0.0, keep_releases=1))
 
-    assert gone["pruned_releases"] == 1
-    assert [each.folder.name for each in Releases(home).found()] == [made[0], made[1], made[3]]
+    assert gone["pruned_releases"] == 2
+    assert [each.folder.name for each in Releases(home).found()] == [made[0], made[1], made[4]]
 
 
-def test_a_job_that_cannot_prune_fails_with_the_reason_after_it_pruned_the_rest(home):
-    made = grow(4)
+def test_a_job_that_cannot_prune_fails_with_the_reason_after_it_pruned_the_rest(home, made):
     (home / "reports" / "lock").unlink(missing_ok=True)
     (home / "reports" / "lock").mkdir(parents=True)  # a folder where the lock of reports lies
 
@@ -96,7 +109,7 @@ def test_a_job_that_cannot_prune_fails_with_the_reason_after_it_pruned_the_rest(
     error = result.failure_data_for_node("storage").error.cause
     assert "pruned_reports: " in error.message
     assert "run the job `prune` again" in error.message
-    assert [each.folder.name for each in Releases(home).found()] == made[1:]
+    assert [each.folder.name for each in Releases(home).found()] == made[2:]
 
 
 def test_the_nightly_schedule_starts_the_job_that_prunes():

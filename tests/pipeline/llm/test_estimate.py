@@ -60,7 +60,7 @@ def long_text_zh(number: int) -> str:
 def documents(tmp_path: Path) -> Path:
     folder = tmp_path / "documents"
     folder.mkdir()
-    for number in range(3):
+    for number in range(2):
         (folder / f"harbour-{number}.md").write_text(long_text(number), encoding="utf-8")
         (folder / f"港口-{number}.md").write_text(long_text_zh(number), encoding="utf-8")
     (folder / "twice-a.txt").write_text("The Heron Works and the Coast Guard of Ansel met twice.", encoding="utf-8")

@@ -50,7 +50,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         command = [sys.executable, "-m", "sag_retrieval.cli.main", "ingest", str(DATA / "documents")]
         models = {"SAG_HOME": home, "SAG_CHAT_MODEL": "offline", "SAG_EMBEDDING_MODEL": "hashing"}
-        subprocess.run(command, env=os.environ | models, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(command, env=os.environ | models, cwd=home, check=True, stdout=subprocess.DEVNULL)
         with open_release(home) as release:
             judged = [judge(question, release.ask(question.text)) for question in asked()]
     if given.show:

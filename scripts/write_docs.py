@@ -36,7 +36,8 @@ LAYOUT: dict[str, str] = {
     "arrays/vectors/*.npy": "of chunks, events and keys: `lance_rows`, the row of each vector in Lance, and `signs`, "
     "the binary index; sparse vectors by column: `starts`, `rows`, `values`; `dense`: rows of floats, where Lance's "
     "files cannot be mapped",
-    "arrays/vectors/*.runs.json": "which bytes of which Lance file hold which of its rows",
+    "arrays/vectors/*.runs.json": "which bytes of which Lance file hold which of its rows, and which ids rows "
+    "had that were written again",
     "arrays/vectors/*.signs.json": "reach of the binary index, and its measured recall",
     "lance/*.lance/**": "dense vectors of chunks, events and keys by the hash of their text, as float32; hard links to "
     "files of the home, so vectors lie on disk once",

@@ -40,7 +40,7 @@ class Page:
         self._ends = [line.end for line in self._lines]
         self._starts = [line.start for line in self._lines]
         self._turns = turns_of(text, self._lines)
-        self._titles = {heading.start for heading in headings_of(text, language)}
+        self._titles = {heading.start for heading in headings_of(text, language, self._lines)}
         self._bare = [_bare(text, line) for line in self._lines]
         self._often = {bare for bare, count in Counter(self._bare).items() if bare and count >= _RUNNING}
         self.speakers = frozenset(fold(part) for turn in self._turns.values() for part in _PARTS.findall(turn.speaker))

@@ -77,8 +77,10 @@ def _of_event(event: Event, keys: Sequence[Key], topic: str, language: str) -> I
 
 def _read(content: str, named: Sequence[Key], topic: str, language: str) -> list[Link]:
     spans = places_of([_name(key) for key in named], content)
-    spans = sorted([*spans, *_outside(spans, [(date.start, date.end, -1) for date in dates(content, language)])])
     about = next((number for number, key in enumerate(named) if key.key_id == topic), None)
+    if len({number for _, _, number in spans} | ({about} - {None})) <= 1:
+        return []  # a relation has two ends
+    spans = sorted([*spans, *_outside(spans, [(date.start, date.end, -1) for date in dates(content, language)])])
     if is_cjk(content):
         return chinese_relations(content, spans, about)
     return english_relations(content, spans, about) if language == "en" else []

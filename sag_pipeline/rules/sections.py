@@ -1,7 +1,7 @@
 """Divide a document into sections without a model: at headings, else where the vocabulary changes."""
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -42,11 +42,13 @@ def depths(texts: Sequence[str], width: int) -> Floats:
 
 
 def _term_counts(texts: Sequence[str]) -> csr_array:
-    numbers: dict[str, int] = {}
-    pairs = [(row, numbers.setdefault(term, len(numbers))) for row, text in enumerate(texts) for term in tokens(text)]
-    rows, columns = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    terms = [tokens(text) for text in texts]
+    every = list(chain.from_iterable(terms))
+    numbers = {term: number for number, term in enumerate(dict.fromkeys(every))}
+    rows = np.repeat(np.arange(len(texts)), [len(each) for each in terms])
+    columns = np.fromiter(map(numbers.__getitem__, every), np.int64, len(every))
     shape = (len(texts), max(len(numbers), 1))
-    counts = csr_array(coo_array((np.ones(len(pairs)), (rows, columns)), shape=shape))
+    counts = csr_array(coo_array((np.ones(len(every)), (rows, columns)), shape=shape))
     counts.sum_duplicates()
     spread = np.bincount(counts.indices, minlength=shape[1])
     rarity = np.log1p(len(texts) / np.maximum(spread, 1))

@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from sag_pipeline.store.located import Run, locate
-from sag_pipeline.store.moved_rows import FILE_BITS, Moved, moved_again, moved_rows
+from sag_pipeline.store.located import FILE_BITS, Moved, Run, locate, moved_again, moved_rows
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import StoreError
 from sag_retrieval.core.types import Flags, Floats32, Rows64

@@ -29,7 +29,7 @@ _OPENERS: Final = frozenset(
     " whereas within".split()
 )
 """Words without a meaning of their own that begin a sentence; capitals there show no name."""
-_OPENING: Final = re.compile(r"(?:\A|[.!?:;]\s+|\n)[\s\"'“‘(\[*_-]*([A-Z][a-z]+)")
+_OPENING: Final = re.compile(r"(?:\A|[.!?:;\n])[\s\"'“‘(\[*_-]{0,8}+([A-Z][a-z]++)")
 
 
 def opening_words(text: str) -> frozenset[str]:

@@ -23,7 +23,7 @@ _OURS: Final = (
         rule="sag_pipeline.rules.by_table:summaries",
         record=Summary,
         reads=("documents",),
-        version=3,
+        version=4,
         options=("summary", "header.title_by_model"),
     ),
     StoredTable(
@@ -31,7 +31,7 @@ _OURS: Final = (
         rule="sag_pipeline.rules.by_table:sections",
         record=Section,
         reads=("documents",),
-        version=3,
+        version=4,
         options=("section", "header.section_summary"),
     ),
     StoredTable(
@@ -47,14 +47,14 @@ _OURS: Final = (
         rule="sag_pipeline.rules.by_table:events",
         record=Event,
         reads=("documents", "summaries", "chunks"),
-        version=5,
+        version=6,
     ),
     StoredTable(
         name="keys",
         rule="sag_pipeline.rules.by_table:keys",
         record=EventKey,
         reads=("documents", "summaries", "chunks", "events"),
-        version=7,
+        version=8,
         by_source="key_schema",
         is_published=False,
     ),
@@ -63,7 +63,7 @@ _OURS: Final = (
         rule="sag_pipeline.rules.by_table:triples",
         record=Triple,
         reads=("documents", "chunks", "events", "keys"),
-        version=3,
+        version=4,
     ),
 )
 

@@ -10,7 +10,7 @@ from scipy.sparse import csc_array
 from sag_retrieval.communities.cleaned import clean
 from sag_retrieval.communities.events import EventTable
 from sag_retrieval.reports.citations import Statement
-from sag_retrieval.reports.ranking import in_time_order, period_of
+from sag_retrieval.reports.ranking import RankedCommunity, in_time_order, period_of
 from sag_retrieval.reports.section import ReportContext, ReportSection
 from sag_retrieval.reports.wording import Messages, Wording, cited, escaped
 
@@ -96,13 +96,18 @@ def _sentences(context: ReportContext, messages: Messages) -> tuple[str, ...]:
     if context.communities.is_ordered and counts["documents"] == 1:
         about, named = _of_parts(context, messages, when), _named_in_parts(context, messages)
         return tuple(filter(None, (about, nothing, named)))
-    titles = [messages.quoted.format(title=each.title) for each in ranked[:_THEMES]]
+    titles = [messages.quoted.format(title=each.title) for each in _by_size(ranked)[:_THEMES]]
     about = messages["about_one" if counts["documents"] == 1 else "about"].format(
         documents=documents,
         period=when,
         themes=_listed(titles, messages),
     )
     return tuple(filter(None, (about, nothing, _named(context, messages), _newest(context, messages))))
+
+
+def _by_size(ranked: Sequence[RankedCommunity]) -> list[RankedCommunity]:
+    """The themes that hold most events first: what documents are about is not what there is most to quote of."""
+    return sorted(ranked, key=lambda each: (-each.size, each.number))
 
 
 def _listed(parts: Sequence[str], messages: Messages) -> str:
@@ -154,7 +159,7 @@ def _newest(context: ReportContext, messages: Messages) -> str:
         most = max(ranked, key=lambda each: (each.new_count, -each.number))
         new = messages.counted(messages.event_count, counts["new"])
         return messages.since.format(new=new, title=messages.quoted.format(title=most.title))
-    largest = max(ranked, key=lambda each: (each.size, -each.number))
+    largest = _by_size(ranked)[0]
     return messages["first"].format(
         title=messages.quoted.format(title=largest.title),
         events=messages.counted(messages.event_count, largest.size),

@@ -75,6 +75,24 @@ def test_a_finding_that_recurs_says_in_how_many_documents_when_and_of_whom(towns
     assert told(events, one_theme(events), tmp_path).count(expected) == 1
 
 
+def test_documents_are_about_the_largest_themes_though_another_has_more_to_quote(towns, tmp_path):
+    events = failures(towns(months=8), "en")
+    plain = "It stopped again during loading."
+    longer = " The harbour office hired two divers for the repair on the same day."
+    told_of = [text + longer if row < 3 else plain for row, text in enumerate(events.contents)]
+    events = replace(events, contents=told_of)
+    rows, ones = np.arange(8, dtype=np.int32), np.ones(8)
+    parts = on_one_level(["g1", "g2"], [rows[:3], rows[3:]], ["Costs", "Stops"], centrality=ones, weight=ones)
+
+    page = write_report(events, Communities(communities=parts, quality=()), OPTIONS, tmp_path).markdown.read_text(
+        "utf-8"
+    )
+
+    assert "above all about “Stops” and “Costs”" in page
+    assert "The largest theme, “Stops”, rests on 5 events" in page
+    assert "### 1 Costs" in page
+
+
 def test_of_a_long_document_the_first_screen_says_its_title_its_parts_and_who_is_in_them(towns, tmp_path):
     events = towns(months=9)
     count = len(events.chunks.chunk_ids)

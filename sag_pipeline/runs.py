@@ -2,13 +2,14 @@
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import dagster as dg
+from dagster_shared.error import SerializableErrorInfo
 
 from sag_pipeline.alerts import asset_of, reason_of
 from sag_pipeline.config import run_config
@@ -20,7 +21,7 @@ from sag_pipeline.progress import listener
 from sag_pipeline.run_records import HOME, in_words, open_instance, process_tag
 from sag_pipeline.steps.folders import launched_here
 from sag_pipeline.store.store import Store
-from sag_retrieval.core.errors import SagError, SettingsError
+from sag_retrieval.core.errors import QUERY_INTERRUPTED, SagError, SettingsError
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.schema_file import default_schema, home_schema
 from sag_retrieval.core.settings import load_settings
@@ -97,9 +98,19 @@ def _under(spec: CorpusSpec, config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_interrupted(result: dg.ExecuteInProcessResult) -> bool:
-    """Whether Ctrl-C ended the run while a step was under way."""
+    """Whether Ctrl-C ended the run while a step, or a query of it, was under way."""
     errors = [event.step_failure_data.error for event in result.filter_events(lambda e: e.is_step_failure)]
-    return any(error and error.cls_name == dg.DagsterExecutionInterruptedError.__name__ for error in errors)
+    return any(
+        each.cls_name == dg.DagsterExecutionInterruptedError.__name__ or QUERY_INTERRUPTED in each.message
+        for error in errors
+        for each in _causes(error)
+    )
+
+
+def _causes(error: SerializableErrorInfo | None) -> Iterator[SerializableErrorInfo]:
+    while error:
+        yield error
+        error = error.cause
 
 
 def _reason(result: dg.ExecuteInProcessResult) -> str:

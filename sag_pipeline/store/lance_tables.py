@@ -156,7 +156,7 @@ class LanceTables:
             return
         now = staying
         if len(staying):
-            table.add(_rows_of(table, [(first, "", 0, n) for first, _, n in moved_rows(staying, staying)]))
+            table.add(_rows_of(table, staying))
         for file in files:
             table.delete(f"_rowid >= {file << FILE_BITS} AND _rowid < {(file + 1) << FILE_BITS}")
         if len(staying):
@@ -186,7 +186,8 @@ class LanceTables:
             bad = {path.relative_to(folder).as_posix() for path, _ in self.faults(deep=True, names=[name])}
             good = [run for run in table.runs if run[1] not in bad]
             if bad and good and all(file.startswith("data/") for file in bad):
-                self._write(name, _rows_of(self._database().open_table(table.path), good))
+                rows = np.concatenate([np.arange(first, first + count) for first, _, _, count in good])
+                self._write(name, _rows_of(self._database().open_table(table.path), rows))
             elif bad:
                 self.drop(name)
 
@@ -256,12 +257,10 @@ def _vectors(table: Any, first: int, last: int) -> Iterator[tuple[Rows64, Floats
         yield batch["_rowid"].to_numpy().astype(np.int64), matrix_of(batch[VECTOR])
 
 
-def _rows_of(table: Any, runs: Iterable[Run]) -> pa.RecordBatchReader:  # noqa: ANN401
-    """The rows of some runs; other files are not read."""
-    chosen = (
-        range(at, min(at + _BATCH, first + n)) for first, _, _, n in runs for at in range(first, first + n, _BATCH)
-    )
-    batches = (b for each in chosen for b in table.take_row_ids([*each]).to_arrow().to_batches())
+def _rows_of(table: Any, row_ids: Rows64) -> pa.RecordBatchReader:  # noqa: ANN401
+    """Rows by their ids, blocks of them at a time; other files are not read."""
+    blocks = (row_ids[at : at + _BATCH].tolist() for at in range(0, len(row_ids), _BATCH))
+    batches = (b for each in blocks for b in table.take_row_ids(each).to_arrow().to_batches())
     return pa.RecordBatchReader.from_batches(table.schema, batches)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from sag_retrieval.cli.printing import complain, print_anything
-from sag_retrieval.core.errors import FilterError, QueryError, RecordError, SagError
+from sag_retrieval.core.errors import QUERY_INTERRUPTED, FilterError, QueryError, RecordError, SagError
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     # One thread per query is faster: several evict each other's caches (docs/algorithm.md §search). Must be set before
@@ -77,7 +77,7 @@ def _complain(error: Exception) -> int:
         complain(f"{error.format_message().rstrip('.')}; see `{path} --help`")
     elif isinstance(error, click.ClickException):
         complain(error.format_message())
-    elif isinstance(error, click.Abort):
+    elif isinstance(error, click.Abort) or str(error) == QUERY_INTERRUPTED:
         complain("stopped")
     elif isinstance(error, SagError | OSError):
         complain(str(error))

@@ -114,3 +114,7 @@ class AnswerError(ModelError):
 
 class BudgetExceeded(ModelError):  # noqa: N818  reads better where it is caught
     """The budget of calls, tokens or money is used up."""
+
+
+QUERY_INTERRUPTED: Final = "Query interrupted"
+"""What DuckDB's RuntimeError says after Ctrl-C: while it runs a query, it takes the interrupt for its own."""

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,23 @@ def test_ctrl_c_says_what_is_kept_and_how_to_go_on(home, source, tmp_path):
     assert resumed.exit_code == 0, resumed.text
     table = next(line.split() for line in resumed.lines if line.split()[:1] == ["documents"])
     assert int(table[1].replace(",", "")) == 1500 - kept
+
+
+def test_ctrl_c_during_a_query_has_the_words_by_which_it_is_known():
+    import subprocess
+
+    from sag_retrieval.core.errors import QUERY_INTERRUPTED
+
+    query = "SELECT sum(hash(a.range + b.range)) FROM range(1000000) AS a, range(20000) AS b"
+    code = (
+        "import duckdb, os, signal, threading\n"
+        "threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        f"duckdb.sql({query!r}).fetchall()"
+    )
+
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert f"RuntimeError: {QUERY_INTERRUPTED}" in run.stderr
 
 
 def test_a_missing_terminal_gets_results_without_progress(home, source, tmp_path):

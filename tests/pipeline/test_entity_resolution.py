@@ -159,4 +159,6 @@ def test_an_alignment_that_finds_other_keys_has_another_version():
     rows = align_keys(planted.keys, said=planted.said).rows
     found = blake2b(repr((names, rows)).encode(), digest_size=8).hexdigest()
 
-    assert (ALIGNMENT_VERSION, found) == ("1", "cc59306daeb0319e"), "keys align otherwise: raise the version, then the hash here"
+    assert (ALIGNMENT_VERSION, found) == ("1", "cc59306daeb0319e"), (
+        "keys align otherwise: raise the version, then the hash here"
+    )

@@ -9,7 +9,6 @@ from benchmarks import tour
 
 
 @pytest.mark.slow
-@pytest.mark.no_cover
 def test_every_feature_over_the_demo_documents_gives_something(capsys, monkeypatch):
     monkeypatch.delenv("SAG_HOME", raising=False)
 

@@ -14,7 +14,7 @@ from sag_pipeline.status import status_of
 from sag_retrieval import open_release
 from sag_retrieval.core.settings import load_settings
 
-pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
+pytestmark = pytest.mark.slow
 
 HERON = """# The Heron buoy
 

@@ -10,10 +10,9 @@ import numpy as np
 
 from sag_retrieval.communities.events import EventTable
 from sag_retrieval.communities.recurring import frames
-from sag_retrieval.communities.statements import fault_counts
 from sag_retrieval.communities.talk import TOLD, told
 from sag_retrieval.communities.titles import names_something
-from sag_retrieval.core.types import Flags, Rows
+from sag_retrieval.core.types import Flags
 from sag_retrieval.text.words import STOP_WORDS, is_cjk
 
 _WORD: Final = re.compile(r"(?<![\w-])[a-z][a-z'’-]{2,}")
@@ -27,7 +26,6 @@ _NO_CHARACTER: Final = re.compile(r"[^\u4e00-\u9fff]+")
 _WORDS: Final = 2
 _CHARACTERS: Final = 4
 _MOSTLY: Final = 0.6
-_JUDGED: Final = 1_000
 _OFTEN: Final = 3
 """Documents, and sets of names, that say a sentence."""
 
@@ -35,25 +33,6 @@ _OFTEN: Final = 3
 def as_quoted(events: EventTable) -> EventTable:
     """The events as a report quotes them: talk that settles something as statements, routine marked."""
     return with_routine(told(events))
-
-
-def quotable_rows(events: EventTable, topic: Rows) -> Flags:
-    """Whether each event of a topic can be quoted; of large topics the first events are judged.
-
-    Args:
-        events: The events as a report quotes them.
-        topic: Topic of each event; -1: none.
-
-    """
-    rows = np.concatenate(
-        [
-            np.zeros(0, np.int64),
-            *(np.flatnonzero(topic == number)[:_JUDGED] for number in range(int(topic.max(initial=-1)) + 1)),
-        ]
-    ).astype(np.int32)
-    found = np.zeros(len(events), np.bool_)
-    found[rows[fault_counts(events, rows) == 0]] = True
-    return found
 
 
 def with_routine(events: EventTable) -> EventTable:

@@ -39,7 +39,7 @@ _DIGIT: Final = re.compile(r"\d")
 _FULL: Final = 120
 """Characters of a sentence in an alphabet that says a lot."""
 _FULL_CJK: Final = 40
-_ROUTINE: Final = 0.9
+ROUTINE: Final = 0.9
 """Of a fault: routine, and what holds no figure to check, is quoted only where there is nothing else."""
 _FEW: Final = 3
 """Such statements of a theme at most."""
@@ -153,7 +153,7 @@ def fault_counts(events: EventTable, rows: Rows) -> Floats:
         text = events.contents[row]
         is_plan = len(events.is_forecast) > 0 and bool(events.is_forecast[row]) and not TOLD.match(text)
         is_routine = len(events.is_routine) > 0 and bool(events.is_routine[row])
-        routine = _ROUTINE if is_routine or not (TOLD.match(text) or has_figure(text)) else 0.0
+        routine = ROUTINE if is_routine or not (TOLD.match(text) or has_figure(text)) else 0.0
         keys = events.links.key[start:end].tolist()
         counted[place] = len(faults(text)) + is_plan + max(routine, 0.0 if _says_who(events, keys, text) else 0.5)
     return counted
@@ -202,8 +202,8 @@ def good_rows(events: EventTable, rows: Rows, least: int) -> Rows:
     clean = rows[counted == 0]
     if len(clean) >= min(least, len(rows)):
         return np.asarray(clean)
-    is_poor = not (counted < _ROUTINE).any()
-    usable = np.flatnonzero(counted < (1 if is_poor else _ROUTINE))
+    is_poor = not (counted < ROUTINE).any()
+    usable = np.flatnonzero(counted < (1 if is_poor else ROUTINE))
     usable = usable[(counted[usable] == 0) | (telling(events, rows[usable]) >= _MUST_TELL)]
     order = usable[np.lexsort((usable, counted[usable]))][: min(least, len(rows), _FEW if is_poor else least)]
     return np.asarray(rows[np.sort(order)])

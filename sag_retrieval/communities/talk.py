@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from sag_retrieval.communities.events import EventTable
+from sag_retrieval.communities.events import EventTable, Rows
 from sag_retrieval.communities.registers import is_opinion, is_past_form
 from sag_retrieval.text.sentences import sentences
 from sag_retrieval.text.words import is_cjk
@@ -154,6 +154,11 @@ def told(events: EventTable) -> EventTable:
     for row, found in best.items():
         contents[row] = _statement(found, days.get(int(events.chunk[row]), ""))
     return replace(events, contents=contents)
+
+
+def spoken_rows(events: EventTable) -> Rows:
+    """Rows of the events that hold a turn of talk, in their order."""
+    return np.array(sorted({turn.row for turn in _turns(events)}), np.int32)
 
 
 def _turns(events: EventTable) -> list[_Turn]:

@@ -13,7 +13,6 @@ from sag_retrieval.communities.groups import Communities, Community
 from sag_retrieval.communities.naming import name_communities
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.communities.parts import build_parts
-from sag_retrieval.communities.routine import as_quoted
 from sag_retrieval.communities.said import SaidNames
 from sag_retrieval.communities.titles import TakenTitles, TitledGroup, distinctive_keys, fits, make_title, naming_keys
 from sag_retrieval.text.words import fold, is_cjk
@@ -24,9 +23,7 @@ _DIGIT: Final = re.compile(r"\d")
 _FEWEST: Final = 3
 """With fewer topics, events are grouped by their keys."""
 _COVERED: Final = 0.3
-"""Topics of fewer events are left for groups by keys: few events have few words in common, but names."""
-_FOR_A_TOPIC: Final = 40
-"""Events for each topic aimed at, where there are few."""
+"""Topics of a smaller share of the units are left for groups by keys: few events share few words, but names."""
 
 
 def build_themes(events: EventTable, options: ClusterOptions, language: str) -> Communities:
@@ -44,11 +41,9 @@ def build_themes(events: EventTable, options: ClusterOptions, language: str) -> 
     events = events.cleaned()
     if parts := build_parts(events):
         return parts
-    aimed = min(options.topics, max(_FEWEST + 1, len(events) // _FOR_A_TOPIC))
-    found = build_communities(events, replace(options, topics=aimed))
+    found = build_communities(events, options)
     titled = [each for each in found if each.title]
-    told = len(events) - int(as_quoted(events).is_routine.sum())
-    if len(titled) < _FEWEST or sum(len(each.members) for each in titled) < _COVERED * told:
+    if len(titled) < _FEWEST or found.quality[0].coverage < _COVERED:
         return _titled_in(events, _by_keys(events, options), language)
     return _titled_in(events, _named(events, found), language)
 

@@ -17,8 +17,11 @@ from sag_retrieval.communities.topic_words import TopicWords, WordPlace, tagged
 from sag_retrieval.text.words import is_cjk
 
 _LEAST: Final = 3
-_LEAST_SHARE: Final = 0.05
-"""Events of a topic that have to say a phrase, and their share: a title is to be about more than a corner of it."""
+_LEAST_SHARE, _LEAST_QUOTED = 0.05, 0.15
+"""Events of a topic that have to say a phrase, and their share, of statements to quote a larger one: a title is to be
+about more than a corner of it."""
+_OWN: Final = 0.25
+"""Of the events with a topic that say a phrase, the share that has to be in this topic."""
 _QUOTED: Final = 8
 """Statements to quote from which on the title of a topic is made of their words alone."""
 _CONSIDERED: Final = 8
@@ -43,21 +46,33 @@ _AFTER_A_VERB: Final = re.compile(
     r" (?:the|a|an|his|her|its|their|our|my|your|this|these|those|it|them|him|us|me|what|how|why|whether|if)\b"
 )
 _AFTER_A_HEAD: Final = re.compile(
-    r"\W*$|[^\w ]| (?:[^\w ]|(?:of|in|for|with|to|on|at|from|by|and|or|is|are|was|were|has|have|had|will|can|may|must"
-    r"|that|which|who|as|but|during|after|before|between|under|over|than|into|through|per|via|within|without)\b)"
+    r"\W*$|[^\w ]| (?:[^\w ]|\d|(?:of|in|for|with|to|on|at|from|by|and|or|is|are|was|were|has|have|had|will|can|may"
+    r"|must|that|which|who|as|but|during|after|before|between|under|over|than|into|through|per|via|within|without)\b)"
 )
 _VERBS: Final = 0.25
 """A word with a larger share of places where only a verb can stand is no part of a noun phrase."""
 _HEADS: Final = 0.5
 """The last word of a noun phrase ends one in at least this share of its places."""
+_FIGURE_BEFORE: Final = re.compile(r"\d[万亿]? ?$")
+_MEASURES: Final = 0.5
+"""A word with this share of its places behind a figure is a unit."""
 _AROUND: Final = 12
 """Characters looked at on each side of a word."""
 _Pair = tuple[int, ...]
 
 
-def topic_titles(
-    events: EventTable, words: TopicWords, topic: Rows, group: Rows, quotable: Flags | None = None
-) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class _Phrase:
+    """One word, or two that stand together, as a topic's events say it."""
+
+    form: str
+    words: _Pair
+    count: int
+    """Events of the topic that say it."""
+    score: float
+
+
+def topic_titles(events: EventTable, words: TopicWords, topic: Rows, quotable: Flags | None = None) -> list[str]:
     """A noun phrase, or two joined by "and", for each topic, no two equal; empty where there is none: a noun is none.
 
     Examples:
@@ -67,17 +82,15 @@ def topic_titles(
         events: The events.
         words: Their words.
         topic: Topic of each event; -1: none.
-        group: Group of each word.
         quotable: Whether each event can be quoted: a title is to fit the statements below it, so where a topic has
             enough of them, its phrases are theirs.
 
     """
-    group_of = _groups_of(words, topic, group)
     taken, titles = TakenTitles(), []
     chunks = _chunks_of(events, words)
-    whole = np.bincount(topic[topic >= 0], minlength=len(group_of)).tolist()
-    quoted = _phrases(events, words, _considered(topic, quotable), group_of, group, whole)
-    for own, phrases in zip(quoted, _phrases(events, words, topic, group_of, group, whole), strict=True):
+    count = int(topic.max(initial=-1)) + 1
+    quoted = _phrases(events, words, _considered(topic, quotable), count, _LEAST_QUOTED)
+    for own, phrases in zip(quoted, _phrases(events, words, topic, count, _LEAST_SHARE), strict=True):
         proposals = [*_proposals(own, chunks), *_proposals(phrases, chunks)]
         title = next((each for each in proposals if each not in taken), "")
         taken.add(title)
@@ -94,26 +107,14 @@ def _considered(topic: Rows, quotable: Flags | None) -> Rows:
     return np.where(is_enough[topic] & ~quotable, np.int32(-1), topic).astype(np.int32)
 
 
-def _groups_of(words: TopicWords, topic: Rows, group: Rows) -> list[int]:
-    """The group of words behind each topic: the one that its events say most."""
-    said: list[Counter[int]] = [Counter() for _ in range(int(topic.max(initial=-1)) + 1)]
-    indptr, indices = words.counts.indptr, words.counts.indices
-    for row, number in enumerate(topic.tolist()):
-        if number >= 0:
-            said[number].update(group[indices[indptr[row] : indptr[row + 1]]].tolist())
-    return [max(each, key=lambda name: (each[name], -name)) for each in said]
-
-
-def _phrases(
-    events: EventTable, words: TopicWords, topic: Rows, group_of: Sequence[int], group: Rows, whole: Sequence[int]
-) -> Iterator[list[tuple[str, _Pair]]]:
+def _phrases(events: EventTable, words: TopicWords, topic: Rows, topics: int, least: float) -> Iterator[list[_Phrase]]:
     """Of each topic its phrases of two words, then its words, most distinctive first.
 
-    What c of a topic's s events and d of all n events say scores `c · ln(c n / (s d))`. `whole` has the size
-    of each topic with the events that do not count.
+    What c of a topic's s events and d of all n events say scores `c · ln(c n / (s d))`, if c is at least a share
+    `least` of s, and a share `_OWN` of all events with a topic that say it.
     """
     use = _Use.of(events, words)
-    inside: list[Counter[_Pair]] = [Counter() for _ in group_of]
+    inside: list[Counter[_Pair]] = [Counter() for _ in range(topics)]
     everywhere: Counter[_Pair] = Counter()
     forms: defaultdict[_Pair, Counter[str]] = defaultdict(Counter)
     for row, number in enumerate(topic.tolist()):
@@ -122,19 +123,17 @@ def _phrases(
         for pair, form in said.items():
             forms[pair][form] += 1
         if number >= 0:
-            inside[number].update(
-                pair for pair in said if use.allows(pair) and any(group[word] == group_of[number] for word in pair)
-            )
-    sizes, least = Counter(topic.tolist()), [max(_LEAST, _LEAST_SHARE * size) for size in whole]
+            inside[number].update(pair for pair in said if use.allows(pair))
+    sizes, in_any = Counter(topic.tolist()), sum(inside, Counter[_Pair]())
     for number, counts in enumerate(inside):
         scored = {
             pair: round(count * log(count * len(topic) / (sizes[number] * everywhere[pair])), 9)
             for pair, count in counts.items()
-            if count >= min(least[number], sizes[number])
+            if count >= max(_LEAST, least * sizes[number]) and count >= _OWN * in_any[pair]
         }
         order = sorted(scored, key=lambda pair: (len(pair) == 1, -scored[pair], pair))
-        best = [(_commonest(forms[pair]), pair, scored[pair]) for pair in order]
-        yield [(form, pair) for form, pair, score in best if score >= _SECOND * _top(best, len(pair))]
+        best = [_Phrase(_commonest(forms[pair]), pair, counts[pair], scored[pair]) for pair in order]
+        yield [each for each in best if each.score >= _SECOND * _top(best, len(each.words))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,43 +144,59 @@ class _Use:
     heads: Sequence[float]
     doubtful: frozenset[int]
     """Words that end in -s and never follow an article or a number: rather verbs than plurals."""
+    dependent: frozenset[int]
+    """Units, which mostly follow a figure, and Chinese verbs: they end a phrase, and are none alone."""
 
     @classmethod
     def of(cls, events: EventTable, words: TopicWords) -> "_Use":
         """Count the places of the words by what stands before and behind; Chinese words by their part of speech."""
         counted = np.zeros((len(words.forms), 3))
         ending, nouns = set[int](), set[int]()
+        said, measured = Counter[int](), Counter[int]()
         for text, places in zip(events.contents, words.places, strict=True):
             for place in places:
-                if place.word >= 0 and not is_cjk(words.forms[place.word]):
-                    before = text[max(0, place.start - _AROUND) : place.start]
+                if place.word < 0:
+                    continue
+                before = text[max(0, place.start - _AROUND) : place.start]
+                said[place.word] += 1
+                measured[place.word] += _FIGURE_BEFORE.search(before) is not None
+                if not is_cjk(words.forms[place.word]):
                     behind = text[place.end : place.end + _AROUND]
                     ending |= {place.word} if text[place.start : place.end].endswith("s") else set()
                     nouns |= {place.word} if _BEFORE_A_NOUN.search(before) else set()
                     is_verb = bool(_BEFORE_A_VERB.search(before) or _AFTER_A_VERB.match(behind))
                     counted[place.word] += (1, is_verb, bool(_AFTER_A_HEAD.match(behind)))
+        dependent = {word for word, count in measured.items() if count >= _MEASURES * said[word]}
         for number, form in enumerate(words.forms):
             if is_cjk(form):
                 counted[number] = (1, *_chinese_use(form))
+                dependent |= {number} if _chinese_part(form) == "v" else set()
         shares = counted[:, 1:] / np.maximum(1, counted[:, :1])
-        return cls(shares[:, 0].tolist(), shares[:, 1].tolist(), frozenset(ending - nouns))
+        return cls(shares[:, 0].tolist(), shares[:, 1].tolist(), frozenset(ending - nouns), frozenset(dependent))
 
     def allows(self, pair: _Pair) -> bool:
         """Whether the words can be a noun phrase: none is a verb, and the last one can end it."""
         is_head = self.heads[pair[-1]] >= _HEADS and pair[-1] not in self.doubtful
+        if len(pair) == 1 and pair[0] in self.dependent:
+            return False
         return is_head and all(self.verbs[word] <= _VERBS for word in pair)
 
 
 def _chinese_use(form: str) -> tuple[float, float]:
     """A verb that is no noun as well cannot stand first; only nouns, and verbs used as nouns, stand last."""
-    part = tagged(form)[0][1] if len(tagged(form)) == 1 else "n"
+    part = _chinese_part(form)
     return float(part in {"d", "p", "c", "r", "s"}), float(
         part[:1] in {"n", "l", "j", "i"} or part in {"vn", "an", "v"}
     )
 
 
-def _top(best: Sequence[tuple[str, _Pair, float]], length: int) -> float:
-    return max((score for _, pair, score in best if len(pair) == length), default=0.0)
+def _chinese_part(form: str) -> str:
+    """The part of speech of a word as jieba writes it; of several words a noun's."""
+    return tagged(form)[0][1] if len(tagged(form)) == 1 else "n"
+
+
+def _top(best: Sequence[_Phrase], length: int) -> float:
+    return max((each.score for each in best if len(each.words) == length), default=0.0)
 
 
 def _said(text: str, places: Sequence[WordPlace]) -> Iterator[tuple[_Pair, str]]:
@@ -222,18 +237,22 @@ def _overlap(one: _Pair, two: _Pair, chunks: Sequence[frozenset[int]]) -> float:
     return len(first & second) / max(1, min(len(first), len(second)))
 
 
-def _proposals(phrases: Sequence[tuple[str, _Pair]], chunks: Sequence[frozenset[int]]) -> Iterator[str]:
-    """Two phrases that share no word and are said together, one phrase, two words; no single common noun."""
-    for length in (2, 1):
-        chosen = [phrase for phrase in phrases if len(phrase[1]) == length][:_CONSIDERED]
+def _proposals(phrases: Sequence[_Phrase], chunks: Sequence[frozenset[int]]) -> Iterator[str]:
+    """Two phrases that share no word and are said together, one phrase, two words; no single common noun.
+
+    Words come first where less than half of the events that say the first word say the first phrase.
+    """
+    said = {size: next((each.count for each in phrases if len(each.words) == size), 0) for size in (1, 2)}
+    for size in (2, 1) if 2 * said[2] >= said[1] else (1, 2):
+        chosen = [each for each in phrases if len(each.words) == size][:_CONSIDERED]
         joined = [
-            (place, _overlap(first, second, chunks), _joined(one, two))
-            for (place, (one, first)), (_, (two, second)) in combinations(enumerate(chosen), 2)
-            if not set(first) & set(second)
+            (place, _overlap(one.words, two.words, chunks), _joined(one.form, two.form))
+            for (place, one), (_, two) in combinations(enumerate(chosen), 2)
+            if not set(one.words) & set(two.words)
         ]
         together = sorted((each for each in joined if each[1] > 0), key=lambda each: (each[0], -round(each[1], 9)))
         yield from (title for *_, title in together if fits(title))
-        yield from (_opened(form) for form, _ in chosen if length > 1 or _is_long(form))
+        yield from (_opened(each.form) for each in chosen if size > 1 or _is_long(each.form))
 
 
 def _is_long(form: str) -> bool:

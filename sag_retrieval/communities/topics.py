@@ -1,4 +1,4 @@
-"""Group events by what they are about, across documents: words said together form topics, events join their topic."""
+"""Group events by what they are about, across documents: statements alike form topics, the others join them."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,8 @@ from typing import Final
 import igraph
 import leidenalg
 import numpy as np
-from scipy.sparse import coo_array, csr_array, triu
+import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from sag_retrieval.communities.events import EventTable, Floats, Rows
 from sag_retrieval.communities.groups import (
@@ -22,179 +23,208 @@ from sag_retrieval.communities.groups import (
     on_one_level,
 )
 from sag_retrieval.communities.options import ClusterOptions
-from sag_retrieval.communities.routine import as_quoted, quotable_rows
+from sag_retrieval.communities.routine import as_quoted
+from sag_retrieval.communities.similarity import cosines, nearest
 from sag_retrieval.communities.topic_titles import topic_titles
 from sag_retrieval.communities.topic_words import MANY_DOCUMENTS, SPREAD, TopicWords, topic_words
+from sag_retrieval.communities.units import TopicUnits, idf, scaled, topic_units, unit_vectors
 
-_RESOLUTIONS: Final = tuple(round(2 ** (step / 2), 3) for step in range(-5, 7))
+_RESOLUTIONS: Final = tuple(round(2 ** (step / 2), 3) for step in range(-8, 8))
 """Tried from few topics to many."""
-_PARTNERS: Final = 10
-"""Strongest pairs kept for each word."""
-_TOGETHER: Final = 2
-_NEAR: Final = 4
-"""Where events are short, as in talks, words said by events of a passage at most this far apart belong together."""
-_SHORT: Final = 4.0
-"""Words of a short event on average."""
-_MANY: Final = 1_000
-"""With fewer events neighbours share words by chance."""
-_SHARE: Final = 0.5
-"""An event belongs to a topic that has more than this share of its weight."""
-_OTHER_SHARE: Final = 0.25
-"""An event ties its topic to another one that has at least this share of its weight."""
+_NEIGHBOURS: Final = 8
+"""Most similar units that each unit is tied to."""
+_ALIKE: Final = 0.1
+"""Cosine from which two units are tied."""
+_JOINS: Final = 0.25
+"""Cosine with the mean of a topic from which another event joins it."""
+_SECOND: Final = 0.5
+"""Topics aimed at for documents without a statement to quote, beside the share of them."""
 _LEAST: Final = 3
-"""Events that a topic has to have: at least three, a third of the root of all, and one in a hundred."""
+"""Units that a topic has to have: at least three, a third of the root of all, and one in a hundred."""
+_FOR_A_TOPIC: Final = 12
+"""Units for each topic aimed at, where there are few."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Assigned:
-    """The topic of each event (-1: none) with its weight, and the share of every topic in every event."""
+class _Grouped:
+    """The topic of each unit (-1: none), the ties of units, and how well they are grouped."""
 
     topic: Rows
-    weight: Floats
-    shares: csr_array
+    left: Rows
+    right: Rows
+    strength: Floats
+    modularity: float
 
 
 def build_topics(events: EventTable, options: ClusterOptions) -> Communities:
     """The topics of the events as communities of one level, with titles; events without a topic are single ones.
 
-    Words are nodes, tied where events say them together more often than by chance; Leiden finds groups of words. The
-    resolution is the one whose count of topics is nearest to `options.topics`. A topic has at least 1 % of the events
-    (more of a few), of at least three documents (chunks, where there are fewer than six documents). Routine has none,
-    unless fewer than three topics are left without it.
+    Units (`units.py`) are nodes, tied to those of the same language that say the most similar words; Leiden groups
+    them. The resolution is the one whose count of topics is nearest to `options.topics`, or to one for twelve units. A
+    topic has at least 1 % of the units (more of a few), of at least three documents (chunks, where there are fewer
+    than six documents). Other events join the topic whose words they say.
 
     Source:
         docs/algorithm.md §reports.3.
 
     """
-    quoted = as_quoted(events)
-    for skipped in (quoted.is_routine, np.zeros(0, np.bool_)):
-        words = topic_words(events, skipped)
-        group, modularity = _word_groups(events, words, options)
-        assigned = _assign(words, group)
-        topic = _proper(events, assigned.topic)
-        if topic.max(initial=-1) + 1 >= SPREAD or not len(skipped):
-            break
+    words = topic_words(events)
+    units = topic_units(events, as_quoted(events))
+    vectors = unit_vectors(words, units)
+    grouped = _grouped(events, units, vectors, options)
+    topic, weight = _joined(events, words, units, vectors, grouped.topic)
+    topic = _by_falling_size(topic)
     number = _with_singles(topic)
-    centrality = _centralities(topic, assigned.weight)
+    centrality = _centralities(topic, weight)
     members = members_of(number, centrality)
     ids = [community_id(0, [events.event_ids[row] for row in rows.tolist()]) for rows in members]
-    titles = topic_titles(events, words, topic, group, quotable_rows(quoted, topic))
     return Communities(
-        communities=on_one_level(ids, members, titles, centrality=centrality, weight=assigned.weight),
+        communities=on_one_level(
+            ids, members, topic_titles(events, words, topic, units.quotable), centrality=centrality, weight=weight
+        ),
         quality=(
             Quality(
                 level=0,
                 communities=len(members),
-                modularity=modularity,
-                coverage=float((topic >= 0).mean()) if len(topic) else 0.0,
+                modularity=grouped.modularity,
+                coverage=float((grouped.topic >= 0).mean()) if units.count else 0.0,
                 conductance=0.0,
             ),
         ),
-        ties=tuple(_ties(assigned, topic, ids)),
-        edge_count=words.counts.nnz,
-        candidate_count=words.counts.shape[1],
+        ties=tuple(_ties(units, topic, grouped, ids)),
+        edge_count=len(grouped.strength),
+        candidate_count=units.count,
     )
 
 
-def _word_groups(events: EventTable, words: TopicWords, options: ClusterOptions) -> tuple[Rows, float]:
-    """Group of each word, and the modularity of the grouping."""
-    graph, weight = _word_graph(_with_neighbours(events, words.counts))
-    best: tuple[float, Rows, float] | None = None
-    for resolution in _RESOLUTIONS:
-        found = leidenalg.find_partition(
-            graph,
-            leidenalg.RBConfigurationVertexPartition,
-            weights=weight,
-            resolution_parameter=resolution,
-            seed=options.seed,
-            n_iterations=options.iterations,
-        )
-        group = by_size(np.asarray(found.membership, dtype=np.int32)) if graph.vcount() else np.zeros(0, np.int32)
-        topic = _proper(events, _assign(words, group).topic)
-        count = int(topic.max(initial=-1)) + 1
-        far = abs(np.log(max(count, 0.5) / options.topics))
-        if best is None or far < best[0]:
-            best = far, group, float(graph.modularity(group.tolist(), weights=weight)) if weight else 0.0
-        if count > options.topics:
-            break
-    return (best[1], best[2]) if best else (np.zeros(0, np.int32), 0.0)
+def _grouped(events: EventTable, units: TopicUnits, vectors: csr_array, options: ClusterOptions) -> _Grouped:
+    """Group the units with a statement to quote, and apart from them those of the other documents."""
+    first = np.full(units.count, -1, np.int32)
+    rows = np.flatnonzero(units.unit >= 0)[::-1]
+    first[units.unit[rows]] = rows
+    places = (events.document if len(set(events.document.tolist())) >= MANY_DOCUMENTS else events.chunk)[first]
+    languages = np.array([events.documents.languages[row] for row in events.document[first].tolist()])
+    topic = np.full(units.count, -1, np.int32)
+    ties, best = [], 0.0
+    documents = np.unique(events.document[first]).size
+    for kind in (False, True):
+        own = np.flatnonzero(units.second == kind).astype(np.int32)
+        share = np.unique(events.document[first[own]]).size / max(1, documents)
+        aim = min(options.topics * (_SECOND * share if kind else 1.0), len(own) / _FOR_A_TOPIC)
+        left, right, strength = _tied(vectors[own], languages[own], options.seed)
+        found, modularity = _leiden(len(own), (left, right, strength), places[own], max(_LEAST, aim), options)
+        topic[own[found >= 0]] = found[found >= 0] + topic.max(initial=-1) + 1
+        ties.append((own[left], own[right], strength))
+        best = max(best, modularity)
+    left, right, strength = (np.concatenate(side) for side in zip(*ties, strict=True))
+    return _Grouped(topic, left, right, strength, best)
 
 
-def _with_neighbours(events: EventTable, counts: csr_array) -> csr_array:
-    """Shape (events, words), 1 where the event says the word; of many short events, also where one near it does."""
-    said = np.asarray(counts.sum(axis=1))
-    if len(events) < _MANY or said.sum() >= _SHORT * (said > 0).sum():
-        return counts
-    rows = np.arange(len(events))
-    pairs = [(rows[: max(0, len(rows) - step)], rows[step:]) for step in range(_NEAR + 1)]
-    one, other = (np.concatenate(side) for side in zip(*pairs, strict=True))
-    same = events.chunk[one] == events.chunk[other]
-    one, other = one[same], other[same]
-    near = csr_array(coo_array((np.ones(len(one)), (one, other)), shape=(len(rows), len(rows))))
-    found = csr_array((near + near.T) @ counts)
-    found.data[:] = 1.0
-    return found
+def _tied(vectors: csr_array, languages: npt.NDArray[np.str_], seed: int) -> tuple[Rows, Rows, Floats]:
+    """Pairs of units with their cosine: each with the most similar ones in its language."""
+    found = []
+    for language in np.unique(languages):
+        rows = np.flatnonzero(languages == language).astype(np.int32)
+        one, other = nearest(vectors[rows], _NEIGHBOURS, seed)
+        pairs = np.unique(np.stack([np.minimum(one, other), np.maximum(one, other)]), axis=1)
+        found.append(rows[pairs])
+    left, right = np.concatenate(found, axis=1) if found else np.zeros((2, 0), np.int32)
+    strength = np.round(cosines(vectors, left, right), 6)
+    kept = strength >= _ALIKE
+    return left[kept], right[kept], strength[kept]
 
 
-def _word_graph(said_near: csr_array) -> tuple[igraph.Graph, list[float]]:
-    """Words tied by normalised pointwise mutual information times the log of how often; the ten strongest each."""
-    total = max(2, said_near.shape[0])
-    said = np.asarray(said_near.sum(axis=0))
-    pairs = triu(said_near.T @ said_near, k=1, format="coo")
-    often = pairs.data >= _TOGETHER
-    one, two, together = pairs.row[often], pairs.col[often], pairs.data[often]
-    information = np.log(together * total / (said[one] * said[two]))
-    weight = information / -np.log(np.minimum(together / total, 1 - 1 / total)) * np.log1p(together)
-    chosen = _strongest(one, two, np.round(weight, 9), said_near.shape[1])
-    edges = np.stack([one[chosen], two[chosen]], axis=1)
-    graph = igraph.Graph(n=said_near.shape[1], edges=edges.tolist())
-    return graph, weight[chosen].tolist()
+def _leiden(
+    count: int, ties: tuple[Rows, Rows, Floats], places: Rows, aim: float, options: ClusterOptions
+) -> tuple[Rows, float]:
+    """The topic of each unit at the resolution whose count of topics is nearest to the aim, and its modularity."""
+    left, right, strength = ties
+    graph = igraph.Graph(n=count, edges=np.stack([left, right], axis=1).tolist())
+    weight = strength.tolist()
+    tried: dict[int, tuple[Rows, float]] = {}
+
+    def topics(step: int) -> int:
+        if step not in tried:
+            found = leidenalg.find_partition(
+                graph,
+                leidenalg.RBConfigurationVertexPartition,
+                weights=weight,
+                resolution_parameter=_RESOLUTIONS[step],
+                seed=options.seed,
+                n_iterations=options.iterations,
+            )
+            group = by_size(np.asarray(found.membership, dtype=np.int32))
+            tried[step] = _proper(group, places), float(graph.modularity(group.tolist(), weights=weight))
+        return int(tried[step][0].max(initial=-1)) + 1
+
+    if not weight:
+        return np.full(count, -1, np.int32), 0.0
+    low, high = 0, len(_RESOLUTIONS) - 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if topics(middle) >= aim else (middle + 1, high)
+    near = sorted({max(0, low - 1), low})
+    return _nearest_count(tried, {step: topics(step) for step in near}, aim)
 
 
-def _strongest(one: Rows, two: Rows, weight: Floats, count: int) -> Rows:
-    """Numbers of the pairs above 0 that are among the strongest of either of their words, in their order."""
-    node, other = np.concatenate([one, two]), np.concatenate([two, one])
-    pair, both = np.tile(np.arange(len(one)), 2), np.tile(weight, 2)
-    order = np.lexsort((other, -both, node))
-    starts = np.searchsorted(node[order], np.arange(count))
-    rank = np.arange(len(order)) - starts[node[order]]
-    kept = np.unique(pair[order][(rank < _PARTNERS) & (both[order] > 0)])
-    return np.asarray(kept)
+def _nearest_count(tried: dict[int, tuple[Rows, float]], counts: dict[int, int], aim: float) -> tuple[Rows, float]:
+    """Of what was tried the grouping whose count is nearest to the aim, the coarser one where two are."""
+    step = min(counts, key=lambda each: (abs(np.log(max(counts[each], 0.5) / aim)), each))
+    return tried[step]
 
 
-def _assign(words: TopicWords, group: Rows) -> _Assigned:
-    """Each event to the topic with most of the idf of its words."""
+def _proper(group: Rows, places: Rows) -> Rows:
+    """The groups that are large and spread enough, numbered by falling size; -1 for the units of the others."""
     count = int(group.max(initial=-1)) + 1
-    weighed = csr_array(words.counts.multiply(words.idf[None, :]))
-    among = csr_array((np.ones(len(group)), (np.arange(len(group)), group)), shape=(len(group), max(1, count)))
-    sums = csr_array(weighed @ among)
-    total = np.asarray(sums.sum(axis=1))
-    best = np.full(sums.shape[0], -1, np.int32)
-    most = np.zeros(sums.shape[0])
-    if sums.nnz:
-        row = np.repeat(np.arange(sums.shape[0]), np.diff(sums.indptr))
-        order = np.lexsort((sums.indices, -np.round(sums.data, 9), row))
-        rows, first = np.unique(row[order], return_index=True)
-        best[rows], most[rows] = sums.indices[order][first], sums.data[order][first]
-    best[most <= _SHARE * total] = -1
-    said = np.sqrt(np.maximum(1.0, np.asarray(words.counts.sum(axis=1))))
-    scale = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
-    return _Assigned(best, most / said, csr_array(sums.multiply(scale[:, None])))
-
-
-def _proper(events: EventTable, topic: Rows) -> Rows:
-    """The topics that are large and spread enough, numbered by falling size; -1 for the events of the others."""
-    place = events.document if len(set(events.document.tolist())) >= MANY_DOCUMENTS else events.chunk
-    has = topic >= 0
-    count = int(topic.max(initial=-1)) + 1
-    sizes = np.bincount(topic[has], minlength=count)
-    pairs = np.unique(topic[has].astype(np.int64) * (int(place.max(initial=0)) + 1) + place[has])
-    spread = np.bincount(pairs // (int(place.max(initial=0)) + 1), minlength=count)
-    kept = np.flatnonzero((sizes >= max(_LEAST, len(topic) ** 0.5 / 3, len(topic) / 100)) & (spread >= SPREAD))
-    order = kept[np.lexsort((kept, -sizes[kept]))]
+    sizes = np.bincount(group, minlength=count)
+    width = int(places.max(initial=0)) + 1
+    spread = np.bincount(np.unique(group.astype(np.int64) * width + places) // width, minlength=count)
+    kept = np.flatnonzero((sizes >= max(_LEAST, len(group) ** 0.5 / 3, len(group) / 100)) & (spread >= SPREAD))
     renumbered = np.full(count + 1, -1, np.int32)
-    renumbered[order] = np.arange(len(order), dtype=np.int32)
-    return renumbered[topic]
+    renumbered[kept] = np.arange(len(kept), dtype=np.int32)
+    return renumbered[group]
+
+
+def _joined(
+    events: EventTable, words: TopicWords, units: TopicUnits, vectors: csr_array, topic: Rows
+) -> tuple[Rows, Floats]:
+    """The topic of each event (-1: none) and its cosine with the mean of the topic.
+
+    An event is in the topic of its unit, else in the one in its language whose mean is most like it.
+    """
+    count = int(topic.max(initial=-1)) + 1
+    found = np.where(units.unit >= 0, np.append(topic, np.int32(-1))[units.unit], np.int32(-1)).astype(np.int32)
+    if not count:
+        return found, np.zeros(len(events))
+    rows = np.flatnonzero(topic >= 0)
+    among = csr_array((np.ones(len(rows)), (topic[rows], rows)), shape=(count, units.count))
+    means = scaled(csr_array(among @ vectors), np.ones(vectors.shape[1]))
+    rare = idf(vectors)
+    likeness = np.asarray((scaled(words.counts, rare) @ means.T).todense()).reshape(len(events), count)
+    language = _codes(events)
+    of_topic = np.full(count, -1, np.int64)
+    of_topic[found[found >= 0]] = language[found >= 0]
+    likeness[language[:, None] != of_topic[None, :]] = 0.0
+    likeness = np.round(likeness, 6)
+    best = likeness.argmax(axis=1).astype(np.int32)
+    joins = (units.unit < 0) & (likeness[np.arange(len(events)), best] >= _JOINS)
+    found = np.where(joins, best, found).astype(np.int32)
+    weight = np.where(found >= 0, likeness[np.arange(len(events)), found], 0.0)
+    return found, weight
+
+
+def _codes(events: EventTable) -> Rows:
+    """The language of each event as a number."""
+    spoken = sorted(set(events.documents.languages))
+    number = np.array([spoken.index(each) for each in events.documents.languages], np.int32)
+    return np.asarray(number[events.document]) if len(number) else np.zeros(0, np.int32)
+
+
+def _by_falling_size(topic: Rows) -> Rows:
+    """The same topics, the one with most events first."""
+    found = topic.copy()
+    found[topic >= 0] = by_size(topic[topic >= 0])
+    return found
 
 
 def _with_singles(topic: Rows) -> Rows:
@@ -213,19 +243,19 @@ def _centralities(topic: Rows, weight: Floats) -> Floats:
     return np.where(topic < 0, 1.0, found)
 
 
-def _ties(assigned: _Assigned, topic: Rows, ids: Sequence[str]) -> Iterator[Tie]:
-    """Pairs of topics with the count of events that are about both; the strongest of each."""
+def _ties(units: TopicUnits, topic: Rows, grouped: _Grouped, ids: Sequence[str]) -> Iterator[Tie]:
+    """Pairs of topics with the summed cosine of the units of both that are tied; the strongest of each."""
     count = int(topic.max(initial=-1)) + 1
-    topic_of = np.full(assigned.shares.shape[1], -1, np.int64)
-    topic_of[assigned.topic[topic >= 0]] = topic[topic >= 0]
-    row = np.repeat(np.arange(len(topic)), np.diff(assigned.shares.indptr))
-    other = topic_of[assigned.shares.indices]
-    both = (assigned.shares.data >= _OTHER_SHARE) & (other >= 0) & (topic[row] >= 0) & (other != topic[row])
-    low, high = np.minimum(topic[row[both]], other[both]), np.maximum(topic[row[both]], other[both])
-    code, weight = np.unique(low.astype(np.int64) * max(1, count) + high, return_counts=True)
+    of_unit = np.full(units.count + 1, -1, np.int64)
+    of_unit[units.unit[units.unit >= 0]] = topic[units.unit >= 0]
+    one, other = of_unit[grouped.left], of_unit[grouped.right]
+    both = (one >= 0) & (other >= 0) & (one != other)
+    low, high = np.minimum(one[both], other[both]), np.maximum(one[both], other[both])
+    code, place = np.unique(low * max(1, count) + high, return_inverse=True)
+    weight = np.round(np.bincount(place, weights=grouped.strength[both], minlength=len(code)), 6)
     kept: Counter[int] = Counter()
-    for place in np.lexsort((code, -weight)).tolist():
-        one, two = divmod(int(code[place]), count)
-        if min(kept[one], kept[two]) < TIES_KEPT:
-            kept.update((one, two))
-            yield Tie(ids[one], ids[two], float(weight[place]))
+    for number in np.lexsort((code, -weight)).tolist():
+        first, second = divmod(int(code[number]), count)
+        if min(kept[first], kept[second]) < TIES_KEPT:
+            kept.update((first, second))
+            yield Tie(ids[first], ids[second], float(weight[number]))

@@ -96,7 +96,7 @@ def test_a_topic_is_titled_by_a_phrase_not_by_one_noun(towns, places, title):
     said = [places if number >= 0 else [] for number in topic.tolist()]
     words = TopicWords(csr_array(np.ones((count, 2))), ["paper", "book"], said, np.ones(2))
 
-    assert topic_titles(events, words, topic, np.zeros(2, np.int32)) == [title]
+    assert topic_titles(events, words, topic) == [title]
 
 
 def test_few_events_without_common_words_are_grouped_by_their_keys(towns):

@@ -23,8 +23,9 @@ class ClusterOptions:
 
     method: ClusterMethod = "leiden"
     """`leiden`: few strong ties, groups keep their size as the corpus grows; `leiden-modularity`; `louvain`;
-    `key-type`: by the commonest key of the one type in `key_types`; `topics`: by the words of statements that can be quoted,
-    across documents, without regard to keys; `sections`: by the parts of one or two long documents, else as `topics`."""
+    `key-type`: by the commonest key of the one type in `key_types`; `topics`: by the words of statements
+    to quote, across documents, without regard to keys; `sections`: by the parts of one or two long documents, else as
+    `topics`."""
     topics: Annotated[int, Bounds(2, 100)] = 12
     """Topics aimed at, for the method `topics`."""
     pairs: Literal["candidates", "all"] = "candidates"

@@ -64,7 +64,10 @@ def table(base, documents, keys):
 @pytest.fixture
 def papers(towns):
     """Eight papers: a statement with a figure each on three matters, and much without one about a fourth."""
-    idle = [f"Whoever meets the {word} of the gate greets it in a friendly way." for word in ("porter", "guard", "cat", "dog", "dean")]
+    idle = [
+        f"Whoever meets the {word} of the gate greets it in a friendly way."
+        for word in ("porter", "guard", "cat", "dog", "dean")
+    ]
     documents = [[each.format(year=2001 + number) for each in STATEMENTS] + idle for number in range(8)]
     names = [("organisation", name) for name in ("Oban Metals", "Tarn Wool", "Lorn Glass")]
     return table(towns(months=1), documents, names)

@@ -16,6 +16,7 @@ from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.csr import take_rows
 from sag_retrieval.text.places import place_name, places_within
+from sag_retrieval.text.words import is_cjk
 
 FORECAST = "is_forecast"
 """Type of the boolean key of events that tell of a plan or forecast."""
@@ -59,6 +60,16 @@ class Keys:
     """What the types are, and what readers call them."""
     ids: Sequence[str] = ()
     """Of each; empty where none is known."""
+    other_names: Sequence[str] = ()
+    """Of each, its name in the other script, Chinese or Latin; empty where none is known."""
+
+    def in_script_of(self, language: str) -> "Keys":
+        """The keys as a reader of a language calls them: a name in another script gives way to one in its own."""
+        if not any(self.other_names):
+            return self
+        wanted = language == "zh"
+        pairs = zip(self.values, self.other_names, strict=True)
+        return replace(self, values=[other if other and is_cjk(value) != wanted else value for value, other in pairs])
 
     def can_name(self, row: int) -> bool:
         """Whether a community may be named by this key."""
@@ -254,7 +265,20 @@ def _keys(index: Index, rows: Rows) -> Keys:
         numbers=table["value_number"].to_pylist(),
         units=table["unit"].to_pylist(),
         ids=table["key_id"].to_pylist(),
+        other_names=_other_names(index, table["key_id"], table["value_string"].to_pylist()),
     )
+
+
+def _other_names(index: Index, ids: pa.ChunkedArray, values: Sequence[str | None]) -> Sequence[str]:
+    """Of each key, the longest of its aliases in the other script, of equal ones the first; none at all without one."""
+    aliases = index.rows["key_aliases"].select(["alias", "key_id"])
+    owner = np.asarray(pc.fill_null(pc.index_in(aliases["key_id"], ids.combine_chunks()), -1))
+    found = [""] * len(values)
+    for alias, row in sorted(zip(aliases["alias"].to_pylist(), owner.tolist(), strict=True)):
+        value = values[row] if row >= 0 else None
+        if value and is_cjk(alias) != is_cjk(value) and len(alias) > len(found[row]):
+            found[row] = alias
+    return found if any(found) else ()
 
 
 def _shown(text: str | None, number: float | None, unit: str | None) -> str:

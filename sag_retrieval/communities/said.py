@@ -1,5 +1,6 @@
 """Tell names that sentences say from words of headings, labels and rows that were taken for names."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,6 +9,7 @@ from sag_retrieval.communities.events import EventTable
 from sag_retrieval.communities.registers import opinion_words
 from sag_retrieval.communities.statements import is_sentence
 from sag_retrieval.communities.titles import names_something
+from sag_retrieval.text.words import is_cjk
 
 _LOOKED_AT = 24
 """Events of a key that are looked at, spread evenly."""
@@ -19,6 +21,21 @@ _SHORTEST = 3
 """Letters of a name of no known type: `PM` is none."""
 _BEFORE = 24
 """Characters before the first speaker of a talk: a time stamp."""
+_STAMP = re.compile(r"(?:[^a-z\u4e00-\u9fff]|[a-z]{1,3}(?![a-z])|[年月日时分秒上下午])*")
+"""Figures and short words, such as `12 Jan, 9 a.m.`."""
+_OWNED = re.compile(r"\b(?:its|their|his|her|our|my|your|every|each|['’]s)\s\Z|(?:其|该|各|本|位|名|个|新任?的?)\Z")
+"""What stands before a common noun, and before no name of an organisation: `its Board of Directors`."""
+_LONGEST_OWNER = 8
+_MOST_OWNED = 0.2
+_INITIALISMS = frozenset(
+    "api ceo cfo coo cto cv eta faq gdp gst hr id iot ip ipo it kpi nda pdf pr qa rfp roi rpm sla sms tv url usb vat"
+    " ct ecg eeg icu iv mri dna rna hiv".split()
+)
+"""Common nouns that are written in capitals."""
+_TELLING = 4
+"""Characters of a Chinese topic that says what it is; of one in an alphabet two words."""
+_TOPIC, _PERSON = "topic", "person"
+_OWNABLE = frozenset({"organisation", "organization", "company"})
 _NO_NAMES = frozenset({"title", "section", "heading"})
 """Types of keys that name a text, not something it speaks of."""
 
@@ -47,16 +64,38 @@ class SaidNames:
         rows = self._event[self._starts[key] : self._starts[key + 1]]
         looked_at = rows[:: max(1, len(rows) // _LOOKED_AT)].tolist()
         texts = [self._events.contents[row] for row in looked_at]
-        if kind == _GENERIC and keys.values[key].isascii() and not _is_proper(keys.values[key], texts):
-            return False
         value = keys.values[key]
-        return sum(is_sentence(text) or _is_speaker(value, text) for text in texts) >= _MOSTLY * len(texts)
+        if kind == _GENERIC and value.isascii() and not _is_proper(value, texts):
+            return False
+        if kind != _PERSON and _is_common(kind, value, texts):
+            return False
+        said = sum(is_sentence(text) or (kind == _PERSON and _is_speaker(value, text)) for text in texts)
+        return said >= _MOSTLY * len(texts)
+
+
+def _is_common(kind: str, value: str, texts: Sequence[str]) -> bool:
+    """Whether a word is a common noun: a topic of one word, capitals of everyday use, or what somebody has."""
+    if kind == _TOPIC:
+        return len(value) < _TELLING if is_cjk(value) else " " not in value
+    if kind == _GENERIC and value.casefold() in _INITIALISMS:
+        return True
+    if kind not in _OWNABLE and not (value.isascii() and value.isalpha() and value.isupper()):
+        return False
+    places = ((text, text.find(value)) for text in texts)
+    owned = sum(
+        place > 0 and bool(_OWNED.search(text[max(0, place - _LONGEST_OWNER) : place])) for text, place in places
+    )
+    return owned >= _MOST_OWNED * len(texts)
 
 
 def _is_speaker(name: str, text: str) -> bool:
     """Whether a text begins with a turn of the one who is named."""
     place = text.find(name)
-    return 0 <= place <= _BEFORE and text[place + len(name) :].lstrip()[:1] in {":", "：", "(", "（"}
+    return (
+        0 <= place <= _BEFORE
+        and bool(_STAMP.fullmatch(text[:place]))
+        and text[place + len(name) :].lstrip()[:1] in {":", "：", "(", "（"}
+    )
 
 
 def _is_proper(value: str, texts: Sequence[str]) -> bool:

@@ -69,6 +69,8 @@ def prepare_report(reader: Reader, home: Path, definition: Definition, chat: Cha
         earlier = seen_before(series, before.release)
         since, events, seen = before.release, only_unseen(reader, scope, earlier), seen | earlier
         before = replace(before, previous=None)
+    language = page_language(events, options)
+    events = replace(events, keys=events.keys.in_script_of(language))
     options = replace(
         options,
         release=reader.manifest.release_id,
@@ -81,7 +83,7 @@ def prepare_report(reader: Reader, home: Path, definition: Definition, chat: Cha
         models=f"{chat.model_id if chat else 'offline'}, {reader.manifest.embedding_model}",
     )
     known = known_names(before.communities) if before.communities is not None else {}
-    built, names = _communities(reader, events, options.cluster, chat, page_language(events, options))
+    built, names = _communities(reader, events, options.cluster, chat, language)
     named = name_communities(events, built, None, {**names, **known})
     return Prepared(events, named.communities, options, before, seen)
 

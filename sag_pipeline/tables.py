@@ -54,7 +54,7 @@ _OURS: Final = (
         rule="sag_pipeline.rules.by_table:keys",
         record=EventKey,
         reads=("documents", "summaries", "chunks", "events"),
-        version=8,
+        version=9,
         by_source="key_schema",
         is_published=False,
     ),

@@ -13,6 +13,7 @@ from sag_pipeline.rules.name_types import (
     PERSON,
     PLACE,
     has_legal_form,
+    is_kind,
     is_office,
     name_type,
     type_in_context,
@@ -213,7 +214,7 @@ class RunReader:
         is_label = opens and text[last : last + 1] == ":" and name.partition(" ")[0].lower() not in _FIRST_NAMES
         key_type = type_in_context(text, (first, last), name, led_by)
         is_name = _may_be_name(name) or (name.lower() in _WORDS["COMMON_NOUNS"] and _is_quoted(text, first, last))
-        if not is_name or (is_label and key_type == ENTITY) or text[last : last + 1] in _MONEY_SIGNS:
+        if not is_name or (is_label and is_kind(name, key_type)) or text[last : last + 1] in _MONEY_SIGNS:
             return None
         first, last, name = self._widened(first, last, name, key_type)
         may_open = len(words) == 1 and not led_by and text[max(0, first - 2) : first - 1] in _LABEL_MARKS

@@ -45,10 +45,30 @@ _IN_PLACE = re.compile(
     r"\b(?:born|based|located|situated|headquartered|lives?|lived|living|resid(?:es|ed|ing)|offices?|plants?|warehouses?"
     r"|factory|factories|headquarters|town|city|village|suburb|district|hotel|airport|hospital|church|museum)\sin\s\Z"
 )
-_FIRM_BEHIND = re.compile(
-    r"['’]s\s(?:(?:board\sof\sdirectors|shareholders|stockholders|employees|workforce|subsidiar(?:y|ies)|headquarters"
-    r"|annual\sreport|revenues?|market\sshare|stock\sprice|share\sprice|chief\sexecutive)\b|C[EFT]O\b)"
+_FIRM_KINDS = (
+    "company|firm|corporation|bank|retailer|airline|start-?up|subsidiary|enterprise|conglomerate|manufacturer|insurer"
+    "|carrier|brand|charity|co-?operative|shipyard|foundry"
 )
+_FIRM_BEHIND = re.compile(
+    r"['’]s\s(?:(?:board\sof\sdirectors|shareholders?|stockholders|employees|workforce|subsidiar(?:y|ies)|headquarters"
+    r"|annual\sreport|revenues?|market\sshare|stock\sprice|share\sprice|chief\sexecutive|total\sassets|cash\sflow"
+    r"|(?:net|operating)\s(?:profit|income|loss|assets|margin)|corporate\sgovernance|return\son\sequity"
+    r"|customer\sbase|product\sline|share\scapital)\b|C[EFT]O\b)"
+    r"|(?:,|\s(?:is|was))\s(?:established|founded|incorporated|headquartered)\s(?:on|in|by)\b"
+    rf"|(?:,|\s(?:is|was))\san?\s(?:[a-z-]{{2,20}},?\s){{0,5}}(?:{_FIRM_KINDS})"
+    r"(?=[,.;:)]|\s(?:that|which|with|based|in|of|for|from|and|offering|providing|founded|established|speciali[sz]\w+)\b)"
+)
+"""What is said of firms alone, behind a name."""
+_FIRM_BEFORE = re.compile(
+    r"\b(?:shareholders|stockholders|shares|subsidiary|employees)\sof\s\Z|\b(?:stake|shares)\sin\s\Z"
+)
+_ABSTRACT = re.compile(
+    r"[a-z]{4,30}(?:tions?|sions?|logy|logies|ments?|ities|ceuticals?|nautics|tronics|ware|tech)\Z", re.IGNORECASE
+)
+"""Endings of abstract nouns, which end no surname but short ones: `Aviation`, `Entertainment`."""
+_LETTER_FIRST = re.compile(r"[A-Z]-[a-z]")
+"""A word that a letter begins: `X-ray`."""
+_FIRM_OPENS = frozenset({"'", "’", ",", " "})
 _LIFE_BEHIND = re.compile(r"\s\((?:born|b\.|née|\*)\s|,\s(?:aged\s)?\d\d,\s")
 _LONGEST_BEFORE = 24
 _HAN_ADDRESS = re.compile(r"\s?(?:先生|女士|小姐|教授|博士)(?!学位|学历|后)")
@@ -82,7 +102,7 @@ def name_type(name: str) -> str:
         return ORGANISATION if len(words) > 1 else ENTITY
     if len(words) > 1 and words[0].isalpha() and (last in _WORDS["PLACES"] or first in _WORDS["PLACE_FIRST"]):
         return PLACE
-    if _is_person(words):
+    if _is_person(words) and ("." in name or not _is_of_capitals(words)):
         return PERSON
     return PRODUCT if _MODEL.fullmatch(words[-1]) and len(name) > 2 else ENTITY  # noqa: PLR2004
 
@@ -129,14 +149,14 @@ def type_in_context(text: str, span: tuple[int, int], name: str, led_by: str) ->
 def _shown_by_neighbours(text: str, span: tuple[int, int], name: str) -> str:
     """What a name is of which something is said that is said of places, firms or persons alone."""
     start, end = span
-    if text.startswith(("'", "’"), end) and _FIRM_BEHIND.match(text, end):
+    is_open = text[end : end + 1] in _FIRM_OPENS and not name.replace(" ", "").islower()
+    if is_open and _FIRM_BEHIND.match(text, end):
+        return ORGANISATION
+    is_part = text[max(0, start - 4) : start] in (" of ", " in ")
+    if is_part and _FIRM_BEFORE.search(text, max(0, start - _LONGEST_BEFORE), start):
         return ORGANISATION
     is_word = name.replace(" ", "").replace("-", "").isalpha() and not name.isupper()
-    if (
-        is_word
-        and text[max(0, start - 4) : start] == " in "
-        and _IN_PLACE.search(text, max(0, start - _LONGEST_BEFORE), start)
-    ):
+    if is_word and is_part and _IN_PLACE.search(text, max(0, start - _LONGEST_BEFORE), start):
         return PLACE
     is_born = text[end : end + 1] in (" ", ",") and _LIFE_BEHIND.match(text, end)
     return PERSON if is_born and may_be_person(name) else ENTITY
@@ -180,6 +200,12 @@ def is_office(words: list[str]) -> bool:
     return is_open or not _WORDS["CURRENCIES"].isdisjoint((last, f"{last}s"))
 
 
+def is_kind(name: str, key_type: str) -> bool:
+    """Whether a name is of open type, or a common noun alone makes it an organisation: `Admission Records`."""
+    last = name.rpartition(" ")[2].lower()
+    return key_type == ENTITY or (key_type == ORGANISATION and last in _WORDS["COMMON_NOUNS"])
+
+
 def has_legal_form(last: str) -> bool:
     """Whether the last word of a name is the legal form of a company."""
     return last.rstrip(",").translate(_UNDOTTED) in _LEGAL_FORMS
@@ -201,6 +227,11 @@ def _is_person(words: list[str]) -> bool:
     return first in _WORDS["FIRST_NAMES"] or first.partition("-")[0] in _WORDS["FIRST_NAMES"] or is_initials
 
 
+def _is_of_capitals(words: list[str]) -> bool:
+    """Whether capitals without stops stand before a common noun, as initials do not: `CT Scan`."""
+    return words[0].isupper() and len(words[0]) > 1 and words[-1].lower() in _WORDS["COMMON_NOUNS"]
+
+
 def _has_form_of_person(words: list[str]) -> bool:
     if not 2 <= len(words) <= _LONGEST_PERSON:  # noqa: PLR2004  a first name and a surname
         return False
@@ -209,4 +240,6 @@ def _has_form_of_person(words: list[str]) -> bool:
     if any(not _WITHIN_NAMES.sub("", word).rstrip(",").isalpha() for word in words):
         return False
     last = words[-1].lower()
+    if _ABSTRACT.match(last) or _LETTER_FIRST.match(words[-1]):
+        return False
     return last not in _WORDS["NOT_SURNAMES"] and last not in _WORDS["ORGANISATIONS"] and last not in _WORDS["PLACES"]

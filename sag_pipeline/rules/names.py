@@ -14,6 +14,7 @@ from sag_pipeline.rules.name_types import (
     WORK,
     has_legal_form,
     is_common_first,
+    name_type,
 )
 from sag_pipeline.rules.names_ja import japanese_names
 from sag_pipeline.rules.names_latin import latin_names
@@ -160,13 +161,15 @@ def _found(text: str, starts: Sequence[int], language: str) -> Iterable[Mention]
 
 
 def _forms(found: Sequence[Mention]) -> dict[str, tuple[str, str]]:
-    """Surface → (type, value)."""
+    """Surface → (type, value); of what is said of firms alone, a firm: persons and firms both say and sign."""
     strength = {key_type: rank for rank, key_type in enumerate(_BY_STRENGTH)}
     types: dict[str, str] = {}
     for mention in found:
         surface = str(mention.value)
         known = types.get(surface, mention.key_type)
         types[surface] = min(known, mention.key_type, key=strength.__getitem__)
+    firms = {str(mention.value) for mention in found if mention.key_type == ORGANISATION}
+    types |= {name: ORGANISATION for name in firms if " " in name and name_type(name) == ENTITY}
     wholes = _wholes(types)
     forms = {}
     for surface, key_type in types.items():

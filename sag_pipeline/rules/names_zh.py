@@ -61,6 +61,7 @@ _FOREIGN = re.compile(rf"(?P<name>[{HAN}]{{1,6}}(?:[·・][{HAN}]{{1,8}}?){{1,3}
 
 _PLACE = re.compile(rf"(?:{either(_WORDS['PLACE_SUFFIXES'])})")
 _NOT_AFTER_PLACE = frozenset("场长民委级值面内外里上下口线")
+_EACH = frozenset("各每某")
 _NOT_IN_PLACE = re.compile(
     rf"[^{HAN}]|[{FUNCTION}]|{FUNCTION_UNLESS}|住(?!建|房)|[省市县州区镇会着过得能可要]|{either(_WORDS['KNOWN_PLACES'])}"
 )
@@ -135,6 +136,8 @@ def _is_led(text: str, found: re.Match[str]) -> bool:
     """Whether the context of a candidate shows a person."""
     start, end = found.start("name"), found.end("name")
     before, after = text[start - 1 : start] if start else "", text[end : end + 1]
+    if before in _BORDER_BEFORE and rjieba.has_word(before + text[start]):
+        return False  # 由于, 对方: no border
     if found["after"] and (before in _BORDER_BEFORE or not _HAN_CHARACTER.match(before)):
         return True
     if before in _LIST_BEFORE and after in _LIST_AFTER:
@@ -159,7 +162,7 @@ def _places(text: str) -> Iterator[Mention]:
     for suffix in _PLACE.finditer(text):
         start = name_start(text, suffix.start(), _LONGEST_PLACE, _NOT_IN_PLACE)
         name = text[start : suffix.end()]
-        is_place = start < suffix.start() and name not in _WORDS["NOT_PLACES"]
+        is_place = start < suffix.start() and name not in _WORDS["NOT_PLACES"] and text[start - 1 : start] not in _EACH
         if len(suffix[0]) == 1:
             is_place = is_place and name[-2:] not in _WORDS["NOT_PLACES"]
             is_place = is_place and text[suffix.end() : suffix.end() + 1] not in _NOT_AFTER_PLACE

@@ -41,6 +41,8 @@ _FUNCTION_ALONE = frozenset("和同本为时日年月家")
 _PREPOSITIONS = frozenset("由从与和在向对被把将据及于")
 _PROPER_NOUNS = ("nz", "nt", "nr", "ns")
 _DESCRIBING = frozenset({"v", "vn", "a", "ad", "b", "d"})
+_UNNAMED = re.compile(".{0,24}第[一二三四五]方|其[他它余]|任何|某些|有关|相关|上述|下列|多家|数家|若干")
+"""Words before an organisation that has no name here."""
 _TIME_FIRST = frozenset("今去明前昨当近目次同本翌上下")
 _VERB_LAST = frozenset("到于为给成向在")
 _LIMITED = ("有限公司", "有限责任公司")
@@ -106,7 +108,15 @@ def _organisation_start(text: str, suffix: re.Match[str]) -> int:
         and not _NEVER_IN_WORD.intersection(word)
         for place in range(start, start + len(word))
     }
-    return name_start(text, suffix.start(), _LONGEST_ORGANISATION, NOT_IN_NAME, inside)
+    start = name_start(text, suffix.start(), _LONGEST_ORGANISATION, NOT_IN_NAME, inside)
+    ends = itertools.accumulate((len(word) for word, _ in words), initial=first)
+    cut = (end + len(word) for (word, tag), end in zip(words, ends, strict=False) if _is_cut(word, tag, start - end))
+    return next(cut, start)
+
+
+def _is_cut(word: str, tag: str, place: int) -> bool:
+    """Whether a place is inside a common noun of the dictionary: 提供 is a verb, and no verb in 提供商."""
+    return 0 < place < len(word) and tag == "n" and rjieba.has_word(word)
 
 
 def _firm_start(text: str, suffix: re.Match[str], words: Sequence[tuple[str, str]]) -> int:
@@ -159,7 +169,9 @@ def _is_industries(text: str) -> bool:
 
 
 def _is_described(body: str) -> bool:
-    """Whether what stands before a kind of institution is one verb or adjective: 废弃工厂."""
+    """Whether what stands before a kind of institution is a verb or adjective, or names nobody: 废弃工厂, 其他公司."""
+    if _UNNAMED.match(body):
+        return True
     words = rjieba.tag(body, hmm=False)
     return len(words) == 1 and words[0][1] in _DESCRIBING and len(body) > 1
 

@@ -326,3 +326,54 @@ def test_offices_are_no_names_and_chinese_words_beside_a_latin_name_show_a_perso
 )
 def test_what_is_said_of_places_firms_or_persons_alone_shows_the_type(text, wanted):
     assert wanted in {(mention.key_type, mention.value) for mention in read_mentions(text, "en")[0]}
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Oakhurst Timber said so. Oakhurst Timber, founded in 1950, saws oak.", "Oakhurst Timber"),
+        ("Oakhurst Timber signed. Oakhurst Timber is a small sawmill company in Leith.", "Oakhurst Timber"),
+        ("Oakhurst Timber said so. Then shareholders of Oakhurst Timber agreed.", "Oakhurst Timber"),
+        ("Oakhurst Timber said so, and Oakhurst Timber's net profit fell.", "Oakhurst Timber"),
+    ],
+)
+def test_what_is_said_of_firms_alone_outweighs_what_firms_and_persons_do(text, wanted):
+    assert {mention.key_type for mention in read_mentions(text)[0] if mention.value == wanted} == {"organisation"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Larch Irrigation announced a new pump.",
+        "The Wrist X-ray showed no break.",
+        "A CT Image was made of the beam.",
+    ],
+)
+def test_abstract_nouns_and_scans_are_no_persons(text):
+    assert "person" not in {mention.key_type for mention in read_mentions(text)[0]}
+
+
+def test_a_person_who_works_for_a_firm_stays_a_person():
+    text = "Ilka Vorn said so. Ilka Vorn is a bank clerk. Ilka Vorn is a company director of the mill."
+
+    assert {mention.key_type for mention in read_mentions(text)[0] if mention.value == "Ilka Vorn"} == {"person"}
+
+
+def test_a_label_made_of_common_nouns_is_no_organisation():
+    text = "Kiln Firing Records: The kiln reached its heat at noon.\nThen staff of the Ministry of Trade came."
+
+    assert {mention.value for mention in read_mentions(text)[0]} == {"Ministry of Trade"}
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("这主要是由于船只收购和维修。", "于船只"),
+        ("他们收购了本市最大的设备提供商KLM公司。", "商KLM公司"),
+        ("钱款由有关搬运公司转出。", "有关搬运公司"),
+        ("钱款经第三方搬运公司转出。", "第三方搬运公司"),
+        ("检查了各关节活动区的肿胀。", "关节活动区"),
+    ],
+)
+def test_a_word_is_not_cut_for_a_name_and_what_names_nobody_is_none(text, wrong):
+    assert wrong not in {value for _, value in found(text, "zh")}

@@ -19,7 +19,12 @@ def is_name(towns, value, kind, texts):
 @pytest.mark.parametrize(
     ("value", "kind", "text", "expected"),
     [
-        ("Roof Inspection Records", "organisation", "Roof Inspection Records: Slates on the north side were loose.", False),
+        (
+            "Roof Inspection Records",
+            "organisation",
+            "Roof Inspection Records: Slates on the north side were loose.",
+            False,
+        ),
         ("Fire Safety", "entity", "Wiring and Fire Safety: Extinguishers hang in each hall of the building.", False),
         ("Ada Byrne", "person", "Ada Byrne: The slates on the north side were loose.", True),
         ("Ada Byrne", "person", "[3 May 2024, 9:15 AM] Ada Byrne: The slates were loose.", True),

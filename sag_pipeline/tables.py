@@ -23,7 +23,7 @@ _OURS: Final = (
         rule="sag_pipeline.rules.by_table:summaries",
         record=Summary,
         reads=("documents",),
-        version=4,
+        version=5,
         options=("summary", "header.title_by_model"),
     ),
     StoredTable(
@@ -39,7 +39,7 @@ _OURS: Final = (
         rule="sag_pipeline.rules.by_table:chunks",
         record=Chunk,
         reads=("documents", "summaries", "sections"),
-        version=4,
+        version=5,
         options=("chunk", "header"),
     ),
     StoredTable(
@@ -47,7 +47,7 @@ _OURS: Final = (
         rule="sag_pipeline.rules.by_table:events",
         record=Event,
         reads=("documents", "summaries", "chunks"),
-        version=6,
+        version=7,
     ),
     StoredTable(
         name="keys",

@@ -1,7 +1,7 @@
 """Where sentences begin and end, in Chinese and English."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
 from sag_retrieval.text.layout import Line, logical_lines
@@ -19,6 +19,10 @@ _LEAST_THAI = 40
 """Shorter clauses stay together."""
 _END = re.compile(rf"(?P<wide>[。！？；…؟۔।॥։።]+{_CLOSERS})|(?P<narrow>[.!?]+{_CLOSERS})")
 _BRACKETED = re.compile(r"《[^《》\n]{1,60}》|（[^（）\n]{1,80}）|\([^()\n]{1,80}\)|【[^【】\n]{1,60}】")
+_OPENING = frozenset("“«‹")
+"""Closing marks of some languages, which open in others."""
+_OPENING_BRACKETS = frozenset("《〈「『【（([")
+_BOTH_WAYS = ('"', "'")
 _LAST_WORD = re.compile(r"[\w.'’-]{0,20}\Z")
 _SPACE_THEN = re.compile(r"\s+[\"'“‘„«»¿¡(\[「『*_]*(?P<next>\S?)")
 _NEXT_WORD = re.compile(r"[\s\"'“‘„«»¿¡(\[*_]*(\w+)")
@@ -101,22 +105,39 @@ def spans_within(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _marked_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The sentences of a line by their marks."""
+    """The sentences of a line by their marks; a quotation mark that opens the next one is no part of one."""
     closed = [found.span() for found in _BRACKETED.finditer(text, start, end)]
     bracket = 0
-    first = start
+    first = read = start
+    quotes = dict.fromkeys(_BOTH_WAYS, 0)
     for mark in _END.finditer(text, start, end):
         while bracket < len(closed) and closed[bracket][1] <= mark.start():
             bracket += 1
         if bracket < len(closed) and _is_inside(mark, closed[bracket], first):
             continue
         if mark.end() < end and _ends(text, first, mark):
-            yield first, mark.end()
-            first = mark.end()
+            for quote in quotes:
+                quotes[quote] += text.count(quote, read, mark.end())
+            read = mark.end()
+            last = mark.end() - _opens_next(text, mark, quotes)
+            yield first, last
+            first = last
             while first < end and text[first].isspace():
                 first += 1
     if first < end:
         yield first, end
+
+
+def _opens_next(text: str, mark: re.Match[str], quotes: Mapping[str, int]) -> int:
+    """How many quotation marks behind a sentence's end open what follows: a word stands next to the last of them.
+
+    `quotes` counts those that look alike at both ends: an odd one opens.
+    """
+    after = text[mark.end()]
+    if not mark["wide"] or not (after.isalnum() or after in _OPENING_BRACKETS):
+        return 0
+    last = mark[0][-1]
+    return int(last in _OPENING or bool(quotes.get(last, 0) % 2))
 
 
 def _is_inside(mark: re.Match[str], bracket: tuple[int, int], first: int) -> bool:

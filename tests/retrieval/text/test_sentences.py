@@ -111,3 +111,23 @@ def test_brackets_of_their_own_are_sentences():
 )
 def test_sentences_of_other_scripts_end(text, expected):
     assert sentences(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("三月九日。“海风”轮在港外打捞。", ["三月九日。", "“海风”轮在港外打捞。"]),
+        ("她问：“走吗？”“走！”船开了。", ["她问：“走吗？”", "“走！”", "船开了。"]),
+        ("到了……“海风”轮靠岸。", ["到了……", "“海风”轮靠岸。"]),
+        ("到了。“《潮汐表》续编”出版。", ["到了。", "“《潮汐表》续编”出版。"]),
+        ('到了。"海风"轮靠岸。', ["到了。", '"海风"轮靠岸。']),
+        ('"到了。真好。"她说。"海风"轮靠岸。', ['"到了。', '真好。"', "她说。", '"海风"轮靠岸。']),
+        ("到了。'海风'轮靠岸。", ["到了。", "'海风'轮靠岸。"]),
+        ("到了。「海风」轮靠岸。『海风』轮。《潮汐表》。（一）续编。", None),
+        ("„Wir gehen. Wir kommen.“ Sie sagte es.", ["„Wir gehen.", "Wir kommen.“", "Sie sagte es."]),
+    ],
+)
+def test_a_quotation_mark_stays_with_what_it_opens(text, expected):
+    found = sentences(text)
+
+    assert found == (expected or ["到了。", "「海风」轮靠岸。", "『海风』轮。", "《潮汐表》。", "（一）续编。"])

@@ -16,6 +16,7 @@ from sag_pipeline.rules.organisations_zh import (
     name_start,
     organisations,
     short_names,
+    without_prepositions,
 )
 from sag_pipeline.rules.words import read_words
 from sag_pipeline.steps.keys import Mention
@@ -103,7 +104,7 @@ _SAID_BEFORE = re.compile(r"(?:说|道|问|答|(?<![简全名俗又])称|：|:)\
 def chinese_names(text: str) -> Iterator[Mention]:
     """Mentions of names in Chinese text, in no order, overlapping ones included."""
     yield from _persons(text)
-    firms = list(organisations(text))
+    firms = list(without_prepositions(organisations(text)))
     yield from firms
     yield from short_names(text, (str(firm.value) for firm in firms))
     yield from _places(text)

@@ -87,6 +87,16 @@ def organisations(text: str) -> Iterator[Mention]:
             yield Mention(start, suffix.end(), ORGANISATION, name)
 
 
+def without_prepositions(found: Iterable[Mention]) -> Iterator[Mention]:
+    """The same mentions; a preposition is no part of a name that the text also has without it: 向 of 向海…公司."""
+    firms = list(found)
+    names = {str(firm.value) for firm in firms}
+    for firm in firms:
+        name = str(firm.value)
+        is_led = name[0] in _PREPOSITIONS and name[1:] in names
+        yield Mention(firm.start + 1, firm.end, ORGANISATION, name[1:]) if is_led else firm
+
+
 def _organisation_start(text: str, suffix: re.Match[str]) -> int:
     """Where an organisation's name begins: behind the last word of grammar or verb before its last words.
 

@@ -68,8 +68,18 @@ class Keys:
         if not any(self.other_names):
             return self
         wanted = language == "zh"
-        pairs = zip(self.values, self.other_names, strict=True)
-        return replace(self, values=[other if other and is_cjk(value) != wanted else value for value, other in pairs])
+        pairs = list(zip(self.values, self.other_names, strict=True))
+        swapped = [(other, value) if other and is_cjk(value) != wanted else (value, other) for value, other in pairs]
+        return replace(self, values=[one for one, _ in swapped], other_names=[other for _, other in swapped])
+
+    def names_of(self, row: int) -> tuple[str, ...]:
+        """What a text may call a key: its value, and its name in the other script."""
+        other = self.other_names[row] if self.other_names else ""
+        return (self.values[row], other) if other else (self.values[row],)
+
+    def place_in(self, text: str, row: int) -> int:
+        """Where a text first says a key, under either name; -1 if it does not."""
+        return min((place for name in self.names_of(row) if (place := text.find(name)) >= 0), default=-1)
 
     def can_name(self, row: int) -> bool:
         """Whether a community may be named by this key."""

@@ -81,8 +81,8 @@ def _names_by_event(events: EventTable) -> list[list[str]]:
     found: list[list[str]] = [[] for _ in range(len(events))]
     is_name = [names_something(events.keys, key) for key in range(len(events.keys.values))]
     for event, key in zip(events.links.event.tolist(), events.links.key.tolist(), strict=True):
-        if is_name[key] and events.keys.values[key] in events.contents[event]:
-            found[event].append(events.keys.values[key])
+        if is_name[key]:
+            found[event] += [name for name in events.keys.names_of(key) if name in events.contents[event]]
     return found
 
 

@@ -166,7 +166,7 @@ def _says_who(events: EventTable, keys: Sequence[int], text: str) -> bool:
         for key in keys
         if events.keys.types[key] not in {"title", "topic"}
         and names_something(events.keys, key)
-        and (place := text.find(events.keys.values[key])) >= 0
+        and (place := events.keys.place_in(text, key)) >= 0
     ]
     unnamed = _UNNAMED.search(text)
     return bool(names) and (unnamed is None or min(names) < unnamed.end())
@@ -184,7 +184,7 @@ def telling(events: EventTable, rows: Rows) -> Floats:
     for place, (row, (start, end)) in enumerate(zip(rows.tolist(), starts.tolist(), strict=True)):
         keys = events.links.key[start:end].tolist()
         text = events.contents[row]
-        named = [key for key in keys if names_something(events.keys, key) and events.keys.values[key] in text]
+        named = [key for key in keys if names_something(events.keys, key) and events.keys.place_in(text, key) >= 0]
         measured = any(is_amount(events.keys, key) for key in keys)
         dated = any(events.keys.types[key] == "date" for key in keys)
         length = min(1.0, len(text) / (_FULL_CJK if is_cjk(text) else _FULL))

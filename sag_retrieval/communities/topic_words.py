@@ -182,7 +182,9 @@ def _is_named(events: EventTable, texts: Sequence[_Read]) -> Flags:
             if key not in roots:
                 is_name = events.keys.types[key] != _TOPIC
                 roots[key] = (
-                    frozenset(each.root for each in _read(events.keys.values[key], "")) if is_name else frozenset()
+                    frozenset(each.root for name in events.keys.names_of(key) for each in _read(name, ""))
+                    if is_name
+                    else frozenset()
                 )
             names |= roots[key]
         flags.extend(each.is_capital or each.root in names for each in found)

@@ -149,7 +149,7 @@ def _bearer(events: EventTable, row: int, keys: Sequence[int]) -> str:
     text = events.contents[row]
     figure = _LAST_FIGURE.search(text)
     places = {
-        key: text.find(events.keys.values[key])
+        key: events.keys.place_in(text, key)
         for key in keys
         if _bearer_rank(events.keys.types[key]) is not None and names_something(events.keys, key)
     }

@@ -159,7 +159,7 @@ def _names(context: ReportContext, row: int) -> set[str]:
     events = context.events
     start, end = np.searchsorted(events.links.event, [row, row + 1]).tolist()
     said = (key for key in events.links.key[start:end].tolist() if key in context.keys.said)
-    return {events.keys.values[key] for key in said if events.keys.values[key] in events.contents[row]}
+    return {events.keys.values[key] for key in said if events.keys.place_in(events.contents[row], key) >= 0}
 
 
 def _support(context: ReportContext, row: int, members: "np.typing.NDArray[np.int32]") -> dict[int, int]:

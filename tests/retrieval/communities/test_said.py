@@ -60,3 +60,11 @@ def test_a_key_with_names_in_both_scripts_is_called_as_the_reader_does(towns):
 
     assert keys.in_script_of("zh").values == ["魏然", "秦舒", "Oban"]
     assert keys.in_script_of("en").values == ["Wei Ran", "Qin Shu", "Oban"]
+
+
+def test_a_text_says_a_key_under_either_name(towns):
+    keys = replace(towns(months=1).keys, values=["秦舒", "Oban"], other_names=["Qin Shu", ""])
+
+    assert keys.place_in("A letter of Qin Shu", 0) == 12
+    assert keys.place_in("秦舒（Qin Shu）", 0) == 0
+    assert keys.place_in("秦舒（Qin Shu）", 1) == -1

@@ -19,8 +19,7 @@ from sag_retrieval.reports.citations import Citations, number_statements
 from sag_retrieval.reports.section import ReportContext, ReportSection
 from sag_retrieval.reports.sections import SECTIONS
 from sag_retrieval.reports.sections.header import SECTION as HEADER
-from sag_retrieval.reports.sections.picture import shortened
-from sag_retrieval.reports.theme_pages import ThemePage
+from sag_retrieval.reports.theme_pages import ThemePage, theme_name
 
 T = TypeVar("T")
 _PACKAGE = "sag_retrieval.reports"
@@ -84,12 +83,13 @@ def _report_id(context: ReportContext) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """A section as HTML; `heading` is empty for a section without an anchor."""
+    """A section as HTML; `anchor` and `heading` are empty where it has no heading."""
 
     name: str
     anchor: str
     heading: str
     html: Markup
+    is_folded: bool
 
 
 @contextmanager
@@ -158,7 +158,9 @@ def _drawn(content: Content, context: ReportContext, place: str) -> list[_Drawn]
             template = _environment(context.options.template).get_template(f"sections/{section.name}.html.j2")
             html = Markup(template.render(content=own, t=messages))  # noqa: S704  its template escapes
             if html.strip():  # a heading alone is no section
-                found.append(_Drawn(section.name, section.anchor, messages.heading if section.anchor else "", html))
+                anchor = section.anchor if section.needs_heading(own) else ""
+                heading = messages.heading if anchor else ""
+                found.append(_Drawn(section.name, anchor, heading, html, section.is_folded))
     return found
 
 
@@ -182,7 +184,7 @@ def _new_environment(folder: str) -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters["thousands"] = lambda count: f"{count:,}"
-    environment.filters["shortened"] = lambda text, width: shortened(text, width, 1.0)
+    environment.filters["theme_name"] = theme_name
     return environment
 
 
@@ -208,7 +210,9 @@ def render_markdown(content: Content, context: ReportContext) -> str:
 
 def _lines(content: Content, context: ReportContext) -> Iterator[str]:
     for section, own in sorted(content, key=lambda each: each[0].is_footnotes):
-        yield from section.markdown(own, context.messages(section.wording))
+        lines = section.markdown(own, context.messages(section.wording))
+        needs_heading = section.needs_heading(own)
+        yield from (line for line in lines if needs_heading or not line.startswith("#"))
 
 
 def render_preview(content: Content, context: ReportContext) -> str:

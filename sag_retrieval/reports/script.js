@@ -23,6 +23,8 @@
     for (let each = target; each; each = each.parentElement) {
       if (each.tagName === "DETAILS") each.open = true;
     }
+    const folded = $(":scope > details.fold", target);
+    if (folded) folded.open = true;
     target.scrollIntoView({ block: "nearest" });
     target.scrollIntoView({ block: target.matches("article, section") ? "start" : "center" });
   };
@@ -99,20 +101,28 @@
     });
   });
 
-  // Tips: the cited sentence, the event behind a dot, the community behind a circle.
+  // Tips: the cited sentence with its document, the theme behind an area.
   const tip = $("#tip");
-  const tipOf = (link) => {
+  const citedBy = (link) => {
     const target = document.getElementById(link.getAttribute("href").slice(1));
-    if (link.matches(".cite")) return target && target.textContent;
-    return link.getAttribute("aria-label");
+    if (!target) return [];
+    const name = $(".name", target.closest(".source")).cloneNode(true);
+    all(".n, .meta", name).forEach((each) => each.remove());
+    return [name.textContent.trim(), (target.closest("mark") || target).textContent.trim()];
   };
-  const show = (event) => {
-    const link = event.target.closest && event.target.closest(".cite, .map a, .timeline a[aria-label]");
+  const hide = () => {
+    tip.hidden = true;
+    all("[aria-describedby='tip']").forEach((each) => each.removeAttribute("aria-describedby"));
+  };
+  const show = (link, note = "") => {
     all(".lit").forEach((each) => each.classList.remove("lit"));
-    const text = link && tipOf(link);
-    tip.hidden = !text;
-    if (!text) return;
-    tip.textContent = text.replace(/\[\d+\]/g, "").trim();
+    hide();
+    if (!link) return;
+    const [head, ...lines] = link.matches(".cite") ? citedBy(link) : ["", link.getAttribute("aria-label")];
+    const texts = [["b", head], ...lines.map((line) => ["span", line]), ["i", note]].filter(([, text]) => text);
+    tip.replaceChildren(...texts.map(([name, text]) => Object.assign(document.createElement(name), { textContent: text })));
+    tip.hidden = !texts.length;
+    link.setAttribute("aria-describedby", "tip");
     const box = link.getBoundingClientRect();
     const left = Math.min(Math.max(box.left, 8), innerWidth - tip.offsetWidth - 8);
     const under = box.bottom + 8 + tip.offsetHeight < innerHeight;
@@ -121,6 +131,22 @@
     const tied = tiedTo(link);
     all(".area").forEach((each) => each.classList.toggle("lit", tied.includes(each.dataset.number)));
   };
-  ["pointerover", "focusin"].forEach((name) => document.addEventListener(name, show));
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
+  const linkOf = (event) => event.target.closest && event.target.closest(".cite, .map a");
+  ["pointerover", "focusin"].forEach((name) => document.addEventListener(name, (event) => show(linkOf(event))));
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
+
+  // A finger cannot point: its first tap on a citation shows the sentence, the second goes there.
+  let byTouch = false;
+  let tapped = null;
+  document.addEventListener("pointerdown", (event) => { byTouch = event.pointerType === "touch"; });
+  document.addEventListener("keydown", () => { byTouch = false; });
+  document.addEventListener("click", (event) => {
+    const cite = event.target.closest && event.target.closest(".cite");
+    const isFirst = Boolean(cite) && byTouch && cite !== tapped;
+    tapped = isFirst ? cite : null;
+    if (isFirst) {
+      event.preventDefault();
+      show(cite, tip.dataset.again);
+    } else if (byTouch || cite) hide();
+  });
 })();

@@ -198,5 +198,9 @@ class ReportSection(Generic[T]):
     """Lines in the short preview."""
     with_sources: Callable[[T, tuple[CitedSource, ...]], T] | None = None
     """Adds the cited passages, known when all citations have numbers."""
+    needs_heading: Callable[[T], bool] = lambda _: True
+    """Whether the content is more than a sentence; else it stands without heading, and not in the contents."""
+    is_folded: bool = False
+    """Whether the page shows the heading alone until a reader opens it."""
     is_footnotes: bool = False
     """Whether it comes last in the Markdown file."""

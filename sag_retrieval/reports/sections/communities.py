@@ -12,7 +12,6 @@ from sag_retrieval.reports.citations import CitedSource, Reference, Statement
 from sag_retrieval.reports.facts import Amount, chosen_amounts, conflicts_in, dated_rows, readable_amount
 from sag_retrieval.reports.ranking import EventRanking, RankedCommunity
 from sag_retrieval.reports.section import KeyStatistics, ReportContext, ReportSection
-from sag_retrieval.reports.sections.picture import shortened
 from sag_retrieval.reports.theme_pages import theme_file
 from sag_retrieval.reports.wording import Messages, Wording, cited, dated, escaped, figures_of
 
@@ -41,8 +40,6 @@ _RELATED = 4
 _SHARED_KEYS = 3
 _CHIPS = 4
 _CHIP_TYPES = 3
-_SHOWN_STATEMENT = 64.0
-"""Width of a statement in a table, in Chinese characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +163,7 @@ def _findings(context: ReportContext, community: RankedCommunity, place: str) ->
 
 
 def _amount(context: ReportContext, amount: Amount, place: str) -> AmountRow:
-    statement = context.statement(amount.row, place)
-    statement = replace(statement, text=shortened(statement.text, _SHOWN_STATEMENT, 1.0))
-    return AmountRow(amount.who, readable_amount(amount, context.language), statement)
+    return AmountRow(amount.who, readable_amount(amount, context.language), context.statement(amount.row, place))
 
 
 def with_sources(content: Articles, passages: tuple[CitedSource, ...]) -> Articles:

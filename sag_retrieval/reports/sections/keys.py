@@ -91,4 +91,4 @@ def markdown(content: TopKeys, messages: Messages) -> Iterator[str]:
     )
 
 
-SECTION = ReportSection(name="keys", anchor="keys", build=build, markdown=markdown, wording=WORDING)
+SECTION = ReportSection(name="keys", anchor="keys", build=build, markdown=markdown, wording=WORDING, is_folded=True)

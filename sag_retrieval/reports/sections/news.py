@@ -173,4 +173,16 @@ def preview(content: News, messages: Messages) -> Iterator[str]:
         yield f"- {messages[f'status_{each.change.status}']}: {escaped(each.change.title)} ({escaped(each.figures)})"
 
 
-SECTION = ReportSection(name="news", anchor="new", build=build, markdown=markdown, wording=WORDING, preview=preview)
+def _is_list(content: News) -> bool:
+    return bool(content.with_events or content.regrouped or content.outside)
+
+
+SECTION = ReportSection(
+    name="news",
+    anchor="new",
+    build=build,
+    markdown=markdown,
+    wording=WORDING,
+    preview=preview,
+    needs_heading=_is_list,
+)

@@ -1,14 +1,14 @@
 """Marks of the report's pictures, and text that has to fit into them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from sag_retrieval.text.words import is_cjk
 
 LABEL_SIZE: Final = 14.0
-_SHORT: Final = 12
-"""Letters that may be left out to end with a word."""
+_NARROWER: Final = 24
+"""Steps of a width in which lines are made of about one length."""
 ROOM: Final = 1.7
 """Width to height of a tile in a treemap, if it could be chosen: titles are lines."""
 
@@ -38,35 +38,55 @@ def text_width(text: str, size: float = LABEL_SIZE) -> float:
     return sum(size if is_cjk(character) else size * 0.6 for character in text)
 
 
-def shortened(title: str, width: float, size: float = LABEL_SIZE) -> str:
-    """The title, cut with `…` where it is wider: behind a word, if that leaves out few letters more.
+def wrapped(text: str, width: float, size: float = LABEL_SIZE) -> list[str]:
+    """The text in as few lines as it can, of about one length; words stay whole, also where one alone is wider.
 
     Examples:
-        >>> shortened("Long-term development and performance", 30, 1.0), shortened("Shareholder", 5, 1.0)
-        ('Long-term development and performance', 'Shareho…')
+        >>> wrapped("Net profit and equity", 15, 1.0)
+        ['Net profit and equity']
+        >>> wrapped("Net profit and equity", 9, 1.0)
+        ['Net profit', 'and equity']
 
     """
-    if text_width(title, size) <= width:
-        return title
-    head = title
-    while head and text_width(head + "…", size) > width:
-        head = head[:-1]
-    word = head.rpartition(" ")[0]
-    if word and not is_cjk(head) and title[len(head)] != " " and len(head) - len(word) <= _SHORT:
-        head = word
-    return head.rstrip(" ·,;") + "…"
+    parts = list(_parts(text))
+    lines = _filled(parts, width, size)
+    for step in range(1, _NARROWER):
+        room = width * (1 - step / _NARROWER)
+        narrower = _filled(parts, room, size)
+        if len(narrower) > len(lines) or not fits(narrower, room, size):
+            break
+        lines = narrower
+    return lines
 
 
-def wrapped(text: str, width: float, size: float = LABEL_SIZE) -> list[str]:
-    """The text in lines that are no wider; words stay whole unless one alone is wider."""
-    parts = list(text) if is_cjk(text) else [f"{word} " for word in text.split(" ")]
+def _filled(parts: Sequence[str], width: float, size: float) -> list[str]:
+    """Each line holds as much as it can."""
     lines: list[str] = []
     for part in parts:
         if lines and text_width((lines[-1] + part).rstrip(), size) <= width:
             lines[-1] += part
         else:
             lines.append(part)
-    return [shortened(line.rstrip(), width, size) for line in lines]
+    return [line.rstrip() for line in lines]
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Words with the space behind them, and Chinese characters with the punctuation behind them."""
+    part = ""
+    for character in text:
+        before = part[-1:]
+        begins = is_cjk(character) or is_cjk(before) or before == " "
+        if part and begins and not (is_cjk(before) and not is_cjk(character) and not character.isalnum()):
+            yield part
+            part = ""
+        part += character
+    if part:
+        yield part
+
+
+def fits(lines: Sequence[str], width: float, size: float = LABEL_SIZE) -> bool:
+    """Whether no line is wider."""
+    return all(text_width(line, size) <= width for line in lines)
 
 
 def treemap(sizes: Sequence[float], whole: Tile) -> list[Tile]:

@@ -51,5 +51,6 @@ SECTION = ReportSection(
     markdown=markdown,
     wording=WORDING,
     with_sources=with_sources,
+    is_folded=True,
     is_footnotes=True,
 )

@@ -1,4 +1,4 @@
-"""Timeline: bars of all events by period, and a row of circles for each community with dates, up to 15."""
+"""Timeline: bars of all events by period, and a row of bars for each theme with dates, up to 15."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,19 +16,27 @@ _STEPS = (1, 3, 6, 12, 24, 60, 120, 240, 600, 1_200)
 """Months a column may span."""
 _YEAR = 12
 _NAMED = 12
+_OUTSIDE = (0.01, 0.05, 0.1)
+"""Shares of the dates that may lie before the periods and after them, if that makes the periods half as long."""
 _ISO = re.compile(r"(\d{4})(?:-(\d\d))?")
 WORDING: Wording = {
     "heading": ("Timeline", "时间线"),
     "how": (
         (
-            "The bars on top are all events of a period, the highest is named. Each row is a theme; "
-            "the area of a circle stands for its events in that period. "
-            "Click a circle to open the theme."
+            "The bars on top are all events of a period, the highest is named. Each row shows when a theme has its "
+            "events; each row has its own scale, and its highest bar stands for the number at its end."
         ),
-        "最上面的柱子是每个时段的全部事件，最高的一根标出数目；每行一个主题，圆的面积表示该时段的事件数。点击圆打开该主题。",
+        "最上面的柱子是每个时段的全部事件，最高的一根标出数目。下面每行一个主题，显示其事件集中在何时；每行有自己的比例，行末的数字是最高一根的事件数。",
     ),
-    "part": ("Only the {shown} largest themes have a row.", "只列出最大的 {shown} 个主题。"),
-    "undated": ("{count} events have no date that fits a period.", "{count} 个事件没有可归入时段的日期。"),
+    "before": ("before {period}", "{period} 以前"),
+    "after": ("after {period}", "{period} 以后"),
+    "earlier": ("earlier", "更早"),
+    "later": ("later", "更晚"),
+    "part": (
+        "{shown} themes have a row: the first with {least} or more events in these periods.",
+        "列出 {shown} 个主题：排在最前、在这些时段有 {least} 个以上事件的主题。",
+    ),
+    "without_date": ("{count} events have no date that fits a period.", "{count} 个事件没有可归入时段的日期。"),
     "source": ("Source: the dates of {events} in {documents}.", "来源：{documents}中 {events}的日期。"),
     "no_dates": (
         "Fewer than 10 events have a date that fits a period, so there is no timeline.",
@@ -37,15 +45,16 @@ WORDING: Wording = {
 }
 
 _ROWS = 15
-_LEAST_DATED = 10
-"""With fewer dated events there is no timeline."""
+_LEAST_DATED, _LEAST_IN_ROW = 10, 5
+"""With fewer dated events there is no timeline, and no row of a theme."""
 
 
 def make_timeline(events: EventTable, groups: Sequence[Rows]) -> Timeline | None:
     """Events by month, quarter, half-year, year or longer: the finest that gives at most 32 columns.
 
-    The outer hundredth of the events goes into the first and last column. Events without a date, or with a
-    year only where columns are finer, are counted apart. None if no event has a date.
+    The outer hundredth of the events, or more where that makes columns half as long, goes into one column before the
+    first and one after the last. Events without a date, or with a year only where columns are finer, are counted
+    apart. None if no event has a date.
 
     Source:
         docs/algorithm.md §reports.9.
@@ -55,24 +64,33 @@ def make_timeline(events: EventTable, groups: Sequence[Rows]) -> Timeline | None
     dated = month >= 0
     if not dated.any():
         return None
-    vague = is_year_only.sum() > 0.2 * dated.sum()
-    low, high = (int(edge) for edge in np.quantile(month[dated], [0.01, 0.99], method="nearest"))
-    step = next(
-        (size for size in _STEPS if high // size - low // size < MOST_COLUMNS and (size >= _YEAR or not vague)),
-        _STEPS[-1],
-    )
-    first, last = low // step, high // step
+    first, last, step = _periods(month[dated], is_vague=is_year_only.sum() > 0.2 * dated.sum())
     placed = dated & ~(is_year_only & (step < _YEAR))
-    width = last - first + 1
-    column = np.where(placed, np.clip(month // step, first, last) - first, width)
+    is_early, is_late = ((placed & outside).any() for outside in (month // step < first, month // step > last))
+    low, high = first - int(is_early), last + int(is_late)
+    width = high - low + 1
+    column = np.where(placed, np.clip(month // step, low, high) - low, width)
     rows = [np.arange(len(events), dtype=np.int32), *groups]
     counts = np.array([np.bincount(column[row], minlength=width + 1) for row in rows], dtype=np.int32)
-    names = _columns(first, last, step, lumps=(month[placed].min() // step < first, month.max() // step > last))
     return Timeline(
-        columns=names,
+        columns=_columns(first, last, step, is_early=bool(is_early), is_late=bool(is_late)),
         counts=counts[:, :width],
         undated=int((~placed).sum()),
     )
+
+
+def _periods(month: Rows, *, is_vague: bool) -> tuple[int, int, int]:
+    """The first and the last period, counted in periods, and how many months one spans."""
+    found: tuple[int, int, int] | None = None
+    for share in _OUTSIDE:
+        low, high = (int(edge) for edge in np.quantile(month, [share, 1 - share], method="nearest"))
+        step = next(
+            (size for size in _STEPS if high // size - low // size < MOST_COLUMNS and (size >= _YEAR or not is_vague)),
+            _STEPS[-1],
+        )
+        if found is None or step <= found[2] / 2:
+            found = low // step, high // step, step
+    return found or (0, 0, _STEPS[-1])
 
 
 def _months(dates: Sequence[str | None]) -> tuple[Rows, "np.typing.NDArray[np.bool_]"]:
@@ -84,16 +102,14 @@ def _months(dates: Sequence[str | None]) -> tuple[Rows, "np.typing.NDArray[np.bo
     return month, is_year_only
 
 
-def _columns(first: int, last: int, step: int, lumps: tuple[bool, bool]) -> tuple[Column, ...]:
-    """Names of the periods; the first and last are marked if they also hold events outside them."""
+def _columns(first: int, last: int, step: int, *, is_early: bool, is_late: bool) -> tuple[Column, ...]:
+    """Names of the periods, between the column of what is earlier and that of what is later."""
     columns = [Column(_name(number, step), _year(number, step)) for number in range(first, last + 1)]
     if len(columns) <= _NAMED:
         columns = [replace(column, year=column.name) for column in columns]
-    if lumps[0]:
-        columns[0] = replace(columns[0], name=f"≤ {columns[0].name}")
-    if lumps[1]:
-        columns[-1] = replace(columns[-1], name=f"≥ {columns[-1].name}")
-    return tuple(columns)
+    early = [Column(columns[0].name, outside="before")] if is_early else []
+    late = [Column(columns[-1].name, outside="after")] if is_late else []
+    return (*early, *columns, *late)
 
 
 def _year(number: int, step: int) -> str:
@@ -117,7 +133,8 @@ class TimelineSection:
     pictures: tuple[TimelinePicture, ...] = ()
     source: str = ""
     undated: int = 0
-    is_partial: bool = False
+    partial: str = ""
+    """Which themes have a row, where not all have one."""
 
 
 def build(context: ReportContext) -> TimelineSection | None:
@@ -133,12 +150,12 @@ def build(context: ReportContext) -> TimelineSection | None:
         events=messages.counted(messages.event_count, int(timeline.counts[0].sum())),
         documents=messages.counted(messages.document_count, len(np.unique(events.document[dated]))),
     )
-    shown = [place for place in range(len(communities)) if timeline.counts[place + 1].any()]
+    shown = [place for place in range(len(communities)) if timeline.counts[place + 1].sum() >= _LEAST_IN_ROW][:_ROWS]
     return TimelineSection(
-        pictures=tuple(draw(timeline, communities, shown[:_ROWS], shape, messages) for shape in SHAPES),
+        pictures=tuple(draw(timeline, communities, shown, shape, messages) for shape in SHAPES),
         source=source,
         undated=timeline.undated,
-        is_partial=len(shown) > _ROWS,
+        partial=messages.part.format(shown=len(shown), least=_LEAST_IN_ROW) if len(shown) < len(communities) else "",
     )
 
 
@@ -148,4 +165,11 @@ def markdown(content: TimelineSection, messages: Messages) -> Iterator[str]:
         yield from (messages.no_dates, "")
 
 
-SECTION = ReportSection(name="timeline", anchor="timeline", build=build, markdown=markdown, wording=WORDING)
+SECTION = ReportSection(
+    name="timeline",
+    anchor="timeline",
+    build=build,
+    markdown=markdown,
+    wording=WORDING,
+    needs_heading=lambda content: bool(content.pictures),
+)

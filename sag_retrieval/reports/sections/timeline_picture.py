@@ -1,20 +1,24 @@
-"""The timeline as drawn: bars of all events, the highest of them named, and a row of circles for each community."""
+"""The timeline as drawn: bars of all events, the highest of them named, and a row of bars for each theme."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from sag_retrieval.communities.events import Rows
 from sag_retrieval.reports.ranking import RankedCommunity
-from sag_retrieval.reports.sections.picture import LABEL_SIZE, Mark, shortened, text_width, wrapped
+from sag_retrieval.reports.sections.picture import LABEL_SIZE, Mark, text_width, wrapped
 from sag_retrieval.reports.wording import Messages
-from sag_retrieval.text.words import is_cjk
 
-_TEXT, _LINE, _ROW, _BARS = LABEL_SIZE, LABEL_SIZE * 1.2, 22.0, 46.0
+_TEXT, _LINE, _ROW, _BARS = LABEL_SIZE, LABEL_SIZE * 1.2, 20.0, 46.0
+"""Height of a text, a line, the bars of a theme and those of all events."""
+_BETWEEN = 9.0
 _WIDE_LETTERS = 1.05
 """Fonts whose letters are wider than estimated."""
 _GAP = 10.0
+_NUMBER = 50.0
+"""Width of the number at the end of a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,12 @@ class Column:
 
     name: str
     year: str = ""
+    outside: Literal["", "before", "after"] = ""
+    """Whether it holds all that is before or after the named period."""
+
+    def said(self, messages: Messages) -> str:
+        """Its name in words."""
+        return messages[self.outside].format(period=self.name) if self.outside else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +59,13 @@ SHAPES = (Shape(824.0, 310.0), Shape(358.0, 0.0))
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One community's row: the lines of its label, each with its height, and its marks at `y`."""
+    """One theme's row: the lines of its label, each with its height; its bars, which stand on `y`, and the highest."""
 
     community: RankedCommunity
     label: tuple[tuple[float, str], ...]
     y: float
     marks: tuple[Mark, ...]
+    most: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,47 +96,40 @@ class TimelinePicture:
 def draw(
     timeline: Timeline, communities: Sequence[RankedCommunity], shown: Sequence[int], shape: Shape, messages: Messages
 ) -> TimelinePicture:
-    """Bars of all events, and a row of circles for each of the shown places among the communities."""
-    right = shape.width - (_GAP if shape.left else 0.0)
+    """Bars of all events, and a row of bars for each of the shown places among the communities."""
+    right = shape.width - _NUMBER
     step = (right - shape.left) / len(timeline.columns)
     base = _LINE + _BARS + 4
     rows: list[Row] = []
-    top = base + 8
+    top = base + _BETWEEN
     for place in shown:
         label = _label(communities[place], shape)
-        lines = label if shape.left else label[:1]
-        above = 0.0 if shape.left else _LINE
-        height = max(_ROW, len(lines) * _LINE + 4) if shape.left else _ROW + _LINE
-        middle = round(top + above + (height - above) / 2, 1)
-        first = middle - (len(lines) - 1) * _LINE / 2 + _TEXT * 0.35 if shape.left else top + _TEXT
-        heights = tuple((round(first + at * _LINE, 1), line) for at, line in enumerate(lines))
-        rows.append(Row(communities[place], heights, middle, _marks(timeline, place + 1, middle, shape, messages)))
-        top += height
-    years = [(round(shape.left + at * step, 1), each.year) for at, each in enumerate(timeline.columns) if each.year]
-    bars = _marks(timeline, 0, base, shape, messages)
+        height = max(_ROW, len(label) * _LINE) if shape.left else _ROW + len(label) * _LINE + 2
+        foot = round(top + height, 1)
+        first = foot - (len(label) - 1) * _LINE - 4 if shape.left else top + _TEXT - 2
+        heights = tuple((round(first + at * _LINE, 1), line) for at, line in enumerate(label))
+        marks = _marks(timeline, place + 1, foot, shape.left, step, messages)
+        rows.append(Row(communities[place], heights, foot, marks, f"{int(timeline.counts[place + 1].max()):,}"))
+        top = foot + _BETWEEN
+    bars = _marks(timeline, 0, base, shape.left, step, messages)
     return TimelinePicture(
         width=shape.width,
-        height=round(top + _LINE + 6, 1),
+        height=round(top + _LINE, 1),
         left=shape.left,
         right=right,
         bar_base=base,
-        bar_width=round(step * 0.72, 1),
+        bar_width=round(step * 0.8, 1),
         bars=bars,
         peak=_peak(bars, timeline, shape, step),
         rows=tuple(rows),
-        years=_spaced(years, shape.width),
+        years=_years(timeline, shape, step, messages),
     )
 
 
 def _label(community: RankedCommunity, shape: Shape) -> list[str]:
-    """Number and title in at most two lines, beside the marks, or in one above them."""
-    text, size = f"{community.number} {community.title}", _TEXT * _WIDE_LETTERS
-    if not shape.left:
-        return [shortened(text, shape.width, size)]
-    width = shape.left - _GAP
-    lines = wrapped(text, width, size)
-    joint = "" if is_cjk(text) else " "
-    return lines if len(lines) < 3 else [lines[0], shortened(joint.join(lines[1:]), width, size)]  # noqa: PLR2004  lines
+    """Number and title in lines beside the bars, or above them."""
+    width = shape.left - _GAP if shape.left else shape.width
+    return wrapped(f"{community.number} {community.title}", width, _TEXT * _WIDE_LETTERS)
 
 
 def _peak(bars: Sequence[Mark], timeline: Timeline, shape: Shape, step: float) -> Peak:
@@ -133,39 +137,38 @@ def _peak(bars: Sequence[Mark], timeline: Timeline, shape: Shape, step: float) -
     highest = max(bars, key=lambda bar: bar.size)
     share = timeline.counts[0].max() / timeline.counts[0].sum()
     is_late = highest.x > (shape.left + shape.width) / 2
-    edge = highest.x + (step if is_late else -step) * 0.36
+    edge = highest.x + (step if is_late else -step) * 0.4
     return Peak(round(edge, 1), f"{highest.tip} ({share:.0%})", "end" if is_late else "start")
 
 
-def _marks(timeline: Timeline, row: int, y: float, shape: Shape, messages: Messages) -> tuple[Mark, ...]:
-    """Bars (row 0, height by count) or circles (area by count) of one row."""
-    step = (shape.width - (_GAP if shape.left else 0.0) - shape.left) / len(timeline.columns)
+def _marks(timeline: Timeline, row: int, base: float, left: float, step: float, messages: Messages) -> tuple[Mark, ...]:
+    """The bars of one row, which stand on `base`; the highest has the whole height of the row."""
     counts = timeline.counts[row]
-    most = max(int(timeline.counts[min(row, 1) :].max(initial=1)), 1)
-    largest = min(_ROW, step) / 2 + 1.5
-    marks = []
-    for column in np.flatnonzero(counts).tolist():
-        share = counts[column] / most
-        size = max(_BARS * share, 1.0) if row == 0 else max(largest * np.sqrt(share), 1.4)
-        name = timeline.columns[column].name
-        marks.append(
-            Mark(
-                round(shape.left + (column + 0.5) * step, 1),
-                y,
-                round(float(size), 1),
-                name + messages.colon + messages.counted(messages.event_count, int(counts[column])),
-            )
+    highest = _ROW if row else _BARS
+    return tuple(
+        Mark(
+            round(left + (column + 0.5) * step, 1),
+            round(base, 1),
+            round(max(highest * float(counts[column]) / float(counts.max()), 1.0), 1),
+            timeline.columns[column].said(messages)
+            + messages.colon
+            + messages.counted(messages.event_count, int(counts[column])),
         )
-    return tuple(marks)
+        for column in np.flatnonzero(counts).tolist()
+    )
 
 
-def _spaced(years: Sequence[tuple[float, str]], width: float) -> tuple[tuple[float, str], ...]:
-    """All year lines; names only where the one before and the edge leave room."""
+def _years(timeline: Timeline, shape: Shape, step: float, messages: Messages) -> tuple[tuple[float, str], ...]:
+    """The labels of the periods, as many as have room: first what is earlier and later, then the others in turn."""
+    outside = {"before": messages.earlier, "after": messages.later}
+    labels = [(at, outside.get(each.outside, each.year)) for at, each in enumerate(timeline.columns)]
+    ends = [(at, text) for at, text in labels if timeline.columns[at].outside]
+    taken: list[tuple[float, float]] = []
     found: list[tuple[float, str]] = []
-    free = 0.0
-    for x, year in years:
-        end = x + text_width(year, _TEXT * _WIDE_LETTERS) + 3
-        named = x >= free and end <= width
-        found.append((x, year if named else ""))
-        free = end + 3 if named else free
-    return tuple(found)
+    for at, text in (*ends, *(each for each in labels if each not in ends)):
+        x = round(shape.left + at * step, 1)
+        end = x + text_width(text, _TEXT * _WIDE_LETTERS) + _GAP
+        if text and end <= shape.width + _GAP and all(end <= low or x >= high for low, high in taken):
+            taken.append((x, end))
+            found.append((x, text))
+    return tuple(sorted(found))

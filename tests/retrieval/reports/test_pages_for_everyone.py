@@ -99,13 +99,14 @@ def test_the_map_is_read_and_used_at_ten_and_at_two_hundred_themes(visit, tmp_pa
             const texts = [...each.querySelectorAll('text')];
             return texts.every((text) => {
                 const box = text.getBoundingClientRect();
-                return parseFloat(getComputedStyle(text).fontSize) >= 14 && box.right <= area.right + 1;
+                return parseFloat(getComputedStyle(text).fontSize) >= 14 && box.right <= area.right + 1 &&
+                    box.bottom <= area.bottom + 1 && !text.textContent.endsWith('…');
             });
         })"""
     )
     assert 1 < areas.count() <= 60
     assert all(shown)
-    assert page.locator(".map.wide .area .label").count() >= min(10, areas.count())
+    assert page.locator(".map.wide .area .label").count() >= areas.count()
 
     areas.last.focus()
     assert page.locator("#tip").is_visible()

@@ -4,6 +4,7 @@ import io
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -124,6 +125,17 @@ def test_no_heading_ends_a_printed_page_and_none_stands_without_content(opened):
     assert [sheet[-1] for sheet in sheets if sheet[-1].strip() in {each.strip() for each in headings}] == []
     assert bare == []
     assert any("How this report was made" in line for line in sheets[-1])
+
+
+def test_what_is_folded_is_printed_under_its_heading_where_sources_are_asked_for(opened):
+    page = opened()
+    page.check("#print-all")
+
+    sheets = paper(page)
+
+    for heading, below in (("Top keys", "Ordered by events"), ("Other sources", "[1]")):
+        lines = [line.strip() for sheet in sheets for line in sheet]
+        assert any(one == heading and after.startswith(below) for one, after in pairwise(lines))
 
 
 def test_a_printed_chart_stays_whole_with_its_message_and_its_source(opened):

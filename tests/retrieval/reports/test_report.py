@@ -205,6 +205,7 @@ def test_a_first_report_says_that_there_is_nothing_to_compare_with(towns, tmp_pa
     _, page = written(towns(), tmp_path)
 
     assert "This is the first report: there is no earlier release to compare with." in page.text
+    assert "What is new" not in page.text
 
 
 def test_a_second_report_says_what_is_new(towns, tmp_path):
@@ -250,7 +251,7 @@ def test_top_keys_are_names_and_findings_are_sentences_rather_than_rows_of_a_tab
     report, page = written(replace(events, contents=rows), tmp_path)
 
     keys = page.text[page.text.index('<section id="keys"') :].partition("</section>")[0]
-    stands_out = page.text[page.text.index('<section id="findings"') : page.text.index('<section id="new"')]
+    stands_out = page.text[page.text.index('<section id="findings"') : page.text.index('<section id="map"')]
     assert "River Flood" in keys
     assert "2024-0" not in keys
     assert report.counts["communities"] == len(first)
@@ -335,7 +336,7 @@ def test_the_markdown_twin_says_the_same_with_footnotes(towns, tmp_path):
     )
     assert used == defined
     assert report.headline in markdown
-    for heading in ("Findings", "What is new", "Top keys", "Themes", "How this report was made"):
+    for heading in ("Findings", "Top keys", "Themes", "How this report was made"):
         assert f"## {heading}" in markdown
         assert heading in page.text
 

@@ -45,17 +45,18 @@ def opened(browser, towns, tmp_path):
     """Writes a report of town news and opens it; the page keeps what it said and asked for."""
     contexts = []
 
-    def open_page(*, title="Town news", scheme="light", size=(1280, 900), script=True, **options):
+    def open_page(*, title="Town news", scheme="light", size=(1280, 900), script=True, touch=False, **options):
         events = towns(**({"languages": ("zh",), "months": 6} | options))
         communities = name_communities(events, build_communities(events)).communities
         report = write_report(events, communities, ReportOptions(title=title, release="r1"), tmp_path)
-        return visit(report.page, scheme, size, script=script)
+        return visit(report.page, scheme, size, script=script, touch=touch)
 
-    def visit(path: Path, scheme="light", size=(1280, 900), *, script=True):
+    def visit(path: Path, scheme="light", size=(1280, 900), *, script=True, touch=False):
         context = browser.new_context(
             color_scheme=scheme,
             viewport={"width": size[0], "height": size[1]},
             java_script_enabled=script,
+            has_touch=touch,
             reduced_motion="reduce",
         )
         contexts.append(context)
@@ -80,7 +81,7 @@ def test_the_page_says_nothing_asks_for_nothing_and_draws_both_pictures(opened):
     assert page.said == []
     assert [url for url in page.asked if not url.startswith("file:")] == []
     assert len(page.asked) == 1
-    for picture in (".map.wide .area rect", "#timeline-svg circle.mark"):
+    for picture in (".map.wide .area rect", "#timeline-svg rect.mark"):
         box = page.locator(picture).first.bounding_box()
         assert box["width"] > 1
         assert box["height"] > 1
@@ -165,6 +166,63 @@ def test_a_citation_leads_to_its_marked_sentence_and_back(opened):
     assert page.locator(f"#{reference}").is_visible()
 
 
+def test_a_citation_shows_its_document_and_a_finger_sees_that_before_it_goes_there(opened):
+    page = opened(size=(390, 844), touch=True)
+    cite = page.locator("article .cite").first
+    source = page.locator(cite.get_attribute("href")).locator("xpath=ancestor::div[@class='source']")
+    title = source.locator(".name").evaluate("each => each.childNodes[1].textContent.trim()")
+
+    cite.tap()
+    shown = page.locator("#tip").inner_text()
+    stayed = page.evaluate("location.hash")
+    cite.tap()
+
+    assert shown.splitlines()[0] == title
+    assert shown.splitlines()[-1] == "再点一次前往"
+    assert stayed == ""
+    assert page.evaluate("location.hash") == cite.get_attribute("href")
+    assert page.locator("#tip").is_hidden()
+
+
+def test_every_citation_has_a_sentence_to_show(opened):
+    page = opened(day="-05")
+
+    shown = page.evaluate(
+        """() => [...document.querySelectorAll('.cite')].map((each) => {
+            each.dispatchEvent(new PointerEvent('pointerover', { bubbles: true }));
+            return document.querySelector('#tip').hidden ? 0 : document.querySelector('#tip').children.length;
+        })"""
+    )
+
+    assert shown
+    assert set(shown) == {2}
+
+
+def test_the_contents_lead_into_what_is_folded(opened):
+    page = opened()
+
+    page.locator(".side a[href='#keys']").click()
+
+    assert page.locator("#keys table").is_visible()
+
+
+def test_a_keyboard_reaches_search_map_themes_and_citations_and_sees_where_it_is(opened):
+    page = opened()
+    reached = []
+
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        reached.append(
+            page.evaluate(
+                "document.activeElement.getAttribute('class') || document.activeElement.id"
+                " || document.activeElement.tagName"
+            )
+        )
+
+    text = " ".join(reached)
+    assert all(each in text for each in ("skip", "filter", "area", "when", "cite", "SUMMARY"))
+
+
 def test_a_link_into_closed_details_opens_them(opened):
     page = opened()
     inside = page.locator("details.sources .source").first.get_attribute("id")
@@ -184,6 +242,22 @@ def test_the_page_of_a_theme_opens_and_leads_back(opened):
 
     assert page.url.endswith("report.html#c1")
     assert page.said == []
+
+
+def test_the_page_of_a_theme_names_each_document_once_and_leads_to_the_next_theme(opened):
+    page = opened()
+    page.locator("article a[href^='themes/']").first.click()
+
+    sources = page.locator(".from").all_inner_texts()
+    dates = page.locator(".event time").all_inner_texts()
+    page.locator(".others a[rel='next']").click()
+
+    assert len(sources) > 1
+    assert all(one != other for one, other in pairwise(sources))
+    assert len(dates) == len(set(dates))
+    assert "/themes/2-" in page.url
+    page.locator(".others a[rel='prev']").click()
+    assert "/themes/1-" in page.url
 
 
 def test_tables_sort_by_a_click_on_their_heads(opened):

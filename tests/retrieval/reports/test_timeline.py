@@ -10,7 +10,7 @@ from sag_retrieval.communities.naming import name_communities
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.report import write_report
 from sag_retrieval.reports.sections.picture import text_width
-from sag_retrieval.reports.sections.timeline import MOST_COLUMNS, make_timeline
+from sag_retrieval.reports.sections.timeline import MOST_COLUMNS, WORDING, make_timeline
 from sag_retrieval.reports.sections.timeline_picture import SHAPES, draw
 from sag_retrieval.reports.wording import Messages
 from tests.retrieval.reports.test_map import community
@@ -60,18 +60,18 @@ def test_stray_dates_are_marked_at_both_ends_and_events_without_a_date_have_no_c
     many = replace(
         events,
         event_ids=[f"{i}" for i in range(2_000)],
-        dates=["1066-10", "2525", *usual, *[None] * 1_398],
+        dates=["1066-10", "2525-01", *usual, *[None] * 1_398],
     )
 
     timeline = make_timeline(many, [])
 
     assert timeline is not None
-    names = [each.name for each in timeline.columns]
-    assert (names[0], names[-1]) == ("≤ 2024-01", "≥ 2024-12")
-    assert not any(each.startswith(("≤", "≥")) for each in names[1:-1])
+    names = [each.said(MESSAGES) for each in timeline.columns]
+    assert (names[0], names[1]) == ("before 2024-01", "2024-01")
+    assert (names[-2], names[-1]) == ("2024-12", "after 2024-12")
+    assert timeline.counts[0, [0, -1]].tolist() == [1, 1]
     assert timeline.counts[0].sum() + timeline.undated == 2_000
-    assert timeline.counts[0].max() < timeline.undated
-    assert timeline.undated >= 1_398
+    assert timeline.undated == 1_398
 
 
 def test_a_few_stray_dates_do_not_stretch_the_timeline(towns):
@@ -85,10 +85,24 @@ def test_a_few_stray_dates_do_not_stretch_the_timeline(towns):
     timeline = make_timeline(many, [])
 
     assert timeline is not None
-    assert timeline.columns[0].name == "≤ 2024-01"
+    assert [each.said(MESSAGES) for each in timeline.columns[:2]] == ["before 2024-01", "2024-01"]
     assert timeline.counts[0].sum() == 300
 
 
+@pytest.mark.parametrize(("early", "first"), [(20, "before 2022-01"), (60, "1950–1954")])
+def test_periods_leave_out_a_twentieth_of_the_dates_if_that_makes_them_half_as_long(towns, early, first):
+    old = ["1950-05"] * early
+    recent = [f"{2022 + row % 24 // 12}-{1 + row % 12:02}" for row in range(400)]
+    events = replace(towns(), event_ids=[f"{row}" for row in range(len(old) + 400)], dates=[*old, *recent])
+
+    timeline = make_timeline(events, [])
+
+    assert timeline is not None
+    assert timeline.columns[0].said(MESSAGES) == first
+    assert timeline.counts[0].sum() == early + 400
+
+
+MESSAGES = Messages("en", WORDING)
 LONG = (
     "Strategic partnership and fixed-term imprisonment of the accused",
     "信息披露与内部控制以及高级管理人员的股份发行和资产收购",
@@ -102,12 +116,13 @@ def test_labels_and_names_of_periods_fit_their_place(towns, shape, title):
     members = np.arange(len(events), dtype=np.int32)
     timeline = make_timeline(events, [members])
 
-    picture = draw(timeline, [replace(community(1, 1, title), members=members)], [0], shape, Messages("en"))
+    picture = draw(timeline, [replace(community(1, 1, title), members=members)], [0], shape, MESSAGES)
 
     width = (shape.left or shape.width) + 1
-    assert 1 <= len(picture.rows[0].label) <= 2
+    said = "".join(line for _, line in picture.rows[0].label)
+    assert said.replace(" ", "") == f"1{title}".replace(" ", "")
     assert all(text_width(line) < width for _, line in picture.rows[0].label)
-    named = [(x, year) for x, year in picture.years if year]
+    named = picture.years
     ends = [x + 3 + text_width(year) for x, year in named]
     assert len(named) == 2
     assert all(end < x for end, (x, _) in zip(ends, named[1:], strict=False))
@@ -125,5 +140,6 @@ def test_few_dates_make_no_timeline_and_a_theme_without_dates_has_no_row(towns, 
         pages.append(report.page.read_text(encoding="utf-8"))
 
     assert "Fewer than 10 events have a date" in pages[0]
+    assert 'href="#timeline"' not in pages[0]
     assert pages[1].count('class="rule"') == 2  # one row in each of the two shapes
     assert "Source: the dates of 12 events" in pages[1]

@@ -7,6 +7,7 @@ from sag_retrieval.ask.evidence import sentence_for
 from sag_retrieval.ask.passages import JoinedPassage
 from sag_retrieval.ask.session import Session
 from sag_retrieval.communities.groups import CitedSentence
+from sag_retrieval.communities.talk import TOLD
 from sag_retrieval.findings.themes import Themes
 from sag_retrieval.notebook import snippet
 from sag_retrieval.search.lookup import chunk_by_id
@@ -33,10 +34,15 @@ class ThemeSources:
         return sentence.text + ("" if is_cjk(sentence.text) else " ") + markers
 
     def quotation(self, row: int) -> str:
-        """The words of an event with its marker, and the title of its document where they share no word with it."""
+        """The words of an event with its marker, and the title of its document where they share no word with it.
+
+        Of talk that settles something, who said it, when, and the sentence.
+        """
         cited = self.citations[self._cite(row) - 1]
         is_chinese = is_cjk(cited.quote)
         marker = f"{'' if is_chinese else ' '}[{self._marker[row]}]"
+        if TOLD.match(told := self._themes.events.contents[row]):
+            return told + marker
         if len(cited.title) > _LONGEST_TITLE or not set(tokens(cited.title)).isdisjoint(tokens(cited.quote)):
             return snippet(cited.quote) + marker
         return snippet(cited.quote) + (f"（{cited.title}）" if is_chinese else f" ({cited.title})") + marker

@@ -9,15 +9,28 @@ import numpy as np
 
 from sag_retrieval.communities.events import EventTable, Floats, Rows
 from sag_retrieval.communities.groups import Communities, Quality, Tie, community_id, members_of, on_one_level
+from sag_retrieval.communities.narration import source_of
+from sag_retrieval.communities.registers import is_notice
+from sag_retrieval.communities.said import SaidNames
+from sag_retrieval.communities.statements import is_sentence
 from sag_retrieval.communities.titles import TakenTitles, distinctive_keys, fits, naming_keys, shorten
 
 _DOCUMENTS: Final = 3
 """From this number of documents on, themes go across documents."""
 _PARTS: Final = (3, 40)
 _SHARE: Final = 0.02
+_NOTICES: Final = 0.25
+"""A part with a larger share of notices is none."""
 _LEAST: Final = 3
 _COVERED: Final = 0.6
 _NAMES: Final = 2
+_SEVERAL: Final = 3
+"""Sentences of a part that have to say a name of its title."""
+_IN_FULL: Final = 4
+"""A full name may be said so many times less often than a part of it."""
+_OWN: Final = 0.6
+"""Share of the sentences that say a word of a name, and mean it."""
+_ROMAN: Final = re.compile(r"[IVXLC]+\.?")
 _AT_COLON: Final = re.compile(r"[:：]\s*")
 _LETTERS: Final = re.compile(r"[^\W\d_]")
 _NUMBERED: Final = re.compile(
@@ -43,13 +56,23 @@ def build_parts(events: EventTable) -> Communities | None:
     number, titles = _numbered(events)
     sizes = np.bincount(number, minlength=len(titles))
     kept = [
-        place for place in range(len(titles)) if sizes[place] >= max(_LEAST, _SHARE * len(events)) and titles[place]
+        place
+        for place in range(len(titles))
+        if sizes[place] >= max(_LEAST, _SHARE * len(events))
+        and titles[place]
+        and not _is_notice(events, np.flatnonzero(number == place))
     ]
     if not _PARTS[0] <= len(kept) <= _PARTS[1] or sizes[kept].sum() < _COVERED * len(events):
         return None
     group = np.full(len(titles), -1, np.int32)
     group[kept] = np.arange(len(kept), dtype=np.int32)
     return _communities(events, group[number], [titles[place] for place in kept])
+
+
+def _is_notice(events: EventTable, rows: Rows) -> bool:
+    """Whether a part says how the text may be used: a licence, terms."""
+    texts = [events.contents[row] for row in rows.tolist() if is_sentence(events.contents[row])]
+    return sum(map(is_notice, texts)) > _NOTICES * len(texts)
 
 
 def _numbered(events: EventTable) -> tuple[Rows, list[str]]:
@@ -105,19 +128,43 @@ def _centralities(events: EventTable, part: Rows, count: int) -> Floats:
 
 def _titles(events: EventTable, members: Sequence[Rows], titles: Sequence[str]) -> list[str]:
     """The titles of the parts; one that only counts is followed by the names that distinguish its part."""
-    taken, found = TakenTitles(), []
-    for title, keys in zip(titles, distinctive_keys(events, members), strict=True):
+    taken, found, said = TakenTitles(), [], SaidNames(events)
+    for title, rows, keys in zip(titles, members, distinctive_keys(events, members), strict=True):
         last = title.rsplit(" / ", 1)[-1]
-        whole = last.title() if last.isupper() else last
-        names = [events.keys.values[key.row] for key in naming_keys(events, keys)][:_NAMES]
-        if _NUMBERED.match(title) and names:
-            whole = f"{whole}: {' · '.join(names)}"
+        whole = _in_small_letters(last) if last.isupper() else last
+        if _NUMBERED.match(title):
+            named = (key.row for key in naming_keys(events, keys) if key.row in said)
+            names = list(dict.fromkeys(filter(None, (_called(events, key, rows) for key in named))))[:_NAMES]
+            whole = f"{whole}: {' · '.join(names)}" if names else whole
         else:
             whole = whole if fits(whole) else shorten(_AT_COLON.sub(" ", whole))
         whole = whole if whole not in taken else taken.numbered(whole)
         taken.add(whole)
         found.append(whole)
     return found
+
+
+def _called(events: EventTable, key: int, rows: Rows) -> str:
+    """What the sentences of a part call a name: in full, else a word of it that is used of it; empty if few say any."""
+    value, carrying = events.keys.values[key], events.links.event[events.links.key == key]
+    texts = [source_of(events, row) for row in rows[np.isin(rows, carrying)].tolist()]
+    words = [word for word in value.split() if word[:1].isupper() and len(word) >= _LEAST and word != value]
+    counted = {word: sum(1 for text in texts if word in text) for word in dict.fromkeys(words)}
+    in_full = sum(1 for text in texts if value in text)
+    if in_full >= max(_SEVERAL, max(counted.values(), default=0) / _IN_FULL):
+        return value
+    known = {row for row, text in enumerate(events.contents) if any(word in text for word in words)} if words else set()
+    own = set(carrying.tolist())
+    for word in sorted(counted, key=lambda word: -counted[word]):
+        saying = [row for row in known if word in events.contents[row]]
+        if counted[word] >= _SEVERAL and sum(1 for row in saying if row in own) >= _OWN * len(saying):
+            return word
+    return value if in_full >= _SEVERAL else ""
+
+
+def _in_small_letters(title: str) -> str:
+    """`STAVE ONE` as `Stave One`; Roman numerals stay."""
+    return " ".join(word if _ROMAN.fullmatch(word) else word.title() for word in title.split(" "))
 
 
 def _ties(events: EventTable, members: Sequence[Rows], ids: Sequence[str]) -> Iterator[Tie]:

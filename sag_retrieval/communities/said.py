@@ -40,6 +40,10 @@ _NO_NAMES = frozenset({"title", "section", "heading"})
 """Types of keys that name a text, not something it speaks of."""
 
 
+_EVERYWHERE, _FEW = 0.9, 3
+"""A key of a larger share of the events of fewer documents names the document, not something in it."""
+
+
 class SaidNames:
     """The keys of a set of events that are names: most of the events that carry one are sentences that say it."""
 
@@ -49,6 +53,7 @@ class SaidNames:
         order = np.argsort(events.links.key, kind="stable")
         self._event = events.links.event[order]
         self._starts = np.searchsorted(events.links.key[order], np.arange(len(events.keys.values) + 1))
+        self._is_long = len(events) >= _LOOKED_AT and len(set(events.document.tolist())) < _FEW
         self._known: dict[int, bool] = {}
 
     def __contains__(self, key: int) -> bool:
@@ -62,6 +67,8 @@ class SaidNames:
         if kind in _NO_NAMES or not names_something(keys, key) or value in opinion_words():
             return False
         rows = self._event[self._starts[key] : self._starts[key + 1]]
+        if self._is_long and len(rows) >= _EVERYWHERE * len(self._events):
+            return False
         looked_at = rows[:: max(1, len(rows) // _LOOKED_AT)].tolist()
         texts = [self._events.contents[row] for row in looked_at]
         value = keys.values[key]

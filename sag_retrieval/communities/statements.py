@@ -138,6 +138,14 @@ def _refers_back(text: str, cjk: bool) -> bool:  # noqa: FBT001  a property of t
     return pronoun is not None and not _CAPITAL.search(text, 1, pronoun.start())
 
 
+def continues(text: str) -> bool:
+    """Whether the first words of a text join it to what was said before."""
+    if is_cjk(text):
+        return _refers_back(text, cjk=True)
+    first = None if _IN_FORCE.match(text) else _FIRST.match(text)
+    return bool(_JOINED.match(text)) or (first is not None and first[1].casefold() in _referring())
+
+
 @lru_cache
 def _referring() -> frozenset[str]:
     """Words that stand for something said before, and words that join a sentence to the one before."""

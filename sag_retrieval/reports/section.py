@@ -21,6 +21,7 @@ from sag_retrieval.reports.citations import CitedSource, Reference, Statement
 from sag_retrieval.reports.facts import most_named
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.ranking import EventRanking, RankedCommunity, rank_communities
+from sag_retrieval.reports.retold import with_parts_retold
 from sag_retrieval.reports.series import Comparison, Previous, compare_with
 from sag_retrieval.reports.wording import Messages, Wording
 from sag_retrieval.text.words import fold
@@ -109,7 +110,7 @@ def make_context(
     language = page_language(events, options)
     ranking = rank_communities(events, communities, options, comparison, language)
     keys = _key_statistics(events, ranking)
-    ranking = _with_main_keys(events, ranking, keys)
+    ranking = with_parts_retold(events, communities, _with_main_keys(events, ranking, keys), keys.said)
     return ReportContext(
         events=events,
         communities=communities,

@@ -9,6 +9,7 @@ NAMES = (
     "header",
     "empty",
     "highlights",
+    "cast",
     "chart",
     "news",
     "map",

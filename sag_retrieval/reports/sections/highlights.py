@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from sag_retrieval.communities.narration import tells
 from sag_retrieval.communities.recurring import alike_rows, matter_of
 from sag_retrieval.communities.similarity import cosines
 from sag_retrieval.communities.statements import fault_counts, good_rows, telling
@@ -66,7 +67,8 @@ class Highlights:
 def build(context: ReportContext) -> Highlights | None:
     """Findings of a model, else by rules; None where no theme has a statement to quote."""
     heading = context.messages(WORDING).heading
-    found = tuple(_written(context, heading)) or tuple(_by_rules(context, heading))
+    by_rules = _of_parts if context.communities.is_ordered else _by_rules
+    found = tuple(_written(context, heading)) or tuple(by_rules(context, heading))
     return Highlights(found) if found else None
 
 
@@ -99,6 +101,21 @@ def _by_rules(context: ReportContext, place: str) -> Iterator[Highlight]:
         if own and len(taken) < (_LEAST if foreign else _MOST) and _is_other(context, own[0], taken):
             taken += own
             yield _finding(context, community, own[0], pool[own[0]], place)
+
+
+def _of_parts(context: ReportContext, place: str) -> Iterator[Highlight]:
+    """The statements of a long document that hold most, one of a part, in reading order; a tale has none."""
+    if tells(context.events):
+        return
+    events, best = context.events, list[tuple[float, int, int]]()
+    for number, part in enumerate(context.ranking.communities):
+        rows = np.array(part.typical, np.int32)
+        rows = rows[fault_counts(events, rows) == 0]
+        held = telling(events, rows)
+        if len(rows):
+            best.append((-round(float(held.max()), 9), number, int(rows[int(held.argmax())])))
+    for _, number, row in sorted(sorted(best)[:_MOST], key=lambda each: each[1]):
+        yield _finding(context, context.ranking.communities[number], row, {}, place)
 
 
 def _candidates(context: ReportContext, community: RankedCommunity, *, strict: bool) -> dict[int, dict[int, int]]:

@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 
 from sag_retrieval.communities.events import EventTable, Rows
-from sag_retrieval.communities.registers import is_opinion
+from sag_retrieval.communities.registers import has_figure, is_opinion
 from sag_retrieval.communities.said import SaidNames
 from sag_retrieval.communities.spoken import CLOSING, Spoken, spoken_parts
-from sag_retrieval.communities.statements import continues, faults, has_figure, is_sentence
+from sag_retrieval.communities.statements import continues, faults, is_sentence
 from sag_retrieval.text.words import is_cjk
 
 _FIGURES: Final = 0.2
@@ -137,7 +137,7 @@ class Narration:
         self._pronouns: dict[int, tuple[int, int]] | None = None
 
     def told(self, rows: Rows) -> list[Told]:
-        """Those of the rows, in the order of the text, that are told and understood alone or by the name before."""
+        """Those of the rows, in the order of the text, of the narration, understood alone or by the name before."""
         found, before = list[Told](), list[_Before]()
         for row, spoken in zip(np.sort(rows).tolist(), spoken_parts(self._events, np.sort(rows).tolist()), strict=True):
             is_changed = self._is_changed(row)
@@ -274,16 +274,15 @@ def _points_back(text: str, first: int) -> bool:
 
 
 def _place_of(value: str, text: str) -> int:
-    """Where a text says a name, or the first capitalised word of it; -1: nowhere."""
+    """Where a text says a name, or a capitalised word of it; -1: nowhere."""
     place = text.find(value)
     if place >= 0 or is_cjk(value):
         return place
-    words = (word for word in value.split() if len(word) >= _SHORTEST_NAME and word[:1].isupper())
-    places = [match.start() for word in words if (match := re.search(rf"\b{re.escape(word)}\b", text))]
-    return min(places, default=-1)
+    parts = {word for word in value.split() if len(word) >= _SHORTEST_NAME and word[:1].isupper()}
+    return next((match.start() for match in _WORD.finditer(text) if match[0] in parts), -1)
 
 
 def source_of(events: EventTable, row: int) -> str:
-    """An event as its document has it; empty where that is not known."""
+    """An event as its document has it; as it is where that is not known."""
     start, end = events.spans[row].tolist()
-    return events.chunks.texts[int(events.chunk[row])][start:end] if start >= 0 else ""
+    return events.chunks.texts[int(events.chunk[row])][start:end] if start >= 0 else events.contents[row]

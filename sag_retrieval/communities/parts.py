@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from sag_retrieval.communities.events import EventTable, Floats, Rows
+from sag_retrieval.communities.events import EventTable, Flags, Floats, Rows
 from sag_retrieval.communities.groups import Communities, Quality, Tie, community_id, members_of, on_one_level
 from sag_retrieval.communities.narration import source_of
 from sag_retrieval.communities.registers import is_notice
@@ -27,7 +27,7 @@ _NAMES: Final = 2
 _SEVERAL: Final = 3
 """Sentences of a part that have to say a name of its title."""
 _IN_FULL: Final = 4
-"""A full name may be said so many times less often than a part of it."""
+"""A full name is the title, unless a part of it is said more than four times as often."""
 _OWN: Final = 0.6
 """Share of the sentences that say a word of a name, and mean it."""
 _ROMAN: Final = re.compile(r"[IVXLC]+\.?")
@@ -60,7 +60,7 @@ def build_parts(events: EventTable) -> Communities | None:
         for place in range(len(titles))
         if sizes[place] >= max(_LEAST, _SHARE * len(events))
         and titles[place]
-        and not _is_notice(events, np.flatnonzero(number == place))
+        and not _is_notice(events, number == place)
     ]
     if not _PARTS[0] <= len(kept) <= _PARTS[1] or sizes[kept].sum() < _COVERED * len(events):
         return None
@@ -69,9 +69,9 @@ def build_parts(events: EventTable) -> Communities | None:
     return _communities(events, group[number], [titles[place] for place in kept])
 
 
-def _is_notice(events: EventTable, rows: Rows) -> bool:
+def _is_notice(events: EventTable, within: Flags) -> bool:
     """Whether a part says how the text may be used: a licence, terms."""
-    texts = [events.contents[row] for row in rows.tolist() if is_sentence(events.contents[row])]
+    texts = [events.contents[row] for row in np.flatnonzero(within).tolist() if is_sentence(events.contents[row])]
     return sum(map(is_notice, texts)) > _NOTICES * len(texts)
 
 
@@ -145,12 +145,17 @@ def _titles(events: EventTable, members: Sequence[Rows], titles: Sequence[str]) 
 
 
 def _called(events: EventTable, key: int, rows: Rows) -> str:
-    """What the sentences of a part call a name: in full, else a word of it that is used of it; empty if few say any."""
+    """What the sentences of a part call a name: in full, else a word of it that is used of it; empty if few say any.
+
+    One that no sentence says is as it is: it was not read from the words.
+    """
     value, carrying = events.keys.values[key], events.links.event[events.links.key == key]
     texts = [source_of(events, row) for row in rows[np.isin(rows, carrying)].tolist()]
     words = [word for word in value.split() if word[:1].isupper() and len(word) >= _LEAST and word != value]
     counted = {word: sum(1 for text in texts if word in text) for word in dict.fromkeys(words)}
     in_full = sum(1 for text in texts if value in text)
+    if not in_full and not any(counted.values()):
+        return value if len(texts) >= _SEVERAL else ""
     if in_full >= max(_SEVERAL, max(counted.values(), default=0) / _IN_FULL):
         return value
     known = {row for row, text in enumerate(events.contents) if any(word in text for word in words)} if words else set()

@@ -83,7 +83,7 @@ def _values(told: Sequence[Told]) -> list[float]:
 def _ranks(values: Floats) -> list[float]:
     """The place of each value among all: 0 the lowest, 1 the highest."""
     place = np.argsort(np.argsort(np.round(values, 9), kind="stable"), kind="stable")
-    return (place / max(1, len(values) - 1)).tolist()
+    return [number / max(1, len(values) - 1) for number in place.tolist()]
 
 
 def central(texts: Sequence[str]) -> Floats:

@@ -27,7 +27,7 @@ _LEAST: Final = 3
 """Names and parts of a grid, and events of a name, at least."""
 _SHADES: Final = 4
 _ALONE: Final = 2
-"""Names of one part alone that are told, at most."""
+"""Names of one part alone that the sentence says, at most."""
 
 
 @dataclass(frozen=True, slots=True)

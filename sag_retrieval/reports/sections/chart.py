@@ -1,18 +1,33 @@
-"""Chart: the largest amounts that the documents name, or the names in most documents where amounts are few."""
+"""Chart: the largest amounts that the documents name, or where amounts are few, which names are in which themes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
+import numpy as np
+
+from sag_retrieval.communities.events import EventTable, Rows
 from sag_retrieval.reports.citations import Statement
 from sag_retrieval.reports.facts import largest_amounts, readable_amount
+from sag_retrieval.reports.ranking import RankedCommunity
 from sag_retrieval.reports.section import ReportContext, ReportSection
-from sag_retrieval.reports.wording import Messages, Wording, cited, escaped
+from sag_retrieval.reports.wording import Messages, Wording, cited, escaped, table
+from sag_retrieval.text.words import fold
 
 WORDING: Wording = {
     "heading": ("In figures", "数字"),
     "amounts": ("The largest amounts named, in {unit}", "提到的最大金额或数量（{unit}）"),
-    "named": ("Named in most documents", "出现在最多文档中的名称"),
+    "spread": ("Who and what is in which theme", "哪些名称在哪些主题中"),
+    "name": ("Name", "名称"),
+    "spread_documents": (
+        "Documents of each theme that name them; the stronger the colour, the more of all that name them.",
+        "各主题中提到该名称的文档数；颜色越浓，占该名称全部文档的比例越大。",
+    ),
+    "spread_events": (
+        "Events of each theme that name them; the stronger the colour, the more of all that name them.",
+        "各主题中提到该名称的事件数；颜色越浓，占该名称全部事件的比例越大。",
+    ),
     "amount_leads": (
         "{first} stands out with {shown}, {ratio} times the next: {second} with {next}.",
         "{first}以 {shown}居首，是其次{second}（{next}）的 {ratio} 倍。",
@@ -29,20 +44,38 @@ WORDING: Wording = {
         "{first} is named in {share} of the documents, {second} in nearly as many.",
         "{first}出现在 {share} 的文档中，{second}的文档数相近。",
     ),
+    "name_every": ("{first} is named in all {all} themes.", "{first}出现在全部 {all} 个主题中。"),
+    "name_through": ("{first} is named in {themes} of {all} themes.", "{first}见于 {all} 个主题中的 {themes} 个。"),
+    "gathered_all": (
+        "All {total} that name {name} are in “{theme}”.",
+        "提到{name}的 {total}全部属于“{theme}”。",
+    ),
+    "gathered": (
+        "{count} of the {total} that name {name} are in “{theme}”.",
+        "提到{name}的 {total}中，有 {count} 属于“{theme}”。",
+    ),
     "amount_source": (
         "Source: {statements} in {documents}, of each name the largest amount in this unit.",
         "来源：{documents}中的 {statements}，每个名称取该单位的最大值。",
     ),
     "statement_count": ("{count} statements", "{count} 句原文"),
     "name_source": (
-        "Source: all {documents}; a document counts once for each name.",
-        "来源：全部 {documents}，每篇文档对每个名称计一次。",
+        "Source: all {documents}; a document counts once for each name and theme.",
+        "来源：全部 {documents}，每篇文档对每个名称和主题计一次。",
     ),
+    "event_source": ("Source: {events} of {documents}.", "来源：{documents}中的 {events}。"),
 }
 _LEADS: Final = 1.2
 """How many times the next one is of which a chart says that it stands out."""
 _MOST: Final = 8
 _LEAST: Final = 4
+_COLUMNS: Final = 12
+"""Themes beside each other that a narrow screen has room for."""
+_SHADES: Final = 4
+_GATHERED, _LEAST_GATHERED = 0.5, 4
+"""Share of what names somebody that a chart says to be in one theme, and how much that is at least."""
+_EVERYWHERE: Final = 0.9
+"""A key of a larger share of a document's events names the document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +89,31 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """A name, in how many documents or events it is, and in how many of each theme with their shade from 0 to 4."""
+
+    name: str
+    total: int
+    cells: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """A title, its telling point in words, its bars, the longest first, and what they rest on."""
+    """A title, its telling point in words, what it rests on, and its bars, the longest first, or names by theme."""
 
     title: str
     telling: str
-    bars: tuple[Bar, ...]
     source: str
+    bars: tuple[Bar, ...] = ()
+    how: str = ""
+    themes: tuple[RankedCommunity, ...] = ()
+    spread: tuple[Spread, ...] = ()
 
 
 def build(context: ReportContext) -> Chart | None:
     """None where neither amounts nor names suffice for a chart."""
     messages = context.messages(WORDING)
-    return _amounts(context, messages) or _names(context, messages)
+    return _amounts(context, messages) or _spread(context, messages)
 
 
 def _amounts(context: ReportContext, messages: Messages) -> Chart | None:
@@ -91,43 +136,130 @@ def _amounts(context: ReportContext, messages: Messages) -> Chart | None:
             messages.document_count, len({int(context.events.document[each.row]) for each in found})
         ),
     )
-    telling = _telling("amount", bars, abs(found[0].number), abs(found[1].number), messages)
-    return Chart(messages.amounts.format(unit=found[0].unit), telling, bars, source)
+    ratio = abs(found[0].number) / (abs(found[1].number) or 1.0)
+    telling = messages[f"amount_{'leads' if ratio >= _LEADS else 'close'}"].format(
+        first=bars[0].name, second=bars[1].name, shown=bars[0].shown, next=bars[1].shown, ratio=f"{ratio:.2g}"
+    )
+    return Chart(title=messages.amounts.format(unit=found[0].unit), telling=telling, bars=bars, source=source)
 
 
-def _names(context: ReportContext, messages: Messages) -> Chart | None:
-    named = context.named
-    if len(named) < _LEAST or named[0][1] < 2:  # noqa: PLR2004  one document each is no order
+def _spread(context: ReportContext, messages: Messages) -> Chart | None:
+    """Names by themes: counts of documents, or of events where there is one document."""
+    by_event = context.counts["documents"] == 1
+    largest = sorted(context.ranking.communities, key=lambda each: (-each.size, each.number))[:_COLUMNS]
+    themes = tuple(sorted(largest, key=lambda each: each.number))
+    keys = _names_of_events(context) if by_event else _names_of_documents(context)
+    totals, counts = _counts(context.events, keys, themes, by_event=by_event)
+    rows = tuple(
+        Spread(context.events.keys.values[key], int(total), tuple(_shaded(of_key, int(total))))
+        for key, total, of_key in zip(keys, totals, counts, strict=True)
+        if of_key.any()
+    )
+    if len(rows) < _LEAST or len(themes) < 2:  # noqa: PLR2004  names of one theme have no order
         return None
-    most, documents = named[0][1], context.counts["documents"]
-    bars = tuple(
-        Bar(name, round(count / most, 3), messages.counted(messages.document_count, count), None)
-        for name, count in named
-    )
-    telling = _telling("name", bars, most, named[1][1], messages, share=f"{most / documents:.0%}")
-    source = messages.name_source.format(documents=messages.counted(messages.document_count, documents))
-    return Chart(messages.named, telling, bars, source)
-
-
-def _telling(kind: str, bars: Sequence[Bar], most: float, then: float, messages: Messages, share: str = "") -> str:
-    """How the longest bar compares with the next: what a reader should see in the chart."""
-    ratio = most / then if then else 0.0
-    return messages[f"{kind}_{'leads' if ratio >= _LEADS else 'close'}"].format(
-        first=bars[0].name,
-        second=bars[1].name,
-        shown=bars[0].shown,
-        next=bars[1].shown,
-        ratio=f"{ratio:.2g}",
-        share=share,
+    documents = messages.counted(messages.document_count, context.counts["documents"])
+    events = messages.counted(messages.event_count, len(context.events))
+    first = _through(context, keys[0], messages) if by_event else _most(rows, context.counts["documents"], messages)
+    gathered = _gathered(rows, themes, messages, by_event=by_event)
+    return Chart(
+        title=messages.spread,
+        telling=("" if first.endswith("。") else " ").join(filter(None, (first, gathered))),
+        source=messages["event_source" if by_event else "name_source"].format(documents=documents, events=events),
+        how=messages["spread_events" if by_event else "spread_documents"],
+        themes=themes,
+        spread=rows,
     )
 
 
-def markdown(content: Chart, _messages: Messages) -> Iterator[str]:
-    """The telling point, a list and its source."""
+def _shaded(counts: Rows, total: int) -> Iterator[tuple[int, int]]:
+    """Each count with its shade: its share of all that are in these themes."""
+    whole = min(total, int(counts.sum()))
+    return ((int(count), int(np.ceil(_SHADES * count / whole))) for count in counts)
+
+
+def _names_of_documents(context: ReportContext) -> list[int]:
+    """The keys of the names that most documents hold; none where each is in one."""
+    if not context.named or context.named[0][1] < 2:  # noqa: PLR2004  one document each is no order
+        return []
+    events = context.events
+    rows: dict[str, list[int]] = {name: [] for name, _ in context.named}
+    for row, value in enumerate(events.keys.values):
+        if value in rows and row in context.keys.said:
+            rows[value].append(row)
+    return [max(found, key=lambda row: (context.keys.total[row], -row)) for found in rows.values() if found]
+
+
+def _names_of_events(context: ReportContext) -> list[int]:
+    """The keys of the names that most events of the themes of one document hold; none that names the document."""
+    in_themes = np.asarray(context.keys.counts.sum(axis=0)).ravel()
+    order = np.lexsort((np.arange(len(in_themes)), -in_themes)).tolist()
+    most = _EVERYWHERE * len(context.events)
+    keys = (key for key in order if context.keys.total[key] < most and key in context.keys.said)
+    return [key for key in islice(keys, _MOST) if in_themes[key] > 1]
+
+
+def _counts(
+    events: EventTable, keys: Sequence[int], themes: Sequence[RankedCommunity], *, by_event: bool
+) -> tuple[Rows, Rows]:
+    """Documents or events of each key, and of each key and theme."""
+    theme = np.full(len(events), len(themes), np.int32)
+    for place, each in enumerate(themes):
+        theme[each.members] = place
+    totals, counts = np.zeros(len(keys), np.int32), np.zeros((len(keys), len(themes) + 1), np.int32)
+    for place, key in enumerate(keys):
+        rows = np.unique(events.links.event[events.links.key == key])
+        counted = rows if by_event else events.document[rows]
+        totals[place] = len(np.unique(counted))
+        pairs = np.unique(np.column_stack([theme[rows], counted]), axis=0)
+        counts[place] = np.bincount(pairs[:, 0], minlength=len(themes) + 1)
+    return totals, counts[:, :-1]
+
+
+def _through(context: ReportContext, key: int, messages: Messages) -> str:
+    """In how many themes the first name is."""
+    themes, every = int((context.keys.counts[:, [key]] > 0).sum()), len(context.ranking.communities)
+    name = context.events.keys.values[key]
+    return messages["name_every" if themes == every else "name_through"].format(first=name, themes=themes, all=every)
+
+
+def _most(rows: Sequence[Spread], documents: int, messages: Messages) -> str:
+    """How the first name compares with the next."""
+    first, second = rows[0], rows[1]
+    ratio = first.total / second.total
+    return messages[f"name_{'leads' if ratio >= _LEADS else 'close'}"].format(
+        first=first.name, second=second.name, ratio=f"{ratio:.2g}", share=f"{first.total / documents:.0%}"
+    )
+
+
+def _gathered(rows: Sequence[Spread], themes: Sequence[RankedCommunity], messages: Messages, *, by_event: bool) -> str:
+    """The name that is most of all in one theme whose title does not say it; empty where none is."""
+    found = [
+        (count / row.total, count, row, theme)
+        for row in rows[1:]
+        for (count, _), theme in zip(row.cells, themes, strict=True)
+        if count >= max(_GATHERED * row.total, _LEAST_GATHERED) and fold(row.name) not in fold(theme.title)
+    ]
+    if not found:
+        return ""
+    _, count, row, theme = max(found, key=lambda each: each[:2])
+    pattern = messages.event_count if by_event else messages.document_count
+    total = messages.counted(pattern, row.total)
+    text = messages["gathered_all" if count == row.total else "gathered"]
+    return text.format(name=row.name, count=f"{count:,}", total=total, theme=theme.title)
+
+
+def markdown(content: Chart, messages: Messages) -> Iterator[str]:
+    """The telling point, a list or table, and its source."""
     yield from (f"## {content.title}", "", escaped(content.telling), "")
     for each in content.bars:
         note = f": {cited(each.statement)}" if each.statement else ""
         yield f"- **{escaped(each.name)}** {escaped(each.shown)}{note}"
+    if content.spread:
+        head = [messages.name, "Σ", *(f"{each.number} {escaped(each.title)}" for each in content.themes)]
+        cells = [[str(count) if count else "" for count, _ in row.cells] for row in content.spread]
+        yield from table(
+            head, [[row.name, f"{row.total:,}", *of_row] for row, of_row in zip(content.spread, cells, strict=True)]
+        )
     yield from ("", escaped(content.source), "")
 
 

@@ -42,9 +42,15 @@ WORDING: Wording = {
         "Fewer than 10 events have a date that fits a period, so there is no timeline.",
         "有可归入时段日期的事件不足 10 个，所以没有时间线。",
     ),
+    "one_period": (
+        "{share} of the {events} with a date are of {period}, so there is no timeline.",
+        "有日期的 {events}中 {share} 在 {period}，所以没有时间线。",
+    ),
 }
 
 _ROWS = 15
+_TOWER = 0.75
+"""Share of the dated events in one period above which a timeline would show that period alone."""
 _LEAST_DATED, _LEAST_IN_ROW = 10, 5
 """With fewer dated events there is no timeline, and no row of a theme."""
 
@@ -128,9 +134,10 @@ def _name(number: int, step: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TimelineSection:
-    """The picture for wide and narrow screens, none where few events have a date; and what it rests on."""
+    """The picture for wide and narrow screens, or why there is none; and what it rests on."""
 
     pictures: tuple[TimelinePicture, ...] = ()
+    none: str = ""
     source: str = ""
     undated: int = 0
     partial: str = ""
@@ -144,7 +151,9 @@ def build(context: ReportContext) -> TimelineSection | None:
     events, communities, messages = context.events, context.ranking.communities, context.messages(WORDING)
     timeline = make_timeline(events, [each.members for each in communities])
     if timeline is None or timeline.counts[0].sum() < _LEAST_DATED:
-        return TimelineSection()
+        return TimelineSection(none=messages.no_dates)
+    if one_period := _one_period(timeline, messages):
+        return TimelineSection(none=one_period)
     dated = np.array([date is not None for date in events.dates])
     source = messages.source.format(
         events=messages.counted(messages.event_count, int(timeline.counts[0].sum())),
@@ -159,10 +168,20 @@ def build(context: ReportContext) -> TimelineSection | None:
     )
 
 
-def markdown(content: TimelineSection, messages: Messages) -> Iterator[str]:
+def _one_period(timeline: Timeline, messages: Messages) -> str:
+    """A sentence where nearly all dates are of one period, as with the date of the document itself; else empty."""
+    whole, most = int(timeline.counts[0].sum()), int(timeline.counts[0].argmax())
+    share = timeline.counts[0, most] / whole
+    if share < _TOWER:
+        return ""
+    events = messages.counted(messages.event_count, whole)
+    return messages.one_period.format(share=f"{share:.0%}", events=events, period=timeline.columns[most].said(messages))
+
+
+def markdown(content: TimelineSection, _messages: Messages) -> Iterator[str]:
     """A sentence where there is no timeline; else nothing: Markdown has no picture."""
     if not content.pictures:
-        yield from (messages.no_dates, "")
+        yield from (content.none, "")
 
 
 SECTION = ReportSection(

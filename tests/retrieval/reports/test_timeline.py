@@ -143,3 +143,14 @@ def test_few_dates_make_no_timeline_and_a_theme_without_dates_has_no_row(towns, 
     assert 'href="#timeline"' not in pages[0]
     assert pages[1].count('class="rule"') == 2  # one row in each of the two shapes
     assert "Source: the dates of 12 events" in pages[1]
+
+
+def test_a_date_that_most_events_share_is_told_in_a_sentence_instead_of_a_tower(towns, tmp_path):
+    events = towns(months=6)
+    communities = name_communities(events, build_communities(events)).communities
+    dates = ["2021-05" if row % 5 else f"2021-{6 + row % 6:02}" for row in range(len(events))]
+
+    report = write_report(replace(events, dates=dates), communities, ReportOptions(), tmp_path)
+
+    assert "of the 36 events with a date are of 2021-05, so there is no timeline." in report.markdown.read_text("utf-8")
+    assert 'id="timeline-svg"' not in report.page.read_text(encoding="utf-8")

@@ -124,9 +124,6 @@ class EventTable:
     """Of each event, whether it tells of a plan or a forecast; empty where none does."""
     is_routine: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
     """Of each event, whether other documents say the same of other names, without an amount; empty if unknown."""
-    frames: csr_array | None = None
-    """Shape (events, frames): 1 where an event says what others say of other names; None where unknown."""
-    frame_names: Sequence[str] = ()
     spread: Spread | None = None
     """What is rare is counted among these events; None: among the events of the table."""
 

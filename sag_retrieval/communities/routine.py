@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 
 from sag_retrieval.communities.events import EventTable
-from sag_retrieval.communities.recurring import frames
 from sag_retrieval.communities.talk import TOLD, told
 from sag_retrieval.communities.titles import names_something
 from sag_retrieval.core.types import Flags
@@ -36,7 +35,7 @@ def as_quoted(events: EventTable) -> EventTable:
 
 
 def with_routine(events: EventTable) -> EventTable:
-    """The same events, each with whether it is routine and with what it has in common with others.
+    """The same events, each with whether it is routine.
 
     What is left of a sentence without its names and figures is read as pairs of words, or runs of four Chinese
     characters. A run is common if three documents say it of three sets of names. A sentence is routine if most of its
@@ -60,8 +59,7 @@ def with_routine(events: EventTable) -> EventTable:
         ],
         np.bool_,
     )
-    found, names_of_frames = frames(events, {row: sorted(own & common) for row, own in enumerate(runs) if own & common})
-    return replace(events, is_routine=_flags(flags), frames=found, frame_names=names_of_frames)
+    return replace(events, is_routine=_flags(flags))
 
 
 def _is_common(events: EventTable, rows: Sequence[int], names: Sequence[Sequence[str]]) -> bool:

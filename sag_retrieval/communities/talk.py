@@ -161,6 +161,31 @@ def spoken_rows(events: EventTable) -> Rows:
     return np.array(sorted({turn.row for turn in _turns(events)}), np.int32)
 
 
+def settles(statement: str) -> int:
+    """How firmly a statement made here settles something: 2 for an hour or an answer, 1 for a day, 0 for neither."""
+    said = statement[statement.find("“") :]
+    if _HOUR.search(said) or statement.endswith(("agreed.", "同意。")):
+        return 2
+    return int(bool(_SETTLES.search(said) and (_WEEKDAY.search(said) or _DAY.search(said))))
+
+
+def speakers_in(events: EventTable) -> dict[int, list[tuple[str, str]]]:
+    """The turns of each document that has any, as its passages hold them: who speaks, and what they say."""
+    people: defaultdict[int, set[str]] = defaultdict(set)
+    for event, key in zip(events.links.event.tolist(), events.links.key.tolist(), strict=True):
+        if events.keys.types[key] == "person":
+            people[int(events.chunk[event])].update(events.keys.names_of(key))
+    found: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
+    for chunk, own in sorted(people.items()):
+        text = events.chunks.texts[chunk]
+        names = sorted(own, key=lambda name: (-len(name), name))
+        labels = [(who, each) for each in _LABEL.finditer(text) if (who := _speaker(each[1], names))]
+        ends = [each.end(1) - len(who) for who, each in labels[1:]] + [len(text)]
+        for (who, each), end in zip(labels, ends, strict=False):  # no label, no turn
+            found[int(events.chunks.document[chunk])].append((who, text[each.end() : end].strip()))
+    return found
+
+
 def _turns(events: EventTable) -> list[_Turn]:
     """The turns of all events, in their order; a label is a speaker if the event has the person as a key."""
     found: list[_Turn] = []

@@ -144,6 +144,11 @@ def _bearer_rank(kind: str) -> int | None:
     return _BEARERS.index(kind) if kind in _BEARERS else len(_BEARERS)
 
 
+def bearer_of(events: EventTable, row: int) -> str:
+    """The name that an amount of an event belongs to; empty where the text does not say it as the subject."""
+    return _bearer(events, row, _keys_by_event(events, np.array([row], np.int32))[row])
+
+
 def _bearer(events: EventTable, row: int, keys: Sequence[int]) -> str:
     """The name that the amount belongs to: the first one in the text, if it is the subject and a figure follows."""
     text = events.contents[row]

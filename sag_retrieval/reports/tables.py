@@ -175,8 +175,8 @@ def _findings(content: Content, context: ReportContext) -> Iterator[Mapping[str,
     for each in shown.items if shown else ():
         yield {
             "community_id": each.community.community_id,
-            "text": each.statement.text,
-            "event_ids": [ids[reference.row] for reference in each.statement.references],
+            "text": each.text,
+            "event_ids": [ids[reference.row] for reference in each.references],
             "is_of_report": True,
             "importance": each.importance if each.importance >= 0 else None,
             "reason": each.reason or None,

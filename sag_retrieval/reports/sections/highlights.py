@@ -1,60 +1,65 @@
-"""Findings: one statement each of the themes that say most, with what other documents say alike."""
+"""Findings: what several documents say, with its extent, and the statements of themes that hold most to check."""
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from math import log2
 from typing import Any, Final
 
 import numpy as np
 
 from sag_retrieval.communities.narration import tells
-from sag_retrieval.communities.recurring import alike_rows, matter_of
 from sag_retrieval.communities.similarity import cosines
 from sag_retrieval.communities.statements import fault_counts, good_rows, telling
+from sag_retrieval.communities.talk import TOLD, settles
 from sag_retrieval.reports.citations import Reference, Statement
-from sag_retrieval.reports.ranking import RankedCommunity, period_of
+from sag_retrieval.reports.claims import CLAIMS, claims
+from sag_retrieval.reports.ranking import RankedCommunity
 from sag_retrieval.reports.section import ReportContext, ReportSection
 from sag_retrieval.reports.wording import Messages, Wording, cited, escaped, titled
 
 WORDING: Wording = {
+    **CLAIMS,
     "heading": ("Findings", "要点"),
     "importance": ("importance {importance} of 10", "重要程度 {importance}/10"),
-    "alike": ("{documents} say alike", "{documents}有类似说法"),
-    "settled": ("“{matter}” is settled in {documents}", "{documents}约定“{matter}”"),
-    "then": (", ", "，"),
-    "most_named": ("most often with {names}", "多与{names}有关"),
-    "named_times": ("{name} ({count})", "{name}（{count}）"),
 }
-_MOST: Final = 6
+_MOST: Final = 7
 _LEAST: Final = 5
+_OF_PARTS: Final = 6
+_OVER_MANY: Final = 5
+"""Kinds of statements that are findings, at most."""
 _THEMES: Final = 12
 _OF_EACH: Final = 3
 _CANDIDATES: Final = 25
-_COMPARED: Final = 600
 _ALIKE: Final = 0.5
-_WIDE: Final = 4
-_SEVERAL: Final = 4
-"""Documents that say alike from which on the period and the names that recur are added."""
-_OFTEN: Final = 0.2
-_NAMED: Final = 2
-_CITED: Final = 3
-"""Statements cited for a finding: its own, and two of other documents."""
+_JUDGED: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Highlight:
-    """A theme, one statement of it, and how many documents say alike (0: only its own)."""
+    """A theme and a statement of it; where several documents say alike, that claim before the statement."""
 
     community: RankedCommunity
+    claim: Statement | None
+    """How many documents say alike, when, how much and who most; None for a finding of one statement."""
     statement: Statement
-    documents: int
-    alike: str = ""
-    """How many say alike, when, and whom they name most."""
+    leads: str = ""
+    """What stands between the claim and the statement: `For example:`."""
     importance: int = -1
     """0 to 10 by a model; -1: by rules."""
     reason: str = ""
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """The events of the claim and of the statement."""
+        return (*(self.claim.references if self.claim else ()), *self.statement.references)
+
+    @property
+    def text(self) -> str:
+        """The claim and its example as one text."""
+        if self.claim is None:
+            return self.statement.text
+        space = "" if self.claim.text.endswith("。") else " "
+        return f"{self.claim.text}{space}{self.leads}{self.statement.text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,29 +83,41 @@ def _written(context: ReportContext, place: str) -> Iterator[Highlight]:
     for each in context.written.findings:
         if each.community_id in by_id:
             statement = context.cited(each.text, each.event_ids, place)
-            yield Highlight(by_id[each.community_id], statement, 0, "", each.importance, each.reason)
+            yield Highlight(by_id[each.community_id], None, statement, importance=each.importance, reason=each.reason)
 
 
 def told_findings(found: Highlights | None) -> Iterator[dict[str, Any]]:
     """The findings of a finished report as plain values."""
     for each in found.items if found else ():
         told = {"importance": each.importance, "reason": each.reason} if each.importance >= 0 else {}
-        sources = len({cite.source for cite in each.statement.cites})
-        yield {"text": each.statement.text, "theme": each.community.title, "sources": sources, **told}
+        cites = (*(each.claim.cites if each.claim else ()), *each.statement.cites)
+        sources = len({cite.source for cite in cites})
+        yield {"text": each.text, "theme": each.community.title, "sources": sources, **told}
 
 
 def _by_rules(context: ReportContext, place: str) -> Iterator[Highlight]:
-    """The best statement of each theme in turn, then the second best; in another language where there are too few."""
+    """What several documents say, then what one says, both in the language of the page as long as there is enough."""
+    over_many = claims(context, _MOST, _OVER_MANY)
+    for each in over_many:
+        yield Highlight(each.community, each.statement(place), context.statement(each.example, place), each.leads)
+    taken = [each.example for each in over_many]
+    for row, community in _single(context):
+        most = _LEAST if context.foreign_language(row) or TOLD.match(context.events.contents[row]) else _MOST
+        is_claimed = any(each.holds(row, context.events.contents[row]) for each in over_many)
+        if len(taken) < most and not is_claimed and _is_other(context, row, taken):
+            taken.append(row)
+            yield Highlight(community, None, context.statement(row, place))
+
+
+def _single(context: ReportContext) -> Iterator[tuple[int, RankedCommunity]]:
+    """The best statement of each theme in turn, then the second best; those in another language at the end."""
     themes = context.ranking.communities[:_THEMES]
     pools = [(each, _candidates(context, each, strict=True)) for each in themes]
-    if not any(pool for _, pool in pools):
+    if not any(len(pool) for _, pool in pools):
         pools = [(each, _candidates(context, each, strict=False)) for each in themes]
-    taken: list[int] = []
     for foreign, rank, (community, pool) in product((False, True), range(_OF_EACH), pools):
         own = [row for row in pool if bool(context.foreign_language(row)) == foreign][rank : rank + 1]
-        if own and len(taken) < (_LEAST if foreign else _MOST) and _is_other(context, own[0], taken):
-            taken += own
-            yield _finding(context, community, own[0], pool[own[0]], place)
+        yield from ((row, community) for row in own)
 
 
 def _of_parts(context: ReportContext, place: str) -> Iterator[Highlight]:
@@ -114,95 +131,39 @@ def _of_parts(context: ReportContext, place: str) -> Iterator[Highlight]:
         held = telling(events, rows)
         if len(rows):
             best.append((-round(float(held.max()), 9), number, int(rows[int(held.argmax())])))
-    for _, number, row in sorted(sorted(best)[:_MOST], key=lambda each: each[1]):
-        yield _finding(context, context.ranking.communities[number], row, {}, place)
+    for _, number, row in sorted(sorted(best)[:_OF_PARTS], key=lambda each: each[1]):
+        yield Highlight(context.ranking.communities[number], None, context.statement(row, place))
 
 
-def _candidates(context: ReportContext, community: RankedCommunity, *, strict: bool) -> dict[int, dict[int, int]]:
-    """Statements of a theme without a fault, best first, with the events of other documents that say alike.
-
-    The best holds most to check, and more documents say alike: `telling · (1 + log2(1 + documents) / 4)`.
-    """
-    events, members = context.events, community.members[:_COMPARED]
+def _candidates(context: ReportContext, community: RankedCommunity, *, strict: bool) -> list[int]:
+    """Statements of a theme without a fault, those that hold most to check first."""
+    events, members = context.events, community.members[:_JUDGED]
     rows = members[fault_counts(events, members) == 0] if strict else good_rows(events, members, 1)
+    rows = np.array([row for row in rows.tolist() if _is_settled(events.contents[row])], np.int32)
     value = telling(events, rows)
-    chosen = rows[np.argsort(-value, kind="stable")[:_CANDIDATES]].tolist()
-    of_row = dict(zip(rows.tolist(), value.tolist(), strict=True))
-    support = {row: _support(context, row, members) for row in chosen}
-    best = sorted(chosen, key=lambda row: -round(of_row[row] * (1 + log2(1 + len(support[row])) / _WIDE), 9))
-    return {row: support[row] for row in best}
+    found: list[int] = rows[np.argsort(-value, kind="stable")[:_CANDIDATES]].tolist()
+    return found
+
+
+def _is_settled(text: str) -> bool:
+    """Whether a statement is no talk, or settles something for an hour or with somebody."""
+    return not TOLD.match(text) or settles(text) > 1
 
 
 def _is_other(context: ReportContext, row: int, taken: list[int]) -> bool:
     """Whether a statement says something else than those that are taken."""
     others = np.array(taken, np.int32)
-    if np.isin(others, alike_rows(context.events, row)).any():
-        return False
     return not (cosines(context.events.vectors, np.full(len(taken), row, np.int32), others) >= _ALIKE).any()
-
-
-def _finding(
-    context: ReportContext, community: RankedCommunity, row: int, support: dict[int, int], place: str
-) -> Highlight:
-    statement, alike = context.statement(row, place), list(support.values())
-    more = tuple(Reference(other, place) for other in alike[: _CITED - 1])
-    return Highlight(
-        community,
-        Statement(statement.text, (*statement.references, *more), lang=statement.lang),
-        len(alike) + 1 if alike else 0,
-        _alike(context, row, support) if alike else "",
-    )
-
-
-def _alike(context: ReportContext, row: int, support: dict[int, int]) -> str:
-    """How many documents say alike; where they are several, also when, and which names recur in them."""
-    messages, events = context.messages(WORDING), context.events
-    rows, matter = np.array([row, *support.values()], np.int32), matter_of(context.events, row)
-    told = messages["settled" if matter else "alike"].format(
-        matter=matter, documents=messages.counted(messages.document_count, len(rows))
-    )
-    if len(rows) < _SEVERAL:
-        return told
-    named = Counter(name for each in rows.tolist() for name in _names(context, each))
-    often = [(name, count) for name, count in named.items() if count >= max(2, _OFTEN * len(rows))]
-    often = sorted(often, key=lambda pair: (-pair[1], pair[0]))[:_NAMED]
-    names = messages.comma.join(messages.named_times.format(name=name, count=count) for name, count in often)
-    parts = (told, period_of(events, rows), messages.most_named.format(names=names) if names else "")
-    return messages.then.join(filter(None, parts))
-
-
-def _names(context: ReportContext, row: int) -> set[str]:
-    """What an event says by name, with the speaker of a turn."""
-    events = context.events
-    start, end = np.searchsorted(events.links.event, [row, row + 1]).tolist()
-    said = (key for key in events.links.key[start:end].tolist() if key in context.keys.said)
-    return {events.keys.values[key] for key in said if events.keys.place_in(events.contents[row], key) >= 0}
-
-
-def _support(context: ReportContext, row: int, members: "np.typing.NDArray[np.int32]") -> dict[int, int]:
-    """The most similar event of each other document that says alike, by document, the most similar first."""
-    events = context.events
-    similar = cosines(events.vectors, np.full(len(members), row, np.int32), members)
-    found: dict[int, int] = {}
-    for place in np.argsort(-similar, kind="stable").tolist():
-        if similar[place] < _ALIKE:
-            break
-        document = int(events.document[members[place]])
-        if document != int(events.document[row]):
-            found.setdefault(document, int(members[place]))
-    for other in alike_rows(events, row).tolist():
-        if events.document[other] != events.document[row]:
-            found.setdefault(int(events.document[other]), other)
-    return found
 
 
 def markdown(content: Highlights, messages: Messages) -> Iterator[str]:
     """A numbered list."""
     yield from (f"## {messages.heading}", "")
     for number, each in enumerate(content.items, 1):
-        alike = f" ({escaped(each.alike)})" if each.alike else ""
+        space = "" if each.leads.endswith("：") else " "
+        claim = f"{cited(each.claim)}{space}{each.leads}" if each.claim else ""
         yield f"{number}. {titled(each.community, messages)}  "
-        yield f"   {cited(each.statement)}{alike}{_weighed(each, messages)}"
+        yield f"   {claim}{cited(each.statement)}{_weighed(each, messages)}"
     yield ""
 
 

@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sag_retrieval.communities.recurring import alike_rows, matter_of
 from sag_retrieval.communities.routine import as_quoted, with_routine
 from sag_retrieval.communities.statements import fault_counts, faults, good_rows
-from sag_retrieval.communities.talk import told
+from sag_retrieval.communities.talk import settles, told
 from sag_retrieval.communities.topic_words import topic_words
 
 DAY = "2025-03-04"
@@ -141,44 +140,19 @@ def test_a_figure_in_a_name_is_no_amount(towns):
     assert with_routine(table(towns(), said, documents=[0, 1, 2])).is_routine.tolist() == [True] * 3
 
 
-def test_what_documents_say_of_other_names_recurs_also_with_an_amount(towns):
-    said = [*ROUTINE, *ORDERS, "Ida Voss sold the canteen in Kielwick to Ola."]
-
-    events = as_quoted(table(towns(), said, documents=[0, 1, 2, 0, 1, 2, 0]))
-
-    assert [alike_rows(events, row).tolist() for row in (0, 4, 6)] == [[1, 2], [3, 5], []]
-    assert matter_of(events, 0) == ""
-
-
 @pytest.mark.parametrize(
-    ("said", "matter"),
+    ("statement", "firmness"),
     [
-        (
-            (
-                "Ola: Just a reminder that the rehearsal starts on Sunday at 5 PM.",
-                "Ida Voss: I moved the rehearsal to Tuesday at 6 PM at the Pier Cafe.",
-                "Ola: We will meet for the rehearsal on Friday at 8 PM.",
-                "Ola: We will meet for the dinner on Friday at 8 PM.",
-            ),
-            "rehearsal",
-        ),
-        (
-            (
-                "李强：我昨天已经把图纸送到仓库了。",
-                "王芳：我周五上午十点把图纸送到码头。",
-                "李强：提醒一下，图纸明天下午三点截止。",
-                "李强：提醒一下，会议明天下午三点开始。",
-            ),
-            "图纸",
-        ),
+        ("Ola (2025-03-04): “We meet at the pier on Friday.” Ida Voss agreed.", 2),
+        ("Ola (2025-03-04): “The rehearsal starts at 5 PM.”", 2),
+        ("Ola (2025-03-04): “I moved the rehearsal to Tuesday, so we meet on Friday.”", 1),
+        ("Ola (2025-03-04): “I have read Harbour Lights.”", 0),
+        ("王芳（2025-03-04）：“我周五上午十点把图纸送到码头。”", 2),
+        ("王芳（2025-03-04）：“我们下周开会。”", 1),
     ],
 )
-def test_a_matter_that_several_documents_settle_recurs(towns, said, matter):
-    events = as_quoted(table(towns(), said, documents=[0, 1, 2, 0]))
-
-    assert all(faults(text) == () for text in events.contents)
-    assert [matter_of(events, row) for row in range(4)] == [matter] * 3 + [""]
-    assert alike_rows(events, 0).tolist() == [1, 2]
+def test_an_hour_or_an_answer_settles_more_firmly_than_a_day(statement, firmness):
+    assert settles(statement) == firmness
 
 
 def test_routine_has_no_words_for_a_topic(towns):

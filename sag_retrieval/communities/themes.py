@@ -10,6 +10,7 @@ import numpy as np
 from sag_retrieval.communities.clustering import build_communities
 from sag_retrieval.communities.events import EventTable, Rows
 from sag_retrieval.communities.groups import Communities, Community
+from sag_retrieval.communities.matters import JOINT, with_matters
 from sag_retrieval.communities.naming import name_communities
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.communities.parts import build_parts
@@ -18,7 +19,6 @@ from sag_retrieval.communities.titles import TakenTitles, TitledGroup, distincti
 from sag_retrieval.text.words import fold, is_cjk
 
 _WORD: Final = re.compile(r"[\u4e00-\u9fff]{2}|[^\W\d_]+")
-_JOINT: Final = " · "
 _DIGIT: Final = re.compile(r"\d")
 _FEWEST: Final = 3
 """With fewer topics, events are grouped by their keys."""
@@ -44,8 +44,8 @@ def build_themes(events: EventTable, options: ClusterOptions, language: str) -> 
     found = build_communities(events, options)
     titled = [each for each in found if each.title]
     if len(titled) < _FEWEST or found.quality[0].coverage < _COVERED:
-        return _titled_in(events, _by_keys(events, options), language)
-    return _titled_in(events, _named(events, found), language)
+        return with_matters(events, _titled_in(events, _by_keys(events, options), language), language)
+    return with_matters(events, _titled_in(events, _named(events, found), language), language)
 
 
 def _named(events: EventTable, communities: Communities) -> Communities:
@@ -95,8 +95,8 @@ def _titled_in(events: EventTable, communities: Communities, language: str) -> C
 
 def _is_foreign(events: EventTable, community: Community, language: str) -> bool:
     """Whether a title of names is in another script than the page, or one of words in another language."""
-    if _JOINT in community.title:
-        return any(is_cjk(part) != (language == "zh") for part in community.title.split(_JOINT))
+    if JOINT in community.title:
+        return any(is_cjk(part) != (language == "zh") for part in community.title.split(JOINT))
     return _language(events, community.members) != language or _title_language(events, community) != language
 
 

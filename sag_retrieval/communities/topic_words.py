@@ -30,6 +30,8 @@ _PARTS: Final = frozenset("navlijbsfzeg")
 """First letters of the parts of speech that say what a text is about: nouns, verbs, adjectives, set phrases."""
 _NAMES: Final = frozenset(["nr", "ns", "nt"])
 """Parts of speech of people, places and organisations."""
+_RETAGGED: Final = {"合同": "n"}
+"""Nouns that the dictionary takes for something else."""
 _TOPIC: Final = "topic"
 """Type of the keys that name a subject, not a person, place or thing."""
 _MOSTLY: Final = 0.5
@@ -65,11 +67,13 @@ class TopicWords:
     """Shape (words,): `ln(events / events that say the word)`."""
 
 
-def topic_words(events: EventTable, skipped: Flags | None = None) -> TopicWords:
+def topic_words(
+    events: EventTable, skipped: Flags | None = None, spread: int = SPREAD, common: float = _COMMON
+) -> TopicWords:
     """Read the words of the events that are prose, but for those that are skipped (none, if empty).
 
-    A word counts if at least three documents say it (chunks, where there are fewer than six documents), if it is not
-    part of a name in most places, and if at most 15 % of the events in each language say it.
+    A word counts if at least `spread` documents say it (chunks, where there are fewer than six documents), if it is not
+    part of a name in most places, and if at most a share `common` of the events in each language say it.
 
     Source:
         docs/algorithm.md §reports.3.
@@ -88,7 +92,7 @@ def topic_words(events: EventTable, skipped: Flags | None = None) -> TopicWords:
     event = np.repeat(np.arange(len(texts), dtype=np.int64), [len(found) for found in texts])
     word = np.array([numbers[each.root] for found in texts for each in found], dtype=np.int64)
     named = _is_named(events, texts)
-    chosen = _chosen(events, event, word, named, len(numbers))
+    chosen = _chosen(events, (event, word, named), len(numbers), spread, common)
     row = np.full(len(numbers), -1, np.int64)
     row[chosen] = np.arange(len(chosen))
     counts = _incidence(event[~named], row[word[~named]], (len(texts), len(chosen)))
@@ -152,7 +156,7 @@ def tagged(run: str) -> Sequence[tuple[str, str]]:
     """The words of a run of Chinese characters, each with its part of speech as jieba writes it."""
     import rjieba  # noqa: PLC0415  its dictionary is read once, and only where there is Chinese
 
-    return tuple(rjieba.tag(run))
+    return tuple((word, _RETAGGED.get(word, part)) for word, part in rjieba.tag(run))
 
 
 def is_function_word(form: str) -> bool:
@@ -191,8 +195,9 @@ def _is_named(events: EventTable, texts: Sequence[_Read]) -> Flags:
     return np.array(flags, dtype=np.bool_)
 
 
-def _chosen(events: EventTable, event: Rows64, word: Rows64, named: Flags, count: int) -> Rows64:
+def _chosen(events: EventTable, read: tuple[Rows64, Rows64, Flags], count: int, least: int, common: float) -> Rows64:
     """Numbers of the words that can be part of a topic, in the order of their first occurrence."""
+    event, word, named = read
     said = _incidence(event, word, (len(events), count))
     free = _incidence(event[~named], word[~named], (len(events), count))
     is_name = np.asarray(free.sum(axis=0)) < _MOSTLY * np.asarray(said.sum(axis=0))
@@ -202,8 +207,8 @@ def _chosen(events: EventTable, event: Rows64, word: Rows64, named: Flags, count
     is_common = np.zeros(count, np.bool_)
     for language in sorted(set(languages)):
         rows = np.flatnonzero(np.array(languages) == language)
-        is_common |= np.asarray(said[rows].sum(axis=0)) > max(_FEW, _COMMON * len(rows))
-    return np.flatnonzero(~is_name & ~is_common & (np.asarray(spread) >= SPREAD))
+        is_common |= np.asarray(said[rows].sum(axis=0)) > max(_FEW, common * len(rows))
+    return np.flatnonzero(~is_name & ~is_common & (np.asarray(spread) >= least))
 
 
 def _incidence(row: Rows | Rows64, column: Rows64, shape: tuple[int, int]) -> csr_array:

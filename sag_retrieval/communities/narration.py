@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from sag_retrieval.communities.called import source_of
 from sag_retrieval.communities.events import EventTable, Rows
 from sag_retrieval.communities.registers import has_figure, is_opinion
 from sag_retrieval.communities.said import SaidNames
@@ -280,9 +281,3 @@ def _place_of(value: str, text: str) -> int:
         return place
     parts = {word for word in value.split() if len(word) >= _SHORTEST_NAME and word[:1].isupper()}
     return next((match.start() for match in _WORD.finditer(text) if match[0] in parts), -1)
-
-
-def source_of(events: EventTable, row: int) -> str:
-    """An event as its document has it; as it is where that is not known."""
-    start, end = events.spans[row].tolist()
-    return events.chunks.texts[int(events.chunk[row])][start:end] if start >= 0 else events.contents[row]

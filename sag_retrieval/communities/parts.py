@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
+from sag_retrieval.communities.called import called
 from sag_retrieval.communities.events import EventTable, Flags, Floats, Rows
 from sag_retrieval.communities.groups import Communities, Quality, Tie, community_id, members_of, on_one_level
-from sag_retrieval.communities.narration import source_of
 from sag_retrieval.communities.registers import is_notice
 from sag_retrieval.communities.said import SaidNames
 from sag_retrieval.communities.statements import is_sentence
@@ -24,12 +24,6 @@ _NOTICES: Final = 0.25
 _LEAST: Final = 3
 _COVERED: Final = 0.6
 _NAMES: Final = 2
-_SEVERAL: Final = 3
-"""Sentences of a part that have to say a name of its title."""
-_IN_FULL: Final = 4
-"""A full name is the title, unless a part of it is said more than four times as often."""
-_OWN: Final = 0.6
-"""Share of the sentences that say a word of a name, and mean it."""
 _ROMAN: Final = re.compile(r"[IVXLC]+\.?")
 _AT_COLON: Final = re.compile(r"[:：]\s*")
 _LETTERS: Final = re.compile(r"[^\W\d_]")
@@ -134,7 +128,7 @@ def _titles(events: EventTable, members: Sequence[Rows], titles: Sequence[str]) 
         whole = _in_small_letters(last) if last.isupper() else last
         if _NUMBERED.match(title):
             named = (key.row for key in naming_keys(events, keys) if key.row in said)
-            names = list(dict.fromkeys(filter(None, (_called(events, key, rows) for key in named))))[:_NAMES]
+            names = list(dict.fromkeys(filter(None, (called(events, key, rows) for key in named))))[:_NAMES]
             whole = f"{whole}: {' · '.join(names)}" if names else whole
         else:
             whole = whole if fits(whole) else shorten(_AT_COLON.sub(" ", whole))
@@ -142,29 +136,6 @@ def _titles(events: EventTable, members: Sequence[Rows], titles: Sequence[str]) 
         taken.add(whole)
         found.append(whole)
     return found
-
-
-def _called(events: EventTable, key: int, rows: Rows) -> str:
-    """What the sentences of a part call a name: in full, else a word of it that is used of it; empty if few say any.
-
-    One that no sentence says is as it is: it was not read from the words.
-    """
-    value, carrying = events.keys.values[key], events.links.event[events.links.key == key]
-    texts = [source_of(events, row) for row in rows[np.isin(rows, carrying)].tolist()]
-    words = [word for word in value.split() if word[:1].isupper() and len(word) >= _LEAST and word != value]
-    counted = {word: sum(1 for text in texts if word in text) for word in dict.fromkeys(words)}
-    in_full = sum(1 for text in texts if value in text)
-    if not in_full and not any(counted.values()):
-        return value if len(texts) >= _SEVERAL else ""
-    if in_full >= max(_SEVERAL, max(counted.values(), default=0) / _IN_FULL):
-        return value
-    known = {row for row, text in enumerate(events.contents) if any(word in text for word in words)} if words else set()
-    own = set(carrying.tolist())
-    for word in sorted(counted, key=lambda word: -counted[word]):
-        saying = [row for row in known if word in events.contents[row]]
-        if counted[word] >= _SEVERAL and sum(1 for row in saying if row in own) >= _OWN * len(saying):
-            return word
-    return value if in_full >= _SEVERAL else ""
 
 
 def _in_small_letters(title: str) -> str:

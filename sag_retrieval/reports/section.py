@@ -10,6 +10,7 @@ from typing import Generic, Literal, TypeVar
 import numpy as np
 from scipy.sparse import csr_array
 
+from sag_retrieval.communities.called import as_called
 from sag_retrieval.communities.events import EventTable, Floats
 from sag_retrieval.communities.groups import Communities
 from sag_retrieval.communities.routine import as_quoted
@@ -106,6 +107,7 @@ def make_context(
 ) -> ReportContext:
     """Compare with the earlier report, rank the communities and count the keys."""
     events = as_quoted(events.cleaned())
+    events = as_called(events) if communities.is_ordered else events
     comparison = compare_with(communities.at(0), events, previous)
     language = page_language(events, options)
     ranking = rank_communities(events, communities, options, comparison, language)

@@ -141,13 +141,14 @@ def _article(context: ReportContext, community: RankedCommunity, messages: Messa
     place, without, events = str(community.number), context.options.cluster.without_key_types, context.events
     row_of = {events.event_ids[row]: row for row in community.members.tolist()}
     keys, members = events.keys, community.members if community.is_full else community.members[:0]
+    has_related = community.is_full and not context.communities.is_ordered  # parts of one text share most names
     return Article(
         community=community,
         page=theme_file(community),
         summary=tuple(_sentence(sentence, row_of, place) for sentence in community.summary),
         findings=tuple(_findings(context, community, place)),
         chips=_chips(community, keys, context.keys, without, messages) if community.is_full else (),
-        related=_related(community, context.ranking, keys, context.keys, without) if community.is_full else (),
+        related=_related(community, context.ranking, keys, context.keys, without) if has_related else (),
         dated=tuple(context.statement(row, place) for row in dated_rows(events, members, community.typical)),
         amounts=tuple(_amount(context, each, place) for each in chosen_amounts(events, members)),
         conflicts=tuple(

@@ -22,6 +22,17 @@ WORDING: Wording = {
             "本页没有由语言模型撰写的内容；数字为计数所得。"
         ),
     ),
+    "by_parts": (
+        (
+            "{events} of {documents} lie in {themes}, the parts of the text. Sentences are quoted from it in its order: "
+            "rules choose those that are understood alone, spread over each part; a name in brackets stands for a "
+            "pronoun. No language model wrote for this page. Figures are counted."
+        ),
+        (
+            "{documents}中的 {events}分属 {themes}，即原文的各个部分。句子按原文顺序摘录：由规则在每个部分中选出可以单独"
+            "理解的句子，方括号中的名称代替代词；本页没有由语言模型撰写的内容，数字为计数所得。"
+        ),
+    ),
     "by_model": (
         (
             "{events} of {documents} were grouped into {themes} by what they share. A language model wrote titles, "
@@ -119,7 +130,8 @@ def build(context: ReportContext) -> Provenance:
 def _method(context: ReportContext, messages: Messages) -> str:
     """How events became this page, in sentences."""
     counts, written = context.counts, context.written
-    return messages["by_model" if written.themes or written.findings else "by_rules"].format(
+    by_rules = "by_parts" if context.communities.is_ordered else "by_rules"
+    return messages["by_model" if written.themes or written.findings else by_rules].format(
         events=messages.counted(messages.event_count, counts["events"]),
         documents=messages.counted(messages.document_count, counts["documents"]),
         themes=messages.counted(messages.community_count, counts["communities"]),

@@ -1,9 +1,13 @@
 """Sentences of a tale that a reader understands alone, and the paragraphs that retell its parts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from sag_retrieval.communities import retelling
+from sag_retrieval.communities.called import as_called
+from sag_retrieval.communities.events import EventLinks
 from sag_retrieval.communities.narration import Narration, is_independent, tells
 from sag_retrieval.communities.retelling import retell
 from sag_retrieval.communities.said import SaidNames
@@ -178,3 +182,24 @@ def test_where_sumy_is_not_installed_longer_sentences_hold_more(monkeypatch):
     monkeypatch.setattr(retelling, "find_spec", lambda _name: None)
 
     assert retelling.central(["Short one.", "A longer sentence."]).tolist() == [10.0, 18.0]
+
+
+CREWS = [f"{name} rowed the ferry over the river {when}." for name in ("Old Brook", "Ida") for when in "abcdef"]
+
+
+def test_a_person_is_called_as_the_document_does():
+    rare, both = [*CREWS, "Marten Brook slept."], [*CREWS, *["Ida Voss slept."] * 3]
+
+    assert as_called(tale([("One", rare)])).keys.values[1] == "Marten Brook"
+    assert as_called(tale([("One", [*rare, *[CREWS[0]] * 10])])).keys.values[1] == "Brook"
+    assert as_called(tale([("One", both)])).keys.values[0] == "Ida Voss"
+
+
+def test_a_word_that_means_other_things_too_is_no_short_name():
+    persons = ("Marten Brook", "Ida Voss")
+    sentences = ["The Brook rose again."] * 30 + ["Marten Brook slept."] + ["Brook woke again at dawn."] * 12
+    events = tale([("One", sentences)], persons=persons)
+    meant = np.flatnonzero([text != sentences[0] for text in sentences])
+    links = EventLinks(event=meant.astype(np.int32), key=np.zeros(len(meant), np.int32))
+
+    assert as_called(replace(events, links=links)).keys.values[0] == "Marten Brook"

@@ -94,6 +94,13 @@ def test_the_grid_stands_on_the_page_and_in_markdown(made):
     assert "| Marten Brook |  | 4 |  |" in render_markdown(compose(made), made)
 
 
+def test_parts_are_not_tied_and_the_method_speaks_of_parts(made):
+    text = render_markdown(compose(made), made)
+
+    assert "Tied to" not in text
+    assert "lie in 3 themes, the parts of the text" in text
+
+
 def test_themes_that_are_no_parts_have_no_grid(towns):
     events = towns(months=6)
     made = make_context(events, build_themes(events, OPTIONS.cluster, "en"), OPTIONS, None)

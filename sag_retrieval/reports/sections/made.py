@@ -24,13 +24,13 @@ WORDING: Wording = {
     ),
     "by_parts": (
         (
-            "{events} of {documents} lie in {themes}, the parts of the text. Sentences are quoted from it in its order: "
+            "{events} of {documents} lie in {themes}, the parts of the text. Sentences are quoted from it in order: "
             "rules choose those that are understood alone, spread over each part; a name in brackets stands for a "
             "pronoun. No language model wrote for this page. Figures are counted."
         ),
         (
-            "{documents}中的 {events}分属 {themes}，即原文的各个部分。句子按原文顺序摘录：由规则在每个部分中选出可以单独"
-            "理解的句子，方括号中的名称代替代词；本页没有由语言模型撰写的内容，数字为计数所得。"
+            "{documents}中的 {events}分属 {themes}，即原文的各个部分。句子按原文顺序摘录：由规则在每个部分中选出可以"
+            "单独理解的句子，方括号中的名称代替代词；本页没有由语言模型撰写的内容，数字为计数所得。"
         ),
     ),
     "by_model": (

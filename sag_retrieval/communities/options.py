@@ -26,7 +26,7 @@ class ClusterOptions:
     `key-type`: by the commonest key of the one type in `key_types`; `topics`: by the words of statements
     to quote, across documents, without regard to keys; `sections`: by the parts of one or two long documents, else as
     `topics`."""
-    topics: Annotated[int, Bounds(2, 100)] = 12
+    topics: Annotated[int, Bounds(2, 100)] = 14
     """Topics aimed at, for the method `topics`."""
     pairs: Literal["candidates", "all"] = "candidates"
     """`all` weighs every pair: exact, for at most 5,000 events."""

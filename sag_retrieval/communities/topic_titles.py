@@ -54,8 +54,11 @@ _VERBS: Final = 0.25
 _HEADS: Final = 0.5
 """The last word of a noun phrase ends one in at least this share of its places."""
 _FIGURE_BEFORE: Final = re.compile(r"\d[万亿]? ?$")
+_WHOLE: Final = 0.08
+"""A noun alone follows an article, number or preposition and ends its phrase in this share of its places."""
+_FIGURE_BEHIND: Final = re.compile(r"了? ?\d")
 _MEASURES: Final = 0.5
-"""A word with this share of its places behind a figure is a unit."""
+"""A word with this share of its places behind a figure is a unit, one with it before a figure a verb: `达到 40 亿`."""
 _AROUND: Final = 12
 """Characters looked at on each side of a word."""
 _Pair = tuple[int, ...]
@@ -163,35 +166,43 @@ class _Use:
     verbs: Sequence[float]
     heads: Sequence[float]
     doubtful: frozenset[int]
-    """Words that end in -s and never follow an article or a number: rather verbs than plurals."""
+    """Words in -s or -ing that never follow an article or a number, and what stands before figures: rather verbs."""
     dependent: frozenset[int]
-    """Units, which mostly follow a figure, and Chinese verbs: they end a phrase, and are none alone."""
+    """Units, which mostly follow a figure, adjectives, and Chinese verbs: they are no title alone."""
 
     @classmethod
     def of(cls, events: EventTable, words: TopicWords) -> "_Use":
         """Count the places of the words by what stands before and behind; Chinese words by their part of speech."""
         counted = np.zeros((len(words.forms), 3))
         ending, nouns = set[int](), set[int]()
-        said, measured = Counter[int](), Counter[int]()
+        said, measured, leading, whole = Counter[int](), Counter[int](), Counter[int](), Counter[int]()
         for text, places in zip(events.contents, words.places, strict=True):
             for place in places:
                 if place.word < 0:
                     continue
                 before = text[max(0, place.start - _AROUND) : place.start]
                 said[place.word] += 1
+                behind = text[place.end : place.end + _AROUND]
                 measured[place.word] += _FIGURE_BEFORE.search(before) is not None
+                leading[place.word] += _FIGURE_BEHIND.match(behind) is not None
                 if not is_cjk(words.forms[place.word]):
-                    behind = text[place.end : place.end + _AROUND]
-                    ending |= {place.word} if text[place.start : place.end].endswith("s") else set()
-                    nouns |= {place.word} if _BEFORE_A_NOUN.search(before) else set()
+                    ending |= {place.word} if text[place.start : place.end].endswith(("s", "ing")) else set()
+                    follows, is_head = _BEFORE_A_NOUN.search(before) is not None, bool(_AFTER_A_HEAD.match(behind))
+                    nouns |= {place.word} if follows else set()
+                    whole[place.word] += follows and is_head
                     is_verb = bool(_BEFORE_A_VERB.search(before) or _AFTER_A_VERB.match(behind))
-                    counted[place.word] += (1, is_verb, bool(_AFTER_A_HEAD.match(behind)))
+                    counted[place.word] += (1, is_verb, is_head)
         dependent = {word for word, count in measured.items() if count >= _MEASURES * said[word]}
+        dependent |= {
+            word for word, form in enumerate(words.forms) if not is_cjk(form) and whole[word] < _WHOLE * said[word]
+        }
         for number, form in enumerate(words.forms):
             if is_cjk(form):
                 counted[number] = (1, *_chinese_use(form))
                 dependent |= {number} if _chinese_part(form) == "v" else set()
         shares = counted[:, 1:] / np.maximum(1, counted[:, :1])
+        nouns -= (verbs := {word for word, count in leading.items() if count >= _MEASURES * said[word]})
+        ending |= verbs
         return cls(shares[:, 0].tolist(), shares[:, 1].tolist(), frozenset(ending - nouns), frozenset(dependent))
 
     def allows(self, pair: _Pair) -> bool:

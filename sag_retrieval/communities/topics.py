@@ -29,7 +29,7 @@ from sag_retrieval.communities.topic_titles import topic_titles
 from sag_retrieval.communities.topic_words import MANY_DOCUMENTS, SPREAD, TopicWords, topic_words
 from sag_retrieval.communities.units import TopicUnits, idf, scaled, topic_units, unit_vectors
 
-_RESOLUTIONS: Final = tuple(round(2 ** (step / 2), 3) for step in range(-8, 8))
+_RESOLUTIONS: Final = tuple(round(2 ** (step / 4), 3) for step in range(-16, 16))
 """Tried from few topics to many."""
 _NEIGHBOURS: Final = 8
 """Most similar units that each unit is tied to."""

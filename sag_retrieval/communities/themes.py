@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from dataclasses import replace
+from itertools import takewhile
 from typing import Final
 
 import numpy as np
@@ -15,11 +16,15 @@ from sag_retrieval.communities.naming import name_communities
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.communities.parts import build_parts
 from sag_retrieval.communities.said import SaidNames
+from sag_retrieval.communities.statements import ROUTINE, fault_counts
 from sag_retrieval.communities.titles import TakenTitles, TitledGroup, distinctive_keys, fits, make_title, naming_keys
 from sag_retrieval.text.words import fold, is_cjk
 
 _WORD: Final = re.compile(r"[\u4e00-\u9fff]{2}|[^\W\d_]+")
 _DIGIT: Final = re.compile(r"\d")
+_JUDGED: Final = 1_000
+"""Events of a topic that are judged as statements; a larger one has a phrase for a title."""
+_MOSTLY: Final = 0.5
 _FEWEST: Final = 3
 """With fewer topics, events are grouped by their keys."""
 _COVERED: Final = 0.3
@@ -49,7 +54,10 @@ def build_themes(events: EventTable, options: ClusterOptions, language: str) -> 
 
 
 def _named(events: EventTable, communities: Communities) -> Communities:
-    """The same communities; topics that no phrase names are titled by their keys or their most typical event."""
+    """The same communities, each with a title.
+
+    A topic that no phrase names is titled by what most of its documents are called, its keys, or its most typical event.
+    """
     unnamed = [each for each in communities if not each.title and len(each.members) >= _FEWEST]
     if not unnamed:
         return communities
@@ -57,11 +65,32 @@ def _named(events: EventTable, communities: Communities) -> Communities:
     titles = dict[str, str]()
     keys = distinctive_keys(events, [each.members for each in unnamed])
     for each, found in zip(unnamed, keys, strict=True):
+        kind = kind_of_documents(events, each.members)
         group = TitledGroup(each.members, found, _language(events, each.members), incidence[each.members])
-        titles[each.community_id] = make_title(events, group, taken)
+        titles[each.community_id] = kind if kind and kind not in taken else make_title(events, group, taken)
         taken.add(titles[each.community_id])
     titled = (replace(each, title=titles.get(each.community_id, each.title)) for each in communities)
     return replace(communities, communities=tuple(titled))
+
+
+def kind_of_documents(events: EventTable, rows: Rows) -> str:
+    """The words without figures that the titles of most documents of the statements share: `Incident report`.
+
+    Empty where there are none, and where a title has nothing else: then it is the document's own.
+    """
+    judged = rows[:_JUDGED]
+    quoted = judged[fault_counts(events, judged) < ROUTINE]
+    documents = sorted(set(events.document[quoted].tolist()))
+    titles = [events.documents.titles[row] for row in documents]
+    kinds = Counter(kind for title in titles if (kind := _without_figures(title)) and kind != title)
+    most, count = kinds.most_common(1)[0] if kinds else ("", 0)
+    return most if count >= max(_FEWEST, _MOSTLY * len(documents)) and fits(most) else ""
+
+
+def _without_figures(title: str) -> str:
+    """The words of a title up to the first with a figure: `Minutes 2024-07-05` is called `Minutes`."""
+    words = list(takewhile(lambda word: not _DIGIT.search(word), title.split()))
+    return " ".join(words).rstrip(" -–—:：,，#(（")
 
 
 def _by_keys(events: EventTable, options: ClusterOptions) -> Communities:

@@ -56,7 +56,7 @@ def build_themes(events: EventTable, options: ClusterOptions, language: str) -> 
 def _named(events: EventTable, communities: Communities) -> Communities:
     """The same communities, each with a title.
 
-    A topic that no phrase names is titled by what most of its documents are called, its keys, or its most typical event.
+    What no phrase names is titled by what most of its documents are called, its keys, or its most typical event.
     """
     unnamed = [each for each in communities if not each.title and len(each.members) >= _FEWEST]
     if not unnamed:

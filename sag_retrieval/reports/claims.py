@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -36,9 +37,12 @@ CLAIMS: Wording = {
     "and": (" and ", "和"),
     "others": ("{names} and {count} others", "{names}等 {count} 人"),
     "example": ("For example: ", "例如："),
+    "quoted": ("“{title}”", "“{title}”"),
     "largest": ("The largest: ", "最大的一例："),
 }
 _KINDS: Final = 40
+_MOST_KINDS: Final = 5
+_MOST_CIRCLES: Final = 7
 _WIDE: Final = 6
 """Documents of a kind that has no amount to compare."""
 _SPEAKERS: Final = 3
@@ -48,6 +52,8 @@ _FOR_A_MIDDLE: Final = 5
 """Documents with an amount from which on the middle one is named."""
 _CLEAN: Final = 0.5
 """A statement with fewer faults than one is an example: the name of who it tells of may be missing."""
+_FOUND: Final = WeakKeyDictionary["ReportContext", "list[Claim]"]()
+"""The claims of a report: its header names them, too."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,6 +70,10 @@ class Claim:
     example: int
     rows: Rows
     """All events that say it."""
+    label: str
+    """What is said, or who talks, in few words."""
+    count: int
+    """Documents that say it, or conversations."""
     phrase: str = ""
     """The words that they share; empty for talk."""
 
@@ -76,19 +86,23 @@ class Claim:
         return Statement(self.text, tuple(Reference(row, place) for row in self.cited))
 
 
-def claims(context: ReportContext, most_of_talk: int, most: int) -> list[Claim]:
-    """Those of talk, where most documents are talk, else those of statements; the widest first.
+def claims(context: ReportContext) -> list[Claim]:
+    """Those of talk, where most documents are talk, else those of statements; none of one document.
 
     Source:
         docs/algorithm.md §reports.6.
 
     """
-    return list(_of_talk(context, most_of_talk)) or list(islice(_of_kinds(context), most))
+    if context not in _FOUND:
+        several = context.counts["documents"] > 1
+        found = list(_of_talk(context)) or list(islice(_of_kinds(context), _MOST_KINDS)) if several else []
+        _FOUND[context] = found
+    return _FOUND[context]
 
 
-def _of_talk(context: ReportContext, most: int) -> Iterator[Claim]:
+def _of_talk(context: ReportContext) -> Iterator[Claim]:
     """The circles of speakers, where documents are talk."""
-    yield from (_of_circle(context, each) for each in circles(context.events, most))
+    yield from (_of_circle(context, each) for each in circles(context.events, _MOST_CIRCLES))
 
 
 def _of_kinds(context: ReportContext) -> Iterator[Claim]:
@@ -112,10 +126,16 @@ def _of_kinds(context: ReportContext) -> Iterator[Claim]:
 
 
 def _theme_of(context: ReportContext, rows: Rows) -> RankedCommunity | None:
-    """The theme that most of the events belong to."""
+    """The theme that most of the events belong to, or else most of their documents."""
     held = {each.number: int(np.isin(rows, each.members).sum()) for each in context.ranking.communities}
     best = min(context.ranking.communities, key=lambda each: (-held[each.number], each.number), default=None)
-    return best if best is not None and held[best.number] else None
+    if best is None or held[best.number]:
+        return best
+    document = context.events.document
+    near = {
+        each.number: int(np.isin(document[rows], document[each.members]).sum()) for each in context.ranking.communities
+    }
+    return max(context.ranking.communities, key=lambda each: (near[each.number], -each.number))
 
 
 def _example(context: ReportContext, kind: StatementKind, spread: AmountSpread | None) -> int:
@@ -143,7 +163,10 @@ def _of_kind(
     rows = [other for other in dict.fromkeys((*extremes, *kind.rows.tolist())) if other != row][:_CITED]
     is_most = spread is not None and row == spread.most.row and spread.least.number < spread.most.number
     leads = messages.largest if is_most else messages.example
-    return Claim(community, told + messages.stop, tuple(rows), leads, row, kind.rows, kind.phrase)
+    label = messages.quoted.format(title=kind.phrase)
+    return Claim(
+        community, told + messages.stop, tuple(rows), leads, row, kind.rows, label, kind.documents, kind.phrase
+    )
 
 
 def _period(context: ReportContext, rows: Rows, messages: Messages) -> str:
@@ -177,7 +200,8 @@ def _of_circle(context: ReportContext, circle: Circle) -> Claim:
     )
     community = _theme_of(context, circle.rows) or context.ranking.communities[0]
     cited = (circle.first,) if circle.first != circle.example else ()
-    return Claim(community, told, cited, messages.example, circle.example, circle.rows)
+    label = _speakers(circle, messages)
+    return Claim(community, told, cited, messages.example, circle.example, circle.rows, label, circle.conversations)
 
 
 def _speakers(circle: Circle, messages: Messages) -> str:

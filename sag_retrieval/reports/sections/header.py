@@ -1,5 +1,6 @@
 """Header: title, what the documents are about in three sentences, and key figures."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -10,14 +11,35 @@ from scipy.sparse import csc_array
 from sag_retrieval.communities.cleaned import clean
 from sag_retrieval.communities.events import EventTable
 from sag_retrieval.reports.citations import Statement
+from sag_retrieval.reports.claims import claims
+from sag_retrieval.reports.facts import largest_amounts
 from sag_retrieval.reports.ranking import RankedCommunity, in_time_order, period_of
 from sag_retrieval.reports.section import ReportContext, ReportSection
+from sag_retrieval.reports.spreads import told_amount
 from sag_retrieval.reports.wording import Messages, Wording, cited, escaped
 
 WORDING: Wording = {
     "kind": ("Report", "报告"),
-    "about": ("{documents}{period} are above all about {themes}.", "{documents}{period}主要涉及：{themes}。"),
-    "about_one": ("{documents}{period} is above all about {themes}.", "{documents}{period}主要涉及：{themes}。"),
+    "about": (
+        "{documents}{period}{folders} are above all about {themes}.",
+        "{documents}{period}{folders}主要涉及：{themes}。",
+    ),
+    "about_one": (
+        "{documents}{period}{folders} is above all about {themes}.",
+        "{documents}{period}{folders}主要涉及：{themes}。",
+    ),
+    "conversation_count": ("{count} conversations", "{count} 次对话"),
+    "folders": (" (most from {folders})", "（多来自{folders}）"),
+    "folder": ("“{name}”: {count}", "“{name}”{count} 篇"),
+    "recurs": ("Most documents say alike: {claims}.", "说法相同的文档最多的是{claims}。"),
+    "parted": ("; ", "；"),
+    "recurs_claim": ("{label} ({count})", "{label}（{count} 篇）"),
+    "converse": ("Most conversations: {claims}.", "对话最多的是{claims}。"),
+    "converse_claim": ("{label} ({count})", "{label}（{count} 次）"),
+    "largest_amount": (
+        "The largest amount named is {amount}, of {who}.",
+        "提到的最大金额或数量是{who}的 {amount}。",
+    ),
     "about_parts": (
         "“{title}”{period} has {count} parts with a title, from {first} to {last}.",
         "“{title}”{period}分为 {count} 个有标题的部分，从{first}到{last}。",
@@ -27,7 +49,7 @@ WORDING: Wording = {
     "period_of": (" of {period}", "（{period}）"),
     "and": (" and ", "和"),
     "quoted": ("“{title}”", "“{title}”"),
-    "named": ("Named in most of them: {names}.", "其中提到最多的是{names}。"),
+    "named": ("Named most often: {names}.", "其中提到最多的是{names}。"),
     "named_key": ("{value} ({documents})", "{value}（{documents}）"),
     "since": (
         "Since the report before, {new} are new, most of them about {title}.",
@@ -48,6 +70,10 @@ _DATED = 0.02
 """Share of events that have to have a date, else the dates are not the time of the documents: a tale names a year."""
 _THEMES = 3
 _NAMES = 3
+_FOLDERS = 3
+_FEWEST = 2
+_CHARTED = 4
+"""Amounts that the chart below shows, with their statements."""
 _EVERYWHERE = 0.9
 """A key of a larger share of a document's events names the document."""
 
@@ -87,7 +113,9 @@ def build(context: ReportContext) -> Header:
 def _sentences(context: ReportContext, messages: Messages) -> tuple[str, ...]:
     """What the documents are about, who is named most, and what is new or the largest theme."""
     counts, ranked = context.counts, context.ranking.communities
-    documents = messages.counted(messages.document_count, counts["documents"])
+    told = claims(context)
+    is_talk = bool(told) and not told[0].phrase
+    documents = messages.counted(messages["conversation_count" if is_talk else "document_count"], counts["documents"])
     if not ranked:
         return (documents + messages.stop,)
     period = _whole_period(context.events)
@@ -100,9 +128,37 @@ def _sentences(context: ReportContext, messages: Messages) -> tuple[str, ...]:
     about = messages["about_one" if counts["documents"] == 1 else "about"].format(
         documents=documents,
         period=when,
+        folders=_folders(context, messages),
         themes=_listed(titles, messages),
     )
-    return tuple(filter(None, (about, nothing, _named(context, messages), _newest(context, messages))))
+    return tuple(filter(None, (about, nothing, _named(context, messages), _strongest(context, messages))))
+
+
+def _folders(context: ReportContext, messages: Messages) -> str:
+    """The folders that most documents lie in; empty where there are none, or three hold fewer than half."""
+    held = Counter(each.split("/")[0] for each in context.events.documents.document_ids if "/" in each)
+    largest = sorted(held.items(), key=lambda pair: (-pair[1], pair[0]))[:_FOLDERS]
+    whole = len(context.events.documents.document_ids)
+    if len(largest) < _FEWEST or 2 * sum(count for _, count in largest) < whole:
+        return ""
+    named = [messages.folder.format(name=clean(name), count=count) for name, count in largest]
+    return messages.folders.format(folders=messages.comma.join(named))
+
+
+def _strongest(context: ReportContext, messages: Messages) -> str:
+    """What is new, else what most documents say or who talks most, else the largest amount or theme."""
+    if context.comparison.previous and context.counts["new"]:
+        return _newest(context, messages)
+    told = sorted(claims(context), key=lambda each: -each.count)[:_THEMES]
+    if len(told) >= _FEWEST:
+        name = "recurs" if told[0].phrase else "converse"
+        parts = [messages[f"{name}_claim"].format(label=each.label, count=each.count) for each in told]
+        return messages[name].format(claims=messages.parted.join(parts))
+    amounts = largest_amounts(context.events, _CHARTED)
+    if len(amounts) == _CHARTED and amounts[0].unit:
+        amount = told_amount(amounts[0], context.language)
+        return messages.largest_amount.format(amount=amount, who=amounts[0].who)
+    return _newest(context, messages)
 
 
 def _by_size(ranked: Sequence[RankedCommunity]) -> list[RankedCommunity]:

@@ -25,8 +25,6 @@ WORDING: Wording = {
 _MOST: Final = 7
 _LEAST: Final = 5
 _OF_PARTS: Final = 6
-_OVER_MANY: Final = 5
-"""Kinds of statements that are findings, at most."""
 _THEMES: Final = 12
 _OF_EACH: Final = 3
 _CANDIDATES: Final = 25
@@ -97,7 +95,7 @@ def told_findings(found: Highlights | None) -> Iterator[dict[str, Any]]:
 
 def _by_rules(context: ReportContext, place: str) -> Iterator[Highlight]:
     """What several documents say, then what one says, both in the language of the page as long as there is enough."""
-    over_many = claims(context, _MOST, _OVER_MANY)
+    over_many = claims(context)
     for each in over_many:
         yield Highlight(each.community, each.statement(place), context.statement(each.example, place), each.leads)
     taken = [each.example for each in over_many]

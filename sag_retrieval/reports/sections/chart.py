@@ -89,7 +89,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class NameRow:
     """A name, in how many documents or events it is, and in how many of each theme with their shade from 0 to 4."""
 
     name: str
@@ -107,7 +107,7 @@ class Chart:
     bars: tuple[Bar, ...] = ()
     how: str = ""
     themes: tuple[RankedCommunity, ...] = ()
-    spread: tuple[Spread, ...] = ()
+    spread: tuple[NameRow, ...] = ()
 
 
 def build(context: ReportContext) -> Chart | None:
@@ -151,7 +151,7 @@ def _spread(context: ReportContext, messages: Messages) -> Chart | None:
     keys = _names_of_events(context) if by_event else _names_of_documents(context)
     totals, counts = _counts(context.events, keys, themes, by_event=by_event)
     rows = tuple(
-        Spread(context.events.keys.values[key], int(total), tuple(_shaded(of_key, int(total))))
+        NameRow(context.events.keys.values[key], int(total), tuple(_shaded(of_key, int(total))))
         for key, total, of_key in zip(keys, totals, counts, strict=True)
         if of_key.any()
     )
@@ -222,7 +222,7 @@ def _through(context: ReportContext, key: int, messages: Messages) -> str:
     return messages["name_every" if themes == every else "name_through"].format(first=name, themes=themes, all=every)
 
 
-def _most(rows: Sequence[Spread], documents: int, messages: Messages) -> str:
+def _most(rows: Sequence[NameRow], documents: int, messages: Messages) -> str:
     """How the first name compares with the next."""
     first, second = rows[0], rows[1]
     ratio = first.total / second.total
@@ -231,7 +231,7 @@ def _most(rows: Sequence[Spread], documents: int, messages: Messages) -> str:
     )
 
 
-def _gathered(rows: Sequence[Spread], themes: Sequence[RankedCommunity], messages: Messages, *, by_event: bool) -> str:
+def _gathered(rows: Sequence[NameRow], themes: Sequence[RankedCommunity], messages: Messages, *, by_event: bool) -> str:
     """The name that is most of all in one theme whose title does not say it; empty where none is."""
     found = [
         (count / row.total, count, row, theme)

@@ -16,10 +16,15 @@ _INLINE: Final = re.compile(r"\\(.)|\*\*|\[\^(\d+)\]|\[((?:[^\[\]\\]|\\.)*)\]\((
 _HEADING: Final = re.compile(r"^(#{1,6}) (.*)")
 _ITEM: Final = re.compile(r"^( *)(-|\d+\.) (.*)")
 _NOTE: Final = re.compile(r"^\[\^(\d+)\]: (.*)")
-_RULE: Final = re.compile(r"\|(?: --- \|)+$")
+_RULE: Final = re.compile(r"\|(?: ---:? \|)+$")
 _CELL: Final = re.compile(r"(?<!\\)\|")
 _FONTS: Final = {"zh": "Noto Sans CJK SC", "en": "Calibri"}
 _LEVELS: Final = 4
+_FILE_LINK: Final = re.compile(r"^\[[^\]]*\]\([^()#:]*\)$")
+"""A line that only leads to another file, which does not travel with this one."""
+_WIDE: Final = 6
+_SMALL: Final = 8
+"""Points of the text in tables of more columns."""
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 """Time of the files inside: the same report gives the same bytes."""
 
@@ -35,18 +40,28 @@ def word_file(markdown: str, language: str) -> bytes:
     import docx  # noqa: PLC0415  read only where the file is asked for
 
     document = docx.Document()
+    _set_properties(document, markdown)
     _set_font(document, _FONTS.get(language, _FONTS["en"]))
     lines = [line.rstrip() for line in markdown.splitlines()]
     notes = [match for line in lines if (match := _NOTE.match(line))]
     for block in _blocks(line for line in lines if not _NOTE.match(line)):
         _add(document, block)
     if notes:
-        document.add_heading("来源" if language == "zh" else "Sources", level=2)
+        document.add_heading("来源" if language == "zh" else "Sources", level=1)
     for note in notes:
         _write(document.add_paragraph(style="List"), f"{note[1]}  {note[2]}")
     held = BytesIO()
     document.save(held)
     return _repacked(held.getvalue())
+
+
+def _set_properties(document: "Document", markdown: str) -> None:
+    """The title of the report, and no trace of the template that the library writes from."""
+    heading = _HEADING.match(markdown)
+    title = heading[2] if heading else ""
+    properties = document.core_properties
+    properties.title = html.unescape(_INLINE.sub(lambda match: match[1] or "", title))
+    properties.author = properties.comments = ""
 
 
 def _set_font(document: "Document", font: str) -> None:
@@ -89,17 +104,25 @@ def _add(document: "Document", block: Sequence[str]) -> None:
     elif item := _ITEM.match(block[0]):
         kind = "List Bullet" if item[2] == "-" else "List Number"
         style = f"{kind} 2" if item[1] else kind
-        _write(document.add_paragraph(style=style), " ".join([item[3], *(line.strip() for line in block[1:])]))
-    else:
+        paragraph = document.add_paragraph(style=style)
+        for number, line in enumerate((item[3], *block[1:])):
+            if number:
+                paragraph.add_run().add_break()
+            _write(paragraph, line.strip())
+    elif not _FILE_LINK.match(block[0]):
         _write(document.add_paragraph(), " ".join(line.strip() for line in block))
 
 
 def _add_table(document: "Document", block: Sequence[str]) -> None:
+    from docx.shared import Pt  # noqa: PLC0415
+
     rows = [[cell.strip() for cell in _CELL.split(line)[1:-1]] for line in block if not _RULE.match(line)]
     table = document.add_table(rows=0, cols=max(map(len, rows)), style="Light Grid Accent 1")
     for number, row in enumerate(rows):
         for cell, text in zip(table.add_row().cells, row, strict=False):
             _write(cell.paragraphs[0], text, bold=number == 0)
+            for run in cell.paragraphs[0].runs if len(row) > _WIDE else ():
+                run.font.size = Pt(_SMALL)
 
 
 def _write(paragraph: "Paragraph", text: str, *, bold: bool = False) -> None:

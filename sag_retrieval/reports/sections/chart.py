@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -20,13 +19,9 @@ WORDING: Wording = {
     "amounts": ("The largest amounts named, in {unit}", "提到的最大金额或数量（{unit}）"),
     "spread": ("Who and what is in which theme", "哪些名称在哪些主题中"),
     "name": ("Name", "名称"),
-    "spread_documents": (
+    "how": (
         "Documents of each theme that name them; the stronger the colour, the more of all that name them.",
         "各主题中提到该名称的文档数；颜色越浓，占该名称全部文档的比例越大。",
-    ),
-    "spread_events": (
-        "Events of each theme that name them; the stronger the colour, the more of all that name them.",
-        "各主题中提到该名称的事件数；颜色越浓，占该名称全部事件的比例越大。",
     ),
     "amount_leads": (
         "{first} stands out with {shown}, {ratio} times the next: {second} with {next}.",
@@ -44,8 +39,6 @@ WORDING: Wording = {
         "{first} is named in {share} of the documents, {second} in nearly as many.",
         "{first}出现在 {share} 的文档中，{second}的文档数相近。",
     ),
-    "name_every": ("{first} is named in all {all} themes.", "{first}出现在全部 {all} 个主题中。"),
-    "name_through": ("{first} is named in {themes} of {all} themes.", "{first}见于 {all} 个主题中的 {themes} 个。"),
     "gathered_all": (
         "All {total} that name {name} are in “{theme}”.",
         "提到{name}的 {total}全部属于“{theme}”。",
@@ -63,7 +56,6 @@ WORDING: Wording = {
         "Source: all {documents}; a document counts once for each name and theme.",
         "来源：全部 {documents}，每篇文档对每个名称和主题计一次。",
     ),
-    "event_source": ("Source: {events} of {documents}.", "来源：{documents}中的 {events}。"),
 }
 _LEADS: Final = 1.2
 """How many times the next one is of which a chart says that it stands out."""
@@ -74,8 +66,6 @@ _COLUMNS: Final = 12
 _SHADES: Final = 4
 _GATHERED, _LEAST_GATHERED = 0.5, 4
 """Share of what names somebody that a chart says to be in one theme, and how much that is at least."""
-_EVERYWHERE: Final = 0.9
-"""A key of a larger share of a document's events names the document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +80,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class NameRow:
-    """A name, in how many documents or events it is, and in how many of each theme with their shade from 0 to 4."""
+    """A name, in how many documents it is, and in how many of each theme with their shade from 0 to 4."""
 
     name: str
     total: int
@@ -144,12 +134,11 @@ def _amounts(context: ReportContext, messages: Messages) -> Chart | None:
 
 
 def _spread(context: ReportContext, messages: Messages) -> Chart | None:
-    """Names by themes: counts of documents, or of events where there is one document."""
-    by_event = context.counts["documents"] == 1
+    """Documents that hold a name, by name and theme; of one document the parts show that."""
     largest = sorted(context.ranking.communities, key=lambda each: (-each.size, each.number))[:_COLUMNS]
     themes = tuple(sorted(largest, key=lambda each: each.number))
-    keys = _names_of_events(context) if by_event else _names_of_documents(context)
-    totals, counts = _counts(context.events, keys, themes, by_event=by_event)
+    keys = _named_keys(context)
+    totals, counts = _counts(context.events, keys, themes)
     rows = tuple(
         NameRow(context.events.keys.values[key], int(total), tuple(_shaded(of_key, int(total))))
         for key, total, of_key in zip(keys, totals, counts, strict=True)
@@ -157,15 +146,13 @@ def _spread(context: ReportContext, messages: Messages) -> Chart | None:
     )
     if len(rows) < _LEAST or len(themes) < 2:  # noqa: PLR2004  names of one theme have no order
         return None
-    documents = messages.counted(messages.document_count, context.counts["documents"])
-    events = messages.counted(messages.event_count, len(context.events))
-    first = _through(context, keys[0], messages) if by_event else _most(rows, context.counts["documents"], messages)
-    gathered = _gathered(rows, themes, messages, by_event=by_event)
+    documents = context.counts["documents"]
+    told = filter(None, (_most(rows, documents, messages), _gathered(rows, themes, messages)))
     return Chart(
         title=messages.spread,
-        telling=("" if first.endswith("。") else " ").join(filter(None, (first, gathered))),
-        source=messages["event_source" if by_event else "name_source"].format(documents=documents, events=events),
-        how=messages["spread_events" if by_event else "spread_documents"],
+        telling=("" if messages.stop == "。" else " ").join(told),
+        source=messages.name_source.format(documents=messages.counted(messages.document_count, documents)),
+        how=messages.how,
         themes=themes,
         spread=rows,
     )
@@ -177,7 +164,7 @@ def _shaded(counts: Rows, total: int) -> Iterator[tuple[int, int]]:
     return ((int(count), int(np.ceil(_SHADES * count / whole))) for count in counts)
 
 
-def _names_of_documents(context: ReportContext) -> list[int]:
+def _named_keys(context: ReportContext) -> list[int]:
     """The keys of the names that most documents hold; none where each is in one."""
     if not context.named or context.named[0][1] < 2:  # noqa: PLR2004  one document each is no order
         return []
@@ -189,37 +176,18 @@ def _names_of_documents(context: ReportContext) -> list[int]:
     return [max(found, key=lambda row: (context.keys.total[row], -row)) for found in rows.values() if found]
 
 
-def _names_of_events(context: ReportContext) -> list[int]:
-    """The keys of the names that most events of the themes of one document hold; none that names the document."""
-    in_themes = np.asarray(context.keys.counts.sum(axis=0)).ravel()
-    order = np.lexsort((np.arange(len(in_themes)), -in_themes)).tolist()
-    most = _EVERYWHERE * len(context.events)
-    keys = (key for key in order if context.keys.total[key] < most and key in context.keys.said)
-    return [key for key in islice(keys, _MOST) if in_themes[key] > 1]
-
-
-def _counts(
-    events: EventTable, keys: Sequence[int], themes: Sequence[RankedCommunity], *, by_event: bool
-) -> tuple[Rows, Rows]:
-    """Documents or events of each key, and of each key and theme."""
+def _counts(events: EventTable, keys: Sequence[int], themes: Sequence[RankedCommunity]) -> tuple[Rows, Rows]:
+    """Documents of each key, and of each key and theme."""
     theme = np.full(len(events), len(themes), np.int32)
     for place, each in enumerate(themes):
         theme[each.members] = place
     totals, counts = np.zeros(len(keys), np.int32), np.zeros((len(keys), len(themes) + 1), np.int32)
     for place, key in enumerate(keys):
         rows = np.unique(events.links.event[events.links.key == key])
-        counted = rows if by_event else events.document[rows]
-        totals[place] = len(np.unique(counted))
-        pairs = np.unique(np.column_stack([theme[rows], counted]), axis=0)
+        totals[place] = len(np.unique(events.document[rows]))
+        pairs = np.unique(np.column_stack([theme[rows], events.document[rows]]), axis=0)
         counts[place] = np.bincount(pairs[:, 0], minlength=len(themes) + 1)
     return totals, counts[:, :-1]
-
-
-def _through(context: ReportContext, key: int, messages: Messages) -> str:
-    """In how many themes the first name is."""
-    themes, every = int((context.keys.counts[:, [key]] > 0).sum()), len(context.ranking.communities)
-    name = context.events.keys.values[key]
-    return messages["name_every" if themes == every else "name_through"].format(first=name, themes=themes, all=every)
 
 
 def _most(rows: Sequence[NameRow], documents: int, messages: Messages) -> str:
@@ -231,7 +199,7 @@ def _most(rows: Sequence[NameRow], documents: int, messages: Messages) -> str:
     )
 
 
-def _gathered(rows: Sequence[NameRow], themes: Sequence[RankedCommunity], messages: Messages, *, by_event: bool) -> str:
+def _gathered(rows: Sequence[NameRow], themes: Sequence[RankedCommunity], messages: Messages) -> str:
     """The name that is most of all in one theme whose title does not say it; empty where none is."""
     found = [
         (count / row.total, count, row, theme)
@@ -242,8 +210,7 @@ def _gathered(rows: Sequence[NameRow], themes: Sequence[RankedCommunity], messag
     if not found:
         return ""
     _, count, row, theme = max(found, key=lambda each: each[:2])
-    pattern = messages.event_count if by_event else messages.document_count
-    total = messages.counted(pattern, row.total)
+    total = messages.counted(messages.document_count, row.total)
     text = messages["gathered_all" if count == row.total else "gathered"]
     return text.format(name=row.name, count=f"{count:,}", total=total, theme=theme.title)
 
@@ -255,7 +222,7 @@ def markdown(content: Chart, messages: Messages) -> Iterator[str]:
         note = f": {cited(each.statement)}" if each.statement else ""
         yield f"- **{escaped(each.name)}** {escaped(each.shown)}{note}"
     if content.spread:
-        head = [messages.name, "Σ", *(f"{each.number} {escaped(each.title)}" for each in content.themes)]
+        head = [messages.name, messages.documents, *(str(each.number) for each in content.themes)]
         cells = [[str(count) if count else "" for count, _ in row.cells] for row in content.spread]
         yield from table(
             head, [[row.name, f"{row.total:,}", *of_row] for row, of_row in zip(content.spread, cells, strict=True)]

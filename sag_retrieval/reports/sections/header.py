@@ -243,7 +243,7 @@ def _whole_period(events: EventTable) -> str:
 
 
 def _joined(content: Header) -> str:
-    return " · ".join(f"{name} **{escaped(value)}**" for name, value in content.figures)
+    return " · ".join(f"{name} **{escaped(value)}**" for name, value in content.figures if value != "–")
 
 
 def markdown(content: Header, _messages: Messages) -> Iterator[str]:

@@ -160,8 +160,8 @@ def markdown(content: Highlights, messages: Messages) -> Iterator[str]:
     for number, each in enumerate(content.items, 1):
         space = "" if each.leads.endswith("：") else " "
         claim = f"{cited(each.claim)}{space}{each.leads}" if each.claim else ""
-        yield f"{number}. {titled(each.community, messages)}  "
-        yield f"   {claim}{cited(each.statement)}{_weighed(each, messages)}"
+        yield f"{number}. {claim}{cited(each.statement)}{_weighed(each, messages)}  "
+        yield f"   {titled(each.community, messages)}"
     yield ""
 
 

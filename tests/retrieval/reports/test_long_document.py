@@ -90,7 +90,7 @@ def test_the_grid_counts_the_events_of_each_name_in_each_part(made):
 
 
 def test_the_grid_stands_on_the_page_and_in_markdown(made):
-    assert 'href="#c2" aria-label="Night"' in render_page(compose(made), made)
+    assert 'href="#c2" aria-label="2 Night"' in render_page(compose(made), made)
     assert "| Marten Brook |  | 4 |  |" in render_markdown(compose(made), made)
 
 

@@ -120,7 +120,7 @@ class RunReader:
         self._text = text
         self._starts = sentence_starts
         self._cut_off = cut_off
-        self._passed = cut_off | _BEFORE_NAME | frozenset(LINKS)
+        self._passed = cut_off | _BEFORE_NAME | frozenset(LINKS) | {"o"}
 
     def names(self) -> Iterator[Name]:
         """The names of all runs, in order; lines without lower case are passed over."""
@@ -243,7 +243,7 @@ class RunReader:
         folded = word.lower().rstrip(".,")
         if word == "US" or (folded == "jan" and not word.endswith(".")):
             return False
-        return folded in self._cut_off or folded in LINKS
+        return folded in self._cut_off or folded in LINKS or word == "O"  # `O Ada Byrne`, no initial without its stop
 
 
 def _is_first(text: str, position: int, sentence_starts: Sequence[int]) -> bool:

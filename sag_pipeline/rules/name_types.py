@@ -100,7 +100,8 @@ def name_type(name: str) -> str:
         return ENTITY if folded in _WORDS["FIRST_NAMES"] else PLACE
     if _is_organisation(words, first, last):
         return ORGANISATION if len(words) > 1 else ENTITY
-    if len(words) > 1 and words[0].isalpha() and (last in _WORDS["PLACES"] or first in _WORDS["PLACE_FIRST"]):
+    is_led = first in _WORDS["PLACE_FIRST"] and last not in _WORDS["COMMON_NOUNS"]  # `New Year` is none
+    if len(words) > 1 and words[0].isalpha() and (last in _WORDS["PLACES"] or is_led):
         return PLACE
     if _is_person(words) and ("." in name or not _is_of_capitals(words)):
         return PERSON

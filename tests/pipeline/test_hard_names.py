@@ -386,3 +386,13 @@ def test_a_preposition_is_no_part_of_a_name_that_stands_without_it():
         "江桥银行",
         "心悦船舶制造有限公司",
     }
+
+
+def test_a_call_is_no_initial_and_a_common_noun_makes_no_place():
+    read = {
+        (one.key_type, one.value) for one in read_mentions("Hear me, O Ilka Vorn! We meet at New Year in New Leith.")[0]
+    }
+
+    assert ("place", "New Leith") in read
+    assert ("place", "New Year") not in read
+    assert "O Ilka Vorn" not in {value for _, value in read}

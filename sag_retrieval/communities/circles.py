@@ -11,8 +11,9 @@ from typing import Final
 import numpy as np
 
 from sag_retrieval.communities.events import EventTable, Rows
+from sag_retrieval.communities.tagging import tagged
 from sag_retrieval.communities.talk import TOLD, settles, speakers_in
-from sag_retrieval.communities.topic_words import is_function_word, tagged
+from sag_retrieval.communities.topic_words import is_function_word
 from sag_retrieval.text.words import is_cjk, stem
 
 _MOSTLY: Final = 0.5

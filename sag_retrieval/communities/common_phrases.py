@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from sag_retrieval.communities.topic_words import is_function_word, tagged
+from sag_retrieval.communities.tagging import tagged
+from sag_retrieval.communities.topic_words import is_function_word
 from sag_retrieval.text.words import is_cjk, stem
 
 SHOWN: Final = 0.6

@@ -15,9 +15,9 @@ from sag_retrieval.communities.common_phrases import SHOWN, common_phrase, said_
 from sag_retrieval.communities.events import EventTable, Rows
 from sag_retrieval.communities.registers import has_figure
 from sag_retrieval.communities.statements import faults
+from sag_retrieval.communities.tagging import tagged
 from sag_retrieval.communities.talk import TOLD
 from sag_retrieval.communities.titles import names_something
-from sag_retrieval.communities.topic_words import tagged
 from sag_retrieval.text.words import STOP_WORDS, is_cjk
 
 DOCUMENTS: Final = 3

@@ -12,9 +12,10 @@ from sag_retrieval.communities.events import EventTable, Keys, Rows
 from sag_retrieval.communities.groups import Communities, Community
 from sag_retrieval.communities.said import SaidNames
 from sag_retrieval.communities.statements import fault_counts
+from sag_retrieval.communities.tagging import tagged
 from sag_retrieval.communities.titles import TakenTitles, distinctive_keys, fits, names_something, naming_keys
 from sag_retrieval.communities.topic_titles import phrases_of
-from sag_retrieval.communities.topic_words import tagged, topic_words
+from sag_retrieval.communities.topic_words import topic_words
 from sag_retrieval.text.words import fold, is_cjk
 
 JOINT: Final = " · "

@@ -1,14 +1,15 @@
 """Tell statements of routine: sentences that many documents say with other names in them, and without an amount."""
 
 import re
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from sag_retrieval.communities.events import EventTable
+from sag_retrieval.communities.headings import unheaded
 from sag_retrieval.communities.talk import TOLD, told
 from sag_retrieval.communities.titles import names_something
 from sag_retrieval.core.types import Flags
@@ -19,19 +20,20 @@ _OF_DAYS: Final = re.compile(
     r"\d{1,2}[-./ ](?:\d{1,2}|[A-Z][a-z]{2,8})[-./ ]\d{2,4}|\b(?:19|20)\d\d(?:[-/]\d+)*\b|\d{0,4}[年月日]"
     r"|\b(?:[Ss]ection|[Cc]lause|[Aa]rticle|[Cc]hapter|[Nn]o\.) \d[\d.]*|第\d+[条章节款]"
 )
-_FIGURE: Final = re.compile(r"(?<![A-Za-z\d-])\d")
+_FIGURE: Final = re.compile(r"(?<![A-Za-z\d-])\d[\d.,]*%?")
 """A figure that is no part of a name, as in `X2` or `Area-51`."""
 _NO_CHARACTER: Final = re.compile(r"[^\u4e00-\u9fff]+")
 _WORDS: Final = 2
 _CHARACTERS: Final = 4
 _MOSTLY: Final = 0.6
+_HALF: Final = 0.5
 _OFTEN: Final = 3
 """Documents, and sets of names, that say a sentence."""
 
 
 def as_quoted(events: EventTable) -> EventTable:
     """The events as a report quotes them: talk that settles something as statements, routine marked."""
-    return with_routine(told(events))
+    return with_routine(told(replace(events, contents=[unheaded(text) for text in events.contents])))
 
 
 def with_routine(events: EventTable) -> EventTable:
@@ -52,10 +54,20 @@ def with_routine(events: EventTable) -> EventTable:
         for run in own:
             said[run].append(row)
     common = {run for run, rows in said.items() if len(rows) >= _OFTEN and _is_common(events, rows, names)}
+    figures = [_figures(text) for text in events.contents]
+    with_figure = Counter(
+        (run, figure)
+        for own, said_too in zip(runs, figures, strict=True)
+        if said_too
+        for run in own & common
+        for figure in said_too
+    )
     flags = np.array(
         [
-            len(own) > 1 and len(own & common) >= _MOSTLY * len(own) and not _has_amount(text)
-            for text, own in zip(events.contents, runs, strict=True)
+            len(own) > 1
+            and len(own & common) >= _MOSTLY * len(own)
+            and all(_is_usual(figure, own & common, with_figure, said) for figure in own_figures)
+            for own, own_figures in zip(runs, figures, strict=True)
         ],
         np.bool_,
     )
@@ -71,8 +83,17 @@ def _flags(flags: Flags) -> Flags:
     return flags if flags.any() else np.zeros(0, np.bool_)
 
 
-def _has_amount(text: str) -> bool:
-    return _FIGURE.search(_OF_DAYS.sub("", text)) is not None
+def _figures(text: str) -> frozenset[str]:
+    """The amounts of a text: its figures but for dates and numbers of clauses."""
+    return frozenset(_FIGURE.findall(_OF_DAYS.sub("", text)))
+
+
+def _is_usual(
+    figure: str, runs: frozenset[str], with_figure: Mapping[tuple[str, str], int], said: Mapping[str, Sequence[int]]
+) -> bool:
+    """Whether what else says the runs of a sentence mostly has the same figure: a term in every contract is no news."""
+    same = sum(max(_OFTEN, _HALF * len(said[run])) <= with_figure[run, figure] for run in runs)
+    return same >= _HALF * len(runs)
 
 
 def _names_by_event(events: EventTable) -> list[list[str]]:

@@ -1,7 +1,7 @@
 """Judge which events read as statements that a report can quote: whole sentences about something, not fragments."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
 from typing import Final, Literal
@@ -9,7 +9,9 @@ from typing import Final, Literal
 import numpy as np
 
 from sag_retrieval.communities.events import EventTable, Floats, Keys, Rows
-from sag_retrieval.communities.registers import has_figure, is_claim, is_note, is_notice, is_opinion
+from sag_retrieval.communities.headings import heading_end
+from sag_retrieval.communities.registers import has_figure, is_claim, is_note, is_notice, is_opinion, tells_effect
+from sag_retrieval.communities.subjects import has_name, lacks_subject, refers_outside
 from sag_retrieval.communities.talk import TOLD
 from sag_retrieval.communities.titles import names_something
 from sag_retrieval.text.words import is_cjk
@@ -25,6 +27,7 @@ Fault = Literal[
     "time",
     "figures",
     "reference",
+    "subject",
     "opinion",
     "claim",
     "note",
@@ -41,8 +44,16 @@ _FULL: Final = 120
 _FULL_CJK: Final = 40
 ROUTINE: Final = 0.9
 """Of a fault: routine, and what holds no figure to check, is quoted only where there is nothing else."""
+_UNSAID: Final = 0.5
+"""Of a statement that does not say who, or says it after a subject that only its document makes clear."""
+_WIDE: Final = 3
+"""Documents from which on what has no name could be of any of them."""
+_ABBREVIATED: Final = 3
+"""Letters of an abbreviation that many use, such as that of a method."""
 _FEW: Final = 3
 """Such statements of a theme at most."""
+_EFFECT: Final = 0.2
+"""What a statement loses that ends with praise of what it tells."""
 _MUST_TELL: Final = 0.25
 """What a statement has to hold that does not say who: an amount, a date in figures, or a name and some length."""
 _ENDS: Final = re.compile(r"[.。…][”’\"'」』）)\]]*$")
@@ -51,7 +62,10 @@ _SPEECH: Final = re.compile(
 )
 _QUOTED: Final = re.compile(r"[\"“'‘「『](?:[^\"”’」』]{0,300}[,.!?;，。！？…][\"”'’」』]|[^\"”'’」』]*$)")
 """Words that somebody says; a title in quotation marks has no comma or stop before they close."""
-_ROW: Final = re.compile(r"\||\t|(?:[$€£¥] ?\d[\d,.]* +){2}|(?:[^:：;；]{1,40}[:：][^:：;；]{1,80}[;；]\s*){2}")
+_ROW: Final = re.compile(
+    r"\||\t|(?:[$€£¥] ?\d[\d,.]* +){2}"
+    r"|(?<=[^:：;；])[:：][^:：;；]{1,80}[;；]\s*[^:：;；]{1,40}[:：][^:：;；]{1,80}[;；]"
+)
 _LABELLED: Final = re.compile(
     r"(?:(?:^|[\s。.;；])[^\s:：。.;；]{1,30}[:：]\s*){2}|^[^:：。.]{1,40}[:：]"
     r"|^(?:[A-Z]{3,} ){2,}[A-Z][a-z]|^\d{1,4} [A-Z]{3,} \d|\b[A-Z]{3,} \d+ [—–-] [A-Z]{3,}"
@@ -61,6 +75,13 @@ _LABELLED: Final = re.compile(
 _NUMBERED: Final = re.compile(
     r"^\s*(?:[#*•·>-]+|\d+(?:\.\d+)*[.)、]|[(（]?[一二三四五六七八九十\divx]+[)）、])\s*", re.IGNORECASE
 )
+_LOGGED: Final = re.compile(
+    r"^(?:\d{4}年\d{1,2}月\d{1,2}日|(?:[A-Z][a-z]+ )?\d{1,2}(?:st|nd|rd|th)?,?(?: [A-Z][a-z]+,?)?(?: \d{4})?)[。.] ?\S"
+    r"|^(?:[A-Z][\w'’-]{0,30} ){1,6}1[.)] [A-Z]|^[“「][^”」]{1,60}[”」](?:系?指|是指)"
+)
+"""The date of a log, or the term of a definition."""
+_FIRST_ITEM: Final = re.compile(r"[:：] ?(?:1[.)、]|[(（][1ai][)）]|①)(?!.{0,300}(?:\b2[.)、]|[(（](?:2|b|ii)[)）]|②))")
+"""A list with its first item alone."""
 _ADDRESS: Final = re.compile(r"https?://|www\.|\S@[^\s@]{1,80}\.\w|(?:^|\s)/\w+/\w+|\w\.(?:html?|php|pdf|docx?)\b")
 _TIME: Final = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?|^\W*(?:19|20)\d{6}|^\[")
 _JOINED: Final = re.compile(
@@ -86,11 +107,16 @@ _UNNAMED: Final = re.compile(
     r"|(?:^|[，；])(?:本|全)?(?:公司|企业|集团|患者|病人|被告人?|原告|法院|院方|双方|部门|项目|系统|该项)"
 )
 """A subject that only its document makes clear: `the company bought …`, `公司收购了…`."""
+_SHORT: Final = re.compile(r"[A-Z][^\W\d_]{3,}(?= )|[\u4e00-\u9fff]{2}")
 _FIRST: Final = re.compile(r"^[\"“'‘(（「『]*([^\W\d_]+)")
 
 
-def faults(text: str) -> tuple[Fault, ...]:
+def faults(text: str, names: Sequence[str] = ()) -> tuple[Fault, ...]:
     """What keeps a text from being quoted as a statement; empty for a good one.
+
+    Args:
+        text: The statement.
+        names: What it names, as far as that is known.
 
     Examples:
         >>> faults("Marlow Seals delivered 400 O-rings to the shipyard in May 2022.")
@@ -112,17 +138,24 @@ def faults(text: str) -> tuple[Fault, ...]:
         "start": bare[:1].islower(),
         "speech": _SPEECH.search(bare) is not None or _QUOTED.match(bare) is not None,
         "row": _ROW.search(bare) is not None,
-        "heading": _LABELLED.search(bare) is not None or _NUMBERED.match(bare) is not None,
+        "heading": _is_headed(bare),
         "address": _ADDRESS.search(bare) is not None,
         "time": _TIME.search(bare) is not None,
         "figures": _is_figures(bare),
-        "reference": _refers_back(bare, cjk),
+        "reference": _refers_back(bare, cjk) or refers_outside(bare),
+        "subject": lacks_subject(bare, names),
         "opinion": is_opinion(bare),
         "claim": is_claim(bare),
         "note": is_note(bare),
         "notice": is_notice(bare),
     }
     return tuple(name for name, holds in checks.items() if holds)
+
+
+def _is_headed(text: str) -> bool:
+    """Whether a label, a number of a list, a date of a log or a heading stands before the sentence."""
+    begins = _NUMBERED.match(text) or _LOGGED.match(text) or heading_end(text)
+    return bool(begins or _LABELLED.search(text) or _FIRST_ITEM.search(text))
 
 
 def _refers_back(text: str, cjk: bool) -> bool:  # noqa: FBT001  a property of the text
@@ -154,30 +187,60 @@ def _referring() -> frozenset[str]:
 
 
 def fault_counts(events: EventTable, rows: Rows) -> Floats:
-    """Faults of each event's text; one more for a plan, less than one for routine, no figure or no name."""
+    """Faults of each event's text; one more for a plan; less for routine, no figure, no name, a subject without one."""
     starts = np.searchsorted(events.links.event, np.stack([rows, rows + 1])).T
     counted = np.zeros(len(rows))
+    is_wide = len(events.documents.titles) >= _WIDE
     for place, (row, (start, end)) in enumerate(zip(rows.tolist(), starts.tolist(), strict=True)):
         text = events.contents[row]
         is_plan = len(events.is_forecast) > 0 and bool(events.is_forecast[row]) and not TOLD.match(text)
         is_routine = len(events.is_routine) > 0 and bool(events.is_routine[row])
-        routine = ROUTINE if is_routine or not (TOLD.match(text) or has_figure(text)) else 0.0
-        keys = events.links.key[start:end].tolist()
-        counted[place] = len(faults(text)) + is_plan + max(routine, 0.0 if _says_who(events, keys, text) else 0.5)
+        is_poor = is_routine or not (TOLD.match(text) or has_figure(text))
+        named = _named(events, events.links.key[start:end].tolist(), text)
+        less = ROUTINE if is_poor else _less_for_names(named, text, is_wide=is_wide)
+        counted[place] = len(faults(text, tuple(named))) + is_plan + less
     return counted
 
 
-def _says_who(events: EventTable, keys: Sequence[int], text: str) -> bool:
-    """Whether the text holds the name of one of its keys, and before any subject that only its document makes clear."""
-    names = [
-        place
-        for key in keys
-        if events.keys.types[key] not in {"title", "topic"}
-        and names_something(events.keys, key)
-        and (place := events.keys.place_in(text, key)) >= 0
-    ]
+def _less_for_names(named: Mapping[str, int], text: str, *, is_wide: bool) -> float:
+    """What is added for not saying who: most where nothing has a name and many documents could be meant."""
     unnamed = _UNNAMED.search(text)
-    return bool(names) and (unnamed is None or min(names) < unnamed.end())
+    if named and (unnamed is None or min(named.values()) < unnamed.end()):
+        return 0.0
+    if named or not is_wide:
+        return _UNSAID
+    return ROUTINE if unnamed or not has_name(text) else _UNSAID
+
+
+def _named(events: EventTable, keys: Sequence[int], text: str) -> dict[str, int]:
+    """The names that a text holds, of those of its event, each with its place."""
+    names = (
+        name
+        for key in keys
+        if _is_name(events.keys.types[key], events.keys.values[key]) and names_something(events.keys, key)
+        for name in events.keys.names_of(key)
+    )
+    return {name: place for name in names if (place := _place(name, text)) >= 0}
+
+
+def _is_name(kind: str, value: str) -> bool:
+    """Whether a key's value is the name of somebody or something: what is of no known type has to look like one."""
+    return kind not in {"title", "topic"} and (kind != "entity" or _looks_like_name(value))
+
+
+@lru_cache(maxsize=65_536)
+def _looks_like_name(value: str) -> bool:
+    if is_cjk(value):
+        return has_name(value)
+    is_short = len(value) <= _ABBREVIATED and value.isupper()
+    return any(char.isupper() for char in value) and not is_short and not value[0].isdigit()
+
+
+def _place(name: str, text: str) -> int:
+    """Where a text has a name, or its first word with a capital letter, by which it is called in short; -1: nowhere."""
+    place = text.find(name)
+    short = _SHORT.match(name)
+    return place if place >= 0 or short is None else text.find(short[0])
 
 
 def is_amount(keys: Keys, key: int) -> bool:
@@ -186,7 +249,10 @@ def is_amount(keys: Keys, key: int) -> bool:
 
 
 def telling(events: EventTable, rows: Rows) -> Floats:
-    """How much there is to check in each event: an amount, a date, up to two names, the length; 0 to 1.2."""
+    """How much there is to check in each event: an amount, a date, up to two names, the length; 0 to 1.2.
+
+    A little less where it ends with what the matter is good for.
+    """
     starts = np.searchsorted(events.links.event, np.stack([rows, rows + 1])).T
     found = np.zeros(len(rows))
     for place, (row, (start, end)) in enumerate(zip(rows.tolist(), starts.tolist(), strict=True)):
@@ -196,7 +262,8 @@ def telling(events: EventTable, rows: Rows) -> Floats:
         measured = any(is_amount(events.keys, key) for key in keys)
         dated = any(events.keys.types[key] == "date" for key in keys)
         length = min(1.0, len(text) / (_FULL_CJK if is_cjk(text) else _FULL))
-        found[place] = 0.4 * measured + 0.2 * dated + 0.2 * min(2, len(named)) + 0.2 * length
+        told = 0.4 * measured + 0.2 * dated + 0.2 * min(2, len(named)) + 0.2 * length
+        found[place] = max(0.0, told - _EFFECT * tells_effect(text))
     return found
 
 

@@ -12,8 +12,9 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from sag_retrieval.communities.events import EventTable, Flags, Rows
+from sag_retrieval.communities.tagging import tagged
 from sag_retrieval.communities.titles import TakenTitles, fits
-from sag_retrieval.communities.topic_words import TopicWords, WordPlace, tagged
+from sag_retrieval.communities.topic_words import TopicWords, WordPlace
 from sag_retrieval.text.words import is_cjk
 
 _LEAST: Final = 3

@@ -14,6 +14,7 @@ from scipy.sparse import coo_array, csr_array
 from sag_retrieval.communities.events import EventTable, Flags, Floats
 from sag_retrieval.communities.registers import opinion_words
 from sag_retrieval.communities.statements import is_prose
+from sag_retrieval.communities.tagging import tagged
 from sag_retrieval.core.types import Rows, Rows64
 from sag_retrieval.text.words import STOP_WORDS, is_cjk, stem
 
@@ -30,8 +31,6 @@ _PARTS: Final = frozenset("navlijbsfzeg")
 """First letters of the parts of speech that say what a text is about: nouns, verbs, adjectives, set phrases."""
 _NAMES: Final = frozenset(["nr", "ns", "nt"])
 """Parts of speech of people, places and organisations."""
-_RETAGGED: Final = {"合同": "n"}
-"""Nouns that the dictionary takes for something else."""
 _TOPIC: Final = "topic"
 """Type of the keys that name a subject, not a person, place or thing."""
 _MOSTLY: Final = 0.5
@@ -149,14 +148,6 @@ def _read_cjk(run: str, start: int, language: str) -> Iterator[_Word]:
         if len(word) >= _SHORTEST_CJK and part[:1] in _PARTS and not is_function_word(word):
             yield _Word(word, word, start, end, is_capital=part[:2] in _NAMES)
         start = end
-
-
-@lru_cache(maxsize=1 << 16)
-def tagged(run: str) -> Sequence[tuple[str, str]]:
-    """The words of a run of Chinese characters, each with its part of speech as jieba writes it."""
-    import rjieba  # noqa: PLC0415  its dictionary is read once, and only where there is Chinese
-
-    return tuple((word, _RETAGGED.get(word, part)) for word, part in rjieba.tag(run))
 
 
 def is_function_word(form: str) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from sag_retrieval.communities.cleaned import clean
 from sag_retrieval.communities.events import EventTable, Rows
 from sag_retrieval.communities.groups import CitedSentence, Communities, Community
+from sag_retrieval.communities.recurring import alike_rows
 from sag_retrieval.communities.similarity import cosines
 from sag_retrieval.communities.statements import fault_counts, good_rows, telling
 from sag_retrieval.reports.options import ReportOptions
@@ -20,14 +21,13 @@ THEMES = 5
 """Themes with their own colour; number 5 is the colour of the others."""
 _CONSIDERED, _JUDGED = 60, 2_000
 """Events of a community that typical ones are chosen from, of the most central that are judged as statements."""
-_SAME, _SPREAD, _SUBSTANCE = 0.6, 3, 0.6
-"""A statement that holds so much to check counts for the rank of its theme."""
-_TELLING = 1.0
-"""Weight of what there is to check in the choice of typical events, beside their centrality."""
-_TYPICAL_IN_SHORT = 3
-_STRAY, _MANY_DATES = 0.02, 25
-"""A year with a smaller share of as many dates is stray."""
-_LEAST_ON_MAP = 10
+_SAME, _SPREAD = 0.6, 3
+_SUBSTANCE, _TELLING = 0.6, 1.0
+"""What a statement tells that counts for the rank of its theme; the weight of it beside centrality in the choice."""
+_TYPICAL_IN_SHORT, _OF_A_FRAME = 3, 2
+"""Typical events of a short article; those that say the same of other names, whose documents the findings count."""
+_STRAY, _MANY_DATES, _LEAST_ON_MAP = 0.02, 25, 10
+"""A year with a smaller share of as many dates is stray; events that a map needs."""
 Ties = Mapping[int, Sequence[tuple[int, float]]]
 """Tied communities with the weight by number, strongest first."""
 
@@ -215,7 +215,7 @@ def choose_themes(communities: Communities, ranked: Sequence[Community]) -> tupl
         if covered >= half:
             break
     _, above, chosen = best
-    number = {key: place for place, key in enumerate(chosen)}
+    number = dict(zip(chosen, range(len(chosen)), strict=True))
     themes = {each.community_id: number.get(above.get(each.community_id, ""), THEMES) for each in ranked}
     return themes, tuple(by_id[key].title for key in chosen)
 
@@ -246,8 +246,8 @@ def _ties(communities: Communities, ranked: Sequence[RankedCommunity]) -> dict[i
 def typical_events(events: EventTable, community: Community, most: int) -> Rows:
     """At most `most` events that are typical and differ from one another, in time order.
 
-    Greedy: the next one has the highest `centrality + telling - similarity`, with the similarity to the most similar of
-    those already taken. Statements without a fault come first; a near-duplicate (above .6) is left out.
+    Greedy: the next one has the highest `centrality + telling - similarity` to the most similar of those taken. What
+    has no fault comes first; a near-duplicate (above .6) is left out, and a third one that says alike with other names.
 
     Source:
         docs/algorithm.md §reports.6.
@@ -255,26 +255,26 @@ def typical_events(events: EventTable, community: Community, most: int) -> Rows:
     """
     centrality = dict(zip(community.members.tolist(), community.centrality.tolist(), strict=True))
     members = good_rows(events, community.members[:_JUDGED], most)
-    held = np.argsort(-telling(events, members), kind="stable")[:_CONSIDERED]
-    members = members[np.sort(held)]
+    members = members[np.sort(np.argsort(-telling(events, members), kind="stable")[:_CONSIDERED])]
     value = np.array([centrality[row] for row in members.tolist()]) + _TELLING * telling(events, members)
-    most_similar = np.zeros(len(members))
+    most_similar, alike = np.zeros(len(members)), np.zeros(len(members), np.int64)
     chosen: list[int] = []
     while len(chosen) < min(most, len(members)):
         best = int(np.argmax(value - most_similar - 9 * (most_similar > _SAME)))
-        if chosen and most_similar[best] > _SAME:
+        if chosen and (most_similar[best] > _SAME or value[best] == -np.inf):
             break
         chosen.append(best)
         value[best] = -np.inf
-        similarity = cosines(events.vectors, np.full(len(members), members[best], np.int32), members)
-        most_similar = np.maximum(most_similar, similarity)
+        alike += np.isin(members, alike_rows(events, int(members[best])))
+        value[alike >= _OF_A_FRAME] = -np.inf
+        again = np.full(len(members), members[best], np.int32)
+        most_similar = np.maximum(most_similar, cosines(events.vectors, again, members))
     return in_time_order(events, members[np.array(chosen, dtype=np.intp)])
 
 
 def in_time_order(events: EventTable, rows: Rows) -> Rows:
     """Rows by date, those without one last, ties by row."""
-    key = [(events.dates[row] is None, events.dates[row] or "", row) for row in rows.tolist()]
-    return np.array([row for *_, row in sorted(key)], dtype=np.int32)
+    return np.array(sorted(rows.tolist(), key=lambda row: (events.dates[row] or "~", row)), dtype=np.int32)
 
 
 def _without_stray(dates: Sequence[str]) -> Sequence[str]:

@@ -15,7 +15,7 @@ _DEGREE: Final = re.compile(
 """`so powerful`, `such a place`: how somebody feels about it."""
 _ORDER: Final = re.compile(
     r"^(?:(?:Then|Next|First|Finally|Now|Always|Never|Do not|Don['’]t),? )?([A-Z]?[a-z]{2,20})(?: (?:up|out|off|down))?"
-    r" (?:(the|an?|your|some|all|both|each|every|any|it|them|this|these)|[a-z]+|[A-Z]\w*|\d\S*)\b"
+    r" (?:(the|an?|your|some|all|both|each|every|any|it|them|this|these)|[a-z]+)\b"
 )
 """The first word that can be an order, and a determiner behind it: a noun that is the subject never has one there."""
 _NO_BARE_VERB: Final = re.compile(r"(?:ing|ed|ly|[^s]s|ion|ment|ness|ity|ward|day|like|side)$")
@@ -48,7 +48,7 @@ _NAMED: Final = re.compile(
     r"|(?<![.!?] )(?<!^)\b(?!(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b)[A-Z][a-z]+ \d{1,3}\b"
     r"(?![\d,.:/-]*\d|[%°]| ?(?:[a-z]+s|per cent|million|billion|kg|km|m|am|pm)\b)"
 )
-"""A title in quotation marks, or a name with its number: `Frame 4`, `the film ‘Deck 9’`."""
+"""A title in quotation marks, or a name with its number: `Hall 9`, `the film ‘Deck 9’`."""
 _PLACE_IN_TEXT: Final = re.compile(
     r"\b(?:section|clause|article|chapter|item|note|part|table|figure|no\.) \d[\w.]*"
     r"|第[\d一二三四五六七八九十百]{1,6}[条章节款项]",

@@ -31,8 +31,10 @@ _KINDS_CJK: Final = frozenset("院市县省区镇村校厂店站港桥船车楼�
 """Kinds of things that one character names, at the end of a name and after `该`."""
 _BACK_CJK: Final = re.compile(r"上述|前述|如前所述|同上|(?:^|[，；、])(?:双方|二人|两人|两者|三人|三者)")
 _JOINS_CJK: Final = re.compile(r"[与和同及跟、]|两|二|三")
-_PRONOUN_CJK: Final = re.compile(r"(?<![其吉])[他她](?!国|项|处|人|用|杀|乡|日|山)|(?<!其)它")
-_SOMEBODY_CJK: Final = re.compile(r"[人员者师父母妻警客媪]|先生|女士|小姐|公司|[校院]长|夫妇|儿|女孩|男孩|学生|某")
+_PRONOUN_CJK: Final = re.compile(r"(?<![其吉])[他她](?!国|项|处|人|用|杀|乡|日|山)")
+_SOMEBODY_CJK: Final = re.compile(
+    r"[人员者师父母妻警客媪]|先生|女士|小姐|公司|[校院]长|夫妇|儿|女孩|男孩|学生|某|[A-Za-z]{3}|·"
+)
 _IN_TURN_CJK: Final = re.compile(
     r"^[^，。]{0,20}(?:，|方面)?(?:首先|其次|再次|此外|另外|最后|随后|同时)，"
     r"|^(?:以下|不久|[一二两三四五六七八九十几\d]{1,3}(?:个)?(?:年|月|天|日|周|星期|小时)(?:之)?后"
@@ -48,9 +50,11 @@ _WHEN_CJK: Final = re.compile(
     r"(?:[\d一二三四五六七八九十元〇○]{1,4}(?:世纪|年代|年|月份|月|日|号|时|点|分)"
     r"|至|到|[—–~-]|起|初|末|底|中旬|上旬|下旬|上午|下午|凌晨|晚上|晚间|中午|春|夏|秋|冬|左右|许|间){1,12}"
 )
-_LEAVING_OUT: Final = frozenset("被 以 把 将 向 给 由 是".split())
+_LEAVING_OUT: Final = frozenset("被 以 把 将 向 给 由 是 任".split())
 """Words before which the subject stands: a clause that begins with one has none of its own."""
-_THERE_IS: Final = frozenset("有 没有 共有 存在 发生 出现 截至 截止 包括 据悉 据报 预计 估计 为 经 受 称 叫 问".split())
+_THERE_IS: Final = frozenset(
+    "有 没有 共有 存在 发生 出现 截至 截止 包括 据悉 据报 预计 估计 为 经 受 称 叫 问 可 能 应 须 要 会".split()
+)
 _DURING: Final = re.compile(r"(?:[后时前中下内上间]|以来|之际|的情况|为由)$")
 _NOMINAL: Final = ("n", "r", "eng", "j", "l", "i", "b", "s")
 _VERBAL: Final = ("v", "p")
@@ -120,7 +124,7 @@ def _is_said_cjk(before: str, noun: str) -> bool:
 
 def _names_somebody(before: str) -> bool:
     """Whether what stands before a pronoun has a person in it, or anything with a name in letters."""
-    if _SOMEBODY_CJK.search(before) or re.search(r"[A-Za-z]{3}|·", before):
+    if _SOMEBODY_CJK.search(before):
         return True
     return any(part[:2] == "nr" for _, part in tagged(before))
 
@@ -184,7 +188,7 @@ def _begins_with_verb(words: Sequence[tuple[str, str]], *, is_timed: bool) -> bo
 def _goes_on(words: Sequence[tuple[str, str]]) -> bool:
     """Whether a noun and another verb follow the verb that a clause begins with: `从事…的公司购买…`, `可转换票据为…`.
 
-    What begins the clause may then belong to that noun. It does not if it is told as done.
+    What begins the clause may then belong to that noun. It does not where the verb is a finished one (`了`).
     """
     if words[0][0] in _LEAVING_OUT:
         return False
@@ -194,7 +198,7 @@ def _goes_on(words: Sequence[tuple[str, str]]) -> bool:
     elif len(words[0][0]) == 1 or (len(words) > 1 and words[1][0] in _DONE):
         return False
     noun = next((at for at, part in enumerate(parts) if part.startswith(_NOMINAL) or part == "vn"), len(parts))
-    return any(part.startswith(_VERBAL) and part != "vn" for part in parts[noun + 1 :])
+    return any(part.startswith(_VERBAL) for part in parts[noun + 1 :])
 
 
 def has_name(text: str) -> bool:

@@ -358,6 +358,7 @@ def test_tables_have_the_columns_they_promise(towns, tmp_path):
 
 def test_typical_events_differ_and_come_in_time_order(towns):
     events = towns(months=6)
+    events = replace(events, contents=[f"In Old Town {text[0].lower()}{text[1:]}" for text in events.contents])
     largest = build_communities(events).at(0)[0]
 
     apart = replace(events, vectors=np.eye(len(events), dtype=np.float32))

@@ -11,7 +11,7 @@ import numpy as np
 from sag_retrieval.communities.events import EventTable, Floats, Keys, Rows
 from sag_retrieval.communities.headings import heading_end
 from sag_retrieval.communities.registers import has_figure, is_claim, is_note, is_notice, is_opinion, tells_effect
-from sag_retrieval.communities.subjects import has_name, lacks_subject, refers_outside
+from sag_retrieval.communities.subjects import has_name, lacks_subject, names_in, refers_outside
 from sag_retrieval.communities.talk import TOLD
 from sag_retrieval.communities.titles import names_something
 from sag_retrieval.text.words import is_cjk
@@ -48,8 +48,6 @@ _UNSAID: Final = 0.5
 """Of a statement that does not say who, or says it after a subject that only its document makes clear."""
 _WIDE: Final = 3
 """Documents from which on what has no name could be of any of them."""
-_ABBREVIATED: Final = 3
-"""Letters of an abbreviation that many use, such as that of a method."""
 _FEW: Final = 3
 """Such statements of a theme at most."""
 _EFFECT: Final = 0.2
@@ -107,7 +105,6 @@ _UNNAMED: Final = re.compile(
     r"|(?:^|[，；])(?:本|全)?(?:公司|企业|集团|患者|病人|被告人?|原告|法院|院方|双方|部门|项目|系统|该项)"
 )
 """A subject that only its document makes clear: `the company bought …`, `公司收购了…`."""
-_SHORT: Final = re.compile(r"[A-Z][^\W\d_]{3,}(?= )|[\u4e00-\u9fff]{2}")
 _FIRST: Final = re.compile(r"^[\"“'‘(（「『]*([^\W\d_]+)")
 
 
@@ -196,7 +193,7 @@ def fault_counts(events: EventTable, rows: Rows) -> Floats:
         is_plan = len(events.is_forecast) > 0 and bool(events.is_forecast[row]) and not TOLD.match(text)
         is_routine = len(events.is_routine) > 0 and bool(events.is_routine[row])
         is_poor = is_routine or not (TOLD.match(text) or has_figure(text))
-        named = _named(events, events.links.key[start:end].tolist(), text)
+        named = names_in(events, events.links.key[start:end].tolist(), text)
         less = ROUTINE if is_poor else _less_for_names(named, text, is_wide=is_wide)
         counted[place] = len(faults(text, tuple(named))) + is_plan + less
     return counted
@@ -210,37 +207,6 @@ def _less_for_names(named: Mapping[str, int], text: str, *, is_wide: bool) -> fl
     if named or not is_wide:
         return _UNSAID
     return ROUTINE if unnamed or not has_name(text) else _UNSAID
-
-
-def _named(events: EventTable, keys: Sequence[int], text: str) -> dict[str, int]:
-    """The names that a text holds, of those of its event, each with its place."""
-    names = (
-        name
-        for key in keys
-        if _is_name(events.keys.types[key], events.keys.values[key]) and names_something(events.keys, key)
-        for name in events.keys.names_of(key)
-    )
-    return {name: place for name in names if (place := _place(name, text)) >= 0}
-
-
-def _is_name(kind: str, value: str) -> bool:
-    """Whether a key's value is the name of somebody or something: what is of no known type has to look like one."""
-    return kind not in {"title", "topic"} and (kind != "entity" or _looks_like_name(value))
-
-
-@lru_cache(maxsize=65_536)
-def _looks_like_name(value: str) -> bool:
-    if is_cjk(value):
-        return has_name(value)
-    is_short = len(value) <= _ABBREVIATED and value.isupper()
-    return any(char.isupper() for char in value) and not is_short and not value[0].isdigit()
-
-
-def _place(name: str, text: str) -> int:
-    """Where a text has a name, or its first word with a capital letter, by which it is called in short; -1: nowhere."""
-    place = text.find(name)
-    short = _SHORT.match(name)
-    return place if place >= 0 or short is None else text.find(short[0])
 
 
 def is_amount(keys: Keys, key: int) -> bool:

@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
+from sag_retrieval.communities.events import EventTable
 from sag_retrieval.communities.registers import is_finite
 from sag_retrieval.communities.tagging import tagged
+from sag_retrieval.communities.titles import names_something
 from sag_retrieval.text.words import is_cjk
 
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
@@ -60,6 +63,9 @@ _NOMINAL: Final = ("n", "r", "eng", "j", "l", "i", "b", "s")
 _VERBAL: Final = ("v", "p")
 _DONE: Final = frozenset("了 于 到 为 过".split())
 """Behind a word, these make it the verb of its clause."""
+_SHORT: Final = re.compile(r"[A-Z][^\W\d_]{3,}(?= )|[\u4e00-\u9fff]{2}")
+_ABBREVIATED: Final = 3
+"""Letters of an abbreviation that many use, such as that of a method."""
 _NAMES: Final = frozenset("nr ns nt nz nrt nrfg eng".split())
 _CAPITAL: Final = re.compile(
     r"(?<![.!?] )(?<!^)\b(?!(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*\b)"
@@ -206,3 +212,34 @@ def has_name(text: str) -> bool:
     if is_cjk(text):
         return any(part in _NAMES and len(word.strip()) > 1 for word, part in tagged(text))
     return _CAPITAL.search(text) is not None
+
+
+def names_in(events: EventTable, keys: Sequence[int], text: str) -> dict[str, int]:
+    """The names that a text holds, of those of its event, each with its place."""
+    names = (
+        name
+        for key in keys
+        if _is_name(events.keys.types[key], events.keys.values[key]) and names_something(events.keys, key)
+        for name in events.keys.names_of(key)
+    )
+    return {name: place for name in names if (place := _place(name, text)) >= 0}
+
+
+def _is_name(kind: str, value: str) -> bool:
+    """Whether a key's value is the name of somebody or something: what is of no known type has to look like one."""
+    return kind not in {"title", "topic"} and (kind != "entity" or _looks_like_name(value))
+
+
+@lru_cache(maxsize=65_536)
+def _looks_like_name(value: str) -> bool:
+    if is_cjk(value):
+        return has_name(value)
+    is_short = len(value) <= _ABBREVIATED and value.isupper()
+    return any(char.isupper() for char in value) and not is_short and not value[0].isdigit()
+
+
+def _place(name: str, text: str) -> int:
+    """Where a text has a name, or its first word with a capital letter, by which it is called in short; -1: nowhere."""
+    place = text.find(name)
+    short = _SHORT.match(name)
+    return place if place >= 0 or short is None else text.find(short[0])

@@ -11,7 +11,7 @@ import numpy as np
 from sag_retrieval.communities.events import EventTable, Floats, Keys, Rows
 from sag_retrieval.communities.headings import heading_end
 from sag_retrieval.communities.registers import has_figure, is_claim, is_note, is_notice, is_opinion, tells_effect
-from sag_retrieval.communities.subjects import has_name, lacks_subject, names_in, refers_outside
+from sag_retrieval.communities.subjects import has_name, lacks_subject, named_in, refers_outside
 from sag_retrieval.communities.talk import TOLD
 from sag_retrieval.communities.titles import names_something
 from sag_retrieval.text.words import is_cjk
@@ -193,7 +193,7 @@ def fault_counts(events: EventTable, rows: Rows) -> Floats:
         is_plan = len(events.is_forecast) > 0 and bool(events.is_forecast[row]) and not TOLD.match(text)
         is_routine = len(events.is_routine) > 0 and bool(events.is_routine[row])
         is_poor = is_routine or not (TOLD.match(text) or has_figure(text))
-        named = names_in(events, events.links.key[start:end].tolist(), text)
+        named = named_in(events, events.links.key[start:end].tolist(), text)
         less = ROUTINE if is_poor else _less_for_names(named, text, is_wide=is_wide)
         counted[place] = len(faults(text, tuple(named))) + is_plan + less
     return counted

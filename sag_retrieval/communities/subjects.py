@@ -214,7 +214,7 @@ def has_name(text: str) -> bool:
     return _CAPITAL.search(text) is not None
 
 
-def names_in(events: EventTable, keys: Sequence[int], text: str) -> dict[str, int]:
+def named_in(events: EventTable, keys: Sequence[int], text: str) -> dict[str, int]:
     """The names that a text holds, of those of its event, each with its place."""
     names = (
         name

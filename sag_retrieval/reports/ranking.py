@@ -9,7 +9,7 @@ import numpy as np
 from sag_retrieval.communities.cleaned import clean
 from sag_retrieval.communities.events import EventTable, Rows
 from sag_retrieval.communities.groups import CitedSentence, Communities, Community
-from sag_retrieval.communities.recurring import alike_rows
+from sag_retrieval.communities.routine import said_alike
 from sag_retrieval.communities.similarity import cosines
 from sag_retrieval.communities.statements import fault_counts, good_rows, telling
 from sag_retrieval.reports.options import ReportOptions
@@ -257,7 +257,7 @@ def typical_events(events: EventTable, community: Community, most: int) -> Rows:
     members = good_rows(events, community.members[:_JUDGED], most)
     members = members[np.sort(np.argsort(-telling(events, members), kind="stable")[:_CONSIDERED])]
     value = np.array([centrality[row] for row in members.tolist()]) + _TELLING * telling(events, members)
-    most_similar, alike = np.zeros(len(members)), np.zeros(len(members), np.int64)
+    most_similar, alike, frames = np.zeros(len(members)), np.zeros(len(members)), said_alike(events, members)
     chosen: list[int] = []
     while len(chosen) < min(most, len(members)):
         best = int(np.argmax(value - most_similar - 9 * (most_similar > _SAME)))
@@ -265,7 +265,7 @@ def typical_events(events: EventTable, community: Community, most: int) -> Rows:
             break
         chosen.append(best)
         value[best] = -np.inf
-        alike += np.isin(members, alike_rows(events, int(members[best])))
+        alike += frames[best]
         value[alike >= _OF_A_FRAME] = -np.inf
         again = np.full(len(members), members[best], np.int32)
         most_similar = np.maximum(most_similar, cosines(events.vectors, again, members))

@@ -64,7 +64,8 @@ def _named(events: EventTable, communities: Communities) -> Communities:
     incidence, taken = events.incidence(), TakenTitles(each.title for each in communities if each.title)
     titles = dict[str, str]()
     keys = distinctive_keys(events, [each.members for each in unnamed])
-    for each, found in zip(unnamed, keys, strict=True):
+    for each, carried in zip(unnamed, keys, strict=True):
+        found = [key for key in carried if events.keys.types[key.row] != "title"]
         kind = kind_of_documents(events, each.members)
         group = TitledGroup(each.members, found, _language(events, each.members), incidence[each.members])
         titles[each.community_id] = kind if kind and kind not in taken else make_title(events, group, taken)
@@ -111,8 +112,8 @@ def _titled_in(events: EventTable, communities: Communities, language: str) -> C
     said, titles = SaidNames(events), dict[str, str]()
     for each, found in zip(titled, keys, strict=True):
         if each.community_id in foreign:
-            keys_found = naming_keys(events, found)
-            chosen = [key for key in keys_found if key.row in said] or keys_found
+            own = [key for key in naming_keys(events, found) if events.keys.types[key.row] != "title"]
+            chosen = [key for key in own if key.row in said] or own
             values = [events.keys.values[key.row] for key in chosen]
             titles[each.community_id] = _by_names(values, language) or each.title
             if titles[each.community_id] in taken:

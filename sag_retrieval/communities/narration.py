@@ -55,7 +55,7 @@ _BY_PRONOUN: Final = re.compile(
 """A sentence about somebody whom only a pronoun names: `He rose`, `In the afternoon, she left`."""
 _ENTRY: Final = re.compile(r"^\d|^[^:：]{1,80}[:：][^:：]{1,40}$")
 """A note with its number, or an entry of a list."""
-_ITEM: Final = re.compile(r"^(?:及|和|或|以及|and |or )?[(（][^)）]{1,6}[)）]")
+_ITEM: Final = re.compile(r"^[†‡*]|^(?:及|和|或|以及|and |or )?[(（][^)）]{1,6}[)）]")
 """An item amid a sentence: `and (iv) 300 shares`."""
 _FEWEST_WORDS: Final = 5
 _RECURS: Final = 3

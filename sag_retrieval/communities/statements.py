@@ -66,6 +66,7 @@ _ROW: Final = re.compile(
 )
 _LABELLED: Final = re.compile(
     r"(?:(?:^|[\s。.;；])[^\s:：。.;；]{1,30}[:：]\s*){2}|^[^:：。.]{1,40}[:：]"
+    r"|\. \d{1,4}[A-Z][a-z]|\b\d{1,4}(?:ITEM|NOTE|PART)\b|\b(?:ITEM|NOTE|PART) [\dIVX]{1,4}[A-Z]?\.$"
     r"|^(?:[A-Z]{3,} ){2,}[A-Z][a-z]|^\d{1,4} [A-Z]{3,} \d|\b[A-Z]{3,} \d+ [—–-] [A-Z]{3,}"
     r"|^(?!(?:In|On|At|By|From|Since|During|Until|After|Before|As|For|Around|Between|To|Over|Under|About|Of)\b)"
     r"[A-Z]\w{0,30}(?: [a-z]\w{0,30}){0,2} \d[\w/.-]{0,12} [A-Z][a-z]+ "
@@ -96,6 +97,8 @@ _IN_FORCE: Final = re.compile(r"^As (?:of|from|at) \S*\d")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _SPACE: Final = re.compile(r"\s+")
 _LETTERS: Final = 0.6
+_LETTERS_CJK: Final = 0.4
+"""Share of letters in a text that is more than figures; a Chinese character says as much as several letters."""
 _PRONOUN: Final = re.compile(r"\b(?:he|she|him|his|her|hers)\b")
 _THEY: Final = re.compile(r"^(?:[^,]{0,60}, )?[Tt]hey\b|\b(?:we|our)\b")
 _CAPITAL: Final = re.compile(r"(?<![.!?] )\b[A-Z]")
@@ -262,7 +265,8 @@ def is_sentence(text: str) -> bool:
 
 
 def _is_figures(text: str) -> bool:
-    return len(_LETTER.findall(text)) < _LETTERS * len(_SPACE.sub("", text))
+    least = _LETTERS_CJK if is_cjk(text) and _ENDS.search(text) else _LETTERS
+    return len(_LETTER.findall(text)) < least * len(_SPACE.sub("", text))
 
 
 def share_of_filler(texts: Sequence[str]) -> float:

@@ -9,7 +9,7 @@ from sag_retrieval.communities.groups import CitedSentence, Communities
 from sag_retrieval.communities.narration import Narration, Told, is_independent, tells
 from sag_retrieval.communities.retelling import retell
 from sag_retrieval.communities.said import SaidNames
-from sag_retrieval.communities.statements import good_rows, telling
+from sag_retrieval.communities.statements import fault_counts, telling
 from sag_retrieval.reports.ranking import EventRanking, RankedCommunity
 
 _SENTENCES = 5
@@ -48,9 +48,11 @@ def with_parts_retold(
 
 
 def stated(events: EventTable, part: RankedCommunity) -> list[Told]:
-    """The statements of a part of a report that can be quoted, with what there is to check in them."""
-    rows = good_rows(events, np.sort(part.members), _SENTENCES)
-    held = zip(rows.tolist(), telling(events, rows).tolist(), strict=True)
+    """The statements of a part of a report: those that hold most to check, others where a stretch has none of them."""
+    rows = np.sort(part.members)
+    counted = fault_counts(events, rows)
+    rows, counted = rows[counted < 1], counted[counted < 1]
+    values = zip(rows.tolist(), (telling(events, rows) - counted).tolist(), strict=True)
     return [
-        Told(row, events.contents[row], weight=value) for row, value in held if is_independent(events.contents[row])
+        Told(row, events.contents[row], weight=value) for row, value in values if is_independent(events.contents[row])
     ]

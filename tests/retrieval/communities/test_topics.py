@@ -233,3 +233,30 @@ def test_of_statements_without_a_figure_a_few_stand_where_there_is_nothing_else(
 def test_the_share_of_filler_is_that_of_texts_with_a_fault():
     assert share_of_filler(["Yes.", "Marlow Seals delivered 400 O-rings to the shipyard."]) == 0.5
     assert share_of_filler([]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "has_it"),
+    [
+        (
+            "截至2031年6月30日止六个月的收入为人民币4,120百万元（571百万美元），相较上年同期的人民币3,900百万元增长5%。",
+            False,
+        ),
+        ("收入 2031 4,120 571 3,900 5%", True),
+        ("2031 4,120 571 3,900 5% sold.", True),
+    ],
+)
+def test_a_sentence_with_many_figures_is_no_row_of_figures(text, has_it):
+    assert ("figures" in faults(text)) is has_it
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Oban Mills, Inc. 24PART II ITEM 5. MARKET for shares of the mills, which trade in Leith.",
+        "Controls and procedures of the mills are listed on page 49 ITEM 8.",
+        "Oban Mills Inc. 4Our spinning rooms in Leith were closed in 2031.",
+    ],
+)
+def test_a_head_of_a_page_read_together_with_a_sentence_is_no_statement(text):
+    assert "heading" in faults(text)

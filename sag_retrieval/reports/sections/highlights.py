@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from sag_retrieval.communities.events import EventTable
 from sag_retrieval.communities.narration import tells
 from sag_retrieval.communities.similarity import cosines
-from sag_retrieval.communities.statements import fault_counts, good_rows, telling
+from sag_retrieval.communities.statements import fault_counts, good_rows, is_amount, telling
 from sag_retrieval.communities.talk import TOLD, settles
 from sag_retrieval.reports.citations import Reference, Statement
 from sag_retrieval.reports.claims import CLAIMS, claims
@@ -25,6 +26,10 @@ WORDING: Wording = {
 _MOST: Final = 7
 _LEAST: Final = 5
 _OF_PARTS: Final = 6
+_NO_FIGURE: Final = 0.9
+"""Fault of a statement without a figure."""
+_COMPARES: Final = 0.2
+"""How much more a statement with two amounts holds."""
 _THEMES: Final = 12
 _OF_EACH: Final = 3
 _CANDIDATES: Final = 25
@@ -119,18 +124,27 @@ def _single(context: ReportContext) -> Iterator[tuple[int, RankedCommunity]]:
 
 
 def _of_parts(context: ReportContext, place: str) -> Iterator[Highlight]:
-    """The statements of a long document that hold most, one of a part, in reading order; a tale has none."""
+    """The statements of a long document that hold most, one of a part, in reading order; a tale has none.
+
+    They hold a figure, but need not say who: of one document it is known.
+    """
     if tells(context.events):
         return
     events, best = context.events, list[tuple[float, int, int]]()
     for number, part in enumerate(context.ranking.communities):
         rows = np.array(part.typical, np.int32)
-        rows = rows[fault_counts(events, rows) == 0]
-        held = telling(events, rows)
+        rows = rows[fault_counts(events, rows) < _NO_FIGURE]
+        held = telling(events, rows) + [_COMPARES * (_amounts(events, row) > 1) for row in rows.tolist()]
         if len(rows):
             best.append((-round(float(held.max()), 9), number, int(rows[int(held.argmax())])))
     for _, number, row in sorted(sorted(best)[:_OF_PARTS], key=lambda each: each[1]):
         yield Highlight(context.ranking.communities[number], None, context.statement(row, place))
+
+
+def _amounts(events: EventTable, row: int) -> int:
+    """How many amounts an event holds: two are compared."""
+    start, end = np.searchsorted(events.links.event, [row, row + 1]).tolist()
+    return sum(1 for key in events.links.key[start:end].tolist() if is_amount(events.keys, key))
 
 
 def _candidates(context: ReportContext, community: RankedCommunity, *, strict: bool) -> list[int]:

@@ -15,7 +15,9 @@ had looked at have no first one). `judged_statements.csv` holds the hash (SHA-25
 pages and whether a reader called them filler. `tuning` are of the pages before, and looked at while rules were written;
 `last` of 0063, looked at once; `drawn` of 0063, drawn with a fixed seed and judged before rules changed again; `again`
 drawn in the same way with 0072, looked at once; `held 0072` and `held 0078` up to 60 by their hash from pages of three
-sets that nobody had read, before and after 0078, judged once.
+sets that nobody had read, before and after 0078, judged once. `odd before` and `odd 0082` have an odd hash, of up to 60
+by hash of each page, and were looked at while the rules of 0082 were written; `even before` and `even 0082` an even one
+(of two sets all), judged once without knowing which state they are of.
 """
 
 import argparse
@@ -142,6 +144,7 @@ def judged() -> None:
     with (folder / "judged_statements.csv").open(encoding="utf-8") as file:
         statements = list(csv.DictReader(file))
     halves = ("tuning", "last", "drawn", "again", "held 0072", "held 0078")
+    halves += ("odd before", "odd 0082", "even before", "even 0082")
     print(f"| documents | faults before | 0063 | 0072 | {' | '.join(f'filler {half}' for half in halves)} |")
     print(f"|{'---|' * (4 + len(halves))}")
     sets = [name for name in questions[0] if name not in {"question", "counted"}]

@@ -28,7 +28,10 @@ _SAME: Final = 0.5
 _LIFT: Final = 1.5
 """A matter is said in turns that settle something this many times as often as in all: not `idea`."""
 _OFTEN: Final = 0.5
-"""Half of the turns that say it are enough."""
+"""Half of the turns that say it are enough; and talk that settles little, in fewer than half of its statements, is
+known by its nouns alone."""
+_DISTINCT: Final = 1.5
+"""A circle says its matters this many times as often as all conversations, if there are others."""
 _MATTERS: Final = 3
 _USUAL: Final = 0.4
 """A word stands before a matter in this share of the conversations that say it: `dress rehearsal`."""
@@ -41,7 +44,7 @@ _AS_A_NOUN: Final = re.compile(
     r"(?= ?[^\w ]| (?:of|in|for|with|to|on|at|from|by|and|or|is|are|was|were|will|this|next|before|after|around|tonight"
     r"|today|tomorrow)\b)"
 )
-_WORD: Final = re.compile(r"(?<![\w'’])[a-z]{4,20}(?=\W)")
+_WORD: Final = re.compile(r"(?<![\w'’-])[a-z]{4,20}(?=[^\w-])")
 _ANY: Final = re.compile(r"[^\W\d_]+|[^\w\s]")
 _RUN: Final = re.compile(r"[\u4e00-\u9fff]+")
 _NOUN_PARTS: Final = frozenset({"n", "vn", "an", "nz"})
@@ -100,19 +103,18 @@ def circles(events: EventTable, most: int) -> list[Circle]:
 
 def _talk(events: EventTable) -> _Talk:
     turns = speakers_in(events)
-    told = [row for row, text in enumerate(events.contents) if TOLD.match(text) and settles(text)]
-    settling = [match[1] for row in told if (match := _SAID.search(events.contents[row]))]
-    if not settling:
+    told = [row for row, text in enumerate(events.contents) if TOLD.match(text)]
+    settling = [row for row in told if settles(events.contents[row])]
+    if not told:
         return _Talk({}, {}, {}, {}, {})
     nouns = _nouns(text for spoken in turns.values() for _, text in spoken)
-    counted = [[stem(word) for word in set(_words(text)) & nouns] for own in turns.values() for _, text in own]
-    everywhere, agreed = Counter[str](), Counter[str]()
-    for words in counted:
-        everywhere.update(set(words))
-    for text in settling:
-        agreed.update({stem(word) for word in set(_words(text)) & nouns})
-    least = min(_OFTEN, _LIFT * len(settling) / max(1, len(counted)))
-    known = {word for word, count in agreed.items() if count >= max(_PAIR, least * everywhere[word])} - _ARRANGED
+    spoken = [frozenset(map(stem, nouns.intersection(_words(text)))) for own in turns.values() for _, text in own]
+    if _OFTEN * len(told) <= len(settling):
+        told = settling
+        said = [match[1] for row in settling if (match := _SAID.search(events.contents[row]))]
+        known = _settled(spoken, [frozenset(map(stem, nouns.intersection(_words(text)))) for text in said])
+    else:
+        known = frozenset(word for words in spoken for word in words) - _ARRANGED
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
     held: dict[int, frozenset[str]] = {}
     for document, own in turns.items():
@@ -131,6 +133,13 @@ def _talk(events: EventTable) -> _Talk:
         settled,
         turns,
     )
+
+
+def _settled(spoken: Sequence[frozenset[str]], agreed: Sequence[frozenset[str]]) -> frozenset[str]:
+    """Nouns that statements which settle something say more often than turns do."""
+    everywhere, count = (Counter(word for words in said for word in words) for said in (spoken, agreed))
+    least = min(_OFTEN, _LIFT * len(agreed) / max(1, len(spoken)))
+    return frozenset(word for word in count if count[word] >= max(_PAIR, least * everywhere[word])) - _ARRANGED
 
 
 def _grouped(speakers: Mapping[int, frozenset[str]]) -> list[list[int]]:
@@ -153,33 +162,34 @@ def _is_same(one: frozenset[str], own: frozenset[str]) -> bool:
 
 
 def _circle(events: EventTable, talk: _Talk, documents: Sequence[int]) -> Circle | None:
-    """The circle of these conversations; None where they settle nothing, or nothing again and again."""
+    """The circle of these conversations; None where no statement says a matter of theirs."""
     held = Counter(word for document in documents for word in talk.nouns[document])
     everywhere = Counter(word for own in talk.nouns.values() for word in own)
     ratio = {word: count * len(talk.nouns) / (len(documents) * everywhere[word]) for word, count in held.items()}
+    least = min(_DISTINCT, len(talk.nouns) / len(documents))
     score = {
         word: count * log1p(ratio[word])
         for word, count in held.items()
-        if count >= max(_CONVERSATIONS, _SHARE * len(documents)) and ratio[word] >= 1
+        if count >= max(_CONVERSATIONS, _SHARE * len(documents)) and ratio[word] >= least
     }
     best = sorted(score, key=lambda word: (-round(score[word], 9), word))
     settled = sorted(
         (row for document in documents for row in talk.settled.get(document, ())),
         key=lambda row: (events.dates[row] or "", row),
     )
-    if not best or not settled:
+    said = {row: frozenset(map(stem, _words(events.contents[row]))) for row in settled}
+    first = next((word for word in best if any(word in words for words in said.values())), None)
+    if first is None:
         return None
-    matters = sorted(best[:_MATTERS], key=lambda word: (-held[word], word))
-    shown = _firmest(events, [row for row in settled if matters[0] in map(stem, _words(events.contents[row]))])
-    if not shown:
-        return None
+    shown = _firmest(events, [row for row in settled if first in said[row]])
+    further = [word for word in sorted(best[:_MATTERS], key=lambda word: (-held[word], word)) if word != first]
     spoken = Counter(who for document in documents for who in talk.speakers[document])
     rows = np.flatnonzero(np.isin(events.document, documents))
     return Circle(
         tuple(sorted(spoken, key=lambda who: (-spoken[who], who))),
         rows.astype(np.int32),
         len(documents),
-        tuple((_usual(talk, documents, talk.forms[word]), held[word]) for word in matters),
+        tuple((_usual(talk, documents, talk.forms[word]), held[word]) for word in [first, *further][:_MATTERS]),
         shown[-1],
         shown[0],
     )

@@ -16,7 +16,7 @@ from sag_retrieval.communities.statements import fault_counts, telling
 from sag_retrieval.core.types import Rows
 from sag_retrieval.reports.citations import Reference, Statement
 from sag_retrieval.reports.facts import bearer_of
-from sag_retrieval.reports.ranking import RankedCommunity, period_of
+from sag_retrieval.reports.ranking import RankedCommunity, in_time_order, period_of
 from sag_retrieval.reports.section import ReportContext
 from sag_retrieval.reports.spreads import AmountSpread, spread_of, told_amount, told_range
 from sag_retrieval.reports.wording import Messages, Wording
@@ -40,6 +40,8 @@ CLAIMS: Wording = {
     "quoted": ("“{title}”", "“{title}”"),
     "largest": ("The largest: ", "最大的一例："),
 }
+_STRAY: Final = 50
+"""Of fifty dated events the first and the last may tell of another time."""
 _KINDS: Final = 40
 _MOST_KINDS: Final = 5
 _MOST_CIRCLES: Final = 7
@@ -170,7 +172,11 @@ def _of_kind(
 
 
 def _period(context: ReportContext, rows: Rows, messages: Messages) -> str:
-    period = period_of(context.events, rows)
+    dated = in_time_order(
+        context.events, np.array([row for row in rows.tolist() if context.events.dates[row]], np.int32)
+    )
+    cut = len(dated) // _STRAY
+    period = period_of(context.events, dated[cut : len(dated) - cut])
     return messages.period_of.format(period=period) if period else ""
 
 

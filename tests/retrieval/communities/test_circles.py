@@ -59,6 +59,24 @@ def test_chinese_talk_has_circles_too(towns):
     assert [(each.speakers, each.matters) for each in found] == [(("吴涛", "周敏"), (("排练", 3),))]
 
 
+def test_talk_that_settles_little_is_known_by_the_nouns_of_each_circle(towns):
+    walks = [
+        f"Ruth Adler: I walked the dog to the lake yesterday. Piet: The dog loves the lake, {row}." for row in "abc"
+    ]
+    bakes = [
+        f"Ruth Adler: I baked the bread for the fair yesterday. Tom Beck: The bread is gone, {row}." for row in "abc"
+    ]
+
+    found = circles(conversations(towns(months=9), [*walks, *bakes]), 5)
+
+    assert [(each.speakers, each.example) for each in found] == [
+        (("Piet", "Ruth Adler"), 2),
+        (("Ruth Adler", "Tom Beck"), 5),
+    ]
+    assert found[0].matters == (("lake", 3),)
+    assert ("bread", 3) in found[1].matters
+
+
 @pytest.mark.parametrize("count", [0, 2])
 def test_a_pile_that_is_no_talk_has_no_circles(towns, count):
     reports = [f"The harbour of month {row} handled 40 ships and 2 ferries." for row in range(5)]

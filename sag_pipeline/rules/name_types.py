@@ -100,7 +100,8 @@ def name_type(name: str) -> str:
         return ENTITY if folded in _WORDS["FIRST_NAMES"] else PLACE
     if _is_organisation(words, first, last):
         return ORGANISATION if len(words) > 1 else ENTITY
-    is_led = first in _WORDS["PLACE_FIRST"] and last not in _WORDS["COMMON_NOUNS"]  # `New Year` is none
+    is_common = first == "new" and last in _WORDS["COMMON_NOUNS"]  # `New Year`; `West Point` is a place
+    is_led = first in _WORDS["PLACE_FIRST"] and not is_common
     if len(words) > 1 and words[0].isalpha() and (last in _WORDS["PLACES"] or is_led):
         return PLACE
     if _is_person(words) and ("." in name or not _is_of_capitals(words)):

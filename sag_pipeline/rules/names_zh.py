@@ -139,6 +139,8 @@ def _is_led(text: str, found: re.Match[str]) -> bool:
     before, after = text[start - 1 : start] if start else "", text[end : end + 1]
     if before in _BORDER_BEFORE and rjieba.has_word(before + text[start]):
         return False  # 由于, 对方: no border
+    if text[start] == "于" and _HAN_CHARACTER.match(before) and rjieba.has_word(found["name"][1:]):
+        return False  # 生长于海拔: a preposition before a word
     if found["after"] and (before in _BORDER_BEFORE or not _HAN_CHARACTER.match(before)):
         return True
     if before in _LIST_BEFORE and after in _LIST_AFTER:

@@ -22,6 +22,8 @@ JOINT: Final = " · "
 """Between two names of a title."""
 _NAMES: Final = 3
 """Names of a title that are tried."""
+_SHARE: Final = 0.15
+"""Of the events of a group that carry a name in the language of the report, for the title to begin with it."""
 _WORD_ALONE: Final = 3
 """Events of a name that have to say a Chinese word; an English one is no phrase."""
 _FORE: Final = ("n", "vn", "an", "a", "b", "j", "l")
@@ -60,7 +62,7 @@ def with_matters(events: EventTable, communities: Communities, language: str) ->
     taken, titles = TakenTitles(each.title for each in communities if each.title), dict[str, str]()
     phrases = phrases_of(events, topic_words(_with_titles_as_topics(events), spread=1, common=_COMMON), own)
     for (each, key), rows, forms in zip(tried, own, phrases, strict=True):
-        if each.community_id not in titles:
+        if each.community_id not in titles and len(rows) >= _SHARE * len(each.members):
             proposals = (title for title in _titles(events, key, rows, forms) if title not in taken)
             if title := next(proposals, ""):
                 titles[each.community_id] = title

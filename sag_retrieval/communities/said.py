@@ -14,6 +14,9 @@ from sag_retrieval.text.words import is_cjk
 _LOOKED_AT = 24
 """Events of a key that are looked at, spread evenly."""
 _MOSTLY = 0.5
+_TYPED = 0.25
+"""Of a name whose form shows what it names: it also heads tables and their rows."""
+_FORMED = frozenset({"organisation", "organization", "company", "place", "product"})
 _GENERIC = "entity"
 _STOPS = '.!?:;"”'
 _LEGAL_FORMS = frozenset({"ltd", "inc", "plc", "gmbh", "corp", "llc", "pty", "sarl"})
@@ -77,7 +80,7 @@ class SaidNames:
         if kind != _PERSON and _is_common(kind, value, texts):
             return False
         said = sum(is_sentence(text) or (kind == _PERSON and _is_speaker(value, text)) for text in texts)
-        return said >= _MOSTLY * len(texts)
+        return said >= (_TYPED if kind in _FORMED else _MOSTLY) * len(texts)
 
 
 def _is_common(kind: str, value: str, texts: Sequence[str]) -> bool:

@@ -9,7 +9,7 @@ from sag_retrieval.communities.said import SaidNames
 
 def is_name(towns, value, kind, texts):
     """Whether the one key of events that say these texts in turn is a name."""
-    events = towns(months=2)
+    events = towns(months=4)
     count = len(events.keys.values)
     contents = [texts[row % len(texts)] for row in range(len(events))]
     keys = replace(events.keys, types=[kind] * count, values=[value] * count)
@@ -68,3 +68,10 @@ def test_a_text_says_a_key_under_either_name(towns):
     assert keys.place_in("A letter of Qin Shu", 0) == 12
     assert keys.place_in("秦舒（Qin Shu）", 0) == 0
     assert keys.place_in("秦舒（Qin Shu）", 1) == -1
+
+
+def test_an_organisation_that_also_heads_rows_is_a_name(towns):
+    row, said = "Roofers Guild; May 2023: 4,117; 3,950", "The Roofers Guild inspected the slates in March."
+
+    assert is_name(towns, "Roofers Guild", "organisation", [row, row, row, said])
+    assert not is_name(towns, "Roofers Guild", "organisation", [*[row] * 7, said])

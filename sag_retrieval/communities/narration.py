@@ -34,7 +34,7 @@ _CAPTION: Final = re.compile(r"^(?:[A-Z*][A-Z'’.*-]{0,30} ){2,14}(?=[A-Z][a-z]
 """A heading in capitals that was read together with the first sentence below it."""
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _POINTING: Final = re.compile(
-    r"\b(?:this|these|those|such|thereupon|ce|cet|cette|the (?:latter|former|same|other))\b"
+    r"\b(?:this|these|those|such|thereupon|ce|cet|cette|c['’]est|cela|tel|telle|the (?:latter|former|same|other))\b"
     r"|\b(?:in|of|to|at|by|for|on|from|with) that (?!(?:he|she|it|they|which|the)\b)[a-z]",
     re.IGNORECASE,
 )
@@ -57,6 +57,9 @@ _ENTRY: Final = re.compile(r"^\d|^[^:：]{1,80}[:：][^:：]{1,40}$")
 """A note with its number, or an entry of a list."""
 _ITEM: Final = re.compile(r"^[†‡*]|^(?:及|和|或|以及|and |or )?[(（][^)）]{1,6}[)）]")
 """An item amid a sentence: `and (iv) 300 shares`."""
+_ASIDE: Final = re.compile(r"[(（][^()（）]{0,200}[)）]")
+_INVERTED: Final = re.compile(r"^[^,.;:]{0,60}[A-Z]\w+ (?:he|she) ")
+"""`Captain Voss he called him`: a pronoun acts, though a name comes first."""
 _FEWEST_WORDS: Final = 5
 _RECURS: Final = 3
 _FIRST_PERSON: Final = re.compile(r"\b(?:je|j['’]\w+|nous|vous|tu|moi|ich|wir|yo|nosotros|io|noi)\b", re.IGNORECASE)
@@ -142,7 +145,7 @@ class Narration:
         found, before = list[Told](), list[_Before]()
         for row, spoken in zip(np.sort(rows).tolist(), spoken_parts(self._events, np.sort(rows).tolist()), strict=True):
             is_changed = self._is_changed(row)
-            named = {} if is_changed else self.names(row, spoken.outside)
+            named = {} if is_changed else self.names(row, _ASIDE.sub(_blank, spoken.outside))
             if not (spoken.is_half or is_changed or (before and self._is_saying(before[-1].row, row))):
                 one = self._judged(row, spoken, named, before)
                 found += [one] if one is not None else []
@@ -243,7 +246,17 @@ def _is_sound(text: str, spoken: Spoken, *, is_named: bool) -> bool:
     if spoken.is_any:
         return not set(faults(text)) - _TOLERATED - {"speech"} and is_named and _is_reported(text, spoken.outside)
     is_first_person = _FIRST_PERSON.search(text) is not None
-    return not (set(faults(text)) - _TOLERATED or _is_entry(text) or is_first_person or _POINTING.search(text))
+    return not (
+        set(faults(text)) - _TOLERATED
+        or _is_entry(text)
+        or is_first_person
+        or _POINTING.search(text)
+        or _INVERTED.match(text)
+    )
+
+
+def _blank(found: re.Match[str]) -> str:
+    return " " * len(found[0])
 
 
 def _is_entry(text: str) -> bool:

@@ -43,6 +43,9 @@ def test_a_sentence_about_somebody_it_names_stands_alone():
         "Ida Voss carried this lantern down to the old harbour at dusk.",
         "Ida Voss asked, the lantern swinging in her hand, what had become of you.",
         "Ida Voss left.",
+        "Captain Ida Voss he called her when she came home from the river.",
+        "Nobody on the ferry, and a small light (Ida Voss was ill) in the window of the house.",
+        "C’est comme cela que Ida Voss vivait au bord du grand fleuve.",
         "3 Ida Voss is named so in the first edition of the tale.",
     ],
 )

@@ -6,8 +6,9 @@
     python benchmarks/reports.py --judged                    what a reader counted, before and after the rules changed
 
 Printed for each: themes with an article, how many of them rest on three documents or more, the share of filler among
-200 statements of the page (`communities/statements.py`), height at 1280 and 390 pixels, kilobytes, violations that axe
-finds on the page and on that of its first theme, processor seconds.
+200 statements of the page (`communities/statements.py`), height at 1280 and 390 pixels, kilobytes, labels of pictures
+that are cut, cover another or are lower than 14 pixels, violations that axe finds on the page and on that of its first
+theme, light and dark, and processor seconds.
 
 `judged_pages.csv` holds the questions and the faults counted on the first screen, the titles and one theme of sets of
 documents, in three states: before themes, with decision 0063, with decision 0072 (`before>0063>0072`; sets that nobody
@@ -29,6 +30,8 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -53,6 +56,24 @@ STATEMENTS = (
 )
 
 
+FAULTY_LABELS = """() => [...document.querySelectorAll('figure svg')].flatMap((svg) => {
+    const frame = svg.getBoundingClientRect();
+    if (!frame.width) return [];
+    const texts = [...svg.querySelectorAll('text')];
+    const boxes = texts.map((each) => each.getBoundingClientRect());
+    return texts.filter((text, place) => {
+        const area = text.closest('.area')?.querySelector('rect').getBoundingClientRect() || frame;
+        const box = boxes[place];
+        const size = parseFloat(getComputedStyle(text).fontSize) * frame.width / svg.viewBox.baseVal.width;
+        const covers = boxes.some((other, at) => at < place &&
+            Math.min(box.right, other.right) - Math.max(box.left, other.left) > 1 &&
+            Math.min(box.bottom, other.bottom) - Math.max(box.top, other.top) > 5);
+        return covers || size < 13.9 || text.textContent.endsWith('…') ||
+            box.right > area.right + 1 || box.left < area.left - 1 || box.bottom > area.bottom + 2;
+    });
+}).length"""
+
+
 def write(checkout: Path, home: Path, out: Path) -> float:
     """Write a report of a home with the code of a checkout; the processor seconds of the process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -63,22 +84,37 @@ def write(checkout: Path, home: Path, out: Path) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def looked_at(out: Path) -> tuple[int, int, int]:
-    """Height of the page in pixels on a wide and a narrow screen, and what axe finds on it and on a theme's page."""
+@dataclass(frozen=True)
+class Looks:
+    """Height of the page in pixels on a wide and a narrow screen, and the faults found on both."""
+
+    tall: int
+    narrow: int
+    labels: int
+    violations: int
+
+
+def looked_at(out: Path) -> Looks:
+    """Measure the page and that of its first theme, wide and narrow, light and dark."""
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    pages = [out / "report.html", *sorted((out / "themes").glob("*.html"))[:1]]
+    heights, labels, violations = {}, 0, 0
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        heights, violations = [], 0
-        for width in (1280, 390):
-            context = browser.new_context(viewport={"width": width, "height": 900}, bypass_csp=True)
-            for page in pages:
-                shown = context.new_page()
+        for width, scheme in product((1280, 390), ("light", "dark")):
+            view = {"width": width, "height": 900}
+            context = browser.new_context(viewport=view, color_scheme=scheme, bypass_csp=True)
+            shown = context.new_page()
+            for page in sorted((out / "themes").glob("1-*.html"))[:1]:
                 shown.goto(page.as_uri())
-                heights.append(int(shown.evaluate("document.documentElement.scrollHeight")))
                 violations += len(Axe().run(shown).response["violations"])
+            shown.goto((out / "report.html").as_uri())
+            heights[width] = int(shown.evaluate("document.documentElement.scrollHeight"))
+            if scheme == "light":
+                labels += int(shown.evaluate(FAULTY_LABELS))
+            violations += len(Axe().run(shown).response["violations"])
+            context.close()
         browser.close()
-    return heights[0], heights[len(pages)], violations
+    return Looks(heights[1280], heights[390], labels, violations)
 
 
 def filler(page: Path) -> float:
@@ -101,20 +137,23 @@ def themes(out: Path) -> tuple[int, int]:
 
 def compare(homes: list[Path], checkouts: list[Path]) -> None:
     """Write and measure every report."""
-    print("| home | checkout | themes | over 3 documents | filler | px at 1280 | px at 390 | kB | axe | CPU s |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print(
+        "| home | checkout | themes | over 3 documents | filler | px at 1280 | px at 390 | kB | labels | axe | CPU s |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
     for home in homes:
         for checkout in checkouts:
             with TemporaryDirectory() as folder:
                 seconds = write(checkout, home.resolve(), Path(folder))
                 page = Path(folder) / "report.html"
                 count, wide = themes(Path(folder))
-                tall, narrow, violations = looked_at(Path(folder))
+                looks = looked_at(Path(folder))
                 share, size = filler(page), page.stat().st_size / 1e3
                 name = "this" if checkout == ROOT else "other"
                 print(
                     f"| {home.name} | {name} | {count} | {wide / max(count, 1):.0%} | {share:.0%} "
-                    f"| {tall:,} | {narrow:,} | {size:,.0f} | {violations} | {seconds:.1f} |",
+                    f"| {looks.tall:,} | {looks.narrow:,} | {size:,.0f} | {looks.labels} | {looks.violations} "
+                    f"| {seconds:.1f} |",
                     flush=True,
                 )
 

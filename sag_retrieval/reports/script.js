@@ -23,7 +23,7 @@
     for (let each = target; each; each = each.parentElement) {
       if (each.tagName === "DETAILS") each.open = true;
     }
-    const folded = $(":scope > details.fold", target);
+    const folded = $(":scope > details", target);
     if (folded) folded.open = true;
     target.scrollIntoView({ block: "nearest" });
     target.scrollIntoView({ block: target.matches("article, section") ? "start" : "center" });
@@ -42,13 +42,14 @@
     root.dataset.theme = dark ? "light" : "dark";
   });
 
-  // Print every event.
+  // On paper: every theme, and the sources where they are asked for.
   const everything = $("#print-all");
   if (everything) {
     let opened = [];
+    const asked = () => (everything.checked ? "details:not([open])" : "details.theme:not([open])");
     everything.addEventListener("change", () => document.documentElement.classList.toggle("print-all", everything.checked));
     addEventListener("beforeprint", () => {
-      opened = everything.checked ? all("details:not([open])") : [];
+      opened = all(asked());
       opened.forEach((each) => { each.open = true; });
     });
     addEventListener("afterprint", () => opened.forEach((each) => { each.open = false; }));

@@ -36,8 +36,10 @@ WORDING: Wording = {
     ),
 }
 
-_RELATED = 4
-_SHARED_KEYS = 3
+_OPEN = 8
+"""Articles that the page shows open; of the others it shows title and counts until a reader opens them."""
+_RELATED = 3
+_SHARED_KEYS = 2
 _CHIPS = 4
 _CHIP_TYPES = 3
 
@@ -94,6 +96,11 @@ class Article:
     conflicts: tuple[tuple[Statement, Statement], ...]
     sources: tuple[CitedSource, ...] = ()
     """The passages that the article cites first; none until all citations are numbered."""
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether the page shows its title and counts alone until a reader opens it."""
+        return self.community.number > _OPEN
 
     def without_summary(self, messages: Messages) -> str:
         """What stands where nothing can be quoted: that it is so, and what is named."""

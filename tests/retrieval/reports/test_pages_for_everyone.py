@@ -114,6 +114,13 @@ def test_the_map_is_read_and_used_at_ten_and_at_two_hundred_themes(visit, tmp_pa
     number = areas.last.get_attribute("data-number")
     assert page.evaluate("location.hash") == f"#c{number}"
     assert page.locator(f"#c{number} .name").is_visible()
+    assert page.locator(f"#c{number} .summary").is_visible()
+    assert page.locator("article:has(> details.theme)").count() == page.locator("article").count() - 8
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert (
+        page.locator("article:not([hidden]) .summary:visible").count() == page.locator("article:not([hidden])").count()
+    )
 
 
 def test_a_theme_chosen_on_the_map_is_shown_with_those_tied_to_it_until_all_are_asked_for(visit, tmp_path):

@@ -100,16 +100,17 @@ def looked_at(out: Path) -> Looks:
     heights, labels, violations = {}, 0, 0
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for width, scheme in product((1280, 390), ("light", "dark")):
-            view = {"width": width, "height": 900}
-            context = browser.new_context(viewport=view, color_scheme=scheme, bypass_csp=True)
+        for width, is_dark in product((1280, 390), (False, True)):
+            context = browser.new_context(
+                viewport={"width": width, "height": 900}, color_scheme="dark" if is_dark else "light", bypass_csp=True
+            )
             shown = context.new_page()
             for page in sorted((out / "themes").glob("1-*.html"))[:1]:
                 shown.goto(page.as_uri())
                 violations += len(Axe().run(shown).response["violations"])
             shown.goto((out / "report.html").as_uri())
             heights[width] = int(shown.evaluate("document.documentElement.scrollHeight"))
-            if scheme == "light":
+            if not is_dark:
                 labels += int(shown.evaluate(FAULTY_LABELS))
             violations += len(Axe().run(shown).response["violations"])
             context.close()

@@ -115,7 +115,7 @@ def test_the_map_is_read_and_used_at_ten_and_at_two_hundred_themes(visit, tmp_pa
     assert page.evaluate("location.hash") == f"#c{number}"
     assert page.locator(f"#c{number} .name").is_visible()
     assert page.locator(f"#c{number} .summary").is_visible()
-    assert page.locator("article:has(> details.theme)").count() == page.locator("article").count() - 8
+    assert page.locator("article:has(> details.theme)").count() == max(0, page.locator("article").count() - 8)
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
     assert (

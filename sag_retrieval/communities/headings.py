@@ -9,7 +9,7 @@ _CAPITALS: Final = re.compile(
     r"^(?!(?:The|A|An|In|On|At|By|For|From|After|As|To|With)\b)"
     r"((?:(?:[A-Z][\w'’-]{0,30}|of|and|the|for|in|on|to|&) ){1,10})"
     r"(?=(?:On|In|At|After|During|From|Since|By|As|When|While|Following|The|This|Upon|Under|With|For|According)"
-    r" (?:the |a |an |this |[a-z]+ing |[a-z]+ed |\d|[A-Z][a-z]+ \d))"
+    r" (?:the |a |an |this |of |[a-z]+ing |[a-z]+ed |\d|[A-Z][a-z]+ \d))"
 )
 """Words with capital letters before a preposition or article with one, which no comma or stop parts: two texts."""
 _GAP_CJK: Final = re.compile(

@@ -20,7 +20,7 @@ _ORDER: Final = re.compile(
 """The first word that can be an order, and a determiner behind it: a noun that is the subject never has one there."""
 _NO_BARE_VERB: Final = re.compile(r"(?:ing|ed|ly|[^s]s|ion|ment|ness|ity|ward|day|like|side)$")
 """Endings that no bare form of a verb has, or seldom."""
-_PREPOSITIONS: Final = STOP_WORDS | frozenset(
+GRAMMAR_WORDS: Final = STOP_WORDS | frozenset(
     "above across against ago along alongside amid among another around atop behind below beneath beside"
     " between beyond despite either every except first given half last less like many much near neither"
     " next notwithstanding now one onto opposite outside past per plus quite rather round second several"
@@ -122,7 +122,7 @@ def is_order(text: str) -> bool:
 
     """
     found = _ORDER.match(text) if _ENGLISH.search(text) else None
-    if found is None or found[1].casefold() in _PREPOSITIONS or _NO_BARE_VERB.search(found[1]):
+    if found is None or found[1].casefold() in GRAMMAR_WORDS or _NO_BARE_VERB.search(found[1]):
         return False
     return bool(found[2]) or not is_finite(_LISTED.sub("", _WHILE.sub("", text)))
 

@@ -67,13 +67,15 @@ _ROW: Final = re.compile(
 _LABELLED: Final = re.compile(
     r"(?:(?:^|[\s。.;；])[^\s:：。.;；]{1,30}[:：]\s*){2}|^[^:：。.]{1,40}[:：]"
     r"|\. \d{1,4}[A-Z][a-z]|\b\d{1,4}(?:ITEM|NOTE|PART)\b|\b(?:ITEM|NOTE|PART) [\dIVX]{1,4}[A-Z]?\.$"
-    r"|^(?:[A-Z]{3,} ){2,}[A-Z][a-z]|^\d{1,4} [A-Z]{3,} \d|\b[A-Z]{3,} \d+ [—–-] [A-Z]{3,}"
+    r"|^(?:[A-Z][A-Z-]{2,}[,.]? ){2,}[A-Z][a-z]|^(?:[A-Z][A-Z-]+[,.]? ){2,}(?:\d{1,3}[A-Z]|\d[\d.]* ?%)"
+    r"|^\d{1,4} [A-Z]{3,} \d|\b[A-Z]{3,} \d+ [—–-] [A-Z]{3,}"
     r"|^(?!(?:In|On|At|By|From|Since|During|Until|After|Before|As|For|Around|Between|To|Over|Under|About|Of)\b)"
     r"[A-Z]\w{0,30}(?: [a-z]\w{0,30}){0,2} \d[\w/.-]{0,12} [A-Z][a-z]+ "
 )
 _NUMBERED: Final = re.compile(
     r"^\s*(?:[#*•·>-]+|\d+(?:\.\d+)*[.)、]|[(（]?[一二三四五六七八九十\divx]+[)）、])\s*", re.IGNORECASE
 )
+_PAIRS: Final = ("（）", "「」", "『』", "《》", "“”")
 _LOGGED: Final = re.compile(
     r"^(?:\d{4}年\d{1,2}月\d{1,2}日|(?:[A-Z][a-z]+ )?\d{1,2}(?:st|nd|rd|th)?,?(?: [A-Z][a-z]+,?)?(?: \d{4})?)[。.] ?\S"
     r"|^(?:[A-Z][\w'’-]{0,30} ){1,6}1[.)] [A-Z]|^[“「][^”」]{1,60}[”」](?:系?指|是指)"
@@ -135,7 +137,7 @@ def faults(text: str, names: Sequence[str] = ()) -> tuple[Fault, ...]:
     checks: dict[Fault, bool] = {
         "length": not low <= len(bare) <= high,
         "end": not _ENDS.search(bare),
-        "start": bare[:1].islower(),
+        "start": bare[:1].islower() or _is_torn(bare),
         "speech": _SPEECH.search(bare) is not None or _QUOTED.match(bare) is not None,
         "row": _ROW.search(bare) is not None,
         "heading": _is_headed(bare),
@@ -150,6 +152,11 @@ def faults(text: str, names: Sequence[str] = ()) -> tuple[Fault, ...]:
         "notice": is_notice(bare),
     }
     return tuple(name for name, holds in checks.items() if holds)
+
+
+def _is_torn(text: str) -> bool:
+    """Whether a bracket or quotation mark has no counterpart: a part of a longer sentence."""
+    return any(text.count(opening) != text.count(closing) for opening, closing in _PAIRS)
 
 
 def _is_headed(text: str) -> bool:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Final
 
 from sag_retrieval.communities.events import EventTable
-from sag_retrieval.communities.registers import is_finite
+from sag_retrieval.communities.registers import GRAMMAR_WORDS, is_finite
 from sag_retrieval.communities.tagging import tagged
 from sag_retrieval.communities.titles import names_something
 from sag_retrieval.text.words import is_cjk
@@ -21,6 +21,7 @@ _OF_ITSELF: Final = re.compile(
 """After `this`: a time, or the document itself; after a verb's form `this` is a clause's whole subject."""
 _SAME_STEM: Final = 5
 """Letters by which a noun is known again."""
+_VERB_FIRST: Final = re.compile(r"^([A-Z][a-z]{2,20}[^s\W]s) (?:(?:the|an?|all|any|its|their)\b|[$€£¥] ?\d)")
 _LATER: Final = re.compile(
     r"^(?:The (?:next|following|previous) (?:day|morning|evening|night|week|month|year)"
     r"|(?:[A-Z][a-z]+|\d+)(?: [a-z]+){1,2} (?:later|earlier|afterwards|before that|after that)\b"
@@ -139,7 +140,8 @@ def lacks_subject(text: str, names: Sequence[str] = ()) -> bool:
     """Whether no clause of a Chinese sentence begins with somebody or something that does what it tells.
 
     Linear in the length of the text. A clause in front that names a time, a reason or a purpose may go without; a
-    relative clause before a noun is none. Sentences in other languages are judged by their verb (`registers.py`).
+    relative clause before a noun is none. An English sentence has none that begins with a verb in -s: a determiner or
+    an amount of money follows it.
 
     Args:
         text: The sentence.
@@ -147,7 +149,8 @@ def lacks_subject(text: str, names: Sequence[str] = ()) -> bool:
 
     """
     if not is_cjk(text):
-        return False
+        verb = _VERB_FIRST.match(text)
+        return verb is not None and verb[1].casefold() not in GRAMMAR_WORDS
     is_missing = False
     for clause in _CLAUSE_CJK.split(_TITLED.sub("它", _IN_BRACKETS.sub("", text))):
         found = _subject_of(clause.strip(" “”\"'「」"), names)
@@ -164,7 +167,7 @@ def _subject_of(clause: str, names: Sequence[str]) -> str:
     rest = _WHEN_CJK.sub("", clause).strip()
     if not rest:
         return "circumstance"
-    if any(rest.startswith(name) for name in names if name):
+    if rest[0] not in _LEAVING_OUT and any(rest.startswith(name) for name in names if name):
         return "subject"
     words = [
         (word, part)

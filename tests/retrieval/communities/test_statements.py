@@ -189,6 +189,20 @@ def test_a_heading_a_log_and_a_list_of_one_are_seen(text):
     assert "heading" in faults(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("（冯若兰在2019年买进织机40台，冯氏磨坊签字。", "start"),
+        ("灰鸥号”在海峡打捞渔网17吨，冯若兰签字。", "start"),
+        ("Excludes $278 million of leases that Falk Mills signed in 2019.", "subject"),
+        ("FALK MILLS, INC. 72The rate for 2019 was lower than that of 2018.", "heading"),
+        ("RETURN ON LOOMS 31.5 % Equals earnings of Falk Mills in 2019.", "heading"),
+    ],
+)
+def test_torn_sentences_are_seen(text, fault):
+    assert fault in faults(text)
+
+
 def test_what_something_is_good_for_tells_less():
     events = table(["Falk Mills hired 40 weavers.", "Falk Mills hired 40 weavers, ensuring smooth work."])
 

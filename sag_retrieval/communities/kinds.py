@@ -177,10 +177,18 @@ def _grouped(weighed: csr_array, words: csr_array, most: int) -> list[list[int]]
     apart = squareform(1 - np.clip(alike, 0, 1), checks=False)
     label = fcluster(average(apart), 1 - _ALIKE, "distance") - 1
     sizes = np.bincount(label)
-    mean = csr_array((1 / sizes[label], (label, pool)), shape=(len(sizes), count)) @ weighed
+    largest = [number for number in np.argsort(-sizes, kind="stable")[:most].tolist() if sizes[number] >= DOCUMENTS]
+    if not largest:
+        return []
+    place = np.full(len(sizes), -1)
+    place[largest] = np.arange(len(largest))
+    own = np.full(count, -1)
+    own[pool] = place[label]
+    rows = np.flatnonzero(own >= 0)
+    mean = csr_array((1 / sizes[largest][own[rows]], (own[rows], rows)), shape=(len(largest), count)) @ weighed
     likeness = np.asarray((weighed @ mean.T).todense())
-    own = np.where(likeness.max(axis=1) >= _ALIKE, likeness.argmax(axis=1), -1)
-    own[pool] = label
+    others = np.ones(count, np.bool_)
+    others[pool] = False
+    own[others] = np.where(likeness.max(axis=1) >= _ALIKE, likeness.argmax(axis=1), -1)[others]
     order = np.lexsort((np.arange(count), -np.round(likeness[np.arange(count), own], 9)))
-    largest = np.argsort(-np.bincount(own[own >= 0]), kind="stable")[:most].tolist()
-    return [order[own[order] == number].tolist() for number in largest]
+    return [order[own[order] == number].tolist() for number in range(len(largest))]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from sag_retrieval.communities import kinds
 from sag_retrieval.communities.common_phrases import common_phrase
 from sag_retrieval.communities.kinds import recurring_kinds
 from tests.support.said_events import amount, named, said_events
@@ -45,6 +46,17 @@ def test_another_wording_of_the_same_is_of_the_kind(towns):
     found = recurring_kinds(said_events(towns(months=8), [*LEASES[:3], other]), 9)
 
     assert [sorted(each.rows.tolist()) for each in found] == [[0, 1, 2, 3]]
+
+
+def test_of_a_large_pile_statements_outside_the_sample_join_their_kind(towns, monkeypatch):
+    events = said_events(towns(months=8), LEASES + FIRES)
+    expected = [sorted(each.rows.tolist()) for each in recurring_kinds(events, 9)]
+
+    monkeypatch.setattr(kinds, "_LONGEST_POOL", 6)
+
+    assert [len(each) for each in expected] == [4, 4]
+    found = recurring_kinds(said_events(towns(months=12), [*LEASES, *LEASES, *FIRES]), 9)
+    assert [sorted(each.rows.tolist()) for each in found] == [list(range(8))]
 
 
 def test_what_two_documents_say_and_what_holds_no_figure_is_no_kind(towns):

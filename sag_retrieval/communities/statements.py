@@ -61,7 +61,7 @@ _SPEECH: Final = re.compile(
 _QUOTED: Final = re.compile(r"[\"“'‘「『](?:[^\"”’」』]{0,300}[,.!?;，。！？…][\"”'’」』]|[^\"”'’」』]*$)")
 """Words that somebody says; a title in quotation marks has no comma or stop before they close."""
 _ROW: Final = re.compile(
-    r"\||\t|(?:[$€£¥] ?\d[\d,.]* +){2}"
+    r"\||\t|(?:[$€£¥] ?\d[\d,.]* +){2}|(?:\d[\d,.]{0,12} ?% +){2}"
     r"|(?<=[^:：;；])[:：][^:：;；]{1,80}[;；]\s*[^:：;；]{1,40}[:：][^:：;；]{1,80}[;；]"
 )
 _LABELLED: Final = re.compile(

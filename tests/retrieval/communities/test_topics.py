@@ -260,3 +260,10 @@ def test_a_sentence_with_many_figures_is_no_row_of_figures(text, has_it):
 )
 def test_a_head_of_a_page_read_together_with_a_sentence_is_no_statement(text):
     assert "heading" in faults(text)
+
+
+def test_a_row_of_shares_before_a_sentence_makes_no_statement():
+    assert "row" in faults(
+        "Tax rate 18.2 % 9.1 % 14.0 % On 22 December 2031 the town of Leith changed its law on mills."
+    )
+    assert faults("Oban Mills paid 18.2 % of its profit in 2031 and 9.1 % in 2030 to the town of Leith.") == ()

@@ -183,8 +183,8 @@ def judged() -> None:
         questions = list(csv.DictReader(file))
     with (folder / "judged_statements.csv").open(encoding="utf-8") as file:
         statements = list(csv.DictReader(file))
-    halves = ("tuning", "last", "drawn", "again", "held 0072", "held 0078")
-    halves += ("odd before", "odd 0082", "even before", "even 0082")
+    halves = ["tuning", "last", "drawn", "again", "held 0072", "held 0078"]
+    halves += ["odd before", "odd 0082", "even before", "even 0082"]
     print(f"| documents | faults before | 0063 | 0072 | {' | '.join(f'filler {half}' for half in halves)} |")
     print(f"|{'---|' * (4 + len(halves))}")
     sets = [name for name in questions[0] if name not in {"question", "counted"}]

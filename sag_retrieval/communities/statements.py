@@ -129,8 +129,12 @@ def faults(text: str, names: Sequence[str] = ()) -> tuple[Fault, ...]:
         ('length', 'end', 'speech', 'note')
 
     """
-    if TOLD.match(text):
-        return ()
+    return () if TOLD.match(text) else _checked(text, tuple(names))
+
+
+@lru_cache(maxsize=1 << 15)
+def _checked(text: str, names: tuple[str, ...]) -> tuple[Fault, ...]:
+    """The faults, kept: topics, their order, findings and articles ask about the same sentences."""
     cjk = is_cjk(text)
     low, high = _LENGTHS_CJK if cjk else _LENGTHS
     bare = text.strip()

@@ -14,8 +14,10 @@ from sag_retrieval.communities.registers import is_opinion, is_past_form
 from sag_retrieval.text.sentences import sentences
 from sag_retrieval.text.words import is_cjk
 
-_LABEL: Final = re.compile(r"([^:：\"“”]{1,60})[:：](?=[^\d/]|$)")
-"""A speaker at the beginning of a turn; the keys of the event say whether it is a person."""
+_COLON: Final = re.compile(r"[:：](?=[^\d/]|$)")
+_NO_LABEL: Final = re.compile(r"[:：\"“”]")
+_LONGEST_LABEL: Final = 60
+"""Characters before a colon that may name a speaker; the keys of the event say whether they end with a person."""
 _SETTLES: Final = re.compile(
     r"\b(?:meet|meets|meeting|reminder|remind|scheduled?|booked|reserved|appointment|deadline|due|starts?|begins?"
     r"|opens?|closes|arrives?|arriving|deliver(?:y|ed|ing)?|pick up|drop off|rehearsals?|session|attend|join"
@@ -179,10 +181,10 @@ def speakers_in(events: EventTable) -> dict[int, list[tuple[str, str]]]:
     for chunk, own in sorted(people.items()):
         text = events.chunks.texts[chunk]
         names = sorted(own, key=lambda name: (-len(name), name))
-        labels = [(who, each) for each in _LABEL.finditer(text) if (who := _speaker(each[1], names))]
-        ends = [each.end(1) - len(who) for who, each in labels[1:]] + [len(text)]
-        for (who, each), end in zip(labels, ends, strict=False):  # no label, no turn
-            found[int(events.chunks.document[chunk])].append((who, text[each.end() : end].strip()))
+        labels = list(_labels(text, names))
+        ends = [start for _, start, _ in labels[1:]] + [len(text)]
+        for (who, _, behind), end in zip(labels, ends, strict=False):  # no label, no turn
+            found[int(events.chunks.document[chunk])].append((who, text[behind:end].strip()))
     return found
 
 
@@ -193,17 +195,21 @@ def _turns(events: EventTable) -> list[_Turn]:
         if ":" not in text and "：" not in text:
             continue
         people = _people(events, row)
-        labels = [
-            (speaker, each.end(1) - len(speaker), each.end())
-            for each in _LABEL.finditer(text)
-            if (speaker := _speaker(each[1], people))
-        ]
+        labels = list(_labels(text, people))
         if not labels or len(_SHORT.findall(text[: labels[0][1]])) > _MOST_BEFORE:
             continue
         ends = [start for _, start, _ in labels[1:]] + [len(text)]
         for (speaker, _, behind), end in zip(labels, ends, strict=True):
             found.append(_Turn(row, speaker, text[behind:end].strip()))
     return found
+
+
+def _labels(text: str, people: Sequence[str]) -> Iterator[tuple[str, int, int]]:
+    """Each speaker, where the name begins, and where the turn begins behind the colon."""
+    for colon in _COLON.finditer(text):
+        before = _NO_LABEL.split(text[max(0, colon.start() - _LONGEST_LABEL) : colon.start()])[-1]
+        if speaker := _speaker(before, people):
+            yield speaker, colon.start() - len(speaker), colon.end()
 
 
 _SHORT: Final = re.compile(r"\w+")

@@ -31,6 +31,8 @@ from sag_retrieval.communities.units import TopicUnits, idf, scaled, topic_units
 
 _RESOLUTIONS: Final = tuple(round(2 ** (step / 4), 3) for step in range(-16, 16))
 """Tried from few topics to many."""
+_PAST: Final = 6
+"""Resolutions tried behind the one with most topics: above it topics fall apart."""
 _NEIGHBOURS: Final = 8
 """Most similar units that each unit is tied to."""
 _ALIKE: Final = 0.1
@@ -159,18 +161,13 @@ def _leiden(
 
     if not weight:
         return np.full(count, -1, np.int32), 0.0
-    low, high = 0, len(_RESOLUTIONS) - 1
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if topics(middle) >= aim else (middle + 1, high)
-    near = sorted({max(0, low - 1), low})
-    return _nearest_count(tried, {step: topics(step) for step in near}, aim)
-
-
-def _nearest_count(tried: dict[int, tuple[Rows, float]], counts: dict[int, int], aim: float) -> tuple[Rows, float]:
-    """Of what was tried the grouping whose count is nearest to the aim, the coarser one where two are."""
-    step = min(counts, key=lambda each: (abs(np.log(max(counts[each], 0.5) / aim)), each))
-    return tried[step]
+    best = 0
+    for step in range(0, len(_RESOLUTIONS), 2):
+        best = step if topics(step) > topics(best) else best
+        if topics(best) >= aim or step - best > _PAST:
+            break
+    near = [step for step in range(best - 2, best + 2) if 0 <= step < len(_RESOLUTIONS)]
+    return tried[min(near, key=lambda step: (round(abs(np.log(max(topics(step), 0.5) / aim)), 9), step))]
 
 
 def _proper(group: Rows, places: Rows) -> Rows:

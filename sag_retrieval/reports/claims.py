@@ -16,7 +16,8 @@ from sag_retrieval.communities.statements import fault_counts, telling
 from sag_retrieval.core.types import Rows
 from sag_retrieval.reports.citations import Reference, Statement
 from sag_retrieval.reports.facts import bearer_of
-from sag_retrieval.reports.ranking import RankedCommunity, in_time_order, period_of
+from sag_retrieval.reports.periods import period_of
+from sag_retrieval.reports.ranking import RankedCommunity, in_time_order
 from sag_retrieval.reports.section import ReportContext
 from sag_retrieval.reports.spreads import AmountSpread, spread_of, told_amount, told_range
 from sag_retrieval.reports.wording import Messages, Wording
@@ -176,7 +177,7 @@ def _period(context: ReportContext, rows: Rows, messages: Messages) -> str:
         context.events, np.array([row for row in rows.tolist() if context.events.dates[row]], np.int32)
     )
     cut = len(dated) // _STRAY
-    period = period_of(context.events, dated[cut : len(dated) - cut])
+    period = period_of(context.events, dated[cut : len(dated) - cut], context.language)
     return messages.period_of.format(period=period) if period else ""
 
 

@@ -1,14 +1,23 @@
-"""Periods of reports: two dates, or a rolling one such as `last 7 days`, counted back from a release's date."""
+"""Periods of reports: two dates, or a rolling one such as `last 7 days`; and the period of events in words."""
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Final
 
+from sag_retrieval.communities.events import EventTable, Rows
 from sag_retrieval.core.errors import QueryError
 
 _ROLLING: Final = re.compile(r"last (?:(\d{1,4}) )?(day|week|month|quarter|year)s?|this (week|month|quarter|year)")
 _DATES: Final = re.compile(r"(\d{4}(?:-\d\d(?:-\d\d)?)?)?\.\.(\d{4}(?:-\d\d(?:-\d\d)?)?)?")
 _MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
+_NAMES_OF_MONTHS: Final = tuple(
+    "January February March April May June July August September October November December".split()
+)
+"""Not those of `calendar`, which follow the process."""
+_STRAY, _MANY_DATES = 0.02, 25
+"""A year with a smaller share of as many dates is stray."""
 
 
 def resolved_period(period: str, today: date) -> str:
@@ -61,3 +70,34 @@ def _last(count: int, unit: str, today: date) -> date:
     following = date(start.year + start.month // 12, start.month % 12 + 1, 1)
     day = min(today.day, (following - start).days)
     return start.replace(day=day) + timedelta(days=1)
+
+
+def _without_stray(dates: Sequence[str]) -> Sequence[str]:
+    """Of many ordered dates those between the first and last year that hold a fiftieth of them."""
+    years = Counter(date[:4] for date in dates)
+    usual = [year for year, count in years.items() if count >= _STRAY * len(dates)]
+    if len(dates) < _MANY_DATES or not usual:
+        return dates
+    return [date for date in dates if min(usual) <= date[:4] <= max(usual)]
+
+
+def period_of(events: EventTable, rows: Rows, language: str) -> str:
+    """`2019–2023`, `March – May 2019`, `2019年3月至5月`, one month, or nothing; without stray years at the ends."""
+    dates = _without_stray(sorted(date for row in rows.tolist() if (date := events.dates[row])))
+    if not dates:
+        return ""
+    first, last = dates[0], dates[-1]
+    if first[:4] != last[:4]:
+        return f"{first[:4]}–{last[:4]}"
+    months = {date[:7] for date in dates}
+    if any(len(month) < len("2000-01") for month in months):
+        return str(first[:4])
+    return _months_told(first[:4], int(min(months)[5:]), int(max(months)[5:]), language)
+
+
+def _months_told(year: str, first: int, last: int, language: str) -> str:
+    """The months of a year, from the first to the last."""
+    if language == "zh":
+        return f"{year}年{first}月" + (f"至{last}月" if last > first else "")
+    one, other = _NAMES_OF_MONTHS[first - 1], _NAMES_OF_MONTHS[last - 1]
+    return f"{one} – {other} {year}" if last > first else f"{one} {year}"

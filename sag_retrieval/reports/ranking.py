@@ -13,6 +13,7 @@ from sag_retrieval.communities.routine import said_alike
 from sag_retrieval.communities.similarity import cosines
 from sag_retrieval.communities.statements import fault_counts, good_rows, telling
 from sag_retrieval.reports.options import ReportOptions
+from sag_retrieval.reports.periods import period_of
 from sag_retrieval.reports.series import Comparison
 
 PROPER = 3
@@ -26,8 +27,8 @@ _SUBSTANCE, _TELLING = 0.6, 1.0
 """What a statement tells that counts for the rank of its theme; the weight of it beside centrality in the choice."""
 _TYPICAL_IN_SHORT, _OF_A_FRAME = 3, 2
 """Typical events of a short article; those that say the same of other names, whose documents the findings count."""
-_STRAY, _MANY_DATES, _LEAST_ON_MAP = 0.02, 25, 10
-"""A year with a smaller share of as many dates is stray; events that a map needs."""
+_LEAST_ON_MAP = 10
+"""Events that a map needs."""
 Ties = Mapping[int, Sequence[tuple[int, float]]]
 """Tied communities with the weight by number, strongest first."""
 
@@ -187,7 +188,7 @@ def _ranked(  # noqa: PLR0913  a row is of all these
         members=community.members,
         theme=theme,
         document_count=len(np.unique(events.document[community.members])),
-        period=period_of(events, community.members),
+        period=period_of(events, community.members, language),
         new_count=comparison.count_new(community),
         status=comparison.statuses.get(community.community_id, ""),
         is_full=is_full,
@@ -275,26 +276,3 @@ def typical_events(events: EventTable, community: Community, most: int) -> Rows:
 def in_time_order(events: EventTable, rows: Rows) -> Rows:
     """Rows by date, those without one last, ties by row."""
     return np.array(sorted(rows.tolist(), key=lambda row: (events.dates[row] or "~", row)), dtype=np.int32)
-
-
-def _without_stray(dates: Sequence[str]) -> Sequence[str]:
-    """Of many ordered dates those between the first and last year that hold a fiftieth of them."""
-    years = Counter(date[:4] for date in dates)
-    usual = [year for year, count in years.items() if count >= _STRAY * len(dates)]
-    if len(dates) < _MANY_DATES or not usual:
-        return dates
-    return [date for date in dates if min(usual) <= date[:4] <= max(usual)]
-
-
-def period_of(events: EventTable, rows: Rows) -> str:
-    """`2019–2023`, `2019-03 – 2019-11`, one date, or nothing; stray years at the ends are left out."""
-    dates = _without_stray(sorted(date for row in rows.tolist() if (date := events.dates[row])))
-    if not dates:
-        return ""
-    first, last = dates[0], dates[-1]
-    if first[:4] != last[:4]:
-        return f"{first[:4]}–{last[:4]}"
-    months = {date[:7] for date in dates}
-    if any(len(month) < len("2000-01") for month in months):
-        return str(first[:4])
-    return first[:7] if len(months) == 1 else f"{min(months)} – {max(months)}"

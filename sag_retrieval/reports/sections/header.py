@@ -13,7 +13,8 @@ from sag_retrieval.communities.events import EventTable
 from sag_retrieval.reports.citations import Statement
 from sag_retrieval.reports.claims import claims
 from sag_retrieval.reports.facts import largest_amounts
-from sag_retrieval.reports.ranking import RankedCommunity, in_time_order, period_of
+from sag_retrieval.reports.periods import period_of
+from sag_retrieval.reports.ranking import RankedCommunity, in_time_order
 from sag_retrieval.reports.section import ReportContext, ReportSection
 from sag_retrieval.reports.spreads import told_amount
 from sag_retrieval.reports.wording import Messages, Wording, cited, escaped
@@ -69,6 +70,8 @@ WORDING: Wording = {
 _DATED = 0.02
 """Share of events that have to have a date, else the dates are not the time of the documents: a tale names a year."""
 _THEMES = 3
+_QUOTED = 3
+"""Typical statements of a theme that the first sentence names."""
 _NAMES = 3
 _FOLDERS = 3
 _FEWEST = 2
@@ -118,7 +121,7 @@ def _sentences(context: ReportContext, messages: Messages) -> tuple[str, ...]:
     documents = messages.counted(messages["conversation_count" if is_talk else "document_count"], counts["documents"])
     if not ranked:
         return (documents + messages.stop,)
-    period = _whole_period(context.events)
+    period = _whole_period(context.events, context.language)
     when = messages.period_of.format(period=period) if period else ""
     nothing = "" if any(each.typical for each in ranked) else messages.nothing
     if context.communities.is_ordered and counts["documents"] == 1:
@@ -162,8 +165,8 @@ def _strongest(context: ReportContext, messages: Messages) -> str:
 
 
 def _by_size(ranked: Sequence[RankedCommunity]) -> list[RankedCommunity]:
-    """The themes that hold most events first: what documents are about is not what there is most to quote of."""
-    return sorted(ranked, key=lambda each: (-each.size, each.number))
+    """The themes that most documents share first, of those that more than a statement or two can be quoted of."""
+    return sorted(ranked, key=lambda each: (len(each.typical) < _QUOTED, -each.document_count, each.number))
 
 
 def _listed(parts: Sequence[str], messages: Messages) -> str:
@@ -229,17 +232,17 @@ def _figures(context: ReportContext, messages: Messages) -> tuple[tuple[str, str
         (messages.documents, f"{counts['documents']:,}"),
         (messages.communities, f"{counts['communities']:,}"),
         (messages.new, f"{counts['new']:,}" if context.comparison.previous else "–"),
-        (messages.period, _whole_period(context.events) or "–"),
+        (messages.period, _whole_period(context.events, context.language) or "–"),
     )
 
 
-def _whole_period(events: EventTable) -> str:
+def _whole_period(events: EventTable, language: str) -> str:
     """The period of the dated events; a date outside the middle 98 % may be a slip of the pen. None of few dates."""
     rows = in_time_order(events, np.array([row for row, date in enumerate(events.dates) if date], np.int32))
     if len(rows) < _DATED * len(events):
         return ""
     cut = len(rows) // 100
-    return period_of(events, rows[cut : len(rows) - cut])
+    return period_of(events, rows[cut : len(rows) - cut], language)
 
 
 def _joined(content: Header) -> str:

@@ -75,9 +75,9 @@ def told(events, themes, tmp_path):
     [
         (
             "en",
-            "documents of 2024-01 – 2024-08 say “stopped working at the quay”: 300 to 307 EUR, median 303 EUR.",
+            "documents of January – August 2024 say “stopped working at the quay”: 300 to 307 EUR, median 303 EUR.",
         ),
-        ("zh", "8 篇文档（2024-01 – 2024-08）都说到“码头装货时停机……更换零件花费”：300至 307 欧元，中位数 303 欧元。"),
+        ("zh", "8 篇文档（2024年1月至8月）都说到“码头装货时停机……更换零件花费”：300至 307 欧元，中位数 303 欧元。"),
     ],
 )
 def test_a_finding_that_recurs_says_in_how_many_documents_when_and_how_much(towns, tmp_path, language, expected):
@@ -92,13 +92,13 @@ def test_a_finding_that_recurs_says_in_how_many_documents_when_and_how_much(town
         (
             "en",
             "Heron winch was locked away for the night by 12 guards.",
-            "8 documents of 2024-01 – 2024-08 (most from “mail”: 4, “cranes”: 3, “winches”: 1) are above all about",
+            "8 documents of January – August 2024 (most from “mail”: 4, “cranes”: 3, “winches”: 1) are above all about",
             "Most documents say alike: “stopped working at the quay” (4); “locked … guards” (4).",
         ),
         (
             "zh",
             "鹭式绞车夜间关闭，由12人看守。",
-            "8 篇文档（2024-01 – 2024-08）（多来自“mail”4 篇、“cranes”3 篇、“winches”1 篇）主要涉及",
+            "8 篇文档（2024年1月至8月）（多来自“mail”4 篇、“cranes”3 篇、“winches”1 篇）主要涉及",
             "说法相同的文档最多的是“码头装货时停机……更换零件花费”（4 篇）；“夜间关闭……看守”（4 篇）。",
         ),
     ],
@@ -150,6 +150,6 @@ def test_of_a_long_document_the_first_screen_says_its_title_its_parts_and_who_is
     first = told(events, build_themes(events, OPTIONS.cluster, "en"), tmp_path).split("\n\n")[1]
 
     assert first.startswith(
-        "“Tales of a Town” of 2024-01 – 2024-09 has 3 parts with a title, from “The Bridge” to “The Year After”."
+        "“Tales of a Town” of January – September 2024 has 3 parts with a title, from “The Bridge” to “The Year After”."
     )
     assert "Named most: Harbour Bridge (18 events, in 3 of 3 parts)" in first

@@ -17,7 +17,8 @@ from sag_retrieval.communities.naming import name_communities
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.reports.citations import cut, most_similar, sentences
 from sag_retrieval.reports.options import ReportOptions
-from sag_retrieval.reports.ranking import period_of, typical_events
+from sag_retrieval.reports.periods import period_of
+from sag_retrieval.reports.ranking import typical_events
 from sag_retrieval.reports.report import write_report
 from sag_retrieval.reports.series import Previous
 from sag_retrieval.reports.tables import REPORT_SCHEMAS
@@ -376,16 +377,25 @@ def test_typical_events_differ_and_come_in_time_order(towns):
     ("dates", "expected"),
     [
         (["2019-03-01", "2023"], "2019–2023"),
-        (["2019-03", "2019-11-05"], "2019-03 – 2019-11"),
+        (["2019-03", "2019-11-05"], "March – November 2019"),
         (["2019", "2019-11"], "2019"),
-        (["2020-02-02"], "2020-02"),
+        (["2020-02-02"], "February 2020"),
         ([None], ""),
     ],
 )
 def test_a_period_is_as_exact_as_its_dates(towns, dates, expected):
     events = replace(towns(), dates=(dates * 30)[:30])
 
-    assert period_of(events, np.arange(len(dates), dtype=np.int32)) == expected
+    assert period_of(events, np.arange(len(dates), dtype=np.int32), "en") == expected
+
+
+@pytest.mark.parametrize(
+    ("dates", "expected"), [(["2019-03", "2019-11-05"], "2019年3月至11月"), (["2020-02"], "2020年2月")]
+)
+def test_the_months_of_a_period_are_told_in_chinese(towns, dates, expected):
+    events = replace(towns(), dates=(dates * 30)[:30])
+
+    assert period_of(events, np.arange(len(dates), dtype=np.int32), "zh") == expected
 
 
 def test_a_passage_is_cut_around_its_cited_sentences():

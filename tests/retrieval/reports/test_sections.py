@@ -264,7 +264,7 @@ def test_a_few_dates_are_not_the_period_of_a_pile(towns):
     events = towns(months=12)
     stray = replace(events, dates=["1843", *[None] * (len(events) - 1)])
 
-    assert HEADER.build(context_of(events)).figures[-1][1] == "2024-01 – 2024-12"
+    assert HEADER.build(context_of(events)).figures[-1][1] == "January – December 2024"
     assert HEADER.build(context_of(stray)).figures[-1][1] == "–"
 
 

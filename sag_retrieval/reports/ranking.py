@@ -255,7 +255,7 @@ def typical_events(events: EventTable, community: Community, most: int) -> Rows:
 
     """
     centrality = dict(zip(community.members.tolist(), community.centrality.tolist(), strict=True))
-    members = good_rows(events, community.members[:_JUDGED], most)
+    members = good_rows(events, _once(events, community.members[:_JUDGED]), most)
     members = members[np.sort(np.argsort(-telling(events, members), kind="stable")[:_CONSIDERED])]
     value = np.array([centrality[row] for row in members.tolist()]) + _TELLING * telling(events, members)
     most_similar, alike, frames = np.zeros(len(members)), np.zeros(len(members)), said_alike(events, members)
@@ -271,6 +271,14 @@ def typical_events(events: EventTable, community: Community, most: int) -> Rows:
         again = np.full(len(members), members[best], np.int32)
         most_similar = np.maximum(most_similar, cosines(events.vectors, again, members))
     return in_time_order(events, members[np.array(chosen, dtype=np.intp)])
+
+
+def _once(events: EventTable, rows: Rows) -> Rows:
+    """The first of the rows with the same text: what all documents say has no cosine with anything."""
+    first: dict[str, int] = {}
+    for row in rows.tolist():
+        first.setdefault(events.contents[row], row)
+    return np.array(list(first.values()), np.int32)
 
 
 def in_time_order(events: EventTable, rows: Rows) -> Rows:

@@ -373,6 +373,18 @@ def test_typical_events_differ_and_come_in_time_order(towns):
     assert int(largest.members[0]) in chosen
 
 
+def test_what_documents_repeat_word_by_word_is_quoted_once(towns):
+    events = towns()
+    same = replace(
+        events,
+        contents=["The council of Old Town sold 40 lamps in 2021."] * len(events),
+        vectors=np.zeros((len(events), 2), np.float32),
+    )
+    group = build_communities(events, ReportOptions().cluster).communities[0]
+
+    assert len(typical_events(same, group, 6)) == 1
+
+
 @pytest.mark.parametrize(
     ("dates", "expected"),
     [

@@ -27,7 +27,7 @@ _JUDGED: Final = 1_000
 _MOSTLY: Final = 0.5
 _FEWEST: Final = 3
 """With fewer topics, events are grouped by their keys."""
-_COVERED: Final = 0.3
+_COVERED: Final = 0.5
 """Topics of a smaller share of the units are left for groups by keys: few events share few words, but names."""
 
 

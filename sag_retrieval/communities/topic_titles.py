@@ -4,7 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from math import log
 from typing import Final
 
@@ -23,8 +23,10 @@ _LEAST_SHARE, _LEAST_QUOTED = 0.05, 0.15
 about more than a corner of it."""
 _OWN: Final = 0.25
 """Of the events with a topic that say a phrase, the share that has to be in this topic."""
-_QUOTED: Final = 8
+_QUOTED: Final = 3
 """Statements to quote from which on the title of a topic is made of their words alone."""
+_FULL: Final = 0.25
+"""Share of statements to quote from which on the words of the other events may title a topic too."""
 _CONSIDERED: Final = 8
 _COMPOUND: Final = 4
 _SECOND: Final = 0.3
@@ -63,10 +65,12 @@ def topic_titles(events: EventTable, words: TopicWords, topic: Rows, quotable: F
     """
     taken, titles = TakenTitles(), []
     chunks = _chunks_of(events, words)
-    count = int(topic.max(initial=-1)) + 1
-    quoted = _phrases(events, words, _considered(topic, quotable), count, _LEAST_QUOTED)
-    for own, phrases in zip(quoted, _phrases(events, words, topic, count, _LEAST_SHARE), strict=True):
-        proposals = [*_proposals(own, chunks), *_proposals(phrases, chunks)]
+    is_told, is_full = _told_enough(topic, quotable)
+    considered = topic if quotable is None else np.where(np.append(is_told, False)[topic] & ~quotable, -1, topic)
+    quoted = _phrases(events, words, considered.astype(np.int32), len(is_told), _LEAST_QUOTED)
+    whole = _phrases(events, words, topic, len(is_told), _LEAST_SHARE)
+    for own, phrases, takes_all in zip(quoted, whole, (~is_told | is_full).tolist(), strict=True):
+        proposals = chain(_proposals(own, chunks), _proposals(phrases, chunks) if takes_all else ())
         title = next((each for each in proposals if each not in taken), "")
         taken.add(title)
         titles.append(title)
@@ -93,13 +97,12 @@ def phrases_of(events: EventTable, words: TopicWords, groups: Sequence[Rows]) ->
         yield [(_commonest(forms[pair]), counts[pair]) for pair in order if scored[pair] > 0]
 
 
-def _considered(topic: Rows, quotable: Flags | None) -> Rows:
-    """The topic of each event whose phrases count; of topics with enough statements to quote only theirs."""
-    if quotable is None:
-        return topic
-    quoted = np.bincount(topic[quotable & (topic >= 0)], minlength=int(topic.max(initial=-1)) + 1)
-    is_enough = np.append(quoted >= _QUOTED, False)
-    return np.where(is_enough[topic] & ~quotable, np.int32(-1), topic).astype(np.int32)
+def _told_enough(topic: Rows, quotable: Flags | None) -> tuple[Flags, Flags]:
+    """Of each topic, whether it has enough statements to quote for a title of their words, and whether it has many."""
+    count = int(topic.max(initial=-1)) + 1
+    told = topic[quotable & (topic >= 0)] if quotable is not None else np.zeros(0, np.int32)
+    quoted, size = np.bincount(told, minlength=count)[:count], np.bincount(topic[topic >= 0], minlength=count)
+    return np.asarray(quoted >= _QUOTED), np.asarray(quoted >= _FULL * size[:count])
 
 
 def _phrases(events: EventTable, words: TopicWords, topic: Rows, topics: int, least: float) -> Iterator[list[_Phrase]]:

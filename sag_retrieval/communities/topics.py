@@ -37,7 +37,7 @@ _NEIGHBOURS: Final = 8
 """Most similar units that each unit is tied to."""
 _ALIKE: Final = 0.1
 """Cosine from which two units are tied."""
-_JOINS: Final = 0.25
+_JOINS: Final = 0.4
 """Cosine with the mean of a topic from which another event joins it."""
 _SECOND: Final = 0.5
 """Topics aimed at for documents without a statement to quote, beside the share of them."""

@@ -42,7 +42,7 @@ _JOINS: Final = 0.4
 _SECOND: Final = 0.5
 """Topics aimed at for documents without a statement to quote, beside the share of them."""
 _LEAST: Final = 3
-"""Units that a topic has to have: at least three, a third of the root of all, and one in a hundred."""
+"""Units that a topic has to have: at least three, and one in a hundred."""
 _FOR_A_TOPIC: Final = 12
 """Units for each topic aimed at, where there are few."""
 
@@ -176,7 +176,7 @@ def _proper(group: Rows, places: Rows) -> Rows:
     sizes = np.bincount(group, minlength=count)
     width = int(places.max(initial=0)) + 1
     spread = np.bincount(np.unique(group.astype(np.int64) * width + places) // width, minlength=count)
-    kept = np.flatnonzero((sizes >= max(_LEAST, len(group) ** 0.5 / 3, len(group) / 100)) & (spread >= SPREAD))
+    kept = np.flatnonzero((sizes >= max(_LEAST, len(group) / 100)) & (spread >= SPREAD))
     renumbered = np.full(count + 1, -1, np.int32)
     renumbered[kept] = np.arange(len(kept), dtype=np.int32)
     return renumbered[group]

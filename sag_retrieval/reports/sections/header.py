@@ -10,6 +10,7 @@ from scipy.sparse import csc_array
 
 from sag_retrieval.communities.cleaned import clean
 from sag_retrieval.communities.events import EventTable
+from sag_retrieval.communities.matters import JOINT
 from sag_retrieval.reports.citations import Statement
 from sag_retrieval.reports.claims import claims
 from sag_retrieval.reports.facts import largest_amounts
@@ -18,6 +19,7 @@ from sag_retrieval.reports.ranking import RankedCommunity, in_time_order
 from sag_retrieval.reports.section import ReportContext, ReportSection
 from sag_retrieval.reports.spreads import told_amount
 from sag_retrieval.reports.wording import Messages, Wording, cited, escaped
+from sag_retrieval.text.words import is_cjk
 
 WORDING: Wording = {
     "kind": ("Report", "报告"),
@@ -127,7 +129,7 @@ def _sentences(context: ReportContext, messages: Messages) -> tuple[str, ...]:
     if context.communities.is_ordered and counts["documents"] == 1:
         about, named = _of_parts(context, messages, when), _named_in_parts(context, messages)
         return tuple(filter(None, (about, nothing, named)))
-    titles = [messages.quoted.format(title=each.title) for each in _by_size(ranked)[:_THEMES]]
+    titles = [messages.quoted.format(title=each.title) for each in _by_size(ranked, context.language)[:_THEMES]]
     about = messages["about_one" if counts["documents"] == 1 else "about"].format(
         documents=documents,
         period=when,
@@ -164,9 +166,14 @@ def _strongest(context: ReportContext, messages: Messages) -> str:
     return _newest(context, messages)
 
 
-def _by_size(ranked: Sequence[RankedCommunity]) -> list[RankedCommunity]:
-    """The themes that most documents share first, of those that more than a statement or two can be quoted of."""
-    return sorted(ranked, key=lambda each: (len(each.typical) < _QUOTED, -each.document_count, each.number))
+def _by_size(ranked: Sequence[RankedCommunity], language: str) -> list[RankedCommunity]:
+    """The themes that most documents share first; last those of a statement or two, or called by names, or foreign."""
+    return sorted(ranked, key=lambda each: (_is_small(each, language), -each.document_count, each.number))
+
+
+def _is_small(theme: RankedCommunity, language: str) -> bool:
+    is_foreign = is_cjk(theme.title) != (language == "zh")
+    return len(theme.typical) < _QUOTED or JOINT in theme.title or is_foreign
 
 
 def _listed(parts: Sequence[str], messages: Messages) -> str:
@@ -218,7 +225,7 @@ def _newest(context: ReportContext, messages: Messages) -> str:
         most = max(ranked, key=lambda each: (each.new_count, -each.number))
         new = messages.counted(messages.event_count, counts["new"])
         return messages.since.format(new=new, title=messages.quoted.format(title=most.title))
-    largest = _by_size(ranked)[0]
+    largest = _by_size(ranked, context.language)[0]
     return messages["first"].format(
         title=messages.quoted.format(title=largest.title),
         events=messages.counted(messages.event_count, largest.size),

@@ -69,7 +69,7 @@ def recurring_kinds(events: EventTable, most: int) -> list[StatementKind]:
         _kind(
             events,
             np.array([rows[place] for place in members], np.int32),
-            [_masked(events.contents[rows[place]], names[place]) for place in members],
+            [masked(events.contents[rows[place]], names[place]) for place in members],
         )
         for members in _grouped(weighed, shares, most)
     )
@@ -108,18 +108,19 @@ def _pool(events: EventTable) -> list[int]:
 
 def _holds_figure(events: EventTable, row: int) -> bool:
     """Whether a text holds figures besides those of its names and of places in documents."""
-    bare = _masked(events.contents[row], names_in(events, row))
+    bare = masked(events.contents[row], names_in(events, row))
     return _DIGIT.search(bare) is not None and has_figure(bare)
 
 
-def _masked(text: str, names: Sequence[str]) -> str:
+def masked(text: str, names: Sequence[str]) -> str:
+    """A text with a mark in place of each name."""
     for name in names:
         text = text.replace(name, f" {_MASK} ")
     return text
 
 
 def _words(text: str, names: Sequence[str]) -> list[str]:
-    bare = _masked(text, names)
+    bare = masked(text, names)
     if is_cjk(bare):
         return [word for run in _RUN.findall(bare) for word, _ in tagged(run) if len(word) > 1]
     return [word for word in _LOWER.findall(bare) if word not in STOP_WORDS]

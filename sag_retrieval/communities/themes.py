@@ -9,8 +9,10 @@ from typing import Final
 import numpy as np
 
 from sag_retrieval.communities.clustering import build_communities
+from sag_retrieval.communities.common_phrases import common_phrase
 from sag_retrieval.communities.events import EventTable, Rows
 from sag_retrieval.communities.groups import Communities, Community
+from sag_retrieval.communities.kinds import masked, names_in
 from sag_retrieval.communities.matters import JOINT, with_matters
 from sag_retrieval.communities.naming import name_communities
 from sag_retrieval.communities.options import ClusterOptions
@@ -56,7 +58,8 @@ def build_themes(events: EventTable, options: ClusterOptions, language: str) -> 
 def _named(events: EventTable, communities: Communities) -> Communities:
     """The same communities, each with a title.
 
-    What no phrase names is titled by what most of its documents are called, its keys, or its most typical event.
+    What no noun phrase names is titled by what most of its documents are called, the phrase that most of its statements
+    share, its keys, or its most typical event.
     """
     unnamed = [each for each in communities if not each.title and len(each.members) >= _FEWEST]
     if not unnamed:
@@ -66,7 +69,7 @@ def _named(events: EventTable, communities: Communities) -> Communities:
     keys = distinctive_keys(events, [each.members for each in unnamed])
     for each, carried in zip(unnamed, keys, strict=True):
         found = [key for key in carried if events.keys.types[key.row] != "title"]
-        kind = kind_of_documents(events, each.members)
+        kind = kind_of_documents(events, each.members) or shared_phrase(events, each.members)
         group = TitledGroup(each.members, found, _language(events, each.members), incidence[each.members])
         titles[each.community_id] = kind if kind and kind not in taken else make_title(events, group, taken)
         taken.add(titles[each.community_id])
@@ -79,13 +82,28 @@ def kind_of_documents(events: EventTable, rows: Rows) -> str:
 
     Empty where there are none, and where a title has nothing else: then it is the document's own.
     """
-    judged = rows[:_JUDGED]
-    quoted = judged[fault_counts(events, judged) < ROUTINE]
-    documents = sorted(set(events.document[quoted].tolist()))
+    documents = sorted(set(events.document[_quoted(events, rows)].tolist()))
     titles = [events.documents.titles[row] for row in documents]
     kinds = Counter(kind for title in titles if (kind := _without_figures(title)) and kind != title)
     most, count = kinds.most_common(1)[0] if kinds else ("", 0)
     return most if count >= max(_FEWEST, _MOSTLY * len(documents)) and fits(most) else ""
+
+
+def shared_phrase(events: EventTable, rows: Rows) -> str:
+    """What most statements to quote of a topic say alike, with `…` where they differ; empty where it does not fit."""
+    quoted = _quoted(events, rows).tolist()
+    passages = events.chunk[quoted].tolist()
+    if len(set(passages)) < _FEWEST:
+        return ""
+    texts = [masked(events.contents[row], names_in(events, row)) for row in quoted]
+    phrase, _ = common_phrase(texts, passages)
+    return phrase[:1].upper() + phrase[1:] if phrase and fits(phrase) else ""
+
+
+def _quoted(events: EventTable, rows: Rows) -> Rows:
+    """The statements to quote among the most typical events."""
+    judged = rows[:_JUDGED]
+    return np.asarray(judged[fault_counts(events, judged) < ROUTINE])
 
 
 def _without_figures(title: str) -> str:

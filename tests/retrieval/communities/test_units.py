@@ -9,7 +9,7 @@ from sag_retrieval.communities.clustering import build_communities
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.communities.routine import as_quoted
 from sag_retrieval.communities.talk import spoken_rows
-from sag_retrieval.communities.themes import kind_of_documents
+from sag_retrieval.communities.themes import kind_of_documents, shared_phrase
 from sag_retrieval.communities.topic_words import topic_words
 from sag_retrieval.communities.units import topic_units, unit_vectors
 
@@ -131,6 +131,14 @@ def test_statements_are_called_what_most_of_their_documents_are_called(papers, t
     events = replace(papers, documents=replace(papers.documents, titles=titles))
 
     assert kind_of_documents(events, np.arange(len(events), dtype=np.int32)) == kind
+
+
+def test_statements_are_called_by_the_phrase_that_they_share(papers):
+    first = np.arange(0, len(papers), 8, dtype=np.int32)
+
+    assert shared_phrase(papers, first) == "Closed two furnaces of the foundry"
+    assert shared_phrase(papers, np.arange(3, dtype=np.int32)) == ""
+    assert shared_phrase(papers, first[:2]) == ""
 
 
 def test_a_unit_has_a_vector_of_length_one_or_none(papers):

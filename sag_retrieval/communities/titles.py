@@ -28,8 +28,8 @@ _OF_A_DOCUMENT = "title"
 """Type of the keys that are titles of documents: they name a community only where nothing else does."""
 _ADDED = re.compile(r"(?<!\s)\s*+[(（:：].*", re.DOTALL)
 _COMMA = re.compile(r"[,，、;；]")
-_FIGURES_ONLY = re.compile(r"^[\W\d_年月日时分秒]*$|^\w*_\w")
-"""No letters, or a name of a file or column."""
+_NO_NAME = re.compile(r"^[\W\d_年月日时分秒]*$|^\w*_\w|^\d{1,2}[-./]\w{2,9}[-./]\d{2,4}\b")
+"""No letters, a name of a file or column, or what begins with a date."""
 _WHOLE_DOCUMENT = 0.8, 0.5
 """A community is a document with this share of its events of it, and this share of the document's events in it."""
 _SECOND_KEY = 0.35
@@ -181,7 +181,7 @@ def naming_keys(events: EventTable, keys: Sequence[DistinctiveKey]) -> list[Dist
 def names_something(keys: Keys, row: int) -> bool:
     """Whether a key is a name: a text, neither a date nor a quantity."""
     kind, value = keys.types[row], keys.values[row]
-    return keys.can_name(row) and _folded(kind) not in _NOT_A_NAME and not _FIGURES_ONLY.match(value)
+    return keys.can_name(row) and _folded(kind) not in _NOT_A_NAME and not _NO_NAME.match(value)
 
 
 def _pairs(names: list[tuple[str, float, int]]) -> Iterator[tuple[str, str, float]]:

@@ -129,7 +129,7 @@ def _sentences(context: ReportContext, messages: Messages) -> tuple[str, ...]:
     if context.communities.is_ordered and counts["documents"] == 1:
         about, named = _of_parts(context, messages, when), _named_in_parts(context, messages)
         return tuple(filter(None, (about, nothing, named)))
-    titles = [messages.quoted.format(title=each.title) for each in _by_size(ranked, context.language)[:_THEMES]]
+    titles = [messages.quoted.format(title=each.title) for each in _by_size(ranked, context)[:_THEMES]]
     about = messages["about_one" if counts["documents"] == 1 else "about"].format(
         documents=documents,
         period=when,
@@ -166,14 +166,15 @@ def _strongest(context: ReportContext, messages: Messages) -> str:
     return _newest(context, messages)
 
 
-def _by_size(ranked: Sequence[RankedCommunity], language: str) -> list[RankedCommunity]:
+def _by_size(ranked: Sequence[RankedCommunity], context: ReportContext) -> list[RankedCommunity]:
     """The themes that most documents share first; last those of a statement or two, or called by names, or foreign."""
-    return sorted(ranked, key=lambda each: (_is_small(each, language), -each.document_count, each.number))
+    return sorted(ranked, key=lambda each: (_is_small(each, context), -each.document_count, each.number))
 
 
-def _is_small(theme: RankedCommunity, language: str) -> bool:
-    is_foreign = is_cjk(theme.title) != (language == "zh")
-    return len(theme.typical) < _QUOTED or JOINT in theme.title or is_foreign
+def _is_small(theme: RankedCommunity, context: ReportContext) -> bool:
+    is_foreign = is_cjk(theme.title) != (context.language == "zh")
+    is_name = JOINT in theme.title or theme.title in context.events.keys.values
+    return len(theme.typical) < _QUOTED or is_name or is_foreign
 
 
 def _listed(parts: Sequence[str], messages: Messages) -> str:
@@ -225,7 +226,7 @@ def _newest(context: ReportContext, messages: Messages) -> str:
         most = max(ranked, key=lambda each: (each.new_count, -each.number))
         new = messages.counted(messages.event_count, counts["new"])
         return messages.since.format(new=new, title=messages.quoted.format(title=most.title))
-    largest = _by_size(ranked, context.language)[0]
+    largest = _by_size(ranked, context)[0]
     return messages["first"].format(
         title=messages.quoted.format(title=largest.title),
         events=messages.counted(messages.event_count, largest.size),

@@ -187,7 +187,7 @@ def _proposals(phrases: Sequence[_Phrase], chunks: Sequence[frozenset[int]]) -> 
         joined = [
             (place, _overlap(one.words, two.words, chunks), _joined(one.form, two.form))
             for (place, one), (_, two) in combinations(enumerate(chosen), 2)
-            if not set(one.words) & set(two.words)
+            if not set(one.words) & set(two.words) and one.form not in two.form and two.form not in one.form
         ]
         together = sorted((each for each in joined if each[1] > 0), key=lambda each: (each[0], -round(each[1], 9)))
         yield from (title for *_, title in together if fits(title))

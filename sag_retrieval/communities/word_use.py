@@ -40,6 +40,9 @@ _FIGURE_BEFORE: Final = re.compile(r"\d[万亿]? ?$")
 _WHOLE: Final = 0.08
 """A noun alone follows an article, number or preposition and ends its phrase in this share of its places."""
 _FIGURE_BEHIND: Final = re.compile(r"了? ?\d")
+_CLOSES_CJK: Final = re.compile(r"\W|$|[的和与及等]")
+_CLOSING: Final = 0.2
+"""A Chinese verb that closes a clause or stands before a particle more rarely takes an object: `总部位于上海`."""
 _MEASURES: Final = 0.5
 """A word with this share of its places behind a figure is a unit, one with it before a figure a verb: `达到 40 亿`."""
 _AROUND: Final = 12
@@ -62,16 +65,19 @@ class WordUse:
         """Count the places of the words by what stands before and behind; Chinese words by their part of speech."""
         counted = np.zeros((len(words.forms), 3))
         ending, nouns = set[int](), set[int]()
-        said, measured, leading, whole = Counter[int](), Counter[int](), Counter[int](), Counter[int]()
+        said, measured, leading, whole, closing = (Counter[int]() for _ in range(5))
         for text, places in zip(events.contents, words.places, strict=True):
             for place in places:
                 if place.word < 0:
                     continue
-                before = text[max(0, place.start - _AROUND) : place.start]
+                before, behind = (
+                    text[max(0, place.start - _AROUND) : place.start],
+                    text[place.end : place.end + _AROUND],
+                )
                 said[place.word] += 1
-                behind = text[place.end : place.end + _AROUND]
                 measured[place.word] += _FIGURE_BEFORE.search(before) is not None
                 leading[place.word] += _FIGURE_BEHIND.match(behind) is not None
+                closing[place.word] += _CLOSES_CJK.match(behind) is not None
                 if not is_cjk(words.forms[place.word]):
                     ending |= {place.word} if text[place.start : place.end].endswith(("s", "ing")) else set()
                     is_ing = text[place.start : place.end].endswith("ing")
@@ -88,7 +94,9 @@ class WordUse:
         for number, form in enumerate(words.forms):
             if is_cjk(form):
                 counted[number] = (1, *_chinese_use(form))
-                dependent |= {number} if _chinese_part(form) == "v" else set()
+                is_verb = _chinese_part(form) == "v"
+                dependent |= {number} if is_verb else set()
+                ending |= {number} if is_verb and closing[number] < _CLOSING * said[number] else set()
         shares = counted[:, 1:] / np.maximum(1, counted[:, :1])
         nouns -= (verbs := {word for word, count in leading.items() if count >= _MEASURES * said[word]})
         ending |= verbs

@@ -11,7 +11,7 @@ that are cut, cover another or are lower than 14 pixels, violations that axe fin
 theme, light and dark, and processor seconds.
 
 `judged_pages.csv` holds the questions and the faults counted on the first screen, the titles and one theme of sets of
-documents, in three states: before themes, with decision 0063, with decision 0072 (`before>0063>0072`; sets that nobody
+documents, in four states: before themes, with decisions 0063, 0072 and 0082 (`before>0063>0072>0082`; sets that nobody
 had looked at have no first one). `judged_statements.csv` holds the hash (SHA-256, 12 digits) of statements of such
 pages and whether a reader called them filler. `tuning` are of the pages before, and looked at while rules were written;
 `last` of 0063, looked at once; `drawn` of 0063, drawn with a fixed seed and judged before rules changed again; `again`
@@ -185,15 +185,15 @@ def judged() -> None:
         statements = list(csv.DictReader(file))
     halves = ["tuning", "last", "drawn", "again", "held 0072", "held 0078"]
     halves += ["odd before", "odd 0082", "even before", "even 0082"]
-    print(f"| documents | faults before | 0063 | 0072 | {' | '.join(f'filler {half}' for half in halves)} |")
-    print(f"|{'---|' * (4 + len(halves))}")
+    print(f"| documents | faults before | 0063 | 0072 | 0082 | {' | '.join(f'filler {half}' for half in halves)} |")
+    print(f"|{'---|' * (5 + len(halves))}")
     sets = [name for name in questions[0] if name not in {"question", "counted"}]
     further = sorted({each["documents"] for each in statements} - set(sets))
     for name in (*sets, *further, ""):
         states = [
             each[one].split(">") for each in questions for one in ([name] if name in sets else [] if name else sets)
         ]
-        faults = [sum(int(state[place] or 0) for state in states) for place in range(3)]
+        faults = [sum(int(state[place] or 0) for state in states) for place in range(4)]
         said: Counter[tuple[str, str]] = Counter(
             (each["half"], each["filler"]) for each in statements if name in {"", each["documents"]}
         )

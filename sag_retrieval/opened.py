@@ -222,7 +222,7 @@ class OpenedRelease:
             >>> release = open_release()
             >>> release.close()
             >>> release
-            Release('r...', 23 documents, 262 events, closed)
+            Release('r...', 23 documents, 260 events, closed)
 
         """
         self._is_closed = True

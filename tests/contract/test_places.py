@@ -65,7 +65,7 @@ def test_hits_citations_and_reports_name_the_page(inbox, tmp_path):
     assert "Ada Lin" in chunk.text
     assert written is not None
     pages = [file.read_text(encoding="utf-8") for file in (tmp_path / "report").rglob("*.html")]
-    assert any("minutes.pdf p. " in page for page in pages)
+    assert any("minutes" in page and '<span class="meta">p. 2</span>' in page for page in pages)
 
 
 def test_the_command_line_takes_patterns_and_prints_pages(inbox):

@@ -57,7 +57,11 @@ def test_a_slow_expression_would_be_found(found):
 
 
 def test_a_slow_rule_would_be_found():
-    assert grown(lambda text: [text[at:].count("\x01") for at in range(len(text))], quick_attacks()[:1], largest=8192)
+    def cubic(text):
+        marks = range(0, len(text), 32)
+        return sum(1 for one in marks for two in marks for three in marks if one < two < three)
+
+    assert grown(cubic, quick_attacks()[:1], largest=4096)
 
 
 def test_no_expression_takes_the_square_of_a_text(found):

@@ -15,7 +15,6 @@ from sag_retrieval.ask.modes import ModeResult
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.theme_sources import ThemeSources
 from sag_retrieval.communities.groups import CitedSentence
-from sag_retrieval.communities.talk import told as as_told
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.types import Floats
 from sag_retrieval.findings.lines import Judge, PromptLine, PromptLines, event_lines, in_prompt, packed
@@ -115,7 +114,7 @@ def _documents(themes: Themes, near: Sequence[NearTheme]) -> list[str]:
 def _by_rules(session: Session, themes: Themes, near: Sequence[NearTheme]) -> ModeResult:
     """The statements that answer, each under the title of its theme; where none does, that, and the nearest ones."""
     assert session.context is not None
-    themes = replace(themes, events=as_told(themes.events))
+    themes = themes.told
     sources = ThemeSources(session, themes)
     asked = asked_words(session.question, session.context.weigh)
     if asked:

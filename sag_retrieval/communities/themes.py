@@ -69,7 +69,8 @@ def _named(events: EventTable, communities: Communities) -> Communities:
     keys = distinctive_keys(events, [each.members for each in unnamed])
     for each, carried in zip(unnamed, keys, strict=True):
         found = [key for key in carried if events.keys.types[key.row] != "title"]
-        kind = kind_of_documents(events, each.members) or shared_phrase(events, each.members)
+        quoted = _quoted(events, each.members)
+        kind = kind_of_documents(events, quoted) or shared_phrase(events, quoted)
         group = TitledGroup(each.members, found, _language(events, each.members), incidence[each.members])
         titles[each.community_id] = kind if kind and kind not in taken else make_title(events, group, taken)
         taken.add(titles[each.community_id])
@@ -77,25 +78,24 @@ def _named(events: EventTable, communities: Communities) -> Communities:
     return replace(communities, communities=tuple(titled))
 
 
-def kind_of_documents(events: EventTable, rows: Rows) -> str:
-    """The words without figures that the titles of most documents of the statements share: `Incident report`.
+def kind_of_documents(events: EventTable, quoted: Rows) -> str:
+    """The words without figures that the titles of most documents of some statements share: `Incident report`.
 
     Empty where there are none, and where a title has nothing else: then it is the document's own.
     """
-    documents = sorted(set(events.document[_quoted(events, rows)].tolist()))
+    documents = sorted(set(events.document[quoted].tolist()))
     titles = [events.documents.titles[row] for row in documents]
     kinds = Counter(kind for title in titles if (kind := _without_figures(title)) and kind != title)
     most, count = kinds.most_common(1)[0] if kinds else ("", 0)
     return most if count >= max(_FEWEST, _MOSTLY * len(documents)) and fits(most) else ""
 
 
-def shared_phrase(events: EventTable, rows: Rows) -> str:
-    """What most statements to quote of a topic say alike, with `…` where they differ; empty where it does not fit."""
-    quoted = _quoted(events, rows).tolist()
+def shared_phrase(events: EventTable, quoted: Rows) -> str:
+    """What most of some statements say alike, with `…` where they differ; empty where it does not fit."""
     passages = events.chunk[quoted].tolist()
     if len(set(passages)) < _FEWEST:
         return ""
-    texts = [masked(events.contents[row], names_in(events, row)) for row in quoted]
+    texts = [masked(events.contents[row], names_in(events, row)) for row in quoted.tolist()]
     phrase, _ = common_phrase(texts, passages)
     return phrase[:1].upper() + phrase[1:] if phrase and fits(phrase) else ""
 

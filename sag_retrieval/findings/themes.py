@@ -1,6 +1,7 @@
 """The themes of a release, and which of them are nearest to a question."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy.sparse import issparse
 from sag_retrieval.communities.events import EventTable
 from sag_retrieval.communities.groups import Communities, Community
 from sag_retrieval.communities.statements import good_rows
+from sag_retrieval.communities.talk import told
 from sag_retrieval.core.types import Floats
 from sag_retrieval.models.protocols import Vectors
 
@@ -19,13 +21,18 @@ _JUDGED: Final = 400
 """Events of a theme that are judged as statements."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Themes:
     """The chosen events of a release and their themes; `note` says what would make asking cheaper or better."""
 
     events: EventTable
     communities: Communities
     note: str = ""
+
+    @cached_property
+    def told(self) -> "Themes":
+        """The same, with talk that settles something as statements; an open release reads them once."""
+        return replace(self, events=told(self.events))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

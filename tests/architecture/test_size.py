@@ -10,6 +10,8 @@ def test_no_row_is_over_its_bound():
 
 
 def test_code_is_counted_without_docstrings_imports_comments_and_blank_lines():
-    source = '"""A module."""\n\nimport os\n\n# why\ndef f(\n    a,\n):\n    """Do."""\n    return (\n        a\n    )\n'
+    source = (
+        '"""A module."""\n\nimport os\n\n# why\ndef f(\n    a,\n):\n    """Do."""\n    return (\n        a\n    )\n'
+    )
 
     assert code_lines(source) == 6

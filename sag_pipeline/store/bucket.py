@@ -28,7 +28,7 @@ from sag_retrieval.remote.mirror import FILES, Entries, Mirror, Tree, measure, m
 HEAD: Final = "HEAD"
 _STATE: Final = ("ledger", "embedder", "vectors")
 """Folders of files that HEAD names."""
-_SINGLE: Final = ("sources.json",)
+_SINGLE: Final = ("sources.json", "ledger.last")
 _MEASURED: Final = ".measured.json"
 _PROBED: Final = ".keeps-conditions"
 _AT_ONCE: Final = 8

@@ -5,8 +5,9 @@
     HEAD                                   0000000042-<hash>
 
 A commit writes its file first and HEAD second, so HEAD names the last file or, after a kill between the two, the
-previous one. A lost file leaves a gap, or HEAD names a missing file. The loss of the last file together with HEAD
-cannot be detected here.
+previous one. A lost file leaves a gap, or HEAD names a missing file. The file `ledger.last` beside the folder names the
+last commit once more, so that the loss of the last file together with HEAD is seen too. It is not synced: after a power
+cut it may be older, which says nothing.
 """
 
 import os
@@ -81,7 +82,14 @@ def append_link(folder: Path, rows: pa.Table, *, is_snapshot: bool = False, prev
     if (folder / HEAD).is_dir():
         discard(folder / HEAD)
     durable.write_text(folder / HEAD, path.stem + "\n")
+    draft = _last(folder).with_name(f".{_last(folder).name}.{os.getpid()}")
+    draft.write_text(path.stem + "\n", encoding="ascii")
+    draft.replace(_last(folder))
     return path
+
+
+def _last(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.last")
 
 
 def drop_links(folder: Path, keep: Path) -> None:
@@ -101,8 +109,12 @@ def state_of(folder: Path) -> tuple[tuple[str, int, int], ...]:
 
 def read_head(folder: Path) -> str:
     """The name in HEAD; empty if there is no HEAD, `?` if it holds no valid name."""
+    return _name_in(folder / HEAD)
+
+
+def _name_in(path: Path) -> str:
     try:
-        name = (folder / HEAD).read_bytes().decode("ascii", "replace").removesuffix("\n")
+        name = path.read_bytes().decode("ascii", "replace").removesuffix("\n")
     except FileNotFoundError:
         return ""
     except OSError:
@@ -118,7 +130,7 @@ def breaks(folder: Path) -> list[Break]:
     found += [Break(path, what) for path in files if (what := damage(path))]
     harmed = {each.path for each in found}
     whole = [path for path in files if path not in harmed]
-    found += _gaps(folder, files) + _wrong_links(whole)
+    found += _gaps(folder, files) + _wrong_links(whole) + _lost_end(folder, files)
     return found + _wrong_head(folder, files, whole)
 
 
@@ -139,6 +151,16 @@ def _gaps(folder: Path, files: Sequence[Path]) -> list[Break]:
             found.append(Break(lost, f"commits {expected} to {number - 1} are missing"))
         expected = number + 1
     return found
+
+
+def _lost_end(folder: Path, files: Sequence[Path]) -> list[Break]:
+    """The last commit as `ledger.last` names it, if it and those after it are gone with HEAD."""
+    named = _name_in(_last(folder))
+    if named in {"", "?"} or int(named[:10]) <= (_number(files[-1]) if files else -1):
+        return []
+    if read_head(folder) == named:
+        return []  # reported as a wrong HEAD
+    return [Break(_last(folder), f"it names {named}, and the last commit is {files[-1].stem if files else 'none'}")]
 
 
 def _wrong_links(whole: Sequence[Path]) -> list[Break]:

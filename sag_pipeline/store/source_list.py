@@ -4,6 +4,8 @@ import json
 import os
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -92,18 +94,34 @@ class SourceList:
         if not self._file.is_file():
             return []
         try:
-            return [Source(**row) for row in json.loads(self._file.read_text(encoding="utf-8"))]
-        except (OSError, ValueError, TypeError) as error:
+            kept = json.loads(self._file.read_text(encoding="utf-8"))
+            return [Source(**row) for row in _checked(kept)]
+        except (OSError, ValueError, TypeError, KeyError) as error:
             raise SourceError(f"{self._file} is damaged ({error}); `sag repair` mends it") from error
 
     def _write(self) -> None:
         self._file.parent.mkdir(parents=True, exist_ok=True)
         rows = [asdict(self._sources[name]) for name in sorted(self._sources)]
         draft = self._file.with_name(f".{FILE}.{uuid4().hex}")
-        draft.write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        kept = {"sources": rows, "digest": _digest(rows)}
+        draft.write_text(json.dumps(kept, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         with draft.open("rb") as file:
             os.fsync(file.fileno())
         draft.replace(self._file)
+
+
+def _checked(kept: Any) -> list[dict[str, str]]:  # noqa: ANN401  what a file holds
+    """The rows of the file, compared with their hash; versions before 0.3 wrote the rows alone."""
+    if isinstance(kept, list):
+        return kept
+    if kept["digest"] != _digest(kept["sources"]):
+        raise ValueError("its rows have another hash than it names")
+    return list(kept["sources"])
+
+
+def _digest(rows: list[dict[str, str]]) -> str:
+    text = json.dumps(rows, sort_keys=True)
+    return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _absolute(given: str) -> str:

@@ -30,6 +30,8 @@ Verify = Literal["lazy", "full", "off"]
 """When bytes are compared with their checksums: when they are first used, all while opening, or never."""
 _SPAN: Final = 256
 """Blocks that one thread checks at a time: 16 MB."""
+RELEASES: Final = "releases"
+"""Where the releases of a home lie, each in a folder of its id."""
 _LAYERS: Final = "layers/"
 _AT_ONCE: Final = 4
 _MANY: Final = 1 / 3
@@ -104,6 +106,11 @@ class Manifest:
         if (manifest.files or manifest.manifest_hash) and not _is_whole(text, manifest):
             raise ReleaseError(
                 f"{MANIFEST} of release {folder.name} is damaged: its text has another hash than it names; {MEND}"
+            )
+        is_placed = folder.parent.name == RELEASES and not folder.name.startswith(".")
+        if is_placed and folder.name != manifest.release_id:
+            raise ReleaseError(
+                f"{folder} holds release {manifest.release_id}: a folder was renamed or exchanged; {MEND}"
             )
         return manifest
 

@@ -23,7 +23,7 @@ from sag_retrieval.core.home_urls import shown_home, url_of
 from sag_retrieval.core.public import public
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.release.folders import erase, set_aside, sweep, write_lock
-from sag_retrieval.release.manifest import ANSWERS, MANIFEST, Manifest
+from sag_retrieval.release.manifest import ANSWERS, MANIFEST, RELEASES, Manifest
 
 if TYPE_CHECKING:
     from sag_retrieval.release.remote import RemoteReleases
@@ -75,7 +75,7 @@ class Releases:
     def __init__(self, home: Path) -> None:
         """Hold the home, which may be empty."""
         self.home = home
-        self.folder = home / "releases"
+        self.folder = home / RELEASES
 
     @cached_property
     def remote(self) -> "RemoteReleases | None":

@@ -17,9 +17,11 @@ from sag_pipeline.runs import run_ingest, run_report
 from sag_pipeline.store.chain import HEAD, breaks
 from sag_pipeline.store.ledger import Entry, Ledger
 from sag_pipeline.store.parts import is_sealed
+from sag_pipeline.store.source_list import SourceList
 from sag_pipeline.store.store import Store
+from sag_retrieval.api import open_release
 from sag_retrieval.cli.main import main
-from sag_retrieval.core.errors import SagError, StoreError
+from sag_retrieval.core.errors import ReleaseError, SagError, StoreError
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, Answered, CacheError
 from tests.support.chat_server import ChatServer
@@ -311,3 +313,54 @@ def test_the_commands_say_what_is_wrong_and_what_to_run(home):
     assert "Now run: sag ingest inbox" in mended.stdout
     assert after.exit_code == 0
     assert again.stdout == "nothing is wrong\n"
+
+
+def test_a_release_in_the_folder_of_another_is_found_wherever_it_is_read(home, made):
+    (Path.cwd() / "inbox" / "more.md").write_text("# Teal\n\nTeal Marine sold 12 buoys in 2022.\n", encoding="utf-8")
+    other = run_ingest(["inbox"])["release"]
+    first, second = (home / "releases" / each for each in (made.release, other))
+    first.rename(home / "aside"), second.rename(first), (home / "aside").rename(second)
+
+    with pytest.raises(ReleaseError, match=f"holds release {other}: a folder was renamed or exchanged"):
+        open_release(home, release=made.release)
+    with pytest.raises(ReleaseError, match="renamed or exchanged"):
+        open_release(home, verify="full")
+    faults = verify_home(home, deep=False).faults
+    assert [fault.file.split("/")[1] for fault in faults] == sorted([made.release, other])
+    repair_home(home)
+    assert verify_home(home, deep=True).faults == []
+    assert run_ingest(["inbox"])["release"] == other
+    (Path.cwd() / "inbox" / "more.md").unlink()
+
+
+def test_a_changed_byte_in_the_list_of_sources_is_found(home):
+    text = (home / "sources.json").read_text(encoding="utf-8")
+    (home / "sources.json").write_text(text.replace('"inbox"', '"inbax"'), encoding="utf-8")
+
+    with pytest.raises(SagError, match=r"sources\.json is damaged .*another hash"):
+        run_ingest(["inbox"])
+
+    assert [fault.file for fault in verify_home(home, deep=False).faults] == ["sources.json"]
+    repair_home(home)
+    assert verify_home(home, deep=True).faults == []
+
+
+def test_a_list_of_sources_of_an_earlier_version_is_read(home):
+    rows = json.loads((home / "sources.json").read_text(encoding="utf-8"))["sources"]
+    (home / "sources.json").write_text(json.dumps(rows), encoding="utf-8")
+
+    assert [source.name for source in SourceList(Store(home))] == ["inbox"]
+
+
+def test_the_last_commit_lost_together_with_head_is_found(home):
+    last = max(home.glob("ledger/*.parquet"))
+    last.unlink()
+    (home / "ledger" / HEAD).unlink()
+
+    assert [fault.file for fault in verify_home(home, deep=False).faults if "ledger.last" in fault.file] == [
+        "ledger.last"
+    ]
+    with pytest.raises(StoreError, match="ledger is damaged"):
+        Ledger(home / "ledger")
+    repair_home(home)
+    assert verify_home(home, deep=True).faults == []

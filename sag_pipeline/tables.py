@@ -17,7 +17,7 @@ from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key, Se
 from sag_retrieval.release.schema import ADDED, TABLES
 
 _OURS: Final = (
-    StoredTable(name="documents", record=Document, version=3),
+    StoredTable(name="documents", record=Document, version=4),
     StoredTable(
         name="summaries",
         rule="sag_pipeline.rules.by_table:summaries",
@@ -47,14 +47,14 @@ _OURS: Final = (
         rule="sag_pipeline.rules.by_table:events",
         record=Event,
         reads=("documents", "summaries", "chunks"),
-        version=7,
+        version=8,
     ),
     StoredTable(
         name="keys",
         rule="sag_pipeline.rules.by_table:keys",
         record=EventKey,
         reads=("documents", "summaries", "chunks", "events"),
-        version=9,
+        version=10,
         by_source="key_schema",
         is_published=False,
     ),

@@ -50,7 +50,7 @@ _TRIPLES = """
 
 
 _DATES = r"""
-    SELECT event_id, rtrim(min(value_string || '~'), '~') AS date  -- '~' sorts a whole day before its year
+    SELECT event_id, min_by(value_string, (10 - length(value_string)) || value_string) AS date  -- a day before any year
     FROM raw_keys WHERE key_type = 'date' AND regexp_full_match(value_string, '\d{4}(-\d{2}(-\d{2})?)?')
     AND try_cast(value_string || '-01-01'[length(value_string) - 3:] AS DATE) >= DATE '0001-01-01'
     GROUP BY 1 ORDER BY 1

@@ -12,7 +12,7 @@ from sag_pipeline.rules.names import ALIASED, NameIndex, aliases, longest_only, 
 from sag_pipeline.rules.own_names import own_names
 from sag_pipeline.rules.tables import amounts_of_columns
 from sag_pipeline.rules.words import read_words
-from sag_pipeline.steps.dates import DATE, dates
+from sag_pipeline.steps.dates import DATE, dates, with_year
 from sag_pipeline.steps.keys import Mention, make_key, title_key
 from sag_pipeline.steps.quantities import quantities
 from sag_retrieval.core.key_schema import KeyTypes
@@ -77,6 +77,8 @@ def offline_keys(
         else:
             rows = range(bisect_left(starts, event.start), bisect_left(starts, event.end))
             own = [mentions[row] for row in rows if mentions[row].end <= event.end]
+        if event.context_date is not None:
+            own = [each for mention in own for each in with_year(mention, event.context_date)]
         same_as = _same_as(text, own, title)
         named = own
         if event.start is not None:

@@ -40,12 +40,20 @@ _FORMS = re.compile(
     | \b(?P<d5>3[01]|[12]?\d)(?:(?:st|nd|rd|th)(?:\s?of)?)?\s?,?\s?(?P<m5>{_MONTH})(?:,?\s?(?P<y5>{_YEAR})\b)?
     | \b(?P<m6>{_MONTH}),?\s(?:of\s)?(?P<y6>{_YEAR})\b
     | (?<![\d.])(?P<compact>(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))(?![\d.])
-    | (?<![\w$€£¥.,#/-])(?:FY\s?)?(?P<y7>1[5-9]\d\d|20\d\d)
+    | (?<![\w$€£¥.,#/-])(?<!\d[–—:：])(?:FY\s?)?(?P<y7>1[5-9]\d\d|20\d\d)
         (?:(?=[–—-](?:\d\d|\d{{4}})\b)|(?![\w%/]|[.,-]\d|-\w))(?!\s?[%°])
-    | (?<=\d\d\d\d[–—-])(?P<y8>1[5-9]\d\d|20\d\d)\b)
+    | (?<=(?<![\w.,/-])[12]\d\d\d[–—-])(?P<y8>1[5-9]\d\d|20\d\d)\b)
     """,
     re.VERBOSE,
 )
+_CODE = re.compile(r"(?<![A-Za-z])(?!FY|CY)[A-Z]{2,8}(?:[ /-][A-Z]{1,3})?[ -]?$")
+"""What stands before the number and year of a standard: `IEEE 1588-2008`; FY and CY stand before years."""
+_NUMBERED = re.compile(
+    r"\b(?:no|nr|clause|section|sec|article|art|part|model|type|item|page|figure|fig|table|form|room|lot)\b\.?\s$",
+    re.IGNORECASE,
+)
+"""Nouns before a number that counts nothing and is no year: `Clause 2015`."""
+_DASHED_YEAR = re.compile(r"[–—-]\d{4}\b")
 _COUNTED = re.compile(r"\s(?!was\b|is\b|has\b|as\b|this\b|its\b|his\b|us\b|across\b|versus\b)[a-z]{2,}s\b")
 _PLAIN_YEAR_ONLY = re.compile(r"[\u3400-\u9fff]")
 
@@ -83,7 +91,8 @@ def dates(text: str, language: str = "en") -> Iterator[Mention]:
     """Every date in order, a mention for each of its day, month and year: `2019-03-05`, `2019-03`, `2019`.
 
     A bare number is a year from 1500 to 2099 unless something is counted with it (`1800 passages`) or it stands in
-    Chinese without 年. A day and month without a year take the last year named shortly before, else they are a `day`.
+    Chinese without 年, or names a clause, a model or a standard (`ISO 14040-2006`). A day and month without a year take
+    the last year named shortly before, else they are a `day` (see `with_year`).
     `5/3/2019` is read with the day first, or the month, as other dates of the text show; where none does, by the
     language, and in English as its year alone. Months of other languages have the names that the Unicode locale data
     gives them.
@@ -101,6 +110,36 @@ def dates(text: str, language: str = "en") -> Iterator[Mention]:
         if year:
             last_year, last_end = year, end
         yield from _mentions(start, end, year, month, day)
+
+
+def with_year(mention: Mention, context: str) -> Iterator[Mention]:
+    """A `day` as the date, month and year that lie nearest to a date of its place; anything else as it is.
+
+    Examples:
+        >>> [each.value for each in with_year(Mention(0, 11, DAY, "12-28"), "2026-01-05")]
+        ['2025-12-28', '2025-12', '2025']
+
+    """
+    if mention.key_type != DAY:
+        yield mention
+        return
+    month, day = map(int, str(mention.value).split("-"))
+    year, *rest = map(int, context.split("-"))
+    near = date(year, *rest, *(1,) * (2 - len(rest)))
+    years = (year, year - 1, year + 1) if rest else (year,)  # a place that is dated by its year alone says no more
+    found = [made for each in years if (made := _day_of(each, month, day))]
+    if not found:
+        yield mention
+        return
+    chosen = min(found, key=lambda made: abs(made - near))
+    yield from _mentions(mention.start, mention.end, chosen.year, month, day)
+
+
+def _day_of(year: int, month: int, day: int) -> date | None:
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return None
 
 
 def _in_order(text: str, language: str) -> Iterator[_Found]:
@@ -131,7 +170,9 @@ def _overlaps(one: _Found, others: Sequence[_Found], starts: Sequence[int]) -> b
 def _by_form(text: str, language: str) -> Iterator[_Found]:
     day_first: bool | None = None
     for found in _FORMS.finditer(text):
-        if found["y7"] and _is_count(text, found):
+        if found["y7"] and (_is_count(text, found) or _is_numbered(text, found)):
+            continue
+        if found["y8"] and _is_no_range(text, found):
             continue
         if found["one"]:
             day_first = _is_day_first(text, language) if day_first is None else day_first
@@ -246,16 +287,28 @@ def _is_count(text: str, found: re.Match[str]) -> bool:
     return bool(_PLAIN_YEAR_ONLY.match(after.lstrip()[:1]))
 
 
+def _is_numbered(text: str, found: re.Match[str]) -> bool:
+    """Whether a number names a clause or model, or with the year behind it a standard."""
+    before = text[max(0, found.start() - 24) : found.start()]
+    is_code = _DASHED_YEAR.match(text, found.end()) is not None and _CODE.search(before) is not None
+    return is_code or _NUMBERED.search(before) is not None
+
+
+def _is_no_range(text: str, found: re.Match[str]) -> bool:
+    """Whether the years around a dash do not ascend, or are the number and the year of a standard."""
+    first = found.start() - len("1998-")
+    return (
+        int(text[first : first + 4]) >= int(found["y8"]) or _CODE.search(text[max(0, first - 24) : first]) is not None
+    )
+
+
 def _mentions(start: int, end: int, year: int, month: int, day: int) -> Iterator[Mention]:
     if not year:
         if month and day:
             yield Mention(start, end, DAY, f"{month:02}-{day:02}")
         return
-    if month and day:
-        try:
-            yield Mention(start, end, DATE, date(year, month, day).isoformat())
-        except ValueError:
-            day = 0
+    if month and day and (made := _day_of(year, month, day)):
+        yield Mention(start, end, DATE, made.isoformat())
     if month:
         yield Mention(start, end, DATE, f"{year:04}-{month:02}")
     yield Mention(start, end, DATE, f"{year:04}")

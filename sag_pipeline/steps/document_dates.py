@@ -29,6 +29,15 @@ _LABEL = re.compile(
 )
 _PLACE = re.compile(r"[^\W\d_][\w.’'-]{1,20}(?: [\w.’'-]{1,20}){0,2},?(?: (?:den|the|le|am|on))?", re.IGNORECASE)
 """What stands before the date of a letter: `Kiel, den 3. Mai 2024`."""
+_SUBTITLE = 80
+"""Characters of a line under a title that may date the document: `Operations · 12 March 2025`."""
+_SUBTITLE_LINES = 6
+_HOLDS = re.compile(
+    r"\b(?:until|till|by|from|since|due|effective|valid|before|after|deadline|expires|bis|ab|vom|jusqu|hasta|desde)"
+    r"\b[\w :]{0,12}$|[^\w\s]?(?:截止|截至|有效|生效|到期|自|至|从|起)[^\d]{0,4}$",
+    re.IGNORECASE,
+)
+"""What stands before the day from or until which something holds; it is not the day on which it was written."""
 _HASHES = re.compile(r"(?m)^(?P<hashes>#{1,6})[ \t]+\S")
 _TIME_BEHIND = re.compile(r"[,T ]{0,3}(?:um |at )?\d{1,2}[:：]\d{2}(?::\d{2})?")
 _OPENS_LINE = re.compile(r"[\[(*_\s-]{0,4}")
@@ -38,6 +47,7 @@ _LINE = re.compile(r"(?m)^(?:#{1,6}[ \t][^\n]{1,120}|[^\n]{4,40}$|[\[(*_ \t-]{0,
 """Lines that may date what follows: headings, short lines, and openings of messages."""
 _DIGIT = re.compile(r"\d")
 _DIGITS = re.compile(r"(?<!\d)(?:\d{8}|\d{6})(?!\d)")
+_ENDS = (".", "!", "?", ";", "。", "！", "？", "；", ",", "，")
 _LATEST_SHORT_YEAR = 69
 _LONGEST_LINE = 120
 
@@ -154,16 +164,26 @@ def _of_metadata(metadata: str) -> Iterator[tuple[str, str]]:
 
 
 def _of_head(text: str, language: str) -> Iterator[tuple[str, str]]:
-    """Dates of the head: behind a label, alone on a line, or behind the name of a place."""
-    for line in text[:_HEAD].split("\n")[:_HEAD_LINES]:
+    """Dates of the head: behind a label, alone on a line, behind the name of a place, or in a line under the title."""
+    lines = [line for line in text[:_HEAD].split("\n")[:_HEAD_LINES] if line.strip()]
+    for number, line in enumerate(lines):
         if len(line) > _LONGEST_LINE or line.startswith("##") or not _DIGIT.search(line):
             continue
         for day in _days(line, language)[:1]:
             before, after = line[: day.start].strip("|*_#> \t"), line[day.end :]
             label = before.rstrip(":：|* \t")
             ends = not after.strip(" .|*_\t") or _TIME_BEHIND.match(after)
-            if (label != before and _LABEL.fullmatch(label)) or (ends and (not before or _PLACE.fullmatch(before))):
+            is_labelled = label != before and _LABEL.fullmatch(label)
+            is_alone = ends and (not before or (_PLACE.fullmatch(before) and not _HOLDS.search(before)))
+            if is_labelled or is_alone or (number < _SUBTITLE_LINES and _is_subtitle(line, day, language)):
                 yield day.value, LETTER_HEAD
+
+
+def _is_subtitle(line: str, day: _Day, language: str) -> bool:
+    """Whether a short line that is no sentence, item or row says when the document was made."""
+    is_short = len(line) <= _SUBTITLE and line[:1] not in "-*+|#" and not line.rstrip().endswith(_ENDS)
+    is_exact = len(day.value) > len("2025") and len(_single(line, language)) == 1
+    return is_short and is_exact and _HOLDS.search(line[: day.start]) is None
 
 
 def _days_of_lines(text: str, language: str) -> list[_Day]:

@@ -18,6 +18,8 @@ from sag_retrieval.text.layout import Line, LineKind, bare_heading, logical_line
 
 _TITLE_LENGTH = 120
 _SENTENCE_ENDS = tuple(".!?;,:。！？；，：…")
+_OWN_FIELDS = frozenset(("id", "title", "text", "metadata", "events"))
+_LONGEST_FIELD = 1_000
 _TITLE_WITHIN = 4000
 """The first heading is the title only within these first characters."""
 
@@ -95,7 +97,7 @@ def _document(raw: RawDocument, fields: Mapping[str, Any]) -> Document:
     if not text.strip():
         raise FieldError("no text" if "text" in fields else "field 'text' is missing")
     title = " ".join(clean(_field(fields, "title", (str,), "")).split())
-    metadata = _field(fields, "metadata", (dict,), {})
+    metadata = {**_plain_fields(fields), **_field(fields, "metadata", (dict,), {})}
     events = _field(fields, "events", (list,), None)
     if events is not None:
         _check_events(events)
@@ -109,6 +111,15 @@ def _document(raw: RawDocument, fields: Mapping[str, Any]) -> Document:
         extraction=None if events is None else _json(events),
     )
     return Document(**{**_as_dict(document), "version": document_version(document)})
+
+
+def _plain_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The other fields of a record that are plain values: its date, its author."""
+    return {
+        name: value
+        for name, value in fields.items()
+        if name not in _OWN_FIELDS and isinstance(value, str | int | float) and len(str(value)) <= _LONGEST_FIELD
+    }
 
 
 def _as_dict(document: Document) -> dict[str, Any]:

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.steps.dates import DAY, dates
+from sag_pipeline.steps.dates import DAY, dates, with_year
+from sag_pipeline.steps.keys import Mention
 
 DATES = st.dates(min_value=date(1500, 1, 1), max_value=date(2099, 12, 31))
 ENGLISH = "January February March April May June July August September October November December".split()
@@ -96,3 +97,39 @@ def test_a_day_of_no_year_is_a_day():
 
 def test_a_day_that_no_month_has_leaves_the_month():
     assert values("2023年2月30日") == ["2023-02", "2023"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Tests follow ISO 14040-2006.",
+        "按 GB 36246-2018 检测",
+        "GB/T 19001—2016",
+        "ISO 9001:2015",
+        "pump KX 2210-1999",
+        "IEEE 1588-2008",
+        "See Clause 2015 of the code.",
+        "GB/T 2099-2008",
+    ],
+)
+def test_the_number_and_year_of_a_standard_a_part_or_a_clause_are_no_date(text):
+    assert values(text) == []
+
+
+@pytest.mark.parametrize("text", ["1998-2003", "FY 2019-2020", "from 2019–2021"])
+def test_years_that_ascend_are_a_range(text):
+    assert len(values(text)) == 2
+
+
+@pytest.mark.parametrize(
+    ("day", "context", "expected"),
+    [
+        ("10-28", "2025-09-01", "2025-10-28"),
+        ("12-28", "2026-01-05", "2025-12-28"),
+        ("01-05", "2025-12-28", "2026-01-05"),
+        ("03-04", "2025", "2025-03-04"),
+        ("02-29", "2025", "02-29"),
+    ],
+)
+def test_a_day_without_a_year_takes_the_one_nearest_to_the_date_of_its_place(day, context, expected):
+    assert next(found.value for found in with_year(Mention(0, 5, DAY, day), context)) == expected

@@ -7,6 +7,8 @@ from sag_pipeline.rules.keys import FORECAST, offline_keys
 from sag_pipeline.steps.chunks import split_chunks
 from sag_pipeline.steps.dates import dates
 from sag_pipeline.steps.document_dates import document_date, file_name_dates, with_context_dates
+from sag_pipeline.steps.documents import parse_document
+from sag_pipeline.steps.sources import list_source
 from sag_retrieval.core.records import Document, Event, Section
 
 
@@ -30,6 +32,8 @@ def dated(text, **given):
         ({"text": "Date: 3 March 2024\n\nDear all,"}, ("2024-03-03", "letter head")),
         ({"text": "Kiel, den 3. März 2024\n\nLiebe alle,", "language": "de"}, ("2024-03-03", "letter head")),
         ({"text": "公告\n日期：2024年3月3日\n\n各位：", "language": "zh"}, ("2024-03-03", "letter head")),
+        ({"text": "# Board update\n\nOperations · 12 March 2025\n\nSales grew."}, ("2025-03-12", "letter head")),
+        ({"text": "# 季度汇报\n\n市场部 2025年3月12日\n\n销售增长。", "language": "zh"}, ("2025-03-12", "letter head")),
         ({"title": "Minutes of 5 May 2023"}, ("2023-05-05", "heading")),
         ({"name": "minutes/2024-07-05 notes.docx"}, ("2024-07-05", "file name")),
         ({"name": "2024-03_VX1.pdf"}, ("2024-03", "file name")),
@@ -46,6 +50,8 @@ def test_a_document_is_dated_by_the_most_exact_of_its_places(given, expected):
     [
         {"text": "The pump failed in May 2021 after a long day of work in the yard."},
         {"title": "Budget 2023 against 2024"},
+        {"text": "# Permit\n\nValid until 31 December 2025\n\nIt covers the yard."},
+        {"text": "# Standards\n\nISO 14040-2006\n\nIt covers assessments."},
         {"name": "contract HX-2021-108.docx"},
         {"metadata": {"author": "2021-05-05"}},
         {},
@@ -142,3 +148,33 @@ def test_a_date_with_slashes_that_may_be_read_in_two_ways_keeps_its_year_alone()
 def test_other_dates_of_a_text_show_how_slashes_are_read():
     assert [found.value for found in dates("14/03/2024, 02/03/2024")][3] == "2024-03-02"
     assert [found.value for found in dates("03/14/2024, 03/02/2024")][3] == "2024-03-02"
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "expected"),
+    [
+        (
+            "# Notice\n\nPort office, 1 September 2025\n\nThe hall meets ISO 14040-2006 and opens on 28 October.",
+            "en",
+            "2025-10-28",
+        ),
+        ("# 通知\n\n港务处 2025年9月1日\n\n场馆符合GB 36246-2018标准，将于10月28日开放。", "zh", "2025-10-28"),
+    ],
+)
+def test_the_day_that_a_sentence_names_is_its_date_beside_the_number_of_a_standard(text, language, expected):
+    own, events = dated(text, language=language)
+
+    keys = [link.key for link in offline_keys(own, [], events) if link.event_id == events[-1].event_id]
+
+    found = {str(key.value_string) for key in keys if key.key_type == "date"}
+    assert expected in found
+    assert found & {"2006", "2018"} == set()
+
+
+def test_plain_fields_of_a_record_date_it(source, home):
+    line = {"text": "The pump failed.", "time": "2025-03-10 08:38", "from": "Ann", "list": [1]}
+
+    (found,) = [parse_document(raw) for raw in list_source(source({"chat.jsonl": json.dumps(line)}))]
+
+    assert json.loads(found.metadata) == {"time": "2025-03-10 08:38", "from": "Ann"}
+    assert document_date(found) == ("2025-03-10", "metadata")

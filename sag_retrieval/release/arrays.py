@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -226,7 +227,11 @@ def open_graph_arrays(folder: FilePlace) -> dict[str, Any]:
     return lists | arrays | {"highest_idf": float(arrays["key_idf"].max(initial=0.0))}
 
 
-@dataclass(frozen=True, slots=True)
+_FEW: Final = 10
+"""Documents up to which a key that most of them share still tells something: they may be about one thing."""
+
+
+@dataclass(frozen=True, eq=False)
 class Index:
     """Everything a ranking reads; safe to share between threads, nothing in it changes.
 
@@ -237,6 +242,13 @@ class Index:
     rows: Mapping[str, pa.Table]
     arrays: Arrays
     embedder: Embedder
+
+    @cached_property
+    def leads(self) -> Flags:
+        """Whether a key leads to other events: no flag, and no value that most documents share."""
+        flags = pc.is_valid(self.rows["keys"]["value_bool"]).to_numpy(zero_copy_only=False)
+        arrays = self.arrays
+        return np.asarray(~flags & (arrays.key_document_count <= max(_FEW, arrays.document_count / 2)), bool)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,10 @@ _OURS: Final = (
             title=(_STRING, "the document's title, embedded before the content"),
             start=(_INT, "or null: first character in the document"),
             end=(_INT, "or null: after its last character"),
-            date=(_STRING, "or null: the most exact of its date keys, of these the earliest, else the date inherited from its document, ISO"),
+            date=(
+                _STRING,
+                "or null: the most exact of its date keys, of these the earliest, else the date inherited from its document, ISO",
+            ),
             date_source=(
                 _STRING,
                 "or null: `text`, or where an inherited date stands: metadata, letter head, heading, stamp, file name",

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sag_retrieval.core.types import Flags, Floats, Rows
-from sag_retrieval.release.arrays import Arrays
+from sag_retrieval.release.arrays import Arrays, Index
 from sag_retrieval.release.postings import Postings
 from sag_retrieval.release.topk import kth_largest
 from sag_retrieval.search.method import ParsedQuery, best_rows
@@ -129,7 +129,7 @@ class Bridges:
 
 
 def build_bridges(
-    arrays: Arrays,
+    index: Index,
     scores: Floats,
     terms: Mapping[int, float],
     length: float,
@@ -142,7 +142,7 @@ def build_bridges(
     count less there.
 
     Args:
-        arrays: The graph and the full text.
+        index: The graph and the full text.
         scores: Shape (chunks,), in [0, 1].
         terms: Terms of the query and their weights.
         length: n, the typical number of chunks of a document, at least 1.
@@ -153,8 +153,9 @@ def build_bridges(
         docs/algorithm.md §search.13.
 
     """
+    arrays = index.arrays
     starts = choose_starts(scores, arrays.chunk_document, options)
-    pair = _pairs(arrays, starts, length, options, allowed)
+    pair = _pairs(index, starts, length, options, allowed)
     gain = scores[starts[pair.start]] * pair.link
     floor = options.bridge_floor / length
     gain = gain * (floor + (1 - floor) * _residual(arrays, starts, pair, terms))
@@ -194,11 +195,12 @@ _IN_PASSING = 0.5
 """Weight of a link to a chunk that is about something else than the shared key."""
 
 
-def _pairs(arrays: Arrays, starts: Rows, length: float, options: SearchOptions, allowed: Flags | None) -> _Pairs:
+def _pairs(index: Index, starts: Rows, length: float, options: SearchOptions, allowed: Flags | None) -> _Pairs:
     """Start and end chunks that share a key found in few documents, each pair once with its best link."""
+    arrays = index.arrays
     start, place = arrays.chunk_keys.gather(starts)
     key = arrays.chunk_keys.items[place]
-    narrow = arrays.key_document_count[key] <= options.bridge_documents
+    narrow = (arrays.key_document_count[key] <= options.bridge_documents) & index.leads[key]
     start, key = start[narrow], key[narrow]
     owner, place = arrays.key_chunks.gather(key)
     start, key, end = start[owner], key[owner], arrays.key_chunks.items[place]

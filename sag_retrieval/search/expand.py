@@ -60,6 +60,7 @@ def expand(index: Index, reading: ParsedQuery, options: SearchOptions) -> Expans
     weight_of_key = look_up(seeds.rows, seeds.weights, neighbours)
     weight = event_weights(links, weight_of_key, likeness) if weight_of_key.any() else likeness
     back = key_weights(links, weight, len(neighbours)) * _rarity(index, neighbours, options.back_idf)
+    back *= index.leads[neighbours]
     kept, kept_weight = prune(neighbours, back, options)
     keys = WeightedKeys(kept, kept_weight, np.ones(len(kept), np.int32))
     return Expansion(seeds, reasons, events, weight, keys)
@@ -177,6 +178,7 @@ def _hop(
     similarity = sharpen(likeness.of(events), options.sharpness)
     weight = event_weights(links, look_up(keys.rows, keys.weights, neighbours), similarity)
     idf = rarity(index.arrays.key_idf[neighbours], index.arrays.highest_idf, options.back_idf)
-    rows, weights = prune(neighbours, key_weights(links, weight, len(neighbours)) * idf, options)
+    back = key_weights(links, weight, len(neighbours)) * idf * index.leads[neighbours]
+    rows, weights = prune(neighbours, back, options)
     known = look_up(keys.rows, keys.hops.astype(np.float64), rows)
     return WeightedKeys(rows, weights, np.where(known > 0, known, hop).astype(np.int32))

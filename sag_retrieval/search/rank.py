@@ -148,7 +148,7 @@ def rank(index: Index, reading: ParsedQuery, keys: WeightedKeys, trust: float, o
     final = boost_mentioned_titles(arrays, reading, joined, route.chunks_per_document, options)
     none = np.zeros(len(final))
     scores = ChunkScores(final, pagerank, text, final - joined, none, none, trust, route, None, candidates)
-    return _covered(arrays, reading, _bridged(arrays, reading, scores, options), options)
+    return _covered(arrays, reading, _bridged(index, reading, scores, options), options)
 
 
 def walk_trust(index: Index, reading: ParsedQuery, seeds: WeightedKeys, options: SearchOptions) -> float:
@@ -256,14 +256,15 @@ def breadth(arrays: Arrays, keys: WeightedKeys) -> float:
     return float(np.exp(keys.weights @ np.log(np.maximum(counts, 1)) / total))
 
 
-def _bridged(arrays: Arrays, reading: ParsedQuery, scores: ChunkScores, options: SearchOptions) -> ChunkScores:
+def _bridged(index: Index, reading: ParsedQuery, scores: ChunkScores, options: SearchOptions) -> ChunkScores:
+    arrays = index.arrays
     strength = bridge_strength(arrays, reading, scores.route.chunks_per_document, options)
     if strength <= 0:
         return scores
     root = np.sqrt(scores.final)
     allowed = reading.query.allowed.chunks if reading.query.allowed else None
     length = scores.route.chunks_per_document
-    bridges = build_bridges(arrays, root, reading.terms, length, options, allowed)
+    bridges = build_bridges(index, root, reading.terms, length, options, allowed)
     added = np.zeros(len(root))
     added[bridges.ends] = strength * bridges.gains
     return replace(scores, final=root + added, bridge=added, bridges=bridges)

@@ -248,7 +248,7 @@ def bridge(index: Index, query: Query) -> Ranking:
     root = np.sqrt(route.in_context)
     strength = bridge_strength(index.arrays, reading, route.chunks_per_document, SAG)
     with stopwatch("bridge"):
-        bridges = build_bridges(index.arrays, root, reading.terms, route.chunks_per_document, SAG, _allowed(query))
+        bridges = build_bridges(index, root, reading.terms, route.chunks_per_document, SAG, _allowed(query))
     added = np.zeros(len(root))
     added[bridges.ends] = strength * bridges.gains
     parts = {"text": root, "bridge": added, "cosine": route.cosine, "bm25": route.bm25}

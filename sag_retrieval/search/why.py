@@ -106,7 +106,9 @@ def _link(way: Mapping[str, Any], title: str, wording: _Wording) -> tuple[str, s
 
 
 def _value(key: Mapping[str, Any] | None) -> str:
-    return " ".join(filter(None, (readable(key["value"]), key.get("unit")))) if key else ""
+    if not key or isinstance(key["value"], bool):  # a flag names nothing
+        return ""
+    return " ".join(filter(None, (readable(key["value"]), key.get("unit"))))
 
 
 def _words_of(name: str) -> set[str]:

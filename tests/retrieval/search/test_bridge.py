@@ -1,12 +1,15 @@
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.search.boosts import build_bridges, choose_starts, document_rarity
 from sag_retrieval.search.options import SAG
+from sag_retrieval.search.why import explain_hit
+from tests.retrieval.search.conftest import Doc
 
 
 def row_of(index, title):
@@ -17,7 +20,7 @@ def bridges_from(index, title, question, length=1.0, **changes):
     scores = np.zeros(index.arrays.chunk_count)
     scores[row_of(index, title)] = 1.0
     terms = index.arrays.terms.numbers(question)
-    return build_bridges(index.arrays, scores, terms, length, replace(SAG, **changes), None)
+    return build_bridges(index, scores, terms, length, replace(SAG, **changes), None)
 
 
 def test_a_bridge_leads_over_a_shared_name_to_the_chunk_about_it(corpus):
@@ -79,19 +82,19 @@ def test_bridges_end_only_where_it_is_allowed(corpus):
     allowed = np.ones(corpus.arrays.chunk_count, bool)
     allowed[row_of(corpus, "Hank Snow")] = False
 
-    assert build_bridges(corpus.arrays, scores, {}, 1.0, SAG, allowed).ends.tolist() == []
+    assert build_bridges(corpus, scores, {}, 1.0, SAG, allowed).ends.tolist() == []
 
 
 def test_no_scores_no_bridges(corpus):
     nothing = np.zeros(corpus.arrays.chunk_count)
 
-    assert build_bridges(corpus.arrays, nothing, {}, 1.0, SAG, None).ends.tolist() == []
+    assert build_bridges(corpus, nothing, {}, 1.0, SAG, None).ends.tolist() == []
 
 
 def test_a_bridge_ends_in_every_chunk_at_most_once(long_corpus):
     scores = np.linspace(1, 0.1, long_corpus.arrays.chunk_count)
 
-    found = build_bridges(long_corpus.arrays, scores, {}, 1.0, SAG, None)
+    found = build_bridges(long_corpus, scores, {}, 1.0, SAG, None)
 
     assert len(set(found.ends.tolist())) == len(found.ends) > 0
     assert np.all(np.diff(found.ends) > 0)
@@ -118,3 +121,30 @@ def test_rarity_falls_from_one_to_zero_with_documents(count, data):
 
 def test_in_a_single_document_every_key_is_as_rare():
     assert document_rarity(np.array([1, 1]), 1).tolist() == [1, 1]
+
+
+def test_no_bridge_and_no_hop_leads_over_a_flag(corpus):
+    keys = corpus.rows["keys"]
+    row = keys["name"].to_pylist().index("hank snow")
+    flags = pa.array([True if each == row else None for each in range(len(keys))], pa.bool_())
+    flagged = keys.set_column(keys.schema.get_field_index("value_bool"), "value_bool", flags)
+
+    index = replace(corpus, rows=corpus.rows | {"keys": flagged})
+
+    assert bridges_from(index, "Hello Love", "Where did the singer of Hello Love die?").ends.tolist() == []
+    assert not index.leads[row]
+
+
+def test_no_bridge_leads_over_what_most_of_many_documents_share(build):
+    documents = [Doc(f"Ship {n}", [[(f"Ship {n} sails for Norddeich.", ["Norddeich"])]]) for n in range(12)]
+
+    shared, few = (build([*documents[:count], Doc("Quay", [[("The quay is wet.", ["Quay"])]])]) for count in (12, 6))
+
+    assert bridges_from(shared, "Ship 1", "Norddeich").ends.tolist() == []
+    assert len(bridges_from(few, "Ship 1", "Norddeich").ends) == 5
+
+
+def test_a_flag_is_no_reason_for_a_hit():
+    way = {"bridge": {"over": {"value": True, "unit": None}}, "key": {"value": True}, "seed_key": {"value": True}}
+
+    assert explain_hit(way, "Who made it?", "Recall", ["made"]) == "found because it has “made” of the question"

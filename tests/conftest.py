@@ -13,6 +13,7 @@ SHARED = Path(__file__).parents[1].parent / "shared"
 # A busy machine is no fault of the code: how long an example takes decides nothing.
 hypothesis.settings.register_profile("sag", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.register_profile("sag-fixed", parent=hypothesis.settings.get_profile("sag"), derandomize=True)
+hypothesis.settings.register_profile("sag-many", parent=hypothesis.settings.get_profile("sag"), max_examples=2000)
 hypothesis.settings.load_profile("sag")
 
 

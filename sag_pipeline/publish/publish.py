@@ -116,7 +116,7 @@ def publish(
     embedding: Embedding,
     now: str,
     gate: Gate | None = None,
-    layering: Layering = _LAYERING,
+    layering: Layering | None = None,
     schema: KeySchema | None = None,
 ) -> Publication:
     """Bring the current release up to date with the store; the same content gives the same release.
@@ -126,7 +126,7 @@ def publish(
         embedding: The embedder, with its vectors.
         now: The time that the manifest of a new release has.
         gate: What a release must pass, once it can be opened, to become current; one that fails stays beside it.
-        layering: When it is written in layers, and in how many.
+        layering: When it is written in layers, and in how many; None: the usual bounds.
         schema: The key types that the release describes; None: the default ones.
 
     Raises:
@@ -148,7 +148,7 @@ def publish(
     durable.make_folder(draft)
     try:
         source = ReleaseInput(store, embedding, Resolution.read(store), Held.read(store), schema)
-        base = find_base(store, embedding.vectors, source.resolution, source.held, layering)
+        base = find_base(store, embedding.vectors, source.resolution, source.held, layering or _LAYERING)
         manifest, checks = build_layer(draft, source, base) if base else build_whole(draft, source)
         manifest = replace(manifest, input_hash=state, created_at=now)
         if not all(check.passed for check in checks):

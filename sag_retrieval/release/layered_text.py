@@ -1,7 +1,7 @@
 """The full text and the names of several layers as one."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import marisa_trie
@@ -18,15 +18,18 @@ from sag_retrieval.release.text_index import Mentions, Terms, Vocabulary
 class JoinedWords:
     """The numbers of words: those of the first layer, then those that later ones add; words without a row are none."""
 
-    def __init__(self, first: marisa_trie.Trie, more: dict[str, int], is_used: Flags) -> None:
-        """Hold both dictionaries and whether each number is in use."""
-        self._first, self._more, self._is_used = first, more, is_used
+    def __init__(self, first: marisa_trie.Trie, more: Mapping[str, int], is_used: Flags) -> None:
+        """Hold both dictionaries and whether each number is in use: the others are left out of the numbering."""
+        self._first, self._more = first, more
+        self._numbers = np.where(is_used, np.cumsum(is_used, dtype=np.int32) - 1, -1)
+        self._count = int(np.count_nonzero(is_used))
 
-    def get(self, word: str, default: int | None = None) -> int | None:
-        """The number of a word."""
-        number = self._first.get(word)
-        number = self._more.get(word) if number is None else number
-        return default if number is None or not self._is_used[number] else int(number)
+    def get(self, word: str, /) -> int | None:
+        """The number of a word; None for one that no row has."""
+        place = self._first.get(word)
+        place = self._more.get(word) if place is None else place
+        number = -1 if place is None else int(self._numbers[place])
+        return None if number < 0 else number
 
     def __getitem__(self, word: str) -> int:
         number = self.get(word)
@@ -34,26 +37,28 @@ class JoinedWords:
             raise KeyError(word)
         return number
 
+    def __contains__(self, word: str) -> bool:
+        return self.get(word) is not None
+
     def __len__(self) -> int:
-        return len(self._is_used)
+        return self._count
 
 
 class JoinedNames(JoinedWords):
     """The same for names, which are also looked up by what they start with."""
 
-    def __init__(self, first: marisa_trie.Trie, more: dict[str, int], is_used: Flags) -> None:
+    def __init__(self, first: marisa_trie.Trie, more: Mapping[str, int], is_used: Flags) -> None:
         """Hold both dictionaries and whether each number is in use."""
         super().__init__(first, more, is_used)
         self._tries = (first, marisa_trie.Trie(list(more)))
 
-    def prefixes(self, text: str) -> list[str]:
-        """Names that the text starts with."""
-        found = (name for trie in self._tries for name in trie.prefixes(text))
-        return [name for name in found if self.get(name) is not None]
+    def prefixes(self, text: str, /) -> list[str]:
+        """Names that the text starts with, the shortest first."""
+        return sorted((name for trie in self._tries for name in trie.prefixes(text) if name in self), key=len)
 
-    def iterkeys(self, prefix: str) -> Iterator[str]:
-        """Names that start so; also some without a row."""
-        return (name for trie in self._tries for name in trie.iterkeys(prefix))
+    def iterkeys(self, prefix: str, /) -> Iterator[str]:
+        """Names that start so."""
+        return (name for trie in self._tries for name in trie.iterkeys(prefix) if name in self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,10 @@ class LayerText:
 def join_text(layers: Sequence[LayerText], chunks: Joined, documents: Joined) -> tuple[Terms, Postings, Postings]:
     """Dictionary and postings of a release."""
     more, by_chunk, by_document, is_used = _joined(layers, chunks, documents)
-    return Terms(JoinedWords(layers[0].terms, more, is_used)), by_chunk.weighed(), by_document.weighed()
+    chunk_text, document_text = (
+        replace(each, rows_of=_without_unused(each.rows_of, is_used)).weighed() for each in (by_chunk, by_document)
+    )
+    return Terms(JoinedWords(layers[0].terms, more, is_used)), chunk_text, document_text
 
 
 def write_shown_text(folder: Path, layer: LayerText, chunks: Joined, documents: Joined) -> None:
@@ -111,7 +119,13 @@ def join_mentions(layers: Sequence[Mentions], keys: Joined) -> Mentions:
         names.append(np.repeat(number, layer.keys_of.sizes())[row >= 0])
         rows.append(row[row >= 0])
     lists, _ = group(np.concatenate(names), np.concatenate(rows), len(layers[0].trie) + len(more))
-    return Mentions(JoinedNames(layers[0].trie, more, lists.sizes() > 0), lists)
+    is_used = lists.sizes() > 0
+    return Mentions(JoinedNames(layers[0].trie, more, is_used), _without_unused(lists, is_used))
+
+
+def _without_unused(lists: CsrLists, is_used: Flags) -> CsrLists:
+    """The lists of the numbers that are in use, of which those of the others are empty."""
+    return CsrLists(np.append(lists.starts[:-1][is_used], lists.starts[-1]), lists.items)
 
 
 def _numbered(tries: Sequence[marisa_trie.Trie]) -> tuple[dict[str, int], list[Rows64]]:

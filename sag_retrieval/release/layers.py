@@ -4,7 +4,7 @@ What comes out are the arrays that a release of one layer has: rows in the same 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from typing import Any
 
@@ -51,7 +51,7 @@ class JoinedLinks:
         """All arrays of the release."""
         texts = [layer.text for layer in layers]
         terms, chunk_text, document_text = join_text(texts, self.rows["chunks"], self.rows["documents"])
-        return Arrays(
+        joined = Arrays(
             **self.graph,
             terms=terms,
             chunk_text=chunk_text,
@@ -59,6 +59,8 @@ class JoinedLinks:
             mentions=join_mentions([text.mentions for text in texts], self.rows["keys"]),
             vectors=vectors,
         )
+        _lock(joined)
+        return joined
 
 
 def join_links(layers: Sequence[Layer], smoothing: Smoothing, documents: Joined | None = None) -> JoinedLinks:
@@ -168,6 +170,15 @@ def _column(layers: Sequence[Layer], name: str, rows: Joined, others: Joined) ->
     chosen = numbers[rows.source]
     found = others.place[chosen] if len(others.place) else chosen
     return np.where(chosen < 0, -1, found).astype(np.int32)
+
+
+def _lock(held: Any) -> None:  # noqa: ANN401  arrays, or what holds some
+    """Make all arrays read-only, as mapped ones are: threads share them."""
+    if isinstance(held, np.ndarray):
+        held.setflags(write=False)
+    elif is_dataclass(held):
+        for place in fields(held):
+            _lock(getattr(held, place.name))
 
 
 def _distinct_documents(key_chunks: CsrLists, chunk_document: Rows) -> npt.NDArray[np.int32]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 import marisa_trie
 import numpy as np
@@ -36,11 +36,45 @@ _LONGEST_COMPOUND: Final = 60
 """Characters from the start of a word in which its parts are looked for."""
 
 
+class Words(Protocol):
+    """The numbers of distinct words, from 0 on: what readers use of a `marisa_trie.Trie`, and what joined layers have.
+
+    Examples:
+        >>> words: Words = marisa_trie.Trie(["buoy"])
+        >>> len(words), "buoy" in words, words["buoy"], words.get("pier")
+        (1, True, 0, None)
+
+    """
+
+    def get(self, word: str, /) -> int | None:
+        """The number of a word; None for an unknown one."""
+        ...
+
+    def __getitem__(self, word: str, /) -> int: ...
+
+    def __contains__(self, word: str, /) -> bool: ...
+
+    def __len__(self) -> int: ...
+
+
+@runtime_checkable
+class NameNumbers(Words, Protocol):
+    """The same for names, which are also looked up by what they start with."""
+
+    def prefixes(self, text: str, /) -> list[str]:
+        """Names that the text starts with, the shortest first."""
+        ...
+
+    def iterkeys(self, prefix: str, /) -> Iterator[str]:
+        """Names that start so."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Terms:
     """The words of all texts; a word's number is its position in the postings."""
 
-    trie: marisa_trie.Trie
+    trie: Words
 
     @cached_property
     def stemmers(self) -> Sequence[str]:
@@ -200,7 +234,7 @@ def open_counts(arrays: FilePlace) -> tuple[marisa_trie.Trie, TermCounts, TermCo
 class Mentions:
     """Folded names, and the keys that each of them may stand for."""
 
-    trie: marisa_trie.Trie
+    trie: NameNumbers
     keys_of: CsrLists
 
     def exact(self, name: str) -> Rows:
@@ -269,13 +303,12 @@ def readings_of(text: str) -> list[str]:
     return list(dict.fromkeys((folded, normal_name(_POSSESSIVE.sub("", text)), without_cases(folded))))
 
 
-def names_at(trie: marisa_trie.Trie, text: str, place: int) -> list[str]:
+def names_at(trie: NameNumbers, text: str, place: int) -> list[str]:
     """Names of a dictionary that start at a place of the text; reads no further than the longest of them can reach."""
     reach = _REACH
     while place + reach < len(text) and next(trie.iterkeys(text[place : place + reach]), None) is not None:
         reach *= 4
-    names: list[str] = trie.prefixes(text[place : place + reach])
-    return names
+    return trie.prefixes(text[place : place + reach])
 
 
 def cuts_word(text: str, place: int) -> bool:

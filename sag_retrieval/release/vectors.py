@@ -176,7 +176,7 @@ class SparseVectors:
         """The vectors of some rows: a few are looked up, many are read in one pass over everything."""
         if len(rows) > _FEW_ROWS:
             return csr_array(csc_array(self._by_dimension.T)[rows, :])
-        wanted, back = np.unique(rows, return_inverse=True)
+        wanted, back = np.unique(_counted(rows, self.row_count), return_inverse=True)
         found = np.zeros((len(wanted), self.dimension), np.float32)
         for column in range(self.dimension):
             inside = self.rows[self.starts[column] : self.starts[column + 1]]
@@ -186,6 +186,18 @@ class SparseVectors:
             hit = np.flatnonzero(np.take(inside, places, mode="clip") == wanted)
             found[hit, column] = self.values[self.starts[column] + places[hit]]
         return csr_array(found[back])
+
+
+def _counted(rows: Rows, count: int) -> Rows:
+    """Row numbers from 0 on: negative ones count from the end, as in an array.
+
+    Raises:
+        IndexError: If one is of no row.
+
+    """
+    if len(rows) and not -count <= int(rows.min()) <= int(rows.max()) < count:
+        raise IndexError(f"rows {rows.min()} to {rows.max()} of a table of {count}")
+    return np.where(rows < 0, rows + count, rows)
 
 
 def save_sparse(folder: Path, name: str, vectors: SparseVectors) -> None:

@@ -17,6 +17,7 @@ from sag_retrieval.core.errors import SagError, SettingsError
 from sag_retrieval.evaluation.questions import Question
 from sag_retrieval.release.manifest import ANSWERS, Manifest
 from sag_retrieval.release.releases import Releases, list_releases
+from tests.pipeline.publish.histories import ONE_BY_ONE
 
 HERON = "# Heron\n\nLumen Optics sold 120 buoys in 2021. Ada Byrne leads Lumen Optics.\n"
 EGRET = "# 白鹭号\n\n海澜公司在2023年卖出300盏灯。陈雨领导海澜公司。\n"
@@ -79,6 +80,19 @@ def test_a_release_that_answers_worse_is_kept_beside_the_current_one_and_says_th
     accepted = run_ingest(["inbox"], {"accept_recall": True})
 
     assert accepted["release"] == new == Releases(home).current()
+
+
+@pytest.mark.slow
+def test_questions_of_both_languages_are_asked_of_a_release_in_layers(home, source, asked, monkeypatch):
+    monkeypatch.setattr("sag_pipeline.publish.publish._LAYERING", ONE_BY_ONE)
+    asked(ASKED)
+    run_ingest([source({"heron.md": HERON, "egret.md": EGRET})])
+
+    made = run_ingest([source({"pier.md": "# Pier\n\nMara Voss built the pier of Port Ansel.\n"})])
+
+    assert len(Manifest.read(Releases(home).path(made["release"])).layers) == 2
+    check = kept(home, made["release"])
+    assert (check["passed"], check["questions"], check["recall"], check["answer_rate"]) == (True, 2, 1.0, 1.0)
 
 
 @pytest.mark.slow

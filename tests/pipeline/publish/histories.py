@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -158,10 +158,15 @@ class Home:
         self.clock += 1
         is_removal = self.store.ledger.whole(PURGE) is not None
         forget(self.store, self.vectors)
-        done = publish(self.store, self.embedding, f"2026-01-01T00:00:{self.clock:02d}+00:00", layering=self.layering)
+        done = publish(self.store, self.embedding, self.now, layering=self.layering)
         if is_removal:
             vacuum(self.store, self.vectors)
         return done
+
+    @property
+    def now(self) -> str:
+        """When the newest release was made."""
+        return f"2026-01-01T00:00:{self.clock:02d}+00:00"
 
     def whole(self, folder: Path) -> Manifest:
         """Write what the store holds as a release of one layer."""
@@ -169,12 +174,12 @@ class Home:
         folder.mkdir(parents=True)
         manifest, checks = build_whole(folder, source)
         assert all(check.passed for check in checks), checks
-        seal(folder, manifest)
+        seal(folder, replace(manifest, created_at=self.now))
         return Manifest.read(folder)
 
     @contextmanager
     def opened(self, folder: Path | None = None) -> Iterator[Release]:
-        """A release in a folder, or the current one."""
+        """A release in a folder, whose reports lie beside it, or the current one."""
         reader = Reader(folder or Releases(self.folder).path(), lambda *_: self.embedder)
-        with Release(reader, load_settings(home=self.folder)) as release:
+        with Release(reader, load_settings(home=folder.parent if folder else self.folder)) as release:
             yield release

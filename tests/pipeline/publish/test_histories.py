@@ -8,13 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sag_retrieval.ask.question import release_weights
 from sag_retrieval.release.csr import CsrLists
 from sag_retrieval.release.reader import verify_release
 from sag_retrieval.release.schema import TABLES
 from tests.pipeline.publish.histories import NAMES, VALUES, Home, Made
+from tests.pipeline.publish.verbs import QUESTIONS, every_verb
 
-METHODS = ("sag", "sag-literal", "sag-events", "bm25", "dense", "hybrid", "bridge", "think-on-graph", "tiers")
-QUESTIONS = ("What did Lumen Optics sell at Port Ansel?", "光澜公司 制造 海鹭", "heron buoy salt", "Report b/c.md")
+FIRST = {"first.md": Made((((0, 4, 10), (7, 9)), ((1,),)), 1), "last.md": Made((((3, 5),),), 2)}
+
+BOTH = {"b.md": Made((((12, 6),),), 7), "n.md": Made((((0, 2),),), 9)}
 
 numbers = st.integers(0, len(VALUES) + 3)
 editions = st.builds(
@@ -34,6 +37,7 @@ def same_arrays(one, other):
             assert np.array_equal(mine.items, theirs.items), place.name
         elif isinstance(mine, np.ndarray):
             assert mine.dtype == theirs.dtype, place.name
+            assert not mine.flags.writeable, place.name
             assert np.array_equal(mine, theirs), place.name
         elif isinstance(mine, int | float):
             assert mine == theirs, place.name
@@ -42,6 +46,8 @@ def same_arrays(one, other):
 def same_words(one, other):
     """Every word of a release that is written whole has the same postings; there are no others."""
     trie = other.terms.trie
+    assert len(one.terms.trie) == len(trie)
+    assert len(one.mentions.trie) == len(other.mentions.trie)
     for kind in ("chunk_text", "document_text"):
         mine, theirs = getattr(one, kind), getattr(other, kind)
         assert np.count_nonzero(mine.rows_of.sizes()) == np.count_nonzero(theirs.rows_of.sizes())
@@ -56,15 +62,14 @@ def same_words(one, other):
         assert one.mentions.exact(name).tolist() == other.mentions.exact(name).tolist(), name
 
 
-def answers(release):
-    for method in METHODS:
-        for question in QUESTIONS:
-            for where in (None, {"title__startswith": "Report"}):
-                found = release.search(question, method=method, where=where).hits
-                yield method, question, [(h.chunk_id, h.score, [e.event_id for e in h.events], h.keys) for h in found]
+def same_verbs(mine, theirs, folder, questions):
+    """Everything that a release can be asked, one after another."""
+    found = (every_verb(each, folder / name, questions) for name, each in (("one", mine), ("other", theirs)))
+    for (label, own), (_, other) in zip(*found, strict=True):
+        assert own == other, label
 
 
-def same_releases(mine, theirs, *, is_searched):
+def same_releases(mine, theirs):
     assert (mine.release_id, mine.tables) == (theirs.release_id, theirs.tables)
     assert mine.manifest.counts == theirs.manifest.counts
     for name in TABLES:
@@ -75,31 +80,70 @@ def same_releases(mine, theirs, *, is_searched):
             assert mine.sql(asked).to_pandas()["n"].tolist() == [other.num_rows]
     same_arrays(mine.index.arrays, theirs.index.arrays)
     same_words(mine.index.arrays, theirs.index.arrays)
+    weighed = [release_weights(each.index)(["lumen", "海鹭", "neverseen"]) for each in (mine, theirs)]
+    assert weighed[0] == weighed[1]
     for name, vectors in theirs.index.arrays.vectors.items():
         rows = np.arange(vectors.row_count, dtype=np.int32)
         taken = [each.take(rows) for each in (mine.index.arrays.vectors[name], vectors)]
         dense = [each.toarray() if hasattr(each, "toarray") else each for each in taken]
         assert np.array_equal(*dense), name
-    if is_searched:  # what is searched is the same by then
-        assert [*answers(mine)] == [*answers(theirs)]
+
+
+def compare_after(home, folder, change, questions=()):
+    """Change a home and publish; compare its release with one of the same content that is written whole.
+
+    Returns:
+        How many layers it has.
+
+    """
+    home.put({name: made for name, made in change.items() if made is not None})
+    home.remove([name for name, made in change.items() if made is None and name in home.kept])
+    done = home.publish()
+    assert not done.faults
+    assert home.whole(folder / "whole").release_id == done.manifest.release_id
+    with home.opened() as mine, home.opened(folder / "whole") as theirs:
+        same_releases(mine, theirs)
+        if questions:
+            same_verbs(mine, theirs, folder, questions)
+        assert verify_release(mine.path) == []
+    return len(done.manifest.layer_counts)
+
+
+def long(seed):
+    """A document with more events than a theme needs."""
+    named = [((n + seed) % 12, 5 * n % 12, 7 * n % 11, 13 + n % 4) for n in range(16)]
+    return Made(tuple(tuple(named[n : n + 4]) for n in range(0, 16, 4)), seed)
+
+
+@pytest.mark.slow
+@pytest.mark.no_cover
+@pytest.mark.parametrize(
+    ("is_dense", "history", "layers"),
+    [
+        (True, ({"海.md": long(3)}, {"b.md": long(5), "first.md": Made((((4, 2),),), 4)}), 3),
+        (False, ({"海.md": long(3)}, {"last.md": None}, BOTH, {"b.md": Made((((0, 5),),), 8)}), 4),
+    ],
+    ids=["added", "removed and replaced"],
+)
+def test_every_verb_gives_on_layers_what_it_gives_on_a_release_that_is_written_whole(
+    tmp_path, is_dense, history, layers
+):
+    home = Home(tmp_path / "home", is_dense)
+    home.put(FIRST)
+    home.publish()
+    for step, change in enumerate(history, 1):
+        found = compare_after(home, tmp_path / f"{step}", change, QUESTIONS if step == len(history) else ())
+    assert found == layers
 
 
 @pytest.mark.slow
 @pytest.mark.no_cover
 @pytest.mark.parametrize("is_dense", [True, False])
-@settings(max_examples=6)
+@settings(max_examples=settings().max_examples // 33)  # 3; `--hypothesis-profile sag-many` tries 60
 @given(history=histories)
 def test_a_release_in_layers_is_the_one_that_is_written_whole(tmp_path_factory, is_dense, history):
     home = Home(tmp_path_factory.mktemp("home"), is_dense)
-    home.put({"first.md": Made((((0, 4, 10), (7, 9)), ((1,),)), 1), "last.md": Made((((3, 5),),), 2)})
+    home.put(FIRST)
     home.publish()
-    for step, change in enumerate(history):
-        home.put({name: made for name, made in change.items() if made is not None})
-        home.remove([name for name, made in change.items() if made is None and name in home.kept])
-        done = home.publish()
-        assert not done.faults
-        whole = tmp_path_factory.mktemp("whole") / f"r{step}"
-        assert home.whole(whole).release_id == done.manifest.release_id
-        with home.opened() as mine, home.opened(whole) as theirs:
-            same_releases(mine, theirs, is_searched=step == len(history) - 1)
-            assert verify_release(mine.path) == []
+    for step, change in enumerate(history, 1):
+        compare_after(home, tmp_path_factory.mktemp("step"), change, QUESTIONS[:2] if step == len(history) else ())

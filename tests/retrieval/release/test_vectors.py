@@ -39,13 +39,20 @@ def test_scores_are_cosines_of_all_rows_or_of_some(tmp_path, kind):
 
 
 @KINDS
-@pytest.mark.parametrize("rows", [[4, 1, 4], list(range(300))])
+@pytest.mark.parametrize("rows", [[4, 1, 4], [-1, 299, -300], list(range(-1, 299))])
 def test_rows_are_taken_as_they_were_written(tmp_path, kind, rows):
     matrix = sample(300)
 
     taken = written(tmp_path, matrix, kind).take(np.array(rows, np.int32))
 
     assert (taken.toarray() if kind == "sparse" else taken) == pytest.approx(matrix[rows])
+
+
+@KINDS
+@pytest.mark.parametrize("row", [300, -301])
+def test_a_row_that_is_not_there_is_not_taken(tmp_path, kind, row):
+    with pytest.raises(IndexError):
+        written(tmp_path, sample(300), kind).take(np.array([1, row], np.int32))
 
 
 @KINDS

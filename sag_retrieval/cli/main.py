@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -49,6 +50,7 @@ class _Group(click.Group):
         if not is_last:
             return super().main(*args, **options)
         print_anything()
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # who runs services sends it in place of Ctrl-C
         try:
             _check_encodable(args[0] if args and args[0] is not None else options.get("args") or sys.argv[1:])
             done = super().main(*args, **options)

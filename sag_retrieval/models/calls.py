@@ -7,7 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -41,9 +41,22 @@ def loop() -> asyncio.AbstractEventLoop:
         return _loops[os.getpid()]
 
 
+_running: set[Future[Any]] = set()
+
+
 def submit(work: Coroutine[Any, Any, ResultT]) -> Future[ResultT]:
     """Start a coroutine on the loop."""
-    return asyncio.run_coroutine_threadsafe(work, loop())
+    future = asyncio.run_coroutine_threadsafe(work, loop())
+    _running.add(future)
+    future.add_done_callback(_running.discard)
+    return future
+
+
+def give_up(seconds: float) -> None:
+    """Let what was started end within so many seconds, then cancel it: the process is asked to end."""
+    _, late = wait([*_running], seconds)
+    for future in late:
+        future.cancel()
 
 
 def in_order(

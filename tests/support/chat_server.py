@@ -5,14 +5,12 @@
 
 The script gets the JSON body of each chat request and says what comes back; it runs in the server's thread.
 `request["_n"]` is the number of the call, from 0. A text, a dict or a list is taken for an `Answer` with it.
-A request with `stream` is answered by server-sent events. With `tokens_per_second` and `slots` the server is one small
-machine: so many answers are written at a time, a token at a time, and the other requests wait without a word.
+A request with `stream` is answered by server-sent events.
 """
 
 import asyncio
 import base64
 import json
-import math
 import re
 import struct
 import threading
@@ -91,7 +89,7 @@ def cut(answer: Answer) -> Answer:
     return replace(answer, is_cut=True)
 
 
-def silent(answer: Answer = Answer()) -> Answer:  # noqa: B008  frozen
+def silent(answer: Answer = Answer()) -> Answer:
     """The server takes the request, begins to answer, and falls silent."""
     return replace(answer, is_silent=True)
 
@@ -204,26 +202,22 @@ class ChatServer:
         refuses: frozenset[str] | set[str] = frozenset(),
         dimension: int = 64,
         port: int = 0,
-        ignores_base64: bool = False,
-        tokens_per_second: float = math.inf,
-        slots: int = 1_000,
-        ignores_stream: bool = False,
+        ignores: frozenset[str] | set[str] = frozenset(),
     ) -> None:
         """Start nothing yet.
 
         `refuses` holds modes (`json_schema`, `base64`, …) or parameters (`temperature`, …) answered with a 400.
-        `tokens_per_second` is what each of the `slots` writes; a piece of four characters counts as a token there.
+        What it `ignores`, of `base64` and `stream`, it answers as if it had not been asked for.
         `Answer.together` holds an answer back until as many calls are under way at the same time.
         """
         self.script = script
         self.delay = delay
         self.refuses = frozenset(refuses)
         self.dimension = dimension
-        self.ignores_base64 = ignores_base64
+        self.ignores = frozenset(ignores)
         self.port = port
-        self.seconds_a_token = 1 / tokens_per_second
-        self.ignores_stream = ignores_stream
-        self._slots = asyncio.Semaphore(slots)
+        self.seconds_a_token = 0.0
+        self._slots = asyncio.Semaphore(1_000)
         self.calls: list[Call] = []
         self.embedded: list[list[str]] = []
         self.running = 0
@@ -360,7 +354,7 @@ class ChatServer:
         if answer.status >= 400:
             body = {"error": {"message": answer.text, "type": "scripted", "code": None, "param": None}}
             return web.json_response(body, status=answer.status, headers=headers)
-        if request.get("stream") and not self.ignores_stream:
+        if request.get("stream") and "stream" not in self.ignores:
             return await self._stream(http, request, answer)
         await asyncio.sleep(300 if answer.is_silent else self.seconds_a_token * len(answer.text) / TOKEN)
         payload = json.dumps(_completion(request, answer), ensure_ascii=False).encode()
@@ -381,7 +375,7 @@ class ChatServer:
             return web.json_response({"error": error}, status=400)
         texts = [request["input"]] if isinstance(request["input"], str) else request["input"]
         self.embedded.append(texts)
-        encode = _in_base64 if encoding == "base64" and not self.ignores_base64 else list
+        encode = _in_base64 if encoding == "base64" and "base64" not in self.ignores else list
         data = [
             {"object": "embedding", "index": i, "embedding": encode(vector_of(text, self.dimension))}
             for i, text in enumerate(texts)
@@ -395,6 +389,18 @@ class ChatServer:
                 "usage": {"prompt_tokens": used, "total_tokens": used},
             }
         )
+
+
+class SlowServer(ChatServer):
+    """One small machine: so many answers are written at a time, a token at a time; other requests wait without a word.
+
+    A token has four characters there.
+    """
+
+    def __init__(self, script: Script, *, tokens_per_second: float = 40, slots: int = 2, **more: Any) -> None:
+        super().__init__(script, **more)
+        self.seconds_a_token = 1 / tokens_per_second
+        self._slots = asyncio.Semaphore(slots)
 
 
 def _in_base64(vector: list[float]) -> str:

@@ -14,6 +14,7 @@ from sag_retrieval.models.rate_limits import ChatOptions
 from tests.support.chat_server import (
     Answer,
     ChatServer,
+    SlowServer,
     broken,
     cut,
     fenced,
@@ -190,11 +191,11 @@ def test_a_server_that_answers_nobody_is_lost_even_if_it_takes_every_request():
             list(chat.ask_all(ask(str(n)) for n in range(8)))
 
 
-@pytest.mark.parametrize("ignores_stream", [False, True], ids=["streams", "answers as a whole"])
-def test_a_slow_answer_may_take_longer_than_a_silence_may(ignores_stream: bool):
+@pytest.mark.parametrize("ignored", [set(), {"stream"}], ids=["streams", "answers as a whole"])
+def test_a_slow_answer_may_take_longer_than_a_silence_may(ignored: set[str]):
     facts = [f"Hive {n} has bees." for n in range(20)]
-    with ChatServer(lambda _: {"facts": facts}, tokens_per_second=100, ignores_stream=ignores_stream) as server:
-        chat = chat_of(server, timeout_seconds=5 if ignores_stream else 0.5)
+    with SlowServer(lambda _: {"facts": facts}, tokens_per_second=100, ignores=ignored) as server:
+        chat = chat_of(server, timeout_seconds=5 if ignored else 0.5)
         reply = chat.ask(ask("Name all the bees. " * 20))
 
     took = server.calls[0].ended - server.calls[0].started
@@ -207,7 +208,7 @@ def test_a_slow_answer_may_take_longer_than_a_silence_may(ignores_stream: bool):
 
 def test_requests_wait_in_the_queue_of_a_server_that_answers_others_and_fewer_are_sent():
     facts = {"facts": [f"Hive {n} has bees." for n in range(5)]}
-    with ChatServer(lambda _: facts, tokens_per_second=100, slots=2) as server:
+    with SlowServer(lambda _: facts, tokens_per_second=100) as server:
         chat = chat_of(server, timeout_seconds=0.6)
         answered = list(chat.ask_all(ask(str(n)) for n in range(40)))
 
@@ -232,8 +233,8 @@ def test_a_server_that_refuses_to_stream_is_asked_without_it_once(refused: str):
 
 
 def test_an_answer_that_repeats_itself_is_stopped_and_named():
-    with ChatServer(lambda _: looping(GOOD), tokens_per_second=2_000) as server:
-        with pytest.raises(AnswerError, match="repeats .* without end") as caught:
+    with SlowServer(lambda _: looping(GOOD), tokens_per_second=2_000) as server:
+        with pytest.raises(AnswerError, match=r"repeats .* without end") as caught:
             chat_of(server).ask(ask("Which facts are there? " * 200))
         wait_until(lambda: server.calls)
 

@@ -36,6 +36,18 @@ def split_shares(usage: Usage, weights: Sequence[int]) -> list[Usage]:
     return found
 
 
+def _answers(found: dict[int, Reply[AnswerT] | ModelError] | ModelError) -> dict[int, Reply[AnswerT] | ModelError]:
+    """The answers to a group.
+
+    Raises:
+        ModelError: What ended the work on the group.
+
+    """
+    if isinstance(found, ModelError):
+        raise found
+    return found
+
+
 class CachedChat:
     """A `ChatModel` that answers from a cache, else asks `inner` and stores the answer before returning it.
 
@@ -140,9 +152,7 @@ class CachedChat:
         groups = batch_parts(requests, self._is_cached, self._limits)
         try:
             for found in in_order(groups, start, WINDOW * self._concurrency):
-                if isinstance(found, ModelError):
-                    raise found
-                ready.update(found)
+                ready.update(_answers(found))
                 while place in ready:
                     yield ready.pop(place)
                     place += 1

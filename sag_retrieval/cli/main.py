@@ -4,7 +4,9 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -50,15 +52,28 @@ class _Group(click.Group):
         if not is_last:
             return super().main(*args, **options)
         print_anything()
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # who runs services sends it in place of Ctrl-C
         try:
             _check_encodable(args[0] if args and args[0] is not None else options.get("args") or sys.argv[1:])
-            done = super().main(*args, **options)
+            with _sigterm_as_ctrl_c():
+                done = super().main(*args, **options)
         except Exception as error:
             if os.environ.get("SAG_DEBUG") and not isinstance(error, click.ClickException):
                 raise
             done = _complain(error)
         sys.exit(done if isinstance(done, int) else 0)
+
+
+@contextmanager
+def _sigterm_as_ctrl_c() -> Iterator[None]:
+    """Let SIGTERM, by which services are stopped, do what Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may say what signals do
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _check_encodable(arguments: Sequence[str]) -> None:

@@ -26,7 +26,8 @@ def served(
     *, delay: float = 0.0, faulty: float = 0.0, dimension: int = 64, ignores_base64: bool = False
 ) -> Iterator[Served]:
     """A server that reads well (`tests/support/scripted_answers.py`): `delay` seconds per reply, some faulty."""
-    given = {"delay": delay, "faulty": faulty, "dimension": dimension, "ignores_base64": ignores_base64}
+    ignores = ["base64"] if ignores_base64 else []
+    given = {"delay": delay, "faulty": faulty, "dimension": dimension, "ignores": ignores}
     command = [sys.executable, str(Path(__file__)), json.dumps(given)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None

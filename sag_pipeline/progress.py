@@ -38,8 +38,10 @@ _gauges: ContextVar[dict[str, Callable[[], float]] | None] = ContextVar("gauges"
 
 @contextmanager
 def measured() -> Iterator[dict[str, Callable[[], float]]]:
-    """The figures, by name, that what runs in this context offers while it runs."""
-    gauges: dict[str, Callable[[], float]] = {}
+    """The figures, by name, that what runs in this context offers while it runs; who measures around it sees them."""
+    gauges = _gauges.get()
+    gauges = {} if gauges is None else gauges
+    gauges.clear()
     token = _gauges.set(gauges)
     try:
         yield gauges

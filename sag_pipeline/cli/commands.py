@@ -1,8 +1,9 @@
 """The commands demo and ingest; and the list of all commands of the pipeline."""
 
 import shlex
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
@@ -19,7 +20,7 @@ from rich.text import Text
 from sag_pipeline.cli.status import status
 from sag_pipeline.cli.stored import aliases, repair, sources, verify
 from sag_pipeline.importers.command import export_command, import_command
-from sag_pipeline.progress import listening
+from sag_pipeline.progress import listening, measured
 from sag_retrieval.cli.choices import OPERATIONS, checked_call, with_set
 from sag_retrieval.cli.printing import Terminal, as_json, print_json
 from sag_retrieval.core.errors import SagError, SourceError
@@ -96,7 +97,7 @@ def ingest(*, sources: tuple[str, ...], estimate: bool, pairs: tuple[str, ...], 
             raise SourceError("; ".join(planned["unread_sources"]))
         return
     console = Terminal()
-    with nullcontext() if is_json else shown_progress(console):
+    with told_progress() if is_json else shown_progress(console):
         report = _ingest(sources, given, {_FOLLOW[name]: which[name] for name in _FOLLOW})
     print_json(report) if is_json else _show_run(console, report)
     _refuse_incomplete(report)
@@ -181,10 +182,14 @@ def demo(*, is_json: bool) -> None:
 def shown_progress(console: Console) -> Iterator[None]:
     """Show one line about the work under way, on the console that results are printed to; the line is gone afterwards.
 
-    Nothing else may be printed meanwhile. Without a terminal on either output stream, nothing is shown.
+    Nothing else may be printed meanwhile. Without a terminal on either output stream, a line a minute tells of it.
     """
     if not console.is_terminal:
         console = Terminal(stderr=True)
+    if not console.is_terminal:
+        with told_progress():
+            yield
+        return
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
@@ -192,7 +197,7 @@ def shown_progress(console: Console) -> Iterator[None]:
         _Counts(),
         TextColumn("{task.fields[item]}", markup=False, style="dim", table_column=_ITEM_COLUMN),
     )
-    with Progress(*columns, console=console, transient=True, expand=True, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console, transient=True, expand=True) as bar:
         task, shown_at = bar.add_task("starting", total=None, item=""), 0.0
 
         def progress(step: str, done: int, total: int, item: str = "") -> None:
@@ -210,6 +215,34 @@ def shown_progress(console: Console) -> Iterator[None]:
 
         with listening(progress):
             yield
+
+
+@contextmanager
+def told_progress(seconds: float = 60.0) -> Iterator[None]:
+    """Write a line about the work under way to the error output at a steady pace, for logs."""
+    started, ended, at = time.monotonic(), threading.Event(), ("starting", 0, 0, "")
+
+    def progress(*what: Any) -> None:  # noqa: ANN401  as a `ProgressListener` is told
+        nonlocal at
+        at = (*what, "")[:4]
+
+    def tell(gauges: Mapping[str, Callable[[], float]]) -> None:
+        while not ended.wait(seconds):
+            step, done, total, item = at
+            whole = f"{done:,} of {total:,} documents" if total else ""
+            figures = (f"{name.replace('_', ' ')} {read():,}" for name, read in [*gauges.items()] if read())
+            since = timedelta(seconds=int(time.monotonic() - started))
+            told = ", ".join(filter(None, (whole, item, *figures, f"running for {since}")))
+            click.echo(f"{step}: {told}", err=True)
+
+    with measured() as gauges, listening(progress):
+        thread = threading.Thread(target=tell, args=[gauges], name="sag-told", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
 
 class _Counts(ProgressColumn):

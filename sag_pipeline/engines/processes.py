@@ -72,8 +72,12 @@ class _Process(ForkServerProcess):
 
     @staticmethod
     def _Popen(process_obj: Any) -> Any:  # noqa: ANN401, N802  as multiprocessing names it
-        with _another_main(), _without_ctrl_c():
+        with _another_main(), _without_signals():
             return ForkServerProcess._Popen(process_obj)  # noqa: SLF001  its only seam
+
+    def terminate(self) -> None:
+        """End it: a pool that broke ends its workers in this way, and they leave SIGTERM to the run."""
+        self.kill()
 
 
 class _Context(ForkServerContext):
@@ -93,14 +97,14 @@ def _another_main() -> Iterator[None]:
 
 
 @contextmanager
-def _without_ctrl_c() -> Iterator[None]:
-    """Start processes that leave Ctrl-C to the run, which ends them.
+def _without_signals() -> Iterator[None]:
+    """Start processes that leave Ctrl-C and SIGTERM, which reach all processes of a run, to the run, which ends them.
 
     The mask is theirs from their first instruction; a handler is set only after the modules are loaded, and until then
     Ctrl-C in a terminal, which reaches them too, would print their traceback over the progress.
     """
     resource_tracker.ensure_running()  # started on the way, it would unblock what is blocked here
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         yield
     finally:
@@ -110,7 +114,7 @@ def _without_ctrl_c() -> Iterator[None]:
 def load_ahead() -> None:
     """Start the server process that workers are forked from, and wait for nothing."""
     _context()
-    with _another_main(), _without_ctrl_c():
+    with _another_main(), _without_signals():
         forkserver.ensure_running()
 
 

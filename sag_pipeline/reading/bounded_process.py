@@ -98,6 +98,7 @@ def _allow_seconds(seconds: int) -> None:
 def _silence() -> None:
     """Discard what parsers print; an interrupt from the terminal is handled by the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)

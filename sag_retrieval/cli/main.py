@@ -2,8 +2,11 @@
 
 import gc
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -51,12 +54,26 @@ class _Group(click.Group):
         print_anything()
         try:
             _check_encodable(args[0] if args and args[0] is not None else options.get("args") or sys.argv[1:])
-            done = super().main(*args, **options)
+            with _sigterm_as_ctrl_c():
+                done = super().main(*args, **options)
         except Exception as error:
             if os.environ.get("SAG_DEBUG") and not isinstance(error, click.ClickException):
                 raise
             done = _complain(error)
         sys.exit(done if isinstance(done, int) else 0)
+
+
+@contextmanager
+def _sigterm_as_ctrl_c() -> Iterator[None]:
+    """Let SIGTERM, by which services are stopped, do what Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may say what signals do
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _check_encodable(arguments: Sequence[str]) -> None:

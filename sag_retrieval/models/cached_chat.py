@@ -9,7 +9,7 @@ from sag_retrieval.core.errors import AnswerError, BudgetExceeded, ModelError, M
 from sag_retrieval.models.answer_cache import AnswerCache, Answered, call_id
 from sag_retrieval.models.batching import BatchLimits, RequestGroup, batch_parts
 from sag_retrieval.models.call_costs import Call, cost_of
-from sag_retrieval.models.calls import in_order
+from sag_retrieval.models.calls import give_up, in_order
 from sag_retrieval.models.openai import request_tokens
 from sag_retrieval.models.protocols import AnswerT, ChatModel, Prices, Reply, Request, Usage
 from sag_retrieval.models.rate_limits import ChatOptions
@@ -17,6 +17,8 @@ from sag_retrieval.models.rate_limits import ChatOptions
 _CONCURRENCY = 16
 WINDOW = 32
 """Requests read ahead of the answers returned, per concurrent call."""
+LAST_SECONDS = 3.0
+"""What running calls get to end when the process is asked to end: Docker waits ten seconds for all of it."""
 
 
 def split_shares(usage: Usage, weights: Sequence[int]) -> list[Usage]:
@@ -31,6 +33,18 @@ def split_shares(usage: Usage, weights: Sequence[int]) -> list[Usage]:
         own = Usage(usage.calls if place == 0 else 0, 0, sent, received, usage.seconds * weight / total)
         found.append(own)
         given += own
+    return found
+
+
+def _answers(found: dict[int, Reply[AnswerT] | ModelError] | ModelError) -> dict[int, Reply[AnswerT] | ModelError]:
+    """The answers to a group.
+
+    Raises:
+        ModelError: What ended the work on the group.
+
+    """
+    if isinstance(found, ModelError):
+        raise found
     return found
 
 
@@ -124,24 +138,32 @@ class CachedChat:
     def ask_all(self, requests: Iterable[Request[AnswerT]]) -> Iterator[Reply[AnswerT] | ModelError]:
         """Answers in the order of the requests (see `ChatModel`); running calls are finished and their answers stored.
 
+        When the process is asked to end, they get three seconds for that.
+
         Requests without a cached answer are asked together within the limits; the answer to each is stored by itself.
         """
-        with ThreadPoolExecutor(self._concurrency, thread_name_prefix="sag-cached") as threads:
+        threads, ended = ThreadPoolExecutor(self._concurrency, thread_name_prefix="sag-cached"), threading.Event()
 
-            def start(group: RequestGroup[AnswerT]) -> Future[dict[int, Reply[AnswerT] | ModelError]]:
-                return threads.submit(self._ask_together, group)
+        def start(group: RequestGroup[AnswerT]) -> Future[dict[int, Reply[AnswerT] | ModelError]]:
+            return threads.submit(self._ask_together, group, ended)
 
-            ready: dict[int, Reply[AnswerT] | ModelError] = {}
-            place = 0
-            for found in in_order(
-                batch_parts(requests, self._is_cached, self._limits), start, WINDOW * self._concurrency
-            ):
-                if isinstance(found, ModelError):
-                    raise found
-                ready.update(found)
+        ready: dict[int, Reply[AnswerT] | ModelError] = {}
+        place = 0
+        groups = batch_parts(requests, self._is_cached, self._limits)
+        try:
+            for found in in_order(groups, start, WINDOW * self._concurrency):
+                ready.update(_answers(found))
                 while place in ready:
                     yield ready.pop(place)
                     place += 1
+        except (Exception, GeneratorExit):
+            raise
+        except BaseException:  # Ctrl-C or SIGTERM, also as Dagster raises them: who sent it waits for the process
+            ended.set()
+            give_up(LAST_SECONDS)
+            raise
+        finally:
+            threads.shutdown(cancel_futures=True)
 
     def _is_cached(self, request: Request[AnswerT]) -> bool:
         return self._find(call_id(self._fingerprint, request), request) is not None
@@ -153,10 +175,17 @@ class CachedChat:
         self._cache.keep(*answered, is_newer=any(map(self._asks_again, requests)))
         self._renewed.update(each.call_id for each in answered)
 
-    def _ask_together(self, group: RequestGroup[AnswerT]) -> dict[int, Reply[AnswerT] | ModelError]:
+    def _ask_together(
+        self, group: RequestGroup[AnswerT], ended: threading.Event
+    ) -> dict[int, Reply[AnswerT] | ModelError]:
         """The answers to a group from one call; requests that it leaves unanswered are asked one by one."""
-        paid = self._pay_together([request for _, request in group]) if len(group) > 1 else {}
-        return {place: paid.get(n) or self._ask_safely(request) for n, (place, request) in enumerate(group)}
+        paid = self._pay_together([request for _, request in group]) if len(group) > 1 and not ended.is_set() else {}
+        found: dict[int, Reply[AnswerT] | ModelError] = {}
+        for n, (place, request) in enumerate(group):
+            if n not in paid and ended.is_set():
+                break
+            found[place] = paid.get(n) or self._ask_safely(request)
+        return found
 
     def _ask_safely(self, request: Request[AnswerT]) -> Reply[AnswerT] | ModelError:
         try:

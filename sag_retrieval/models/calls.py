@@ -6,8 +6,9 @@ import random
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
-from concurrent.futures import Future
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
+from concurrent.futures import Future, wait
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
@@ -40,9 +41,22 @@ def loop() -> asyncio.AbstractEventLoop:
         return _loops[os.getpid()]
 
 
+_running: set[Future[Any]] = set()
+
+
 def submit(work: Coroutine[Any, Any, ResultT]) -> Future[ResultT]:
     """Start a coroutine on the loop."""
-    return asyncio.run_coroutine_threadsafe(work, loop())
+    future = asyncio.run_coroutine_threadsafe(work, loop())
+    _running.add(future)
+    future.add_done_callback(_running.discard)
+    return future
+
+
+def give_up(seconds: float) -> None:
+    """Let what was started end within so many seconds, then cancel it: the process is asked to end."""
+    _, late = wait([*_running], seconds)
+    for future in late:
+        future.cancel()
 
 
 def in_order(
@@ -86,6 +100,7 @@ class FaultKind(Enum):
 
     BUSY = "the server is overloaded: wait, and delay all other calls"
     BROKEN = "the server or the connection failed: try again"
+    SILENT = "the server took the request and says nothing: try once more"
     REFUSED = "the request is invalid: repeating it does not help"
     BARRED = "no request can succeed: wrong key, wrong model, no credit"
 
@@ -112,6 +127,7 @@ class UnusableAnswer(AnswerError):  # noqa: N818  an AnswerError with its cost
         self.usage = usage
 
 
+_LONGEST_QUEUE = 10
 _BARRED = {401, 402, 403, 404}
 _BROKEN = {408, 409, 425}
 
@@ -121,7 +137,7 @@ def fault_of(error: Exception) -> CallFault:
     status = getattr(error, "status_code", None)
     message = f"{status or type(error).__name__}: {_words(error)}"
     if status is None:
-        return CallFault(FaultKind.BROKEN, message)
+        return CallFault(FaultKind.SILENT if type(error) is TimeoutError else FaultKind.BROKEN, message)
     wait = retry_after_seconds(error.response.headers.get("retry-after"))  # type: ignore[attr-defined]
     if status in _BARRED or getattr(error, "code", None) == "insufficient_quota":
         return CallFault(FaultKind.BARRED, message)
@@ -147,6 +163,48 @@ def count_call(model: str, used: Usage) -> None:
 
 
 ReplyT = TypeVar("ReplyT")
+Heard = Callable[[], None]
+"""Called whenever something came of an answer."""
+
+
+class Silence:
+    """Ends calls of which nothing is heard for too long, however long their answers take.
+
+    A call that waits for the first word waits in the server's queue as long as others are answered, up to ten times as
+    long as a silence may last.
+    """
+
+    def __init__(self, seconds: float, began: Callable[[float, float], None]) -> None:
+        """`began` is told when a request was sent and after how many seconds its answer began."""
+        self._seconds, self._began = seconds, began
+        self._queued: dict[asyncio.Timeout, float] = {}
+
+    @asynccontextmanager
+    async def bounded(self) -> AsyncIterator[Heard]:
+        """Bound the silence of the call within; gives what it calls when something came.
+
+        Raises:
+            TimeoutError: If nothing was heard for too long.
+
+        """
+        clock = asyncio.get_running_loop().time
+        sent = clock()
+
+        def heard() -> None:
+            if self._queued.pop(own, None):
+                self._began(sent, clock() - sent)
+            if not own.expired():
+                own.reschedule(clock() + self._seconds)
+            for other, last in self._queued.items():
+                if not other.expired():
+                    other.reschedule(min(clock() + self._seconds, last))
+
+        async with asyncio.timeout(self._seconds) as own:
+            self._queued[own] = sent + _LONGEST_QUEUE * self._seconds
+            try:
+                yield heard
+            finally:
+                self._queued.pop(own, None)
 
 
 class Caller:
@@ -156,12 +214,17 @@ class Caller:
         self._options = options
         self._gate = RateLimiter(options)
         self._breaker = CircuitBreaker(options)
+        self._silence = Silence(options.timeout_seconds, self._began)
         self._draw = random.Random(0).random  # noqa: S311  jitter
 
-    async def run(self, send: Callable[[], Awaitable[ReplyT]], tokens: int) -> tuple[ReplyT, float]:
+    async def run(self, send: Callable[[Heard], Awaitable[ReplyT]], tokens: int) -> tuple[ReplyT, float]:
         """The result of `send`, and the seconds its last attempt took; `tokens` is the expected use.
 
+        `send` calls what it is given whenever something came of its answer. A server that is silent for too long is
+        asked once more; then the answer is given up, and not the server.
+
         Raises:
+            UnusableAnswer: If the server was silent for too long twice.
             Refused: If the server refuses the request itself.
             ModelUnavailable: If the server cannot be reached, or accepts no request.
             ModelError: If every attempt failed while the server was up.
@@ -172,6 +235,12 @@ class Caller:
             got = await self._try(send, tokens)
             if not isinstance(got, CallFault):
                 return got
+            if fault.kind is got.kind is FaultKind.SILENT:
+                raise UnusableAnswer(
+                    f"no answer: the server said nothing for {self._options.timeout_seconds:g} s, twice; raise "
+                    "timeout_seconds, or ask for less at a time",
+                    Usage(),
+                )
             fault = got
             if attempt < self._options.tries:
                 await asyncio.sleep(pause_seconds(attempt, self._options, fault.retry_after, self._draw))
@@ -182,7 +251,7 @@ class Caller:
         """Correct the rate limit by the tokens that a call used above (or below) the estimate."""
         self._gate.correct(tokens)
 
-    async def _try(self, send: Callable[[], Awaitable[ReplyT]], tokens: int) -> tuple[ReplyT, float] | CallFault:
+    async def _try(self, send: Callable[[Heard], Awaitable[ReplyT]], tokens: int) -> tuple[ReplyT, float] | CallFault:
         import openai  # noqa: PLC0415  slow to load, and only needed for calls
 
         async with self._gate:
@@ -190,12 +259,18 @@ class Caller:
             self._breaker.check()
             started = time.monotonic()
             try:
-                async with asyncio.timeout(self._options.timeout_seconds):
-                    got = await send()
+                async with self._silence.bounded() as heard:
+                    got = await send(heard)
+                    heard()
             except (openai.OpenAIError, TimeoutError, ValueError) as error:
                 return self._judge(fault_of(error))
             self._breaker.succeeded()
             return got, time.monotonic() - started
+
+    def _began(self, sent: float, seconds: float) -> None:
+        """Take note of an answer that began, so many seconds after its request: the server is there."""
+        self._breaker.succeeded()
+        self._gate.adapt(sent, seconds)
 
     def _judge(self, fault: CallFault) -> CallFault:
         if fault.kind is FaultKind.BARRED:
@@ -206,5 +281,7 @@ class Caller:
         if fault.kind is FaultKind.REFUSED:
             self._breaker.succeeded()
             raise Refused(fault.message)
+        if fault.kind is FaultKind.SILENT:
+            self._gate.narrow()
         self._breaker.failed(fault.message)
         return fault

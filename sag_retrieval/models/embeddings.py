@@ -103,7 +103,7 @@ class OpenAIEmbedder:
         labels = {"gen_ai.operation.name": "embeddings", "gen_ai.request.model": self._model}
         with span("model", **labels, texts=len(texts)):
             response, _ = await self._caller.run(
-                lambda: create(model=self._model, input=texts, encoding_format=encoding),
+                lambda _: create(model=self._model, input=texts, encoding_format=encoding),
                 sum(map(estimate_tokens, texts)),
             )
         count_call(self._model, Usage(1, 0, getattr(response.usage, "prompt_tokens", 0)))

@@ -2,9 +2,9 @@
 
 import json
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from sag_retrieval.models.calls import Caller, Refused, UnusableAnswer, count_ca
 from sag_retrieval.models.open import DEFAULT_ADDRESS, ModelServer, model_server
 from sag_retrieval.models.protocols import AnswerT, Reply, Request, Usage, estimate_tokens
 from sag_retrieval.models.rate_limits import Budget, ChatOptions
+from sag_retrieval.models.receiving import Received, receive
 from sag_retrieval.models.structured import Dialect, WrongShape, read_answer, strict_schema
 from sag_retrieval.text.words import language_of
 
@@ -33,11 +34,14 @@ def _schema_tokens(answer: type[BaseModel]) -> int:
     return estimate_tokens(json.dumps(strict_schema(answer), ensure_ascii=False))
 
 
+LEAST_ANSWER, ANSWER_PER_PROMPT = 1_024, 4
+"""Greatest length of an answer that is expected: so many tokens, and so many more for each token of the prompt."""
 WINDOW = 32
 """Requests started ahead of the yielded answers, times the concurrency: a slow call does not delay others."""
 EXPECTED_ANSWER_TOKENS = 400
 """Tokens booked for an answer until its real length is known."""
 _QUOTED = 4_000
+_SHOWN = 60
 _PATH = "/chat/completions"  # posted directly: the typed method costs 1.4 ms more per call
 _AGAIN = {
     "en": "That answer cannot be used: {fault}. Do the task again, complete and in the shape asked for.",
@@ -50,6 +54,7 @@ class _Completion:
     text: str
     is_cut: bool
     usage: Usage
+    repeated: str = ""
 
 
 class OpenAIChat:
@@ -57,7 +62,8 @@ class OpenAIChat:
 
     Calls of all threads share one client, its concurrency, rate limits, circuit breaker and budget. The schema is sent
     as a strict JSON schema, else as JSON mode, else in the prompt; a form that the server refused is not tried again.
-    After an answer of the wrong shape the model is asked once more, with the error named.
+    After an answer of the wrong shape the model is asked once more, with the error named. Answers are received while
+    they are written, so that a slow one is not taken for a lost one, and one that repeats itself is stopped.
 
     Source:
         docs/algorithm.md §extraction.21 to §extraction.23.
@@ -79,6 +85,7 @@ class OpenAIChat:
         self._caller = Caller(self.options)
         self._budget = Budget(self.options)
         self._dialect = Dialect(mode=self.options.structured)
+        self._is_thinking = False
         self._clients: list[AsyncOpenAI] = []
         weakref.finalize(self, close_all, self._clients)
 
@@ -122,30 +129,39 @@ class OpenAIChat:
     async def _answered(self, request: Request[AnswerT]) -> Reply[AnswerT]:
         messages = [{"role": "system", "content": request.system}] if request.system else []
         messages.append({"role": "user", "content": request.prompt})
-        limit = request.max_tokens or self.options.max_answer_tokens
+        limit = self._longest(request)
         first = await self._complete(messages, request, limit)
-        fault = "it ends early"
-        try:
-            value, is_truncated = read_answer(first.text, request.answer)
-            if not is_truncated:
-                return Reply(value, first.usage)
-        except WrongShape as error:
-            fault = fault if first.is_cut else str(error)
-        again = _AGAIN[language_of(request.prompt)].format(fault=fault)
+        value, fault, is_truncated = _value_of(first, request)
+        if value is not None and not is_truncated:
+            return Reply(value, first.usage)
+        _refuse_loop(first, request, first.usage)
+        again = _AGAIN[language_of(request.prompt)].format(fault="it ends early" if first.is_cut else fault)
         messages += [
             {"role": "assistant", "content": first.text[:_QUOTED]},
             {"role": "user", "content": again},
         ]
-        second = await self._complete(messages, request, limit and 2 * limit)
+        second = await self._complete(messages, request, self._longer(request, limit))
         usage = first.usage + second.usage
-        try:
-            value, is_truncated = read_answer(second.text, request.answer)
-            fault = "it ends before its first item" if is_truncated and not any(dict(value).values()) else ""
-        except WrongShape as error:
-            fault = str(error)
-        if fault:
+        value, fault, is_truncated = _value_of(second, request)
+        if value is None or (is_truncated and not any(dict(value).values())):
+            _refuse_loop(second, request, usage)
             raise UnusableAnswer(f"{request.step}: no usable answer in two turns: {fault}", usage)
         return Reply(value, usage)
+
+    def _longest(self, request: Request[AnswerT]) -> int | None:
+        """Greatest length of an answer: what the request says, else what its prompt lets expect, with much to spare.
+
+        The thoughts of a model count as its answer, and nothing tells their length: who thinks gets the whole bound.
+        """
+        bound = self.options.max_answer_tokens
+        if request.max_tokens or bound is None or self._is_thinking:
+            return request.max_tokens or bound
+        return min(bound, LEAST_ANSWER + ANSWER_PER_PROMPT * estimate_tokens(request.prompt))
+
+    def _longer(self, request: Request[AnswerT], limit: int | None) -> int | None:
+        """Greatest length of the second answer to a request."""
+        least = 0 if request.max_tokens else self.options.max_answer_tokens or 0
+        return limit and max(2 * limit, least)
 
     async def _complete(
         self, messages: list[dict[str, str]], request: Request[AnswerT], limit: int | None
@@ -170,11 +186,9 @@ class OpenAIChat:
         self._budget.book(expected)
         used = Usage()
         try:
-            post = self._client().post
-            response, seconds = await self._caller.run(
-                lambda: post(_PATH, cast_to=object, body={"model": self._model, **body}), sent + EXPECTED_ANSWER_TOKENS
-            )
-            completion = _read(response, sent, seconds)
+            received, seconds = await self._caller.run(partial(self._receive, body), sent + EXPECTED_ANSWER_TOKENS)
+            self._is_thinking |= received.is_thinking or "<think>" in received.text
+            completion = _read(received, sent, seconds)
             used = completion.usage
             count_call(self._model, used)
         finally:
@@ -182,9 +196,19 @@ class OpenAIChat:
         self._caller.correct(used.input_tokens + used.output_tokens - sent - EXPECTED_ANSWER_TOKENS)
         return completion
 
+    async def _receive(self, body: dict[str, Any], heard: Callable[[], None]) -> Received:
+        from openai import AsyncStream  # noqa: PLC0415  slow to load, and only needed for calls
+
+        opened = await self._client().post(
+            _PATH, cast_to=object, body={"model": self._model, **body}, stream=True, stream_cls=AsyncStream[object]
+        )
+        return await receive(opened.response, heard)
+
     def _parameters(self) -> dict[str, Any]:
         effort = self.options.reasoning_effort
         given = {
+            "stream_options": {"include_usage": True},
+            "stream": True,
             "temperature": self.options.temperature,
             "seed": self.options.seed,
             "reasoning_effort": None if effort == "default" else effort,
@@ -229,7 +253,7 @@ def make_client(base_url: str | None, api_key: str | None, options: ChatOptions)
             project="",
             **_without_admin_key(openai.AsyncOpenAI),
             max_retries=0,
-            timeout=options.timeout_seconds,
+            timeout=openai.Timeout(None, connect=options.timeout_seconds),  # silence is bounded by `Caller`
         )
     except Exception as error:  # the client's libraries raise various errors for an invalid address or proxy
         raise SettingsError(f"no client for {server.address!r}: {error}; check address and proxies") from error
@@ -237,16 +261,27 @@ def make_client(base_url: str | None, api_key: str | None, options: ChatOptions)
     return client
 
 
-def _read(response: Any, sent: int, seconds: float) -> _Completion:  # noqa: ANN401  JSON of any server
-    """The text of a reply and its usage, estimated if the server reports none."""
-    body = response if isinstance(response, dict) else {}
-    choice: dict[str, Any] = next(iter(body.get("choices") or ()), {})
-    message = choice.get("message") or {}
-    text = message.get("content") or message.get("refusal") or ""
-    usage = body.get("usage") or {}
-    received = usage.get("completion_tokens", estimate_tokens(text))
-    is_cut = choice.get("finish_reason") == "length"
-    return _Completion(text, is_cut, Usage(1, 0, usage.get("prompt_tokens", sent), received, seconds))
+def _read(received: Received, sent: int, seconds: float) -> _Completion:
+    """An answer and its usage, estimated if the server reports none."""
+    text, usage = received.text, received.usage
+    counted = usage.get("completion_tokens", estimate_tokens(text))
+    cost = Usage(1, 0, usage.get("prompt_tokens", sent), counted, seconds)
+    return _Completion(text, received.finish_reason == "length", cost, received.repeated)
+
+
+def _value_of(completion: _Completion, request: Request[AnswerT]) -> tuple[AnswerT | None, str, bool]:
+    """The value of an answer, if it has one; what is wrong with it; and whether it ends early."""
+    try:
+        value, is_truncated = read_answer(completion.text, request.answer)
+    except WrongShape as error:
+        return None, str(error), completion.is_cut
+    return value, "it ends early", is_truncated
+
+
+def _refuse_loop(completion: _Completion, request: Request[AnswerT], usage: Usage) -> None:
+    if completion.repeated:
+        passage = " ".join(completion.repeated.split())[:_SHOWN]
+        raise UnusableAnswer(f"{request.step}: no usable answer: the model repeats {passage!r} without end", usage)
 
 
 def close_all(clients: "list[AsyncOpenAI]") -> None:

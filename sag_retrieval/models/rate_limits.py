@@ -1,6 +1,7 @@
 """Limits on model calls: rates per minute, pauses between attempts, a circuit breaker, a budget."""
 
 import asyncio
+import math
 import random
 import re
 import time
@@ -30,9 +31,9 @@ class ChatOptions:
     """
 
     concurrency: Annotated[int, Bounds(1)] = 16
-    """Concurrent calls."""
+    """Concurrent calls, at most: fewer while the server lets requests wait."""
     timeout_seconds: Annotated[float, Bounds(0, above=True)] = 120.0
-    """For one attempt, from sending to the last byte."""
+    """Longest silence of the server, before an answer or within it; the whole of an answer may take longer."""
     tries: Annotated[int, Bounds(1)] = 6
     """Attempts per call: the first, and repeats after rate limiting, server errors and lost connections."""
     first_pause_seconds: Annotated[float, Bounds(0)] = 0.5
@@ -66,7 +67,7 @@ class ChatOptions:
     prices: Prices | None = None
     """Prices per million tokens as `input/output`, such as 0.25/2; none: costs are given in tokens alone."""
     max_answer_tokens: Annotated[int, Bounds(1)] | None = 8_192
-    """Limit if a request sets none: it stops a model that repeats itself."""
+    """Longest answer if a request sets none; a short request gets less, as its answer will be short."""
 
     def __post_init__(self) -> None:
         """Refuse counts and times that would block every call."""
@@ -168,24 +169,49 @@ class RateLimiter:
 
     options: ChatOptions
     draw: Callable[[], float] = field(default_factory=lambda: random.Random(0).random)  # noqa: S311  jitter
-    _slots: asyncio.Semaphore = field(init=False)
     _paces: dict[str, TokenBucket] = field(init=False)
     _quiet_until: float = 0.0
+    _limit: float = field(init=False)
+    _under_way: int = 0
+    _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+    _narrowed_at: float = 0.0
+    _least_seconds: float = math.inf
 
     def __post_init__(self) -> None:
-        """Create the semaphore and token buckets."""
+        """Create the token buckets."""
         options = self.options
-        self._slots = asyncio.Semaphore(options.concurrency)
+        self._limit = options.concurrency
         rates = {"requests": options.requests_per_minute, "tokens": options.tokens_per_minute}
         self._paces = {name: TokenBucket(rate) for name, rate in rates.items() if rate is not None}
 
     async def __aenter__(self) -> None:
         """Take a slot."""
-        await self._slots.acquire()
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._under_way < int(self._limit))
+            self._under_way += 1
 
     async def __aexit__(self, *_: object) -> None:
         """Give it back."""
-        self._slots.release()
+        self._under_way -= 1
+        async with self._changed:
+            self._changed.notify(max(0, int(self._limit) - self._under_way))
+
+    def adapt(self, sent: float, seconds: float) -> None:
+        """Adapt the concurrency to how long a request waited for the first word of its answer.
+
+        Who waits a quarter of `timeout_seconds`, and four times as long as the fastest, waits in a queue: half as many
+        calls are made at a time. Each answer that begins sooner allows a little more again.
+        """
+        self._least_seconds = min(self._least_seconds, seconds)
+        if seconds > max(self.options.timeout_seconds / 4, 4 * self._least_seconds):
+            self.narrow(sent)
+        else:
+            self._limit = min(self.options.concurrency, self._limit + 1 / self._limit)
+
+    def narrow(self, sent: float = math.inf) -> None:
+        """Make half as many calls at a time, unless that was done after this request was sent."""
+        if sent >= self._narrowed_at:
+            self._limit, self._narrowed_at = max(1.0, self._limit / 2), time.monotonic()
 
     async def wait(self, tokens: int) -> None:
         """Wait until one request with this number of tokens may be sent."""

@@ -14,6 +14,16 @@ from sag_retrieval.text.words import json_without_controls
 
 _NEXT: dict[str, StructuredMode] = {"json_schema": "json_object", "json_object": "text"}
 _TOO_LONG = ("context_length", "context length", "context window", "too long", "maximum context")
+_LEFT_OUT = (
+    "stream_options",
+    "stream",
+    "reasoning_effort",
+    "temperature",
+    "seed",
+    "max_tokens",
+    "max_completion_tokens",
+)
+"""Parameters that a server may refuse; a name that another begins with comes after it."""
 _NOT_SENT = ("default", "title")
 _THOUGHT, _THOUGHT_ENDS = "<think>", "</think>"
 
@@ -221,9 +231,10 @@ class Dialect:
             return None
         if "max_completion_tokens" in words and "max_tokens" in body:
             return replace(self, length_name="max_completion_tokens")
-        for name in ("reasoning_effort", "temperature", "seed", "max_tokens", "max_completion_tokens"):
+        for name in _LEFT_OUT:
             if name in body and name in words:
-                return replace(self, left_out=self.left_out | {name})
+                also = {"stream_options"} if name == "stream" else set()
+                return replace(self, left_out=self.left_out | {name} | also)
         if self.mode in _NEXT:
             return replace(self, mode=_NEXT[self.mode])
         return None

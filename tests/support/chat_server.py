@@ -5,6 +5,7 @@
 
 The script gets the JSON body of each chat request and says what comes back; it runs in the server's thread.
 `request["_n"]` is the number of the call, from 0. A text, a dict or a list is taken for an `Answer` with it.
+A request with `stream` is answered by server-sent events.
 """
 
 import asyncio
@@ -22,6 +23,8 @@ from typing import Any, Self
 from aiohttp import web
 
 Request = dict[str, Any]
+TOKEN = 4
+"""Characters of a token of a slow server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,8 @@ class Answer:
     retry_after: float | None = None
     is_cut: bool = False
     """The connection breaks in the middle of the reply."""
+    is_silent: bool = False
+    """Nothing more is said in the middle of the reply, and the connection stays open."""
     finish_reason: str = "stop"
     has_usage: bool = True
     headers: dict[str, str] = field(default_factory=dict)
@@ -84,6 +89,17 @@ def cut(answer: Answer) -> Answer:
     return replace(answer, is_cut=True)
 
 
+def silent(answer: Answer = Answer()) -> Answer:
+    """The server takes the request, begins to answer, and falls silent."""
+    return replace(answer, is_silent=True)
+
+
+def looping(answer: Answer, times: int = 4_000) -> Answer:
+    """The answer's last fifth again and again, as small models do, until the limit of tokens if there is one."""
+    text = answer.text.rstrip("]}")
+    return replace(answer, content=text + text[-max(1, len(text) // 5) :] * times)
+
+
 def late(answer: Answer, seconds: float) -> Answer:
     """The same reply, later."""
     return replace(answer, delay=seconds)
@@ -125,7 +141,8 @@ def wrong_shape(answer: Answer) -> Answer:
 
 def over_long(answer: Answer, times: int = 2_000) -> Answer:
     """The reply after a very long preamble."""
-    return replace(answer, content="Let me think about that. " * times + answer.text)
+    thoughts = "".join(f"Let me think about point {n}. " for n in range(times))
+    return replace(answer, content=thoughts + answer.text)
 
 
 def prompt_of(request: Request) -> str:
@@ -185,19 +202,22 @@ class ChatServer:
         refuses: frozenset[str] | set[str] = frozenset(),
         dimension: int = 64,
         port: int = 0,
-        ignores_base64: bool = False,
+        ignores: frozenset[str] | set[str] = frozenset(),
     ) -> None:
         """Start nothing yet.
 
         `refuses` holds modes (`json_schema`, `base64`, …) or parameters (`temperature`, …) answered with a 400.
+        What it `ignores`, of `base64` and `stream`, it answers as if it had not been asked for.
         `Answer.together` holds an answer back until as many calls are under way at the same time.
         """
         self.script = script
         self.delay = delay
         self.refuses = frozenset(refuses)
         self.dimension = dimension
-        self.ignores_base64 = ignores_base64
+        self.ignores = frozenset(ignores)
         self.port = port
+        self.seconds_a_token = 0.0
+        self._slots = asyncio.Semaphore(1_000)
         self.calls: list[Call] = []
         self.embedded: list[list[str]] = []
         self.running = 0
@@ -269,7 +289,9 @@ class ChatServer:
             answer = self._refusal(request) or _as_answer(self.script(request))
             await asyncio.sleep(self.delay + answer.delay)
             await self._gathered(answer.together)
-            response = await self._reply(http, request, answer)
+            async with self._slots:
+                answer = self._within_limit(request, answer)
+                response = await self._reply(http, request, answer)
             is_finished = not answer.is_cut
             return response
         finally:
@@ -297,6 +319,34 @@ class ChatServer:
         refused = refused or next((name for name in self.refuses if name in request), None)
         return Answer(f"unsupported: {refused}", status=400) if refused else None
 
+    def _within_limit(self, request: Request, answer: Answer) -> Answer:
+        """The answer of a slow server ends at the limit of the request: those of others are what their script says."""
+        limit = request.get("max_tokens", request.get("max_completion_tokens"))
+        if not self.seconds_a_token or limit is None or len(answer.text) <= TOKEN * limit:
+            return answer
+        return replace(answer, content=answer.text[: TOKEN * limit], finish_reason="length")
+
+    async def _stream(self, http: web.Request, request: Request, answer: Answer) -> web.StreamResponse:
+        response = web.StreamResponse(headers={**answer.headers, "Content-Type": "text/event-stream"})
+        await response.prepare(http)
+        assert http.transport is not None
+        step = TOKEN if self.seconds_a_token else 64
+        pieces = [answer.text[at : at + step] for at in range(0, len(answer.text), step)]
+        for piece in pieces[: len(pieces) // 2] if answer.is_cut or answer.is_silent else pieces:
+            await asyncio.sleep(self.seconds_a_token)
+            await response.write(_event(request, [{"index": 0, "delta": {"content": piece}, "finish_reason": None}]))
+        if answer.is_silent:
+            await asyncio.sleep(300)
+        if answer.is_cut:
+            http.transport.close()
+            return response
+        last = [{"index": 0, "delta": {}, "finish_reason": answer.finish_reason}]
+        await response.write(_event(request, last))
+        if answer.has_usage and request.get("stream_options", {}).get("include_usage"):
+            await response.write(_event(request, [], _usage(request, answer)))
+        await response.write(b"data: [DONE]\n\n")
+        return response
+
     async def _reply(self, http: web.Request, request: Request, answer: Answer) -> web.StreamResponse:
         headers = dict(answer.headers)
         if answer.retry_after is not None:
@@ -304,6 +354,9 @@ class ChatServer:
         if answer.status >= 400:
             body = {"error": {"message": answer.text, "type": "scripted", "code": None, "param": None}}
             return web.json_response(body, status=answer.status, headers=headers)
+        if request.get("stream") and "stream" not in self.ignores:
+            return await self._stream(http, request, answer)
+        await asyncio.sleep(300 if answer.is_silent else self.seconds_a_token * len(answer.text) / TOKEN)
         payload = json.dumps(_completion(request, answer), ensure_ascii=False).encode()
         if not answer.is_cut:
             return web.Response(body=payload, headers=headers, content_type="application/json")
@@ -322,7 +375,7 @@ class ChatServer:
             return web.json_response({"error": error}, status=400)
         texts = [request["input"]] if isinstance(request["input"], str) else request["input"]
         self.embedded.append(texts)
-        encode = _in_base64 if encoding == "base64" and not self.ignores_base64 else list
+        encode = _in_base64 if encoding == "base64" and "base64" not in self.ignores else list
         data = [
             {"object": "embedding", "index": i, "embedding": encode(vector_of(text, self.dimension))}
             for i, text in enumerate(texts)
@@ -336,6 +389,18 @@ class ChatServer:
                 "usage": {"prompt_tokens": used, "total_tokens": used},
             }
         )
+
+
+class SlowServer(ChatServer):
+    """One small machine: so many answers are written at a time, a token at a time; other requests wait without a word.
+
+    A token has four characters there.
+    """
+
+    def __init__(self, script: Script, *, tokens_per_second: float = 40, slots: int = 2, **more: Any) -> None:
+        super().__init__(script, **more)
+        self.seconds_a_token = 1 / tokens_per_second
+        self._slots = asyncio.Semaphore(slots)
 
 
 def _in_base64(vector: list[float]) -> str:
@@ -352,9 +417,17 @@ def _sent_tokens(request: Request) -> int:
     return sent + (count_tokens(json.dumps(schema, ensure_ascii=False)) if schema else 0)
 
 
-def _completion(request: Request, answer: Answer) -> dict[str, Any]:
+def _usage(request: Request, answer: Answer) -> dict[str, int]:
     sent, received = _sent_tokens(request), count_tokens(answer.text)
-    usage = {"prompt_tokens": sent, "completion_tokens": received, "total_tokens": sent + received}
+    return {"prompt_tokens": sent, "completion_tokens": received, "total_tokens": sent + received}
+
+
+def _event(request: Request, choices: list[Any], usage: dict[str, int] | None = None) -> bytes:
+    body = {"id": f"chatcmpl-{request['_n']}", "object": "chat.completion.chunk", "choices": choices, "usage": usage}
+    return f"data: {json.dumps(body, ensure_ascii=False)}\n\n".encode()
+
+
+def _completion(request: Request, answer: Answer) -> dict[str, Any]:
     return {
         "id": f"chatcmpl-{request['_n']}",
         "object": "chat.completion",
@@ -367,4 +440,4 @@ def _completion(request: Request, answer: Answer) -> dict[str, Any]:
                 "finish_reason": answer.finish_reason,
             }
         ],
-    } | ({"usage": usage} if answer.has_usage else {})
+    } | ({"usage": _usage(request, answer)} if answer.has_usage else {})

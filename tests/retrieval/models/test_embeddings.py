@@ -21,7 +21,7 @@ def test_texts_are_embedded_in_batches_and_in_order():
     assert np.allclose(rows, [vector_of(text) for text in texts], atol=1e-6)
 
 
-@pytest.mark.parametrize("server", [{"ignores_base64": True}, {"refuses": {"base64"}}])
+@pytest.mark.parametrize("server", [{"ignores": {"base64"}}, {"refuses": {"base64"}}])
 def test_a_server_without_base64_gives_the_same_vectors(server):
     texts = [f"text {n}" for n in range(BATCH + 1)]
 

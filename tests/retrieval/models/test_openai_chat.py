@@ -14,15 +14,18 @@ from sag_retrieval.models.rate_limits import ChatOptions
 from tests.support.chat_server import (
     Answer,
     ChatServer,
+    SlowServer,
     broken,
     cut,
     fenced,
     full_width,
     late,
+    looping,
     mode_of,
     over_long,
     prompt_of,
     rate_limited,
+    silent,
     truncated,
     with_trailing_commas,
     wrong_shape,
@@ -169,12 +172,109 @@ def test_a_request_too_long_for_the_model_fails_at_once_and_alone():
     assert len(server.calls) == 3
 
 
-def test_a_call_that_takes_too_long_is_given_up():
-    with (
-        ChatServer(lambda _: late(GOOD, 5)) as server,
-        pytest.raises(ModelError, match="after 2 tries"),
-    ):
-        chat_of(server, timeout_seconds=0.1, tries=2).ask(ask())
+@pytest.mark.parametrize("fault", [late(GOOD, 5), silent(GOOD), silent(Answer("x" * 900))])
+def test_a_second_silence_costs_the_answer_and_not_the_server(fault: Answer):
+    with ChatServer(lambda request: GOOD if prompt_of(request) == "Next?" else fault) as server:
+        chat = chat_of(server, timeout_seconds=1)
+        with pytest.raises(AnswerError, match="said nothing for 1 s, twice"):
+            chat.ask(ask())
+        reply = chat.ask(ask("Next?"))
+        wait_until(lambda: [call.prompt for call in server.calls].count("What?") == 2)  # noted when it is given up
+
+    assert reply.value.facts == FACTS
+
+
+def test_a_server_that_answers_nobody_is_lost_even_if_it_takes_every_request():
+    with ChatServer(lambda _: silent()) as server:
+        chat = chat_of(server, timeout_seconds=0.05, failures_until_down=5, patience_seconds=0)
+        with pytest.raises(ModelUnavailable, match="tries failed in a row"):
+            list(chat.ask_all(ask(str(n)) for n in range(8)))
+
+
+@pytest.mark.parametrize("ignored", [set(), {"stream"}], ids=["streams", "answers as a whole"])
+def test_a_slow_answer_may_take_longer_than_a_silence_may(ignored: set[str]):
+    facts = [f"Hive {n} has bees." for n in range(20)]
+    with SlowServer(lambda _: {"facts": facts}, tokens_per_second=100, ignores=ignored) as server:
+        chat = chat_of(server, timeout_seconds=5 if ignored else 0.5)
+        reply = chat.ask(ask("Name all the bees. " * 20))
+
+    took = server.calls[0].ended - server.calls[0].started
+    assert reply.value.facts == facts
+    assert took > 1
+    assert len(server.finished) == len(server.calls) == 1
+    assert reply.usage.input_tokens == server.input_tokens
+    assert reply.usage.output_tokens == server.output_tokens
+
+
+def test_requests_wait_in_the_queue_of_a_server_that_answers_others_and_fewer_are_sent():
+    facts = {"facts": [f"Hive {n} has bees." for n in range(5)]}
+    with SlowServer(lambda _: facts, tokens_per_second=100) as server:
+        chat = chat_of(server, timeout_seconds=0.6)
+        answered = list(chat.ask_all(ask(str(n)) for n in range(40)))
+
+    last = [call.started for call in server.calls[-10:]]
+    at_a_time = [sum(each.started <= at < each.ended for each in server.calls) for at in last]
+    assert all(isinstance(reply, Reply) for reply in answered)
+    assert len(server.calls) == 40, "none was sent twice"
+    assert server.peak == 16
+    assert max(at_a_time) <= 10, "the server notes the end of a call a little after the client does"
+
+
+@pytest.mark.parametrize("refused", ["stream", "stream_options"])
+def test_a_server_that_refuses_to_stream_is_asked_without_it_once(refused: str):
+    with ChatServer(lambda _: GOOD, refuses={refused}) as server:
+        chat = chat_of(server)
+        replies = [chat.ask(ask(f"What {n}?")) for n in range(3)]
+
+    assert [call.status for call in server.calls] == [400, 200, 200, 200]
+    assert all(reply.value.facts == FACTS for reply in replies)
+    assert all(refused not in call.request for call in server.calls[1:])
+    assert mode_of(server.calls[-1].request) == "json_schema"
+
+
+def test_an_answer_that_repeats_itself_is_stopped_and_named():
+    with SlowServer(lambda _: looping(GOOD), tokens_per_second=2_000) as server:
+        with pytest.raises(AnswerError, match=r"repeats .* without end") as caught:
+            chat_of(server).ask(ask("Which facts are there? " * 200))
+        wait_until(lambda: server.calls)
+
+    assert len(server.calls) == 1
+    assert not server.finished
+    assert 300 < caught.value.usage.output_tokens < 1_000
+
+
+def test_the_greatest_length_of_an_answer_follows_its_request():
+    cut_off = Answer('{"facts": ["one", "tw', finish_reason="length")
+    with ChatServer(lambda request: cut_off if request["_n"] == 1 else GOOD) as server:
+        chat = chat_of(server)
+        for prompt in ("What?", "Why?", "bees " * 1_000, "bees " * 10_000):
+            chat.ask(ask(prompt))
+
+    limits = [call.request["max_tokens"] for call in server.calls]
+    assert limits == [1_024 + 4 * 2, 1_024 + 4 * 2, 8_192, 1_024 + 4 * 1_350, 8_192]
+
+
+def test_a_model_that_thinks_gets_room_for_its_thoughts():
+    with ChatServer(lambda _: Answer('<think>Bees…</think>{"facts": []}')) as server:
+        chat = chat_of(server)
+        chat.ask(ask())
+        chat.ask(ask())
+
+    assert [call.request["max_tokens"] for call in server.calls] == [1_032, 8_192]
+
+
+def test_line_separators_within_an_answer_are_no_ends_of_its_events():
+    facts = ["one\u2028two", "three\u2029four"]
+    with ChatServer(lambda _: {"facts": facts}) as server:
+        assert chat_of(server).ask(ask()).value.facts == facts
+
+
+def wait_until(is_so: Callable[[], Any]) -> None:
+    for _ in range(500):
+        if is_so():
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError("it did not happen within 5 s")
 
 
 def test_answers_come_in_the_order_of_the_requests_however_long_each_takes():

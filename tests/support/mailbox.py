@@ -22,9 +22,7 @@ def serving(server: socketserver.BaseServer) -> Iterator[int]:
 
 
 @contextmanager
-def web_hook(
-    received: list[Any], status: int = 204, *, reason: str | None = None, moved_to: str = ""
-) -> Iterator[str]:
+def web_hook(received: list[Any], status: int = 204, *, reason: str | None = None, moved_to: str = "") -> Iterator[str]:
     """The address of a hook that keeps the JSON it gets, and perhaps says why it refuses, or sends elsewhere."""
 
     class Hook(BaseHTTPRequestHandler):

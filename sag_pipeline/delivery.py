@@ -66,15 +66,36 @@ def send(target: str, smtp: str, message: Message) -> str:
 
     """
     try:
+        check_target(target)
         if target.startswith(MAIL):
             _mail(target.removeprefix(MAIL), smtp, message)
         elif target.startswith(_WEB):
             _post(target, message)
         else:
             _write(Path(target).expanduser(), message)
+    except SettingsError as error:
+        return str(error)
     except (OSError, ValueError, HTTPException) as error:  # an SMTPException is an OSError
-        return f"{type(error).__name__}: {error}"
+        return _masked(f"{type(error).__name__}: {error}", target, smtp)
     return ""
+
+
+def shown_target(target: str) -> str:
+    """The target without what only its owner knows: the path and the user of a hook."""
+    if not target.startswith(_WEB):
+        return target
+    place = urlsplit(target) if "[" not in target else None
+    return f"{place.scheme}://{place.hostname}/…" if place and place.hostname else "the web hook"
+
+
+def _masked(text: str, target: str, smtp: str) -> str:
+    """A message of a server without the secrets of where it was sent."""
+    hidden = {unquote(smtp.partition("://")[2].rpartition("@")[0].partition(":")[2])}
+    if target.startswith(_WEB):
+        hidden |= {target, target.partition("://")[2].partition("/")[2]}
+    for secret in sorted(hidden - {""}, key=len, reverse=True):
+        text = text.replace(secret, "…")
+    return text
 
 
 def _post(address: str, message: Message) -> None:
@@ -83,7 +104,14 @@ def _post(address: str, message: Message) -> None:
     body = json.dumps({"text": message.subject, **message.told}, ensure_ascii=False).encode()  # chats read `text`
     headers = {"Content-Type": "application/json"}
     request = urllib.request.Request(address, body, headers)  # noqa: S310  http or https, as `send` has seen
-    with urllib.request.urlopen(request, timeout=_SECONDS):  # noqa: S310
+
+    class Refused(urllib.request.HTTPRedirectHandler):
+        """Nobody but the named receiver gets what is told."""
+
+        def redirect_request(self, *_: object) -> None:
+            """None: the answer becomes an error."""
+
+    with urllib.request.build_opener(Refused).open(request, timeout=_SECONDS):
         pass
 
 
@@ -152,7 +180,7 @@ def deliver_report(made: "Report", targets: Sequence[str], *, name: str, smtp: s
     """
     message = _message(made, name, link_of(made, name, targets, address))
     sent = ((target, send(target, smtp, message)) for target in targets)
-    return [f"the report could not be delivered to {target}: {fault}" for target, fault in sent if fault]
+    return [f"the report could not be delivered to {shown_target(target)}: {fault}" for target, fault in sent if fault]
 
 
 def link_of(made: "Report", name: str, targets: Sequence[str], address: str) -> str:

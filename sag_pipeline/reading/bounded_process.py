@@ -12,12 +12,15 @@ import warnings
 from collections import Counter
 from multiprocessing.connection import Connection
 from pathlib import Path
+from threading import Thread
 
 from sag_pipeline.steps.conversion import load_converters
 from sag_pipeline.steps.documents import parse_document
 from sag_pipeline.steps.folders import SourceOptions
 from sag_retrieval.text.words import without_breaks
 
+_LOOK = 0.5
+"""Seconds between two looks whether the parent is alive."""
 _MOST_NOTES = 5
 """Different warnings that are kept of one file."""
 _NOTE_LENGTH = 200
@@ -30,6 +33,7 @@ def serve(connection: Connection) -> None:
 
     Each answer is the document (None: out of memory), the peak of memory, and what the parsers warned of.
     """
+    Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     options: SourceOptions = connection.recv()
     load_converters()
     _limit_memory(2 * options.conversion_memory)
@@ -47,6 +51,13 @@ def serve(connection: Connection) -> None:
         except MemoryError:
             document = None
         connection.send((document, _peak(), notes.taken()))
+
+
+def _end_with(parent: int) -> None:
+    """End this process and the programs that it started as soon as its parent has died, however long a file takes."""
+    while os.getppid() == parent:
+        time.sleep(_LOOK)
+    os.killpg(os.getpid(), signal.SIGKILL)
 
 
 class _Notes(logging.Handler):

@@ -13,6 +13,8 @@ from sag_retrieval.text.words import normal_name
 
 ALIASES: Final = "aliases.csv"
 """File of the home that is read where the setting `aliases` names none."""
+_LARGEST: Final = 10_000_000
+"""Bytes of the file: some 200,000 decisions."""
 DecisionVerb = Literal["merge", "apart", "rename"]
 _COLUMNS: Final = ("decision", "name", "other")
 
@@ -68,7 +70,13 @@ def read_decisions(path: Path) -> NameDecisions:
 
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        with path.open("rb") as file:
+            content = file.read(_LARGEST + 1)
+        if len(content) > _LARGEST:
+            raise SourceError(
+                f"{path} has more than {_LARGEST:,} bytes, which is the bound; keep the lines that decide"
+            )
+        text = content.decode("utf-8-sig")
     except FileNotFoundError:
         return NameDecisions()
     except (OSError, UnicodeDecodeError) as error:

@@ -294,5 +294,23 @@ def origins() -> list[dict[str, str]]:
         variable = f"SAG_{name.upper()}"
         origin = "environment" if variable in os.environ else ENV_FILE if variable in from_file else "default"
         value = os.environ.get(variable, from_file.get(variable, str(field.default)))
-        found.append({"name": variable, "value": value, "origin": origin, "meaning": field.description or ""})
+        found.append(
+            {
+                "name": variable,
+                "value": _without_secrets(name, value),
+                "origin": origin,
+                "meaning": field.description or "",
+            }
+        )
     return found
+
+
+def _without_secrets(name: str, value: str) -> str:
+    """A setting as it may be shown: without a password in its address, and without the path of a hook."""
+    scheme, mark, rest = value.partition("://")
+    if not mark or name not in {"alert", "smtp"}:
+        return value
+    user, at, place = rest.rpartition("@")
+    if name == "alert":
+        return f"{scheme}://{place.partition('/')[0]}/…"
+    return f"{scheme}://{user.partition(':')[0]}:…@{place}" if at and ":" in user else value

@@ -205,11 +205,12 @@ class SqlSandbox:
         timer.start()
         try:
             yield cursor
-        except duckdb.InterruptException as error:
-            raise FilterError(f"{what} took longer than {self._options.seconds:g} s; make it narrower") from error
-        except duckdb.OutOfMemoryException as error:
-            raise FilterError(f"{what} needs more memory than {self._options.memory}; make it narrower") from error
-        except duckdb.Error as error:
+        except (duckdb.Error, OSError) as error:  # Arrow's reader gives DuckDB's errors as an OSError
+            said = str(error).lower()
+            if isinstance(error, duckdb.InterruptException) or said.startswith("interrupt"):
+                raise FilterError(f"{what} took longer than {self._options.seconds:g} s; make it narrower") from error
+            if isinstance(error, duckdb.OutOfMemoryException) or said.startswith("out of memory"):
+                raise FilterError(f"{what} needs more memory than {self._options.memory}; make it narrower") from error
             reason = _unknown_column(error, query) or str(error).splitlines()[0]
             raise FilterError(f"{what} refused: {reason}") from error
         finally:
@@ -256,7 +257,7 @@ _WORD: Final = re.compile(r"\w+")
 _NO_COLUMN: Final = re.compile(r'column "([^"]+)" not found|does not have a column named "([^"]+)"')
 
 
-def _unknown_column(error: duckdb.Error, query: str) -> str:
+def _unknown_column(error: Exception, query: str) -> str:
     """Which column does not exist, and those of the tables that the query names; empty for any other error."""
     found = _NO_COLUMN.search(str(error))
     if found is None:

@@ -213,6 +213,7 @@ def test_sql_goes_through_the_guard_of_filters(release, sql, told):
         release.sql(sql)
 
 
+MANY = ", ".join(f"events {name}" for name in "abcdefghij")
 SLOW = "SELECT sum(length(a.content) * length(b.content) * length(c.content) % 7) FROM events a, events b, events c"
 
 
@@ -222,6 +223,7 @@ SLOW = "SELECT sum(length(a.content) * length(b.content) * length(c.content) % 7
         ({"rows": 5}, "SELECT event_id FROM events", "more than 5 rows"),
         ({"size": 100}, "SELECT content FROM events", "100 bytes"),
         ({"seconds": 0.2}, f"{SLOW}, events d", "took longer"),
+        ({"seconds": 0.2}, f"SELECT a.content AS x FROM {MANY}", "took longer"),
     ],
 )
 def test_sql_is_bounded(release, bounds, sql, told):

@@ -24,6 +24,33 @@ def test_a_web_hook_gets_what_is_told_as_json():
     assert received == [{"text": TOLD["subject"], **TOLD}]
 
 
+def test_a_hook_that_sends_elsewhere_is_not_followed():
+    first: list[object] = []
+    second: list[object] = []
+
+    with web_hook(second) as elsewhere, web_hook(first, 302, moved_to=elsewhere) as address:
+        assert "302" in tell(load_settings(alert=address), TOLD)
+
+    assert (len(first), second) == (1, [])
+
+
+def test_an_address_of_an_unknown_kind_makes_no_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    fault = tell(load_settings(alert="file:///x"), TOLD)
+
+    assert "'file:///x' is no place to deliver to" in fault
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_hook_says_back_does_not_show_its_secret(caplog):
+    with web_hook([], 401, reason="no such hook: /hook/T0-secret") as address, caplog.at_level(logging.WARNING):
+        fault = tell(load_settings(alert=f"{address}/T0-secret"), TOLD)
+
+    assert "401" in fault
+    assert "secret" not in fault + caplog.text
+
+
 def test_an_e_mail_has_a_subject_of_one_line_and_what_is_told():
     received: list[str] = []
     with mail_server(received) as smtp:

@@ -225,3 +225,12 @@ def test_a_model_is_asked_about_close_names_once_and_its_answer_is_undone_with_t
 
         assert run_ingest(["inbox"], {"align.by_model": False})["is_new"]
         assert {"Lumen Optics", "Lumen Optics Verwaltung"} <= keys_in(home).keys()
+
+
+def test_a_file_of_decisions_is_read_up_to_a_bound(tmp_path):
+    path = tmp_path / "aliases.csv"
+    with path.open("wb") as file:
+        file.truncate(10_000_001)
+
+    with pytest.raises(SourceError, match="more than 10,000,000 bytes"):
+        read_decisions(path)

@@ -22,12 +22,19 @@ def serving(server: socketserver.BaseServer) -> Iterator[int]:
 
 
 @contextmanager
-def web_hook(received: list[Any], status: int = 204) -> Iterator[str]:
-    """The address of a hook that keeps the JSON it gets."""
+def web_hook(received: list[Any], status: int = 204, *, reason: str | None = None, moved_to: str = "") -> Iterator[str]:
+    """The address of a hook that keeps the JSON it gets, and perhaps says why it refuses, or sends elsewhere."""
 
     class Hook(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(status, reason)
+            if moved_to:
+                self.send_header("Location", moved_to)
+            self.end_headers()
+
+        def do_GET(self) -> None:  # what a redirected POST becomes
+            received.append("GET")
             self.send_response(status)
             self.end_headers()
 

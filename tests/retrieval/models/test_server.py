@@ -5,7 +5,7 @@ import pytest
 from sag_pipeline.runs import run_ingest
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import ModelError, SagError, SettingsError
-from sag_retrieval.core.settings import load_settings
+from sag_retrieval.core.settings import load_settings, origins
 from sag_retrieval.models.calls import submit
 from sag_retrieval.models.open import DEFAULT_ADDRESS, find_server, model_server, open_chat
 from sag_retrieval.models.openai import make_client
@@ -148,3 +148,13 @@ def _answer():
         facts: list[str]
 
     return Facts
+
+
+def test_settings_show_neither_the_password_of_the_mail_server_nor_the_path_of_a_hook(monkeypatch):
+    monkeypatch.setenv("SAG_SMTP", "smtps://me:hidden@mail.example.org")
+    monkeypatch.setenv("SAG_ALERT", "https://chat.example.org/hook/hidden")
+
+    shown = {row["name"]: row["value"] for row in origins()}
+
+    assert shown["SAG_SMTP"] == "smtps://me:…@mail.example.org"
+    assert shown["SAG_ALERT"] == "https://chat.example.org/…"

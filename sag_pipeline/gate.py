@@ -1,7 +1,7 @@
 """The gate before a release becomes current: its questions must be answered about as well as by the current one."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,7 +11,7 @@ from typing import Any, Final
 from sag_pipeline.options import GateOptions
 from sag_pipeline.publish.checks import QUESTIONS, Check
 from sag_retrieval.api import Release, open_release
-from sag_retrieval.core.errors import ReleaseError, SourceError
+from sag_retrieval.core.errors import ReleaseError, SagError, SourceError
 from sag_retrieval.evaluation.answers import evaluate_answers
 from sag_retrieval.evaluation.questions import Question, read_questions
 from sag_retrieval.evaluation.runner import evaluate
@@ -20,6 +20,8 @@ from sag_retrieval.release.manifest import ANSWERS
 DOCUMENTS_LOOKED_AT: Final = 5
 """Recall is that of the first five distinct documents: as many as a reader or a prompt takes."""
 _SHOWN: Final = 5
+_LONGEST: Final = 200
+"""Characters of a question in a message."""
 _ACCEPT: Final = "`sag ingest --accept-recall` (in Dagster: `accept_recall: true` of the resource `sag`)"
 
 
@@ -41,18 +43,41 @@ class Measured:
         return sorted({name for own, theirs in pairs for name in own if own[name] < theirs.get(name, 0.0)})
 
 
+class QuestionError(SagError):
+    """A question could not be searched for or answered at all."""
+
+
 def measure(release: Release, questions: Sequence[Question]) -> Measured:
-    """How a release answers questions with the method `sag`; answers are made by rules, so nothing is paid."""
+    """How a release answers questions with the method `sag`; answers are made by rules, so nothing is paid.
+
+    Raises:
+        QuestionError: If a question ends in an error, with its text.
+
+    """
     documents = [question for question in questions if question.gold_documents]
     texts = [question for question in questions if question.answers]
     recall, answered = dict[str, float](), dict[str, float]()
     if documents:
-        found = evaluate(release.searcher("sag"), documents, ks=[DOCUMENTS_LOOKED_AT])
+        found = evaluate(_named(release.searcher("sag")), documents, ks=[DOCUMENTS_LOOKED_AT])
         recall = found.recall_by_question(DOCUMENTS_LOOKED_AT)
     if texts:
-        scored = evaluate_answers(partial(_ask, release), texts, ks=[DOCUMENTS_LOOKED_AT])
+        scored = evaluate_answers(_named(partial(_ask, release)), texts, ks=[DOCUMENTS_LOOKED_AT])
         answered = {outcome.question.id: outcome.scores["accuracy"] for outcome in scored.outcomes}
     return Measured(recall, answered)
+
+
+def _named(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The same, whose errors name the question: one that cannot be asked is no reason for the run to fail."""
+
+    def asked(question: str, *given: Any, **options: Any) -> Any:  # noqa: ANN401  what the call takes and gives
+        try:
+            return call(question, *given, **options)
+        except Exception as error:
+            raise QuestionError(
+                f"question {question[:_LONGEST]!r} ended with {type(error).__name__}: {error}"
+            ) from error
+
+    return asked
 
 
 def _ask(release: Release, question: str, keys: Sequence[str] = ()) -> Any:  # noqa: ANN401  an answer
@@ -94,7 +119,11 @@ def gate_of(home: Path, options: GateOptions, new: str, current: str | None) -> 
     with closing(open_release(home, release=new)) as release:
         documents = set(release.index.rows["documents"]["document_id"].to_pylist())
         asked = askable(questions, documents)
-        mine = measure(release, asked)
+        try:
+            mine = measure(release, asked)
+        except QuestionError as error:
+            fault = f"{error}; take it out of {path}, or publish all the same: {_ACCEPT}"
+            return Check(ANSWERS, passed=options.accept_recall, message=fault)
     left_out = sum(not question.is_unanswerable for question in questions) - len(asked)
     note = f"; {left_out} left out, as their documents are not in the release" if left_out else ""
     numbers: dict[str, float | int] = {"questions": len(asked), "left_out": left_out, **mine.numbers()}
@@ -124,6 +153,8 @@ def _measure_current(
     try:
         with closing(open_release(home, release=current)) as release:
             return measure(release, asked), ""
+    except QuestionError as error:
+        return None, f"compared with none: in the current release {error}"
     except (ReleaseError, OSError, ValueError) as error:
         return None, f"compared with none: release {current} cannot be opened ({error})"
 

@@ -134,7 +134,7 @@ def publish(
 
     """
     releases = Releases(store.home)
-    if releases.current() is None:
+    if (current := releases.current()) is None:
         _refuse_first_without_document(store)
     state = _state(store, embedding, schema := schema or default_schema())
     sweep_releases(store.home)
@@ -165,7 +165,7 @@ def publish(
     # First, as only one of two runs on two machines can commit; the next run makes current what a kill left out.
     store.ledger.commit([Entry.of_whole("release", input_hash=state, output_hash=manifest.release_id)])
     releases.make_current(manifest.release_id)
-    return Publication(manifest, is_new, checks)
+    return Publication(manifest, is_new or current != manifest.release_id, checks)
 
 
 def _state(store: Store, embedding: Embedding, schema: KeySchema) -> str:

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from sag_pipeline.gate import Measured, askable
+from sag_pipeline.gate import Measured, QuestionError, askable, measure
 from sag_pipeline.options import GateOptions
 from sag_pipeline.runs import run_ingest
+from sag_retrieval.api import open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import SagError, SettingsError
-from sag_retrieval.evaluation.questions import Question
+from sag_retrieval.evaluation.questions import Question, read_questions
 from sag_retrieval.release.manifest import ANSWERS, Manifest
 from sag_retrieval.release.releases import Releases, list_releases
 from tests.pipeline.publish.histories import ONE_BY_ONE
@@ -188,3 +189,25 @@ def test_what_became_worse_is_named_whatever_became_better():
 def test_a_margin_that_is_no_share_is_refused(margin):
     with pytest.raises(SettingsError, match="recall_margin"):
         GateOptions(recall_margin=margin)
+
+
+@pytest.mark.slow
+def test_a_question_that_ends_in_an_error_is_a_failed_check_and_its_release_is_new_once_it_passes(home, source, asked):
+    asked(ASKED)
+    first = run_ingest([source({"heron.md": HERON, "egret.md": EGRET})])["release"]
+    release = open_release(home)
+    release.close()
+    with pytest.raises(QuestionError, match=r"question 'How many buoys .*' ended with ReleaseError"):
+        measure(release, read_questions(home / "questions.jsonl"))
+    broken = {"heron.md": HERON + "\nMara Voss steers it.\n"}
+    asked([*ASKED, {"id": "q3", "question": " ", "answers": ["x"]}])
+
+    with pytest.raises(SagError, match=r"questions cannot be used|question ' ' ended with"):
+        run_ingest([source(broken)])
+    assert Releases(home).current() == first
+    asked(ASKED)
+    made = run_ingest(["inbox"])
+
+    assert made["release"] != first
+    assert made["is_new"]
+    assert run_ingest(["inbox"])["is_new"] is False

@@ -17,7 +17,7 @@ from sag_retrieval.release.manifest import Verify
 from sag_retrieval.release.reader import open_reader
 from sag_retrieval.release.vector_tables import VectorMode
 from sag_retrieval.reporting import ReportingRelease
-from sag_retrieval.search.calibration import count_likely
+from sag_retrieval.search.calibration import count_likely, shares_nothing
 from sag_retrieval.search.hits import build_result
 from sag_retrieval.search.lookup import CANDIDATES, SegmentSpec, join_segments
 from sag_retrieval.search.method import Method, Query
@@ -137,6 +137,8 @@ class Release(ReportingRelease):
             name, rank = resolve_method(method, options, chat=self.chat, home=reader.folder)
             watched["method"] = name
             ranking = rank(reader.index, asked)
+            if shares_nothing(reader.index, asked, ranking):
+                ranking = ranking.first(0)
             if min_score != 0:
                 ranking = ranking.first(count_likely(reader.index, asked, ranking.chunks, min_score))
             joined = join_segments(reader.index, ranking, segments) if segments is not None else ()

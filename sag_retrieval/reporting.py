@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ class ReportingRelease(OpenedRelease):
         sql: str | None = None,
         where: Mapping[str, Any] | None = None,
         period: str = "",
+        title: str = "",
         only_new: bool = False,
         model: str = "",
         out: Path | str | None = None,
@@ -41,14 +43,15 @@ class ReportingRelease(OpenedRelease):
         Examples:
             >>> from sag_retrieval import open_release
             >>> release = open_release()
-            >>> report = release.report(period="2022..2023", options={"title": "Two years"})
+            >>> report = release.report(period="2022..2023", title="Two years")
             >>> report.page.name, report.markdown.name
             ('report.html', 'report.md')
 
         Args:
             sql: Which events: a SELECT of ids, or a condition.
             where: Which events, as conditions.
-            period: Which events by date: `2019..2021-06`, `last 7 days`, `this quarter`.
+            period: Which events by date: `2024`, `2024-03`, `2019..2021-06`, `last 7 days`, `this quarter`.
+            title: Its heading; empty: that of the options, else made of what it is about.
             only_new: Only events that the last report of the same kind was not about.
             model: The language model that writes, such as `openai:gpt-5-mini`, or `offline`; empty: SAG_CHAT_MODEL.
             out: Folder for the files; below `home/reports` if not given.
@@ -68,6 +71,7 @@ class ReportingRelease(OpenedRelease):
         reader, folder = self._reader, Path(out) if out else None
         self._known_themes.clear()  # the report names them
         chosen = build_options(ReportOptions, options, what="report")
+        chosen = replace(chosen, title=title) if title else chosen
         scope = Scope(sql=sql, where=where, period=period, only_new=only_new)
         with self._writer(model) as chat:
             return make_report(reader, self._settings.home, scope=scope, options=chosen, out=folder, chat=chat)

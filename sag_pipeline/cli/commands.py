@@ -264,7 +264,7 @@ _ITEM_COLUMN = Column(ratio=1, no_wrap=True, overflow="ellipsis")
 
 
 def _show_run(console: Console, report: Mapping[str, Any]) -> None:
-    table = Table("step", "new", "changed", "removed", "skipped", "failed", "rows", "seconds", box=None)
+    table = Table("step", "new", "changed", "removed", "unchanged", "failed", "rows", "seconds", box=None)
     for step, row in report["steps"].items():
         table.add_row(step, *(f"{row[name]:,}" if name in row else "" for name in _COUNTS), f"{row['seconds']:.2f}")
     console.print(table)

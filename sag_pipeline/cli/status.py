@@ -45,7 +45,9 @@ def _show_head(console: Console, found: Mapping[str, Any]) -> None:
     console.print(f"home {escape(found['home'])} · {sum(sizes.values()):.1f} MB · release {release}")
     run = found["last_run"]
     if run is None:
-        console.print("last run: none recorded", highlight=False)
+        last = max((source["last_ingest"] for source in found["sources"]), default="")
+        ingested = f"; last ingest {_minute(last)} UTC" if last else ""
+        console.print(f"last run: no record of it (DAGSTER_HOME says where to keep one){ingested}", highlight=False)
     elif "run_id" in run:
         took = "" if run["seconds"] is None else f" after {run['seconds']:,.1f} s"
         console.print(f"last run: {run['outcome']}{took}, begun {_minute(run['started_at'])} UTC", highlight=False)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @as_json
 @click.pass_context
 def sources(context: click.Context, *, is_json: bool) -> None:
-    r"""List, move or forget the sources that were ingested.
+    """List, move or forget the sources that were ingested.
 
     \b
     sag sources                the same as: sag sources list

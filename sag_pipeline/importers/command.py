@@ -101,7 +101,7 @@ def import_command(*, form: str, source: Path, out: Path, documents: Path | None
 @of_release
 @as_json
 def export_command(*, form: str, out: Path, release_id: str | None, is_json: bool) -> None:
-    r"""Write the knowledge graph or the tables of a release to a file for other programs.
+    """Write the knowledge graph or the tables of a release to a file for other programs.
 
     \b
     FORMAT is one of

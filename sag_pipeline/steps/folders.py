@@ -33,6 +33,7 @@ _TEMPORARY = re.compile(
     r"~\$.*|.*~|~.*\.tmp|.*\.(?:tmp|temp|swp|swo|part|partial|crdownload|download|lock|lck)", re.DOTALL
 )
 """Names of lock and temporary files of editors, office programs and browsers."""
+_WEB = re.compile(r"(https?|ftp):/+")
 _LANGUAGES = re.compile(r"(?:[A-Za-z][A-Za-z_]*(?:\+[A-Za-z][A-Za-z_]*)*)?")
 _is_here: ContextVar[bool] = ContextVar("is_launched_here", default=False)
 
@@ -116,6 +117,11 @@ def walk(root: Path, options: SourceOptions | None = None) -> Iterator[Place]:
         is_folder = real.is_dir()
         entries = _listed(real) if is_folder else []
     except FileNotFoundError:
+        if scheme := _WEB.match(str(root)):
+            web = f"{scheme[1]}://{str(root)[scheme.end() :]}"
+            raise SourceError(
+                f"source {web!r} is a web address, which is not read; give a folder, a file or s3://bucket/prefix"
+            ) from None
         raise SourceError(f"source {str(root)!r} does not exist; give a folder or a file that does") from None
     except OSError as error:
         raise SourceError(f"source {str(root)!r} cannot be listed: {error.strerror or error}") from error

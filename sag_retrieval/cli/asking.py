@@ -1,6 +1,7 @@
 """The commands that query a release: search, ask, evaluate."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,7 @@ from sag_retrieval.cli.printing import (
     show_progress,
     show_result,
 )
-from sag_retrieval.core.errors import QueryError
+from sag_retrieval.core.errors import QueryError, SourceError
 
 if TYPE_CHECKING:
     from sag_retrieval.api import Release
@@ -104,7 +105,7 @@ def search(  # noqa: PLR0913  one argument per option
     if is_json:
         print_json(result.to_dict())
     else:
-        show_result(Terminal(), result, explain=explain)
+        show_result(Terminal(), result, explain=explain, is_restricted=bool(sql or conditions))
 
 
 class _AskCommand(click.Command):
@@ -227,7 +228,6 @@ def evaluate(  # noqa: PLR0913  one argument per option
     With `--answers`, `--set` takes the options of `sag ask`; options of its searches are named `search.NAME`. Keys,
     segments and budgets are options of answers.
     """
-    from sag_retrieval import open_release  # noqa: PLC0415
     from sag_retrieval.evaluation.answers import evaluate_answers  # noqa: PLC0415
     from sag_retrieval.evaluation.questions import read_questions  # noqa: PLC0415
     from sag_retrieval.evaluation.runner import compare  # noqa: PLC0415
@@ -241,14 +241,14 @@ def evaluate(  # noqa: PLR0913  one argument per option
     if mode is not None:
         settings = ask_settings(pairs, method, budgets, segments)
         named = {"mode": mode, "method": method, "sql": sql, "where": where, **settings.arguments}
-        with open_release(release=release_id) as release:
+        with _opened_for(asked, questions, release_id) as release:
             scored = evaluate_answers(_answering(release, keys, named), asked, ks=cuts, mode=mode)
         print_json(scored.to_dict()) if is_json else show_answers(Terminal(), scored)
         return
     chosen, joined = search_settings(pairs, method, segments)
     if budgets or keys or joined is not None:
         raise WrongCall("keys, segments and budgets are options of answers; add --answers MODE, or leave them out")
-    with open_release(release=release_id) as release:
+    with _opened_for(asked, questions, release_id) as release:
         search = release.searcher(method, sql=sql, where=where, options=chosen)
         rival = release.searcher(against, sql=sql, where=where) if against else None
         explained = partial(_explained, release, method, {"sql": sql, "where": where, "options": chosen})
@@ -259,6 +259,21 @@ def evaluate(  # noqa: PLR0913  one argument per option
         print_json(found.to_dict() | difference)
     else:
         show_evaluation(Terminal(), found, other, compare(found, other) if other else {}, explain=explain)
+
+
+@contextmanager
+def _opened_for(asked: "Sequence[Question]", path: Path, release_id: str | None) -> "Iterator[Release]":
+    """The release; refused if it has none of the documents of the questions: every figure would be 0."""
+    from sag_retrieval import open_release  # noqa: PLC0415
+
+    wanted = {document for question in asked for document in question.gold_documents}
+    with open_release(release=release_id) as release:
+        if wanted and wanted.isdisjoint(release.index.rows["documents"]["document_id"].to_pylist()):
+            raise SourceError(
+                f"none of the {len(wanted)} documents that {path} names is in release {release.release_id}, such as "
+                f"{min(wanted)!r}; ingest them, or give questions about the documents of this home"
+            )
+        yield release
 
 
 def _answering(release: "Release", keys: Sequence[str], given: Mapping[str, Any]) -> "Callable[..., Answer]":

@@ -2,11 +2,13 @@
 
 import gc
 import os
+import re
 import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.metadata import requires
 from typing import Any
 
 import click
@@ -96,12 +98,27 @@ def _complain(error: Exception) -> int:
         complain(error.format_message())
     elif isinstance(error, click.Abort) or str(error) == QUERY_INTERRUPTED:
         complain("stopped")
+    elif isinstance(error, ModuleNotFoundError) and (extra := _extra_of(error.name or "")):
+        complain(f"this needs the extra `{extra}` ({error.name} is missing): pip install 'sag[{extra}]'")
     elif isinstance(error, SagError | OSError):
         complain(str(error))
         return 2 if isinstance(error, FilterError | QueryError) and not isinstance(error, RecordError) else 1
     else:
         complain(f"{type(error).__name__}: {error} (a bug in sag; SAG_DEBUG=1 shows the traceback)")
     return error.exit_code if isinstance(error, click.ClickException) else 1
+
+
+def _extra_of(module: str) -> str:
+    """The extra that brings a missing module; empty for one of our own."""
+    name = module.partition(".")[0]
+    if name.startswith("sag_") or not name:
+        return ""
+    for line in requires("sag") or []:
+        wanted, _, marker = line.partition(";")
+        extra = re.search(r"""extra == ['"]([\w-]+)['"]""", marker)
+        if extra and re.split(r"[^\w-]", wanted.strip())[0].replace("-", "_").lower().endswith(name.lower()):
+            return extra[1]
+    return "pipeline"
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -90,9 +90,13 @@ def show_options(console: Console, name: str, rows: Sequence[Mapping[str, Any]],
 
 
 _NOTHING_FITS = "[yellow]nothing fits this query[/yellow]: its words stand in no passage, or only common ones do"
+_NOTHING_ALLOWED = (
+    "[yellow]nothing fits within the restriction[/yellow]: `--where` or `--sql` leaves no passage that the query fits; "
+    "search without it to see what there is"
+)
 
 
-def show_result(console: Console, found: Any, *, explain: bool) -> None:  # noqa: ANN401  a SearchResult
+def show_result(console: Console, found: Any, *, explain: bool, is_restricted: bool = False) -> None:  # noqa: ANN401  a SearchResult
     """Hits with place, score and text; with `explain` the keys, the parts of each score and the path."""
     ways = {way["chunk_id"]: way for way in found.trace.get("hits", [])}
     for hit in found.hits:
@@ -114,7 +118,7 @@ def show_result(console: Console, found: Any, *, explain: bool) -> None:  # noqa
     if explain:
         _keys(console, found)
     if not found.fits:
-        console.print(_NOTHING_FITS, highlight=False)
+        console.print(_NOTHING_ALLOWED if is_restricted and not found.hits else _NOTHING_FITS, highlight=False)
     seconds = sum(found.seconds.values())
     console.print(
         f"[dim]{len(found.hits)} hits from {escape(found.release)} by {found.method} in {seconds * 1000:.0f} ms[/dim]"

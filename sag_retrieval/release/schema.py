@@ -83,7 +83,7 @@ _OURS: Final = (
             end=(_INT, "or null: after its last character"),
             date=(
                 _STRING,
-                "or null: the most exact of its date keys, of these the earliest, else the date inherited from its document, ISO",
+                "or null: the earliest of its most exact date keys, else the date of its document, ISO",
             ),
             date_source=(
                 _STRING,

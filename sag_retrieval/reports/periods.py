@@ -10,6 +10,7 @@ from sag_retrieval.communities.events import EventTable, Rows
 from sag_retrieval.core.errors import QueryError
 
 _ROLLING: Final = re.compile(r"last (?:(\d{1,4}) )?(day|week|month|quarter|year)s?|this (week|month|quarter|year)")
+_DATE: Final = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?")
 _DATES: Final = re.compile(r"(\d{4}(?:-\d\d(?:-\d\d)?)?)?\.\.(\d{4}(?:-\d\d(?:-\d\d)?)?)?")
 _MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
 _NAMES_OF_MONTHS: Final = tuple(
@@ -30,9 +31,12 @@ def resolved_period(period: str, today: date) -> str:
         '2026-10-01..2026-11-22'
         >>> resolved_period("2019..2021-06", date(2026, 11, 22))
         '2019..2021-06'
+        >>> resolved_period("2024-03", date(2026, 11, 22))
+        '2024-03..2024-03'
 
     Args:
-        period: Two dates, `last N days` (weeks, months, quarters, years), or `this week` (month, quarter, year).
+        period: A year, month or day, two of them, `last N days` (weeks,
+            months, quarters, years), or `this week` (month, quarter, year).
         today: The last day of a rolling period.
 
     Raises:
@@ -43,9 +47,12 @@ def resolved_period(period: str, today: date) -> str:
     if found := _ROLLING.fullmatch(asked):
         first = _this(found[3], today) if found[3] else _last(int(found[1] or 1), found[2], today)
         return f"{first.isoformat()}..{today.isoformat()}"
+    if _DATE.fullmatch(asked):
+        return f"{asked}..{asked}"
     if not _DATES.fullmatch(asked):
         raise QueryError(
-            f"period {period!r} is not like 2019..2021-06 (either end may be open), `last 7 days` or `this quarter`"
+            f"period {period!r} is not like 2024, 2024-03, 2019..2021-06 (either end may be open), `last 7 days` or "
+            "`this quarter`"
         )
     return asked
 

@@ -1,5 +1,6 @@
 """The score of a hit: how likely it answers the query, comparable between queries, methods and releases."""
 
+from math import sqrt
 from typing import Final
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.core.types import Floats, Rows
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.search.method import Query
+from sag_retrieval.search.method import Query, Ranking
 from sag_retrieval.search.question_words import without_question_words
 from sag_retrieval.text.words import tokens
 
@@ -16,6 +17,8 @@ COVERED: Final = 4.45
 LATER: Final = -0.57
 COVERED_LATER: Final = -1.32
 """The logistic's weights; `benchmarks/calibration.py` fits and prints them."""
+_CHANCE: Final = 5.0
+"""Standard deviations: cosines of unrelated hashed texts scatter by 1 / √dimension."""
 LEAST_FIT: Final = 0.15
 """Where the best hit scores less, nothing fits the query."""
 
@@ -45,6 +48,21 @@ def count_likely(index: Index, query: Query, chunks: Rows, least: float) -> int:
     if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1:
         raise QueryError(f"min_score must be a number from 0 to 1, got {shown(least)}; 0 leaves out nothing")
     return int(np.count_nonzero(likelihoods(index, query, chunks) >= least))
+
+
+def shares_nothing(index: Index, query: Query, ranking: Ranking) -> bool:
+    """Whether no word or name of the query occurs in the release, nor anything spelled like one.
+
+    With the hashing embedder a cosine that is no chance shows a spelling; a semantic one finds other words, and is
+    believed.
+    """
+    embedder, arrays = index.embedder, index.arrays
+    if query.keys or not query.text.strip() or not embedder.fingerprint.startswith("hashing-"):
+        return False
+    if arrays.terms.numbers(query.text) or arrays.mentions.find(query.text):
+        return False
+    cosines = arrays.vectors["chunks"].scores(embedder.embed([query.text]), ranking.chunks)
+    return bool(cosines.max(initial=0.0) < _CHANCE / sqrt(embedder.dimension))
 
 
 def features(index: Index, query: Query, chunks: Rows) -> tuple[Floats, Floats]:

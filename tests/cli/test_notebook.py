@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from sag_retrieval import Hit, SearchResult
+
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "notebook" / "release.ipynb"
 
 
@@ -65,3 +67,11 @@ def test_a_filter_and_a_users_own_connection_do_not_disturb_each_other(demo, is_
             ((count,),) = database.execute("SELECT count(*) FROM documents").fetchall()
             assert len(release.search("Heron", where={"language": "zh"}, top_k=2)) == 2
         assert release.sql("SELECT count(*) AS n FROM documents").to_pandas()["n"].tolist() == [count]
+
+
+def test_a_notebook_shows_the_page_of_a_hit_where_there_is_one():
+    hit = Hit(1, 0.5, "c", "a.pdf", "A", "text", (), (), 0, 10, 20, place="p. 4")
+    found = SearchResult("q", "r", "sag", (hit,), (), {}, {})
+
+    assert "p. 4" in found._repr_html_()
+    assert "10–20" not in found._repr_html_()

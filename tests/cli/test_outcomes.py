@@ -1,5 +1,6 @@
 """How commands end: exit codes, errors in words, and what a reader of them is told to do."""
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sag_pipeline.store.store import Store
-from sag_retrieval.cli.main import main
+from sag_retrieval.cli.main import _extra_of, main
 
 pytestmark = pytest.mark.slow
 
@@ -172,3 +173,66 @@ def test_the_list_of_sources_says_what_is_missing_and_what_to_do(ingested):
 
 def test_a_home_without_sources_says_how_to_add_one(home):
     assert sag("sources").stdout == "no source yet; add one with `sag ingest FOLDER`\n"
+
+
+def test_a_query_of_words_that_no_document_has_finds_nothing(ingested):
+    for nonsense in ("zxqv blorp wuggle", "量子纠缠"):
+        result = sag("search", nonsense)
+
+        assert "nothing fits this query" in result.stdout
+        assert "0 hits" in result.stdout
+    for known in ("Heron", "Herons", "buoyy sensorz", "Heron 浮标"):
+        assert "0 hits" not in sag("search", known).stdout
+
+
+def test_an_empty_restriction_is_named_and_not_the_words_of_the_query(ingested):
+    result = sag("search", "Heron buoy", "--where", "language=zh")
+
+    assert "nothing fits within the restriction" in result.stdout
+    assert "its words" not in result.stdout
+
+
+def test_questions_about_other_documents_are_refused(ingested, tmp_path):
+    line = {"id": "q1", "question": "Who?", "answers": ["x"], "gold_documents": ["elsewhere.md"]}
+    (tmp_path / "q.jsonl").write_text(json.dumps(line), encoding="utf-8")
+
+    for command in (("evaluate", "q.jsonl"), ("evaluate", "q.jsonl", "--answers", "fast")):
+        result = sag(*command)
+        assert result.exit_code == 1
+        assert "none of the 1 documents that q.jsonl names is in release" in result.stderr
+
+
+def test_an_ingest_calls_unchanged_documents_unchanged(ingested):
+    assert "unchanged" in sag("ingest", "inbox").stdout
+    assert "skipped" not in sag("ingest", "inbox").stdout
+
+
+def test_a_web_address_is_named_as_it_was_given(home):
+    result = sag("ingest", "https://example.com/docs")
+
+    assert "source 'https://example.com/docs' is a web address" in result.stderr
+
+
+def test_the_status_without_records_of_runs_says_where_to_keep_them(ingested, monkeypatch):
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+
+    assert re.search(
+        r"last run: no record of it \(DAGSTER_HOME .*\); last ingest 20\d\d-", " ".join(sag("status").stdout.split())
+    )
+
+
+def test_a_period_may_be_one_year_or_month(ingested):
+    assert sag("report", "--period", "2021", "--out", "a").exit_code == 0
+    assert sag("report", "--period", "2021-03", "--out", "b").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"), [("dagster", "pipeline"), ("obstore", "object-store"), ("ray", "ray"), ("sag_pipeline.x", "")]
+)
+def test_a_missing_library_is_told_by_its_extra(module, extra):
+    assert _extra_of(module) == extra
+
+
+def test_no_help_shows_a_mark_of_its_formatting():
+    for command in [[], *([name] for name in main.list_commands(None))]:
+        assert "\\b" not in CliRunner().invoke(main, [*command, "--help"]).stdout

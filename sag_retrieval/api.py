@@ -137,7 +137,7 @@ class Release(ReportingRelease):
             name, rank = resolve_method(method, options, chat=self.chat, home=reader.folder)
             watched["method"] = name
             ranking = rank(reader.index, asked)
-            if shares_nothing(reader.index, asked, ranking):
+            if isinstance(method, str) and shares_nothing(reader.index, asked, ranking):
                 ranking = ranking.first(0)
             if min_score != 0:
                 ranking = ranking.first(count_likely(reader.index, asked, ranking.chunks, min_score))

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from threading import Lock, Timer
+from threading import Lock
 from typing import Any, Final
 
 import duckdb
@@ -24,12 +24,12 @@ from sag_retrieval.release.key_filters import in_words_of_schema
 from sag_retrieval.release.sandbox_results import IdPairs, NamedIds, RowMaps, restrict
 from sag_retrieval.release.schema import TABLES
 from sag_retrieval.release.sql_check import IDS, check_sql, checked_text
+from sag_retrieval.release.sql_process import QueryEnded, SqlProcesses, interrupted_after, kind_of, locked_connection
 from sag_retrieval.release.where import EVERYTHING, compile_where, key_types_of
 
 _KEPT: Final = 64
 Restriction = str | tuple[str, ...] | None
 """SQL that restricts what may be found; of several, each must hold."""
-_BATCH: Final = 10_000
 _TABLES: Final = {"event_id": "events", "chunk_id": "chunks", "document_id": "documents"}
 
 
@@ -62,6 +62,9 @@ class SqlSandbox:
         self._options = options
         self._kept: OrderedDict[str, Allowed] = OrderedDict()
         self._lock = Lock()
+        self._outside = SqlProcesses(
+            tables, seconds=options.seconds, memory=options.memory, rows=options.rows, size=options.size
+        )
 
     def ids(self, sql: str) -> tuple[str, tuple[str, ...]]:
         """The kind of id that `sql` names (`event_id`, `chunk_id` or `document_id`) and the ids, sorted.
@@ -73,7 +76,7 @@ class SqlSandbox:
         """
         kind, query = self._checked(sql)
         named = f'SELECT DISTINCT CAST(t."{kind}" AS VARCHAR) AS id FROM ({query}) AS t WHERE id IS NOT NULL'  # noqa: S608  checked
-        return kind, tuple(self._fetch(f"{named} ORDER BY id", ())["id"].tolist())
+        return kind, tuple(self._run(f"{named} ORDER BY id")["id"].to_pylist())
 
     def select(self, sql: str) -> pa.Table:
         """The rows of a SELECT, in its order.
@@ -86,25 +89,30 @@ class SqlSandbox:
         checked = check_sql(sql)
         if checked.is_condition:
             raise FilterError("sql refused: a condition alone selects nothing here; write SELECT … FROM … WHERE …")
-        found = self._read(checked.sql, "sql")
+        found = self._run(checked.sql, "sql")
         twice = sorted({name for name in found.column_names if found.column_names.count(name) > 1})
         if twice:
             raise FilterError(f"sql refused: several columns are called {twice[0]!r}; name them apart with AS")
         return _plain_numbers(found)
 
-    def _read(self, query: str, what: str) -> pa.Table:
-        """The rows of a query; an error as soon as they exceed the bounds."""
-        found: list[pa.RecordBatch] = []
-        rows = size = 0
-        with self._cursor(what, query) as cursor:
-            reader = cursor.sql(query).to_arrow_reader(_BATCH)
-            for batch in reader:
-                rows, size = rows + batch.num_rows, size + batch.nbytes
-                if rows > self._options.rows or size > self._options.size:
-                    bounds = f"{self._options.rows:,} rows or {self._options.size:,} bytes"
-                    raise FilterError(f"{what} gives more than {bounds}; select fewer columns or add LIMIT")
-                found.append(batch)
-            return pa.Table.from_batches(found, schema=reader.schema)
+    def _run(self, query: str, what: str = "filter") -> pa.Table:
+        """The rows of a query from outside, which runs in a process of its own."""
+        try:
+            return self._outside.run(query)
+        except QueryEnded as ended:
+            raise self._refusal(ended.kind, str(ended), what, query) from ended
+
+    def _refusal(self, kind: str, text: str, what: str, query: str) -> FilterError:
+        """Why a query gave no rows, and what to do."""
+        bounds = self._options
+        if kind == "time":
+            return FilterError(f"{what} took longer than {bounds.seconds:g} s; make it narrower")
+        if kind == "memory":
+            return FilterError(f"{what} needs more memory than {bounds.memory}; make it narrower")
+        if kind == "size":
+            most = f"{bounds.rows:,} rows or {bounds.size:,} bytes"
+            return FilterError(f"{what} gives more than {most}; select fewer columns or add LIMIT")
+        return FilterError(f"{what} refused: {_unknown_column(text, query) or text.splitlines()[0]}")
 
     def allowed(self, sql: Restriction = None, where: Mapping[str, object] | None = None) -> Allowed | None:
         """The rows that `sql` and `where` together allow; None without a restriction.
@@ -153,14 +161,13 @@ class SqlSandbox:
         return tuple(self._fetch("SELECT DISTINCT key_type FROM keys ORDER BY 1", ())["key_type"].tolist())
 
     def close(self) -> None:
-        """Close the file."""
+        """End the processes of outside SQL, and close the database."""
+        self._outside.close()
         self._connection.close()
 
     def _checked(self, sql: str) -> tuple[str, str]:
         query = check_sql(sql).sql
-        with self._cursor(query=query) as cursor:
-            described = cursor.execute(f"SELECT * FROM ({query}) LIMIT 0")  # noqa: S608  checked
-            columns = [column[0] for column in described.description]
+        columns = self._run(f"SELECT * FROM ({query}) LIMIT 0").column_names  # noqa: S608  checked
         if len(columns) != 1 or columns[0].lower() not in IDS:
             raise FilterError(f"sql must return one column, {' or '.join(IDS)}; it returns {columns}")
         return columns[0].lower(), query
@@ -169,8 +176,8 @@ class SqlSandbox:
         kind, query = self._checked(sql)
         table = _TABLES[kind]
         named = f'SELECT "{kind}" FROM ({query})'  # noqa: S608  checked
-        found = self._fetch(f'SELECT t."row" AS r FROM {table} AS t WHERE t.{kind} IN ({named})', ())  # noqa: S608
-        return NamedIds(table, found["r"])
+        found = self._run(f'SELECT t."row" AS r FROM {table} AS t WHERE t.{kind} IN ({named})')  # noqa: S608
+        return NamedIds(table, found["r"].to_numpy())
 
     def _named_by_where(self, where: Mapping[str, object] | None) -> Iterator[NamedIds]:
         condition = compile_where({} if where is None else where, self._options.scope)
@@ -191,31 +198,19 @@ class SqlSandbox:
         yield NamedIds("events" if condition.needs_event else "documents", found["r"])
 
     def _fetch(self, query: str, parameters: tuple[Any, ...]) -> dict[str, npt.NDArray[Any]]:
-        with self._cursor(query=query) as cursor:
+        with self._cursor(query) as cursor:
             found = cursor.execute(query, list(parameters)).fetchnumpy()
         return {name: np.ma.getdata(values) for name, values in found.items()}
 
     @contextmanager
-    def _cursor(self, what: str = "filter", query: str = "") -> Iterator[duckdb.DuckDBPyConnection]:
-        """A cursor that is interrupted when the time of its query is up."""
+    def _cursor(self, query: str) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A cursor for a query of our own, with the bounds of time and memory that DuckDB keeps."""
         self._show(query)
-        cursor = self._connection.cursor()
-        timer = Timer(self._options.seconds, cursor.interrupt)
-        timer.daemon = True
-        timer.start()
         try:
-            yield cursor
-        except (duckdb.Error, OSError) as error:  # Arrow's reader gives DuckDB's errors as an OSError
-            said = str(error).lower()
-            if isinstance(error, duckdb.InterruptException) or said.startswith("interrupt"):
-                raise FilterError(f"{what} took longer than {self._options.seconds:g} s; make it narrower") from error
-            if isinstance(error, duckdb.OutOfMemoryException) or said.startswith("out of memory"):
-                raise FilterError(f"{what} needs more memory than {self._options.memory}; make it narrower") from error
-            reason = _unknown_column(error, query) or str(error).splitlines()[0]
-            raise FilterError(f"{what} refused: {reason}") from error
-        finally:
-            timer.cancel()
-            cursor.close()
+            with interrupted_after(self._connection, self._options.seconds) as cursor:
+                yield cursor
+        except (duckdb.Error, OSError) as error:
+            raise self._refusal(kind_of(error), str(error), "filter", query) from error
 
     def _show(self, query: str) -> None:
         """Make the tables that a query names, and perhaps others, views over their Arrow rows."""
@@ -257,9 +252,9 @@ _WORD: Final = re.compile(r"\w+")
 _NO_COLUMN: Final = re.compile(r'column "([^"]+)" not found|does not have a column named "([^"]+)"')
 
 
-def _unknown_column(error: Exception, query: str) -> str:
+def _unknown_column(said: str, query: str) -> str:
     """Which column does not exist, and those of the tables that the query names; empty for any other error."""
-    found = _NO_COLUMN.search(str(error))
+    found = _NO_COLUMN.search(said)
     if found is None:
         return ""
     name, words = found[1] or found[2], set(_WORD.findall(query.lower()))
@@ -278,17 +273,7 @@ def open_sandbox(tables: Mapping[str, pa.Table], *, options: SandboxOptions | No
 
     """
     options = options or SandboxOptions()
-    locked: dict[str, str | bool | int | float | list[str]] = {
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
-        "allow_community_extensions": "false",
-        "python_enable_replacements": "false",
-        "temp_directory": "",
-        "memory_limit": options.memory,
-        "threads": str(options.threads),
-    }
-    connection = duckdb.connect(":memory:", config=locked)
-    connection.execute("SET enable_external_access = false; SET lock_configuration = true")
+    connection = locked_connection(options.memory, options.threads)
     return SqlSandbox(connection, tables, options)
 
 

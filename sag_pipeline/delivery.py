@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.secrets import keep_address, masked
 
 if TYPE_CHECKING:
     from sag_retrieval.reports.report import Report
@@ -76,7 +77,9 @@ def send(target: str, smtp: str, message: Message) -> str:
     except SettingsError as error:
         return str(error)
     except (OSError, ValueError, HTTPException) as error:  # an SMTPException is an OSError
-        return _masked(f"{type(error).__name__}: {error}", target, smtp)
+        keep_address(smtp)
+        keep_address(target, is_hook=True)
+        return masked(f"{type(error).__name__}: {error}".replace(target, shown_target(target)))
     return ""
 
 
@@ -86,16 +89,6 @@ def shown_target(target: str) -> str:
         return target
     place = urlsplit(target) if "[" not in target else None
     return f"{place.scheme}://{place.hostname}/…" if place and place.hostname else "the web hook"
-
-
-def _masked(text: str, target: str, smtp: str) -> str:
-    """A message of a server without the secrets of where it was sent."""
-    hidden = {unquote(smtp.partition("://")[2].rpartition("@")[0].partition(":")[2])}
-    if target.startswith(_WEB):
-        hidden |= {target, target.partition("://")[2].partition("/")[2]}
-    for secret in sorted(hidden - {""}, key=len, reverse=True):
-        text = text.replace(secret, "…")
-    return text
 
 
 def _post(address: str, message: Message) -> None:

@@ -15,6 +15,7 @@ import click
 
 from sag_retrieval.cli.printing import complain, print_anything
 from sag_retrieval.core.errors import QUERY_INTERRUPTED, FilterError, QueryError, RecordError, SagError
+from sag_retrieval.core.secrets import masked
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     # One thread per query is faster: several evict each other's caches (docs/algorithm.md §search). Must be set before
@@ -101,10 +102,10 @@ def _complain(error: Exception) -> int:
     elif isinstance(error, ModuleNotFoundError) and (extra := _extra_of(error.name or "")):
         complain(f"this needs the extra `{extra}` ({error.name} is missing): pip install 'sag[{extra}]'")
     elif isinstance(error, SagError | OSError):
-        complain(str(error))
+        complain(masked(str(error)))
         return 2 if isinstance(error, FilterError | QueryError) and not isinstance(error, RecordError) else 1
     else:
-        complain(f"{type(error).__name__}: {error} (a bug in sag; SAG_DEBUG=1 shows the traceback)")
+        complain(masked(f"{type(error).__name__}: {error} (a bug in sag; SAG_DEBUG=1 shows the traceback)"))
     return error.exit_code if isinstance(error, click.ClickException) else 1
 
 

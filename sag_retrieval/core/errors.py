@@ -21,6 +21,8 @@ import reprlib
 from collections.abc import Iterable
 from typing import Final
 
+from sag_retrieval.core.secrets import masked
+
 MEND: Final = "run `sag repair`, then `sag ingest`"
 """Repairs a damaged release: the first command removes it if it can be rebuilt, the second publishes it again."""
 
@@ -45,6 +47,10 @@ class SagError(Exception):
     """Base of every error raised on purpose; the message names the value, the bound and the next command."""
 
     __module__ = "sag_retrieval"
+
+    def __init__(self, *said: object) -> None:
+        """Hold the message without secrets: a server may repeat the key that it was sent."""
+        super().__init__(*(masked(each) if isinstance(each, str) else each for each in said))
 
     def __init_subclass__(cls) -> None:
         """Show the errors of this module in tracebacks under the name users import."""

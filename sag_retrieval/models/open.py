@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.core.secrets import keep_secret
 from sag_retrieval.core.settings import (
     CHAT_MODELS,
     EMBEDDERS,
@@ -55,7 +56,7 @@ def find_server() -> ModelServer:
     given = places.get(key_from, {})
     return ModelServer(
         address=address,
-        key=given.get(KEY, ""),
+        key=keep_secret(given.get(KEY, "")),
         organization=given.get("OPENAI_ORG_ID", ""),
         project=given.get("OPENAI_PROJECT_ID", ""),
         address_from=address_from,

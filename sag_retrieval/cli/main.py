@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from sag_retrieval.cli.printing import complain, print_anything
-from sag_retrieval.core.errors import QUERY_INTERRUPTED, FilterError, QueryError, RecordError, SagError
+from sag_retrieval.core.errors import QUERY_INTERRUPTED, FilterError, QueryError, RecordError, SagError, system_fault
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     # One thread per query is faster: several evict each other's caches (docs/algorithm.md §search). Must be set before
@@ -96,12 +96,23 @@ def _complain(error: Exception) -> int:
         complain(error.format_message())
     elif isinstance(error, click.Abort) or str(error) == QUERY_INTERRUPTED:
         complain("stopped")
+    elif told := next(filter(None, map(system_fault, _foreign(error))), ""):
+        complain(told)
+        return 1
     elif isinstance(error, SagError | OSError):
         complain(str(error))
         return 2 if isinstance(error, FilterError | QueryError) and not isinstance(error, RecordError) else 1
     else:
         complain(f"{type(error).__name__}: {error} (a bug in sag; SAG_DEBUG=1 shows the traceback)")
     return error.exit_code if isinstance(error, click.ClickException) else 1
+
+
+def _foreign(error: BaseException | None) -> Iterator[str]:
+    """What errors of libraries say, of an error and its causes."""
+    while error is not None:
+        if not isinstance(error, SagError):
+            yield str(error)
+        error = error.__cause__
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

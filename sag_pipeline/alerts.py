@@ -9,6 +9,7 @@ import dagster as dg
 
 from sag_pipeline.corpus_assets import CorpusSpec, home_of
 from sag_pipeline.delivery import Message, send
+from sag_retrieval.core.errors import system_fault
 from sag_retrieval.core.settings import Settings, load_settings
 from sag_retrieval.release.releases import Releases
 
@@ -98,10 +99,14 @@ def reason_of(checks: Iterable[dg.AssetCheckEvaluation], failures: Iterable[dg.D
     if wrong:
         return "; ".join(f"check {check.check_name}: {check.description}" for check in wrong)
     for event in failures:
-        error = event.step_failure_data.error
+        error, told = event.step_failure_data.error, ""
         while error is not None and error.cause is not None and not error.message.startswith(_OWN):
             error = error.cause
-        return f"{asset_of(event.step_key or '')}: {_without_class((error.message if error else '').strip())}"
+        last = error
+        while last is not None and not told:
+            told = "" if last.message.startswith(_OWN) else system_fault(last.message)
+            last = last.cause
+        return f"{asset_of(event.step_key or '')}: {told or _without_class((error.message if error else '').strip())}"
     return ""
 
 

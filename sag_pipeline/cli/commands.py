@@ -222,9 +222,9 @@ def told_progress(seconds: float = 60.0) -> Iterator[None]:
     """Write a line about the work under way to the error output at a steady pace, for logs."""
     started, ended, at = time.monotonic(), threading.Event(), ("starting", 0, 0, "")
 
-    def progress(*what: Any) -> None:  # noqa: ANN401  as a `ProgressListener` is told
+    def progress(step: str, done: int, total: int, item: str = "") -> None:
         nonlocal at
-        at = (*what, "")[:4]
+        at = (step, done, total, item)
 
     def tell(gauges: Mapping[str, Callable[[], float]]) -> None:
         while not ended.wait(seconds):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_pipeline.store.chain import breaks, link_files
@@ -62,13 +63,18 @@ def wrong_parts(store: Store, *, deep: bool) -> list[WrongPart]:
 def _wrong_rows(table: str, path: Path, entries: Sequence[Entry], *, deep: bool) -> str:
     footer = read_footer(path)
     live = sum(entry.row_count for entry in entries)
-    if table in {*RECORDS, "calls"} and not footer.schema.to_arrow_schema().equals(schema_of(table)):
+    if table in {*RECORDS, "calls"} and not _is_of(footer.schema.to_arrow_schema(), schema_of(table)):
         return f"its columns are not those of {table}"
     if entries[0].kind != "document":
         return "" if footer.num_rows == live else f"it has {footer.num_rows} rows, the ledger says {live}"
     if footer.num_rows < live:
         return f"it has {footer.num_rows} rows, the ledger says {live} at least"
     return _wrong_documents(path, entries) if deep else ""
+
+
+def _is_of(found: pa.Schema, schema: pa.Schema) -> bool:
+    """Whether a part has the columns of its table, or those of an earlier version that wrote fewer (`with_columns`)."""
+    return bool(found.equals(pa.schema([field for field in schema if field.name in found.names or not field.nullable])))
 
 
 def _wrong_documents(path: Path, entries: Sequence[Entry]) -> str:
@@ -145,9 +151,12 @@ def release_folders(home: Path) -> list[Path]:
 
 
 def wrong_release(folder: Path, *, deep: bool) -> list[FileFault]:
-    """What is wrong with a release; a manifest of version 0.1 lists no files, so there is nothing to compare."""
-    found = FoundRelease.look(folder).manifest
-    if found is not None and not found.files:
+    """What is wrong with a release, as far as this version can compare it.
+
+    A manifest of version 0.1 lists no files; one of another form can be read by the version that wrote it.
+    """
+    found = FoundRelease.look(folder)
+    if found.is_of_another_form or (found.manifest is not None and not found.manifest.files):
         return []
     try:
         return verify_release(folder, deep=deep)

@@ -271,7 +271,7 @@ def _repair_releases(home: Path) -> Iterator[Done]:
             yield Done(f"releases/{folder.name}/communities", "removed; `sag ingest` makes them again")
     good = [manifest.release_id for manifest in Releases(home).manifests()]
     pointer = home / "CURRENT"
-    if not wrong_pointer(pointer, good):
+    if not wrong_pointer(pointer, [folder.name for folder in release_folders(home)]):
         return
     discard(pointer)
     if good:

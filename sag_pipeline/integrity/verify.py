@@ -35,8 +35,8 @@ from sag_pipeline.store.vectors import KINDS, VectorStore, vector_ids
 from sag_retrieval.core.errors import SourceError, StoreError
 from sag_retrieval.core.home_urls import shown_home
 from sag_retrieval.models.answer_cache import ANSWERS
-from sag_retrieval.release.folders import unfinished, write_lock, wrong_made
-from sag_retrieval.release.releases import Releases
+from sag_retrieval.release.folders import ReadOnlyFolder, unfinished, write_lock, wrong_made
+from sag_retrieval.release.releases import FoundRelease, Releases
 
 _PATIENCE_SECONDS = 10
 _COMMUNITIES = "communities"
@@ -101,7 +101,7 @@ def verify_home(home: Path, *, deep: bool) -> Verified:
             bucket = fetch_home(home)
             found = look(home, deep=deep)
             return found if bucket is None else replace(found, checked=[*found.checked, *_bucket(bucket)])
-    except PermissionError:  # a read-only home: no other process writes either
+    except ReadOnlyFolder:
         return look(home, deep=deep)
 
 
@@ -276,6 +276,8 @@ def _releases(store: Store, deep: bool) -> CheckedFiles:  # noqa: FBT001
         faults.append(HomeFault("CURRENT", what, "`sag repair` names the newest good release"))
     left = unfinished(store.home / "releases")
     more = f", {left} unfinished that the next ingest deletes" if left else ""
+    other = sum(FoundRelease.look(folder).is_of_another_form for folder in folders)
+    more += f", {other} of another version of sag, not compared" if other else ""
     return CheckedFiles("releases", len(folders), f"releases{more}", faults)
 
 

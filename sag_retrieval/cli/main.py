@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from sag_retrieval.cli.printing import complain, print_anything
-from sag_retrieval.core.errors import QUERY_INTERRUPTED, FilterError, QueryError, RecordError, SagError
+from sag_retrieval.core.errors import QUERY_INTERRUPTED, FilterError, QueryError, RecordError, SagError, system_fault
 from sag_retrieval.core.secrets import masked
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -101,6 +101,9 @@ def _complain(error: Exception) -> int:
         complain("stopped")
     elif isinstance(error, ModuleNotFoundError) and (extra := _extra_of(error.name or "")):
         complain(f"this needs the extra `{extra}` ({error.name} is missing): pip install 'sag[{extra}]'")
+    elif told := next(filter(None, map(system_fault, _foreign(error))), ""):
+        complain(told)
+        return 1
     elif isinstance(error, SagError | OSError):
         complain(masked(str(error)))
         return 2 if isinstance(error, FilterError | QueryError) and not isinstance(error, RecordError) else 1
@@ -120,6 +123,14 @@ def _extra_of(module: str) -> str:
         if extra and re.split(r"[^\w-]", wanted.strip())[0].replace("-", "_").lower().endswith(name.lower()):
             return extra[1]
     return "pipeline"
+
+
+def _foreign(error: BaseException | None) -> Iterator[str]:
+    """What errors of libraries say, of an error and its causes."""
+    while error is not None:
+        if not isinstance(error, SagError):
+            yield str(error)
+        error = error.__cause__
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

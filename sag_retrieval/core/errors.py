@@ -27,6 +27,24 @@ MEND: Final = "run `sag repair`, then `sag ingest`"
 """Repairs a damaged release: the first command removes it if it can be rebuilt, the second publishes it again."""
 
 
+_SYSTEM: Final = {
+    ("No space left on device", "disk is full", "Disk quota exceeded", "File too large", " requested and "): (
+        "no space is left on the disk; free some (`df` shows which disk, `sag releases prune` deletes old releases), "
+        "then run the same command again: it goes on from what is stored"
+    ),
+    ("Read-only file system", "readonly database"): (
+        "the file system is read-only; make it writable, or name another home by SAG_HOME, "
+        "then run the same command again"
+    ),
+}
+"""What to do, by the words of libraries: few of them keep the number of the system's error."""
+
+
+def system_fault(message: str) -> str:
+    """What to do about an error of the system that a library reports in its own words; empty for another error."""
+    return next((told for signs, told in _SYSTEM.items() if any(sign in message for sign in signs)), "")
+
+
 def shown(value: object) -> str:
     """A value shortened for a message; never raises, even for very long numbers or deeply nested lists."""
     try:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
-from sag_retrieval.core.errors import AnswerError, BudgetExceeded, ModelError, ModelUnavailable
+from sag_retrieval.core.errors import AnswerError, BudgetExceeded, ModelError, ModelUnavailable, SagError
 from sag_retrieval.core.telemetry import count
 from sag_retrieval.models.protocols import Usage
 from sag_retrieval.models.rate_limits import (
@@ -262,6 +262,8 @@ class Caller:
                 async with self._silence.bounded() as heard:
                     got = await send(heard)
                     heard()
+            except SagError:  # some are ValueErrors too, and no other try can help
+                raise
             except (openai.OpenAIError, TimeoutError, ValueError) as error:
                 return self._judge(fault_of(error))
             self._breaker.succeeded()

@@ -1,6 +1,7 @@
 """Arrays in files that are memory-mapped, and lists of row numbers in CSR form."""
 
 import math
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,15 @@ from sag_retrieval.release.table import no_rows
 Starts = npt.NDArray[np.int64]
 _TAKEN: Final = 65_536
 """Rows taken at a time: their text stays far below the 2 GiB of an array."""
+
+
+def new_array(path: Path, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> "np.memmap[Any, Any]":
+    """An array in a new file, mapped to be written; its blocks are reserved, or a full disk would kill the process."""
+    made = np.lib.format.open_memmap(path, "w+", np.dtype(dtype), shape)
+    if hasattr(os, "posix_fallocate"):  # not on macOS
+        with path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+    return made
 
 
 def save_array(path: Path, array: npt.NDArray[Any]) -> None:
@@ -265,7 +275,7 @@ def merge_runs(path: Path, dtype: npt.DTypeLike, starts: Starts, parts: list[tup
         save_array(path, np.zeros(0, dtype))
         return
     target = path.with_name(f"{path.name}.npy")
-    merged = np.lib.format.open_memmap(target, "w+", np.dtype(dtype), (int(starts[-1]),))
+    merged = new_array(target, dtype, (int(starts[-1]),))
     free = starts[:-1].copy()
     for first, run in parts:
         block, sizes = map_array(run), np.diff(first)

@@ -1,5 +1,6 @@
 """Folders below a home: locked while written, deleted whole, their files listed with lengths and hashes."""
 
+import errno
 import fcntl
 import json
 import os
@@ -12,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 from uuid import uuid4
 
 import numpy as np
@@ -34,6 +35,10 @@ _OLD_MARK: Final = re.compile("[0-9a-f]{12}")
 SUMS = "sums.json"
 
 
+class ReadOnlyFolder(SourceError):  # noqa: N818  reads better where it is caught
+    """A folder cannot be locked, as this process may not write there."""
+
+
 @contextmanager
 def write_lock(folder: Path, patience: float = 600) -> Iterator[None]:
     """Keep other writers out of a folder, in this process and others; not reentrant.
@@ -42,11 +47,11 @@ def write_lock(folder: Path, patience: float = 600) -> Iterator[None]:
 
     Raises:
         SourceError: If another process still writes below the folder after `patience` seconds.
+        ReadOnlyFolder: If this process may not write there.
 
     """
-    durable.make_folder(folder, 0o700)  # documents and answers are private
     until = time.monotonic() + patience
-    with (folder / "lock").open("ab") as held:
+    with _lock_file(folder) as held:
         while not _is_taken(held.fileno()):
             if time.monotonic() >= until:
                 raise SourceError(
@@ -54,6 +59,19 @@ def write_lock(folder: Path, patience: float = 600) -> Iterator[None]:
                 )
             time.sleep(_WAIT)
         yield
+
+
+def _lock_file(folder: Path) -> BinaryIO:
+    try:
+        durable.make_folder(folder, 0o700)  # documents and answers are private
+        return (folder / "lock").open("ab")
+    except OSError as error:
+        if error.errno not in {errno.EROFS, errno.EACCES, errno.EPERM}:
+            raise
+        raise ReadOnlyFolder(
+            f"{folder} cannot be written ({error.strerror}); make it writable for this user, or name another home by "
+            "SAG_HOME (`sag verify`, `search` and `ask` need no right to write)"
+        ) from error
 
 
 def _is_taken(held: int) -> bool:

@@ -103,7 +103,7 @@ class Manifest:
             raise ReleaseError(
                 f"{folder} is not a release ({error}); `sag releases list` shows what is there"
             ) from error
-        if (manifest.files or manifest.manifest_hash) and not _is_whole(text, manifest):
+        if (manifest.files or manifest.manifest_hash) and not has_own_hash(text, manifest.manifest_hash or "none"):
             raise ReleaseError(
                 f"{MANIFEST} of release {folder.name} is damaged: its text has another hash than it names; {MEND}"
             )
@@ -131,10 +131,9 @@ def _text(manifest: Manifest) -> str:
     return json.dumps(told, ensure_ascii=False, indent=1, sort_keys=True)
 
 
-def _is_whole(text: str, manifest: Manifest) -> bool:
-    """Whether a manifest's text has the hash that it names."""
-    named = f'"manifest_hash": "{manifest.manifest_hash}"'
-    return _hash(text.replace(named, '"manifest_hash": ""')) == manifest.manifest_hash
+def has_own_hash(text: str, named: str) -> bool:
+    """Whether the text of a manifest has the hash that it names; version 0.1 named none."""
+    return not named or _hash(text.replace(f'"manifest_hash": "{named}"', '"manifest_hash": ""')) == named
 
 
 def _hash(text: str) -> str:

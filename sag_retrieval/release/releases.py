@@ -23,7 +23,8 @@ from sag_retrieval.core.home_urls import shown_home, url_of
 from sag_retrieval.core.public import public
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.release.folders import erase, set_aside, sweep, write_lock
-from sag_retrieval.release.manifest import ANSWERS, MANIFEST, RELEASES, Manifest
+from sag_retrieval.release.manifest import ANSWERS, MANIFEST, RELEASES, Manifest, has_own_hash
+from sag_retrieval.release.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from sag_retrieval.release.remote import RemoteReleases
@@ -48,25 +49,35 @@ class FoundRelease:
     """Why it cannot be opened; empty if it can."""
     is_whole: bool = True
     """Whether its manifest can be read, also one of another schema version."""
+    form: int = SCHEMA_VERSION
+    """The schema version that its manifest names."""
+
+    @property
+    def is_of_another_form(self) -> bool:
+        """Whether another version of sag wrote it, whole as far as this one can tell."""
+        return self.form != SCHEMA_VERSION
 
     @classmethod
     def look(cls, folder: Path) -> "FoundRelease":
         """Read the manifest of a release folder."""
-        created = _creation_time(folder)
+        created, form = _told(folder)
         created_at = created or datetime.fromtimestamp(folder.stat().st_mtime, UTC)
         try:
             return cls(folder, created_at, Manifest.read(folder))
         except ReleaseError as error:
-            return cls(folder, created_at, None, str(error), created is not None)
+            return cls(folder, created_at, None, str(error), created is not None, form)
 
 
-def _creation_time(folder: Path) -> datetime | None:
-    """When the release was made, by its manifest; None if that cannot be read."""
+def _told(folder: Path) -> tuple[datetime | None, int]:
+    """When the release was made and its schema version, by its manifest; None and this one if that is damaged."""
     try:
-        values = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        return datetime.fromisoformat(values["created_at"]).astimezone(UTC)
+        text = (folder / MANIFEST).read_text(encoding="utf-8")
+        values = json.loads(text)
+        created, form = datetime.fromisoformat(values["created_at"]).astimezone(UTC), values["schema_version"]
+        is_known = isinstance(form, int) and has_own_hash(text, values.get("manifest_hash", ""))
+        return created, form if is_known and values.get("release_id") == folder.name else SCHEMA_VERSION
     except (OSError, ValueError, TypeError, KeyError):
-        return None
+        return None, SCHEMA_VERSION
 
 
 class Releases:
@@ -277,8 +288,9 @@ def sweep_releases(home: Path) -> None:
 
 
 def _beyond(found: list[FoundRelease], keep: int) -> list[FoundRelease]:
-    """All but the newest `keep` that can be opened, by this version or the one that made them."""
+    """All but the newest `keep` that can be opened, by this version or a newer one; else by an older one."""
     whole = [each for each in found if each.is_whole]
+    whole = [each for each in whole if each.form >= SCHEMA_VERSION] or whole
     kept = {each.folder for each in whole[-max(1, keep) :]}
     return [each for each in found if each.folder not in kept]
 

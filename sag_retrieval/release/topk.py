@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.core.types import Flags, Floats32, Rows, Words64
-from sag_retrieval.release.csr import RemappedArray, map_array
+from sag_retrieval.release.csr import RemappedArray, map_array, new_array
 from sag_retrieval.release.packed import FilePlace
 from sag_retrieval.release.placed import PlacedRows
 
@@ -157,7 +157,7 @@ def write_binary_index(folder: Path, name: str, matrix: Matrix) -> None:
     Where no reach meets the goal, no index is kept, and the table is scanned exactly.
     """
     shape = (-(-matrix.shape[1] // _BITS), len(matrix))
-    words = np.lib.format.open_memmap(folder / f"{name}.signs.npy", "w+", np.uint64, shape)
+    words = new_array(folder / f"{name}.signs.npy", np.uint64, shape)
     for start, block in _blocks(matrix):
         words[:, start : start + len(block)] = pack(block)
     words.flush()

@@ -16,7 +16,16 @@ from scipy.sparse._sparsetools import csc_matvec
 from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.core.types import Flags, Floats32, Rows
 from sag_retrieval.models.protocols import Vectors
-from sag_retrieval.release.csr import RemappedArray, Starts, map_array, merge_runs, narrow, save_array, write_run
+from sag_retrieval.release.csr import (
+    RemappedArray,
+    Starts,
+    map_array,
+    merge_runs,
+    narrow,
+    new_array,
+    save_array,
+    write_run,
+)
 from sag_retrieval.release.overlay import Joined
 from sag_retrieval.release.packed import FilePlace
 from sag_retrieval.release.placed import PLACED, PlacedRows, open_placed
@@ -228,7 +237,7 @@ def write_vectors(folder: Path, name: str, blocks: Iterable[Block], shape: tuple
 def write_dense(folder: Path, name: str, blocks: Iterable[Block], shape: tuple[int, int]) -> None:
     """Write `<name>.dense.npy`: one row per row of the table, zeros where there is no vector; index large ones."""
     path = folder / f"{name}.dense.npy"
-    np.lib.format.open_memmap(path, "w+", np.float32, shape)
+    new_array(path, np.float32, shape)
     for rows, vectors in blocks:
         _check_width(name, vectors, shape)
         matrix = np.lib.format.open_memmap(path, "r+")  # again, or what was written would count as memory in use

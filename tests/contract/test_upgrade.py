@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from sag_pipeline.integrity.verify import verify_home
 from sag_pipeline.llm.estimate import estimate_run
 from sag_pipeline.options import RunOptions
 from sag_pipeline.runs import run_ingest, run_report
@@ -14,7 +15,7 @@ from sag_retrieval import ReleaseError, open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.settings import load_settings
-from sag_retrieval.release.releases import Releases
+from sag_retrieval.release.releases import Releases, prune_releases
 from sag_retrieval.release.schema import SCHEMA_VERSION
 from tests.support.chat_server import ChatServer
 from tests.support.kept_home import edit_manifest, unpack
@@ -73,6 +74,27 @@ def test_it_is_upgraded_in_place_with_every_row_it_had(home, old):
             name: old["counts"][name] for name in READ if name not in MADE_ANEW
         }
         assert {text: [hit.chunk_id for hit in release.search(text).hits] for text in old["hits"]} == old["hits"]
+
+
+def test_it_is_whole_before_and_after_the_upgrade_and_its_releases_go_after_the_grace_period(home, old):
+    of_then = {path.name for path in (home / "releases").iterdir()}
+    make_unreadable(home, 1)
+
+    assert "nothing is wrong" in told("verify", "--deep")
+    assert "nothing is wrong" in told("repair", "--yes")
+    kept = prune_releases(home, grace_hours=0, keep=2)
+    report = run_ingest(["inbox"])
+    whole = verify_home(home, deep=True)
+    young = prune_releases(home, grace_hours=1_000_000)
+    gone = prune_releases(home, grace_hours=0)
+
+    assert kept == young == []
+    assert whole.faults == []
+    assert [each.of for each in whole.checked if each.name == "releases"] == [
+        f"releases, {len(of_then)} of another version of sag, not compared"
+    ]
+    assert set(gone) == of_then
+    assert Releases(home).current() == report["release"]
 
 
 def test_status_report_releases_and_the_next_change_work_on_it(home, old, tmp_path):

@@ -1,6 +1,7 @@
 """A home that version 0.1 made goes on with today's code: nothing is lost or doubled, and what is asked anew is told before."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -43,9 +44,9 @@ def in_force(home: Path) -> Path:
     return Releases(home).path()
 
 
-def make_unreadable(home: Path, version: int) -> None:
+def make_unreadable(home: Path, version: int, **fields: object) -> None:
     for release in (home / "releases").iterdir():
-        edit_manifest(release, schema_version=version, a_field_of_that_version=1)
+        edit_manifest(release, schema_version=version, a_field_of_that_version=1, **fields)
 
 
 def test_its_release_answers_as_it_did_or_says_what_to_run(home, old):
@@ -78,7 +79,7 @@ def test_it_is_upgraded_in_place_with_every_row_it_had(home, old):
 
 def test_it_is_whole_before_and_after_the_upgrade_and_its_releases_go_after_the_grace_period(home, old):
     of_then = {path.name for path in (home / "releases").iterdir()}
-    make_unreadable(home, 1)
+    make_unreadable(home, 1, created_at=datetime.now(UTC).isoformat())
 
     assert "nothing is wrong" in told("verify", "--deep")
     assert "nothing is wrong" in told("repair", "--yes")

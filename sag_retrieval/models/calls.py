@@ -265,9 +265,11 @@ class Caller:
             except SagError:  # some are ValueErrors too, and no other try can help
                 raise
             except (openai.OpenAIError, TimeoutError, ValueError) as error:
-                return self._judge(fault_of(error))
-            self._breaker.succeeded()
-            return got, time.monotonic() - started
+                fault = fault_of(error)
+            else:
+                self._breaker.succeeded()
+                return got, time.monotonic() - started
+            return self._judge(fault)  # outside, so that what it raises does not carry the server's words as a context
 
     def _began(self, sent: float, seconds: float) -> None:
         """Take note of an answer that began, so many seconds after its request: the server is there."""

@@ -99,7 +99,7 @@ def _post(address: str, message: Message) -> None:
     request = urllib.request.Request(address, body, headers)  # noqa: S310  http or https, as `send` has seen
 
     class Refused(urllib.request.HTTPRedirectHandler):
-        """Nobody but the named receiver gets what is told."""
+        """Nobody but the named receiver gets the message."""
 
         def redirect_request(self, *_: object) -> None:
             """None: the answer becomes an error."""

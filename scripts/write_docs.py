@@ -70,8 +70,8 @@ def _head() -> Iterator[str]:
     yield ""
     yield f"Schema version {SCHEMA_VERSION}. A reader refuses another one and says how to publish it again."
     yield "A release never changes once it is named in `CURRENT`. Its id is `r` and the start of a hash over what the"
-    yield "store holds of each document and its embedder (of the hashing embedder also its fit): the same content is one"
-    yield "release."
+    yield "store holds of each document and its embedder (of the hashing embedder also its fit): the same content is"
+    yield "one release."
     yield ""
 
 

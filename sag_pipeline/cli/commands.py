@@ -22,7 +22,7 @@ from sag_pipeline.cli.stored import aliases, repair, sources, verify
 from sag_pipeline.importers.command import export_command, import_command
 from sag_pipeline.progress import listening, measured
 from sag_retrieval.cli.choices import OPERATIONS, checked_call, with_set
-from sag_retrieval.cli.printing import Terminal, as_json, print_json
+from sag_retrieval.cli.printing import Terminal, as_json, complain, print_json
 from sag_retrieval.core.errors import SagError, SourceError
 from sag_retrieval.core.options import build_options, parse_settings
 
@@ -233,7 +233,7 @@ def told_progress(seconds: float = 60.0) -> Iterator[None]:
             figures = (f"{name.replace('_', ' ')} {read():,}" for name, read in [*gauges.items()] if read())
             since = timedelta(seconds=int(time.monotonic() - started))
             told = ", ".join(filter(None, (whole, item, *figures, f"running for {since}")))
-            click.echo(f"{step}: {told}", err=True)
+            complain(told, kind=step)
 
     with measured() as gauges, listening(progress):
         thread = threading.Thread(target=tell, args=[gauges], name="sag-told", daemon=True)

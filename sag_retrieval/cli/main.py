@@ -2,7 +2,6 @@
 
 import gc
 import os
-import re
 import signal
 import sys
 import threading
@@ -118,10 +117,10 @@ def _extra_of(module: str) -> str:
     if name.startswith("sag_") or not name:
         return ""
     for line in requires("sag") or []:
-        wanted, _, marker = line.partition(";")
-        extra = re.search(r"""extra == ['"]([\w-]+)['"]""", marker)
-        if extra and re.split(r"[^\w-]", wanted.strip())[0].replace("-", "_").lower().endswith(name.lower()):
-            return extra[1]
+        wanted, _, extra = line.replace("'", '"').partition("extra == ")
+        package = wanted.partition(";")[0].partition(" ")[0].partition("[")[0].rstrip("=<>!~,.0123456789")
+        if extra and package.replace("-", "_").lower().endswith(name.lower()):
+            return extra.split('"')[1]
     return "pipeline"
 
 

@@ -53,7 +53,7 @@ def submit(work: Coroutine[Any, Any, ResultT]) -> Future[ResultT]:
 
 
 def give_up(seconds: float) -> None:
-    """Let what was started end within so many seconds, then cancel it: the process is asked to end."""
+    """Let what was started end within a number of seconds, then cancel it: the process is asked to end."""
     _, late = wait([*_running], seconds)
     for future in late:
         future.cancel()
@@ -175,7 +175,7 @@ class Silence:
     """
 
     def __init__(self, seconds: float, began: Callable[[float, float], None]) -> None:
-        """`began` is told when a request was sent and after how many seconds its answer began."""
+        """`began` receives when a request was sent and after how many seconds its answer began."""
         self._seconds, self._began = seconds, began
         self._queued: dict[asyncio.Timeout, float] = {}
 
@@ -272,7 +272,7 @@ class Caller:
             return self._judge(fault)  # outside, so that what it raises does not carry the server's words as a context
 
     def _began(self, sent: float, seconds: float) -> None:
-        """Take note of an answer that began, so many seconds after its request: the server is there."""
+        """Take note of an answer that began, and how many seconds after its request: the server is there."""
         self._breaker.succeeded()
         self._gate.adapt(sent, seconds)
 

@@ -35,7 +35,7 @@ def _schema_tokens(answer: type[BaseModel]) -> int:
 
 
 LEAST_ANSWER, ANSWER_PER_PROMPT = 1_024, 4
-"""Greatest length of an answer that is expected: so many tokens, and so many more for each token of the prompt."""
+"""Greatest length of an answer that is expected: tokens in all, and tokens for each token of the prompt."""
 WINDOW = 32
 """Requests started ahead of the yielded answers, times the concurrency: a slow call does not delay others."""
 EXPECTED_ANSWER_TOKENS = 400

@@ -246,9 +246,11 @@ class Index:
     @cached_property
     def leads(self) -> Flags:
         """Whether a key leads to other events: no flag, and no value that most documents share."""
-        flags = pc.is_valid(self.rows["keys"]["value_bool"]).to_numpy(zero_copy_only=False)
         arrays = self.arrays
-        return np.asarray(~flags & (arrays.key_document_count <= max(_FEW, arrays.document_count / 2)), bool)
+        leads = np.asarray(arrays.key_document_count <= max(_FEW, arrays.document_count / 2), bool)
+        flags = pc.indices_nonzero(pc.is_valid(self.rows["keys"]["value_bool"]))
+        leads[np.from_dlpack(flags)] = False  # `to_numpy` would import pandas
+        return leads
 
 
 @dataclass(frozen=True, slots=True)

@@ -320,8 +320,8 @@ def locked_connection(memory: str, threads: int) -> duckdb.DuckDBPyConnection:
 
 def _limit_memory(memory: str) -> None:
     """Let the system refuse memory of its own beyond the bound; mapped files do not count."""
-    number, unit = _MEMORY.findall(memory)[0]  # DuckDB has read it
-    bound = _own_memory() + int(float(number) * _BYTES[unit.upper()]) + _SPARE
+    number = memory.rstrip("BGIKMbgikm ")  # DuckDB has read it
+    bound = _own_memory() + int(float(number) * _BYTES[memory[len(number) :].strip().upper()]) + _SPARE
     resource.setrlimit(resource.RLIMIT_DATA, (bound, bound))
 
 
@@ -335,4 +335,3 @@ def _own_memory() -> int:
 
 
 _WORD: Final = re.compile(r"\w+")
-_MEMORY: Final = re.compile(r"([\d.]+) ?(\w+)")

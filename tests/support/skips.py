@@ -5,6 +5,7 @@ import re
 ALLOWED = {
     "evaluation data": r"evaluation data .*not (beside the project|found)|shared data is not beside the project"
     r"|long documents are not beside the project|needs \.\./shared/data beside the project",
+    "mounts": r"a tmpfs cannot be mounted here",
     "Chromium": r"needs Chromium|needs playwright",
     "strace": r"NO POWER CUT IS SIMULATED: strace",
     "root": r"only root may become another user",

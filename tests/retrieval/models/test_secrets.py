@@ -46,7 +46,9 @@ def test_a_key_that_the_server_repeats_stands_nowhere(tmp_path, place):
     with ChatServer(lambda _: Answer(f"Incorrect API key provided: {KEY}", status=401)) as server:
         given = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.base_url}
         told = {**os.environ, "DAGSTER_HOME": str(tmp_path / "dagster"), "SAG_HOME": str(tmp_path / "home")}
-        told |= {"SAG_CHAT_MODEL": "openai:gpt-test", "SAG_ALERT": str(tmp_path / "alerts")} | (given if place != ".env" else {})
+        told |= {"SAG_CHAT_MODEL": "openai:gpt-test", "SAG_ALERT": str(tmp_path / "alerts")} | (
+            given if place != ".env" else {}
+        )
         if place == ".env":
             (tmp_path / ".env").write_text("".join(f"{name}={value}\n" for name, value in given.items()))
 
@@ -64,5 +66,3 @@ def test_a_key_that_the_server_repeats_stands_nowhere(tmp_path, place):
     assert json.loads(done[1].stdout)
     holding = [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
     assert [path for path in holding if path != tmp_path / ".env"] == []
-
-

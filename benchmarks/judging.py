@@ -16,7 +16,7 @@ from kinds_lancedb import LANCE, asking_lance
 from sets import Question, QuestionSet, write_source
 
 from sag_retrieval import Release, open_release
-from sag_retrieval.evaluation.runner import Interval, paired_difference
+from sag_retrieval.evaluation.runner import Interval, bootstrap, paired_difference
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.hits import build_result
 from sag_retrieval.search.method import Query, Ranking, parse_query, rank_by
@@ -54,6 +54,13 @@ class Outcome:
         if self.in_budget:
             found[str(BUDGET)] = 100 * float(np.mean(list(self.in_budget.values())))
         return found
+
+    def half_widths(self) -> dict[str, float]:
+        """Half of each 95 % interval in percentage points, by measure."""
+        values = {f"R@{cut}": each for cut, each in self.recall.items()} | {"all@5": self.all_gold}
+        values |= {str(BUDGET): self.in_budget} if self.in_budget else {}
+        found = {measure: bootstrap(list(each.values())) for measure, each in values.items()}
+        return {measure: 50 * (interval.high - interval.low) for measure, interval in found.items()}
 
     def of(self, questions: Iterable[Question]) -> "Outcome":
         """The same for some of the questions."""

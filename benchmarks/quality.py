@@ -1,20 +1,28 @@
 """Recall of every method on every set, through `sag ingest` and `open_release`; fails below a stored floor.
 
     python benchmarks/quality.py [--small] [--sets musique,manuals] [--methods sag,bm25] [--cache DIR] [--out FILE]
+    python benchmarks/quality.py --keep
 
 R@k: share of gold among the first k distinct documents, or of evidence chunks among the first k chunks. `3000`: share
 of evidence sentences within the first 3,000 returned characters. Differences are paired, with 95 % bootstrap
 intervals. Also fails where `sag` is significantly below BM25, BM25 + dense or LanceDB's own hybrid search at any cut:
 on the sets that were looked at while the ranking was made over all questions, on the further kinds (`kinds.py`) over
 the half of the questions that is held out. Sets that cannot be made here are left out with the reason, unless named.
+
+A floor is the measured value less the half width of its 95 % interval, rounded down to half a point. It is lowered only
+with the reason in docs/figures.md. `--keep` reads every local set anew, asks `sag`, `bm25` and what else has a floor,
+and writes docs/figures.json with the commit and the digest of the code that decides recall.
 """
 
 import argparse
+import hashlib
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
@@ -34,7 +42,46 @@ NEVER_BELOW = ("bm25", BOTH, LANCE)
 COMPARED = (*NEVER_BELOW, "dense", "bridge")
 ALL_SETS = {name: (lambda _, make=make: make()) for name, make in SETS.items()} | KINDS
 SMALL_SETS = {name: (lambda _, make=make: make()) for name, make in SMALL.items()} | SMALL_KINDS
+LOCAL = (*SETS, "business", "tables")
+"""Sets that need no network and are the same everywhere."""
+ROOT = Path(__file__).parents[1]
+KEPT = ROOT / "docs" / "figures.json"
+DECIDING = ("sag_pipeline/rules", "sag_pipeline/steps", "sag_retrieval/search")
+"""Folders whose change can change recall: names, chunks and their borders, ranking."""
 Outcomes = Mapping[str, Outcome]
+
+
+def digest_of(root: Path = ROOT) -> str:
+    """Of names and bytes of the deciding folders, whatever git knows of them."""
+    found = hashlib.blake2b(digest_size=16)
+    paths = (path for folder in DECIDING for path in (root / folder).rglob("*") if path.is_file())
+    for path in sorted(path for path in paths if "__pycache__" not in path.parts):
+        content = path.read_bytes()
+        found.update(f"{path.relative_to(root).as_posix()} {len(content)}\n".encode() + content)
+    return found.hexdigest()
+
+
+def floors_of(name: str) -> dict[str, dict[str, float]]:
+    """The stored floors of a set, by method and measure."""
+    stored: dict[str, dict[str, dict[str, float]]] = json.loads(FLOORS.read_text())
+    return stored.get(name, {})
+
+
+def kept_rows(name: str, outcomes: Outcomes) -> Iterator[dict[str, Any]]:
+    """A row a method: what it reached, the half width of each interval, its floors."""
+    for method, outcome in outcomes.items():
+        reached = {measure: round(value, 2) for measure, value in outcome.means().items()}
+        halves = {measure: round(value, 2) for measure, value in outcome.half_widths().items()}
+        floor = floors_of(name).get(method, {})
+        yield {"set": name, "method": method, **reached, "half_width": halves, "floor": floor}
+
+
+def keep(rows: Sequence[Mapping[str, Any]], digest: str) -> None:
+    """Write the figures of the last run with the code that gave them."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    lines = ",\n  ".join(json.dumps(row) for row in rows)
+    KEPT.write_text(f'{{\n "commit": "{commit}",\n "digest": "{digest}",\n "rows": [\n  {lines}\n ]\n}}\n')
 
 
 def show(outcomes: Outcomes) -> Iterator[str]:
@@ -82,7 +129,7 @@ def gains(outcomes: Outcomes, other: str) -> dict[int, Interval]:
 
 def broken(name: str, outcomes: Outcomes, judged: Outcomes) -> Iterator[str]:
     """Floors that were not reached, and baselines that are better by what is judged, in words."""
-    for method, listed in json.loads(FLOORS.read_text()).get(name, {}).items():
+    for method, listed in floors_of(name).items():
         means = outcomes[method].means() if method in outcomes else {}
         for measured in means.keys() & listed.keys():
             if means[measured] < listed[measured]:
@@ -93,36 +140,58 @@ def broken(name: str, outcomes: Outcomes, judged: Outcomes) -> Iterator[str]:
                 yield f"{name}: {OURS} is significantly below {method} at R@{cut}, {spoken(gained)}"
 
 
-def main() -> int:
-    """Measure, print, and compare with the floors."""
+def arguments() -> argparse.Namespace:
+    """What was asked for: sets, methods, and where things are kept."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", action="store_true", help="small sets that need no network, for every run")
     parser.add_argument("--sets", help="names, separated by commas")
     parser.add_argument("--methods", help=f"default: {','.join(METHODS)}; with --small only what is judged")
     parser.add_argument("--cache", type=Path, help="where releases and downloaded packages are kept between runs")
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
+    parser.add_argument("--keep", action="store_true", help="every local set anew, kept in docs/figures.json")
     chosen = parser.parse_args()
-    methods = chosen.methods.split(",") if chosen.methods else [*NEVER_BELOW, OURS] if chosen.small else METHODS
-    names = chosen.sets.split(",") if chosen.sets else list(SMALL_SETS if chosen.small else ALL_SETS)
-    unknown = set(names) - set(ALL_SETS | SMALL_SETS)
+    if chosen.keep and (chosen.small or chosen.sets or chosen.methods or chosen.cache):
+        parser.error("--keep reads every local set anew: leave out --small, --sets, --methods and --cache")
+    chosen.names = list(LOCAL if chosen.keep else SMALL_SETS if chosen.small else ALL_SETS)
+    chosen.names = chosen.sets.split(",") if chosen.sets else chosen.names
+    unknown = set(chosen.names) - set(ALL_SETS | SMALL_SETS)
     if unknown:
         parser.error(f"no set {', '.join(sorted(unknown))}; there are {', '.join(ALL_SETS | SMALL_SETS)}")
-    faults, figures = [], {}
+    return chosen
+
+
+def methods_of(name: str, chosen: argparse.Namespace) -> list[str]:
+    """The methods to ask on a set."""
+    if chosen.keep:
+        return list(dict.fromkeys((OURS, "bm25", *floors_of(name))))
+    return chosen.methods.split(",") if chosen.methods else [*NEVER_BELOW, OURS] if chosen.small else list(METHODS)
+
+
+def main() -> int:
+    """Measure, print, and compare with the floors."""
+    chosen = arguments()
+    digest = digest_of()
+    faults: list[str] = []
+    figures: dict[str, Outcomes] = {}
     with cached(chosen.cache) as cache:
-        for name in names:
+        for name in chosen.names:
             try:
                 asked = (ALL_SETS | SMALL_SETS)[name](cache)
             except UnavailableError as error:
                 print(f"{name}: left out, {error}", flush=True)
-                faults += [f"{name}: {error}"] if chosen.sets else []
+                faults += [f"{name}: {error}"] if chosen.sets or chosen.keep else []
                 continue
-            outcomes, found = measured(name, asked, cache, methods)
+            figures[name], found = measured(name, asked, cache, methods_of(name, chosen))
             faults += found
-            figures[name] = {method: outcome.means() for method, outcome in outcomes.items()}
     if chosen.out:
-        chosen.out.write_text(json.dumps(figures, indent=1) + "\n")
+        means = {name: {method: each.means() for method, each in found.items()} for name, found in figures.items()}
+        chosen.out.write_text(json.dumps(means, indent=1) + "\n")
+    if chosen.keep and digest != digest_of():
+        faults.append(f"the code changed while it was measured, {KEPT.name} stays as it was: run this again")
+    elif chosen.keep:
+        keep([row for name, outcomes in figures.items() for row in kept_rows(name, outcomes)], digest)
     faults += [] if figures else ["no set could be made"]
-    print("\n".join(faults) or f"every floor holds on {len(figures)} of {len(names)} sets")
+    print("\n".join(faults) or f"every floor holds on {len(figures)} of {len(chosen.names)} sets")
     return 1 if faults else 0
 
 

@@ -13,7 +13,7 @@ theme, light and dark, and processor seconds.
 `judged_pages.csv` holds the questions and the faults counted on the first screen, the titles and one theme of sets of
 documents, in four states: before themes, and with three versions of the rules (`before>0063>0072>0082`; sets that
 nobody had looked at have no first one). `judged_statements.csv` holds the hash (SHA-256, 12 digits) of statements of
-such pages and whether a reader called them filler. `tuning` are of the pages before, and looked at while rules were made;
+such pages and whether a reader called them filler. `tuning` are of the pages before, looked at while rules were made;
 `last` of 0063, looked at once; `drawn` of 0063, drawn with a fixed seed and judged before rules changed again; `again`
 drawn in the same way with 0072, looked at once; `held 0072` and `held 0078` up to 60 by their hash from pages of three
 sets that nobody had read, before and after 0078, judged once. `odd before` and `odd 0082` have an odd hash, of up to 60

@@ -1,8 +1,10 @@
 """Parse listed documents: decode them, check their fields, and add title, language and version."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -15,11 +17,14 @@ from sag_pipeline.steps.sources import STEP, RawDocument
 from sag_retrieval.core.errors import PluginError
 from sag_retrieval.core.records import Document, Quarantined
 from sag_retrieval.text.layout import Line, LineKind, bare_heading, logical_lines
+from sag_retrieval.text.places import PLACES
 
 _TITLE_LENGTH = 120
 _SENTENCE_ENDS = tuple(".!?;,:。！？；，：…")
 _OWN_FIELDS = frozenset(("id", "title", "text", "metadata", "events"))
 _LONGEST_FIELD = 1_000
+_SET_OFF = re.compile(r"(?:\A|\n[ \t]*\n[ \t]*\n)[ \t]*(\S[^\n]{0,79})(?=\n[ \t]*\n)")
+_LEAST_PARTS = 3
 _TITLE_WITHIN = 4000
 """The first heading is the title only within these first characters."""
 
@@ -80,9 +85,11 @@ def _parse(raw: RawDocument, options: SourceOptions) -> Document:
         fields = value if isinstance(value, dict) and "text" in value else {"text": records_text(value) or text}
     elif is_converted(suffix):
         title, text, places = convert(suffix, payload, options)
-        fields = {"title": title, "text": text, "metadata": {"places": list(map(list, places))} if places else None}
+        fields = {"title": title, "text": text, "metadata": {PLACES: list(map(list, places))} if places else None}
     else:
-        fields = {"text": decode(payload)}
+        text = clean(decode(payload))
+        parts = set_off_headings(text)
+        fields = {"text": text, "metadata": {PLACES: parts} if parts else None}
     return _document(raw, fields)
 
 
@@ -135,6 +142,26 @@ def first_heading(text: str) -> str:
     elif lines:
         lines = [line for line in lines if line.kind is LineKind.HEADING]
     return " ".join(bare_heading(head[lines[0].start : lines[0].end]).split())[:_TITLE_LENGTH] if lines else ""
+
+
+def set_off_headings(text: str) -> list[tuple[int, str]]:
+    r"""First character and text of the headings of a plain text: short lines under two empty lines and over one.
+
+    Books without marks are set so. Fewer than three, or one over half of the text, do not divide it.
+
+    Example:
+        >>> set_off_headings("STAVE ONE\n\nOld.\n\n\nSTAVE TWO\n\nYoung.\n\n\nSTAVE THREE\n\nLast.\n")
+        [(0, 'STAVE ONE'), (18, 'STAVE TWO'), (38, 'STAVE THREE')]
+
+    """
+    found = [
+        (match.start(1), " ".join(match[1].split()))
+        for match in _SET_OFF.finditer(text)
+        if not match[1].rstrip().endswith(_SENTENCE_ENDS[3:-1]) and any(map(str.isalpha, match[1]))
+    ]
+    starts = [at for at, _ in found]
+    longest = max((end - start for start, end in pairwise([*starts, len(text)])), default=0)
+    return found if len(found) >= _LEAST_PARTS and longest <= len(text) / 2 else []
 
 
 def _stands_alone(text: str, lines: Sequence[Line]) -> bool:

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.steps.documents import document_version, parse_document
+from sag_pipeline.steps.documents import document_version, parse_document, set_off_headings
 from sag_pipeline.steps.folders import SourceOptions
 from sag_pipeline.steps.sources import RawDocument, list_source
 from sag_retrieval.core.errors import SettingsError, SourceError
 from sag_retrieval.core.records import Document, Quarantined
+from sag_retrieval.text.places import place_name, places_within
 
 SHARED = Path(__file__).parents[2].parent / "shared"
 
@@ -205,3 +206,23 @@ def test_long_texts_are_read_with_their_language(tmp_path):
     languages = {document.document_id.split("_")[0]: document.language for document in parsed(tmp_path)}
 
     assert languages == {"a": "en", "alibaba": "zh", "les": "fr", "nike": "en", "operation": "en"}
+
+
+def test_passages_of_a_plain_text_stand_under_its_headings(tmp_path):
+    books = ("The First Book: Called Genesis", "约伯记", "THE REVELATION")
+    text = "\n\n\n\n".join(f"{book}\n\n1:1 The heron stood in river {book[:2]}.\n" for book in books)
+    (tmp_path / "bible.txt").write_text(text, encoding="utf-8")
+    (tmp_path / "letter.txt").write_text("Dear Mara\n\n\n\nOne\n\nThe heron of 1990 is sold.\n", encoding="utf-8")
+
+    bible, letter = parsed(tmp_path)
+
+    for book in books:
+        start = bible.text.index(f"river {book[:2]}")
+        assert place_name(places_within(bible.metadata, start, start + 5), start, start + 5) == book
+    assert letter.metadata == "{}"
+
+
+def test_one_heading_early_in_a_long_text_names_no_passages_behind_it(tmp_path):
+    text = "The Book\n\nBy Mara\n\n\nPart One\n\nIts First\n\n\nChapter\n\n" + "The heron stood in the river.\n\n" * 40
+
+    assert set_off_headings(text) == []

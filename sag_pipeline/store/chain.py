@@ -82,7 +82,7 @@ def append_link(folder: Path, rows: pa.Table, *, is_snapshot: bool = False, prev
     if (folder / HEAD).is_dir():
         discard(folder / HEAD)
     durable.write_text(folder / HEAD, path.stem + "\n")
-    draft = _last(folder).with_name(f".{_last(folder).name}.{os.getpid()}")
+    draft = folder / f".{_last(folder).name}.{os.getpid()}"  # there, where drafts of killed processes are deleted
     draft.write_text(path.stem + "\n", encoding="ascii")
     draft.replace(_last(folder))
     return path

@@ -14,11 +14,12 @@ import yaml
 
 from sag_pipeline.definitions import defs
 from sag_retrieval import open_release
+from tests.support.buckets import environment_of, new_bucket, s3_server
 from tests.support.deployed import ROOT, compose, composed, program, until
 
 DEPLOY = ROOT / "deploy"
 OURS = {"code", "webserver", "daemon"}
-OTHERS = {"postgres": "postgres:", "objects": "minio/minio:"}
+OTHERS = {"postgres": "postgres:", "objects": "minio/minio:", "bucket": "minio/mc:"}
 """Services by images of others; a PostgreSQL of a package stands in for the first."""
 
 
@@ -127,6 +128,54 @@ def test_the_values_of_the_charts_name_what_the_image_has():
     assert values["concurrency"]["pools"] == {"granularity": "run", "defaultLimit": 1}
     assert values["dagsterDaemon"]["runMonitoring"]["enabled"]
     assert defs.resolve_job_def("ingest")
+
+
+@pytest.mark.slow
+def test_the_services_keep_their_home_in_a_bucket(tmp_path, database):
+    with s3_server() as address:
+        services = composed(tmp_path, database, SAG_HOME=f"s3://{new_bucket(address)}/home", **environment_of(address))
+        try:
+            (services.folder / "srv/inbox/a.md").write_text("# Heron\n\nLumen Optics sold 120 buoys in 2021.")
+            services.start("code", "webserver", "daemon")
+            until(services.is_up, "the page")
+
+            assert services.ended(services.launch("ingest")) == "SUCCESS"
+            assert list((services.folder / "srv/home").iterdir()) == []
+            assert list((services.folder / "srv/cache").iterdir())
+            assert services.run(*program(["sag", "search", "Who sold buoys?"])) == 0
+        finally:
+            services.stop()
+
+
+def test_every_setting_reaches_the_services_and_what_they_get_is_a_setting():
+    from sag_retrieval.core.settings import Settings
+
+    given = compose()["code"]["environment"]
+    places = {"SAG_DAGSTER_PG_URL", "SAG_CODE_HOST", "SAG_CODE_PORT"}
+
+    assert {f"SAG_{name.upper()}" for name in Settings.model_fields} | places == {
+        name for name in given if name.startswith("SAG_")
+    }
+    assert {name for name in given if name.startswith("AWS_")} >= {*environment_of(""), "AWS_SESSION_TOKEN"}
+    assert {name for name in given if not name.startswith(("SAG_", "AWS_", "OPENAI_", "OTEL_"))} == set()
+    for name in OURS:
+        assert compose()[name]["environment"] == given
+    values = yaml.safe_load((DEPLOY / "helm/dagster.yaml").read_text(encoding="utf-8"))
+    (ours,) = values["dagster-user-deployments"]["deployments"]
+    of_chart = {each["name"]: each["value"] for each in ours["env"]}
+    assert Settings(**{name.removeprefix("SAG_").lower(): value for name, value in of_chart.items()})
+    mounted = {each["mountPath"] for each in ours["volumeMounts"]}
+    assert {of_chart["SAG_HOME"], of_chart["SAG_CACHE"], of_chart["SAG_SOURCE"]} == mounted
+
+
+def test_the_image_has_what_a_home_in_a_bucket_needs():
+    text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+
+    assert "ARG EXTRAS=pipeline,object-store\n" in text
+    folders = {each.partition(":")[0]: each.split(":")[1] for each in compose()["code"]["volumes"]}
+    assert folders["cache"] == compose()["code"]["environment"]["SAG_CACHE"]
+    assert f"SAG_CACHE={folders['cache']} " in text
+    assert all(place in text for place in (folders["home"], folders["cache"]))
 
 
 def test_every_variable_of_ours_is_a_setting():

@@ -194,11 +194,11 @@ class Services:
         return max(ours, key=lambda one: one.create_time())
 
 
-def composed(folder: Path, database: str, poll_seconds: int = 2) -> Services:
+def composed(folder: Path, database: str, poll_seconds: int = 2, **variables: str) -> Services:
     """The three services of our image as the compose file has them, with another database, places and ports."""
     described, ports = compose(), {"4000": str(free_port()), "3000": str(free_port())}
     dagster_home, data = folder / "dagster", folder / "srv"
-    for place in (dagster_home / "storage", data / "home", data / "inbox"):
+    for place in (dagster_home / "storage", data / "home", data / "cache", data / "inbox"):
         place.mkdir(parents=True)
     shutil.copy(ROOT / "deploy/postgres/workspace.yaml", dagster_home)
     _with_poll(ROOT / "deploy/postgres/dagster.yaml", dagster_home, poll_seconds)
@@ -209,8 +209,10 @@ def composed(folder: Path, database: str, poll_seconds: int = 2) -> Services:
             text = text.replace(there, place)
         return ports.get(text, text)
 
+    variables |= {"POSTGRES_PASSWORD": "-"}
     given = {
-        name: filled(value, {"POSTGRES_PASSWORD": "-"}) for name, value in described["code"]["environment"].items()
+        name: variables.get(name, "") if value is None else filled(value, variables)
+        for name, value in described["code"]["environment"].items()
     }
     ours = {name: here(value) for name, value in given.items() if value}
     ours |= {"SAG_DAGSTER_PG_URL": database, "SAG_CODE_HOST": "127.0.0.1", "DAGSTER_HOME": str(dagster_home)}

@@ -16,7 +16,7 @@ QUESTION = '{"question": "Who built the Heron?", "gold_documents": ["heron.md"]'
 CONTENTS = {
     "bytes": bytes(range(256)) * 400,
     "utf16": 'merge,a,b\nSAG_LANGUAGE=en\n{"question": "a"}\n'.encode("utf-16"),
-    "long-line": b"a" * 60_000_000,
+    "long-line": b"a" * 2_000_000,
     "deep": b'{"question": ' + b"[" * 200_000,
     "digits": b'{"question": "a", "id": ' + b"9" * 100_000 + b"}",
     "types": b'{"question": {"a": 1}, "gold_documents": 3, "entities": 7, "relations": "x", "triples": [1, null]}',

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from sag_pipeline.converters.ocr import read_image_page
-from sag_pipeline.converters.pieces import Converted, TextPiece, joined, one_paragraph
+from sag_pipeline.converters.pieces import BoundError, Converted, TextPiece, joined, one_paragraph
 from sag_pipeline.converters.rows import table_lines
 
 _UNMAPPED = re.compile(r"\(cid:\d+\)")
@@ -35,6 +35,8 @@ _GUTTER = 8
 """Points between two columns of text."""
 _COLUMN_LINES = 8
 _COLUMN_WORDS = 3.0
+_OBJECT_BYTES = 8192
+"""Memory that is reckoned for each character, line and image of a page, with the words and tables made of them."""
 _MOST_EDGES = 4000
 """A page with more drawn lines is a drawing: tables are not looked for."""
 
@@ -64,12 +66,16 @@ class _Page:
     """The text on its images."""
 
 
-def convert_pdf(payload: bytes, ocr: str = "") -> Converted:
+def convert_pdf(payload: bytes, ocr: str = "", *, memory: int = 2 << 30) -> Converted:
     """The text of a PDF.
 
     Args:
         payload: The file.
         ocr: Languages of Tesseract for pages that are images, such as `eng+chi_sim`; empty: these are skipped.
+        memory: Bytes that a page may need.
+
+    Raises:
+        BoundError: If a page draws more than fits there.
 
     """
     import pdfplumber  # noqa: PLC0415  only needed for such files
@@ -77,12 +83,38 @@ def convert_pdf(payload: bytes, ocr: str = "") -> Converted:
     with pdfplumber.open(io.BytesIO(payload)) as pdf:
         pages = []
         for number, page in enumerate(pdf.pages, 1):
+            _lay_out(page, memory)
             pages.append(_read(page, number, payload, ocr))
             page.close()
     empty = [str(page.number) for page in pages if page.is_image and not page.scanned]
     if empty and len(empty) < len(pages):
         warnings.warn(f"no text on page {', '.join(empty[:20])}; a scanned page needs `--set ocr=eng`", stacklevel=2)
     return Converted(None, _pieces(pages))
+
+
+def _lay_out(page: Any, memory: int) -> None:  # noqa: ANN401  pdfplumber has no types
+    """Draw the page as pdfplumber does, and stop once it has too many objects, before words are made of them."""
+    from pdfminer.pdfinterp import PDFPageInterpreter  # noqa: PLC0415
+    from pdfplumber.page import PDFPageAggregatorWithMarkedContent  # noqa: PLC0415
+
+    most = memory // _OBJECT_BYTES
+
+    class Device(PDFPageAggregatorWithMarkedContent):
+        drawn = 0
+
+        def tag_cur_item(self) -> None:
+            """Called after each object."""
+            super().tag_cur_item()
+            self.drawn += 1
+            if self.drawn > most:
+                raise BoundError(
+                    f"page {page.page_number} draws more than {most:,} characters and lines; "
+                    f"split it, or raise the bound: `sag ingest --set conversion_memory={2 * memory}`"
+                )
+
+    device = Device(page.pdf.rsrcmgr, pageno=page.page_number, laparams=page.pdf.laparams)
+    PDFPageInterpreter(page.pdf.rsrcmgr, device).process_page(page.page_obj)
+    page._layout = device.get_result()  # noqa: SLF001  what its property makes and keeps at the first call
 
 
 def _read(page: Any, number: int, payload: bytes, ocr: str) -> _Page:  # noqa: ANN401  pdfplumber has no types

@@ -10,6 +10,10 @@ _CJK_BREAK = re.compile(rf"(?<=[{_CJK}])\s*\n\s*(?=[{_CJK}])")
 _HYPHEN_BREAK = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010]\n(?=[a-zà-ÿ])")
 
 
+class BoundError(ValueError):
+    """A file is larger than a converter may receive."""
+
+
 @dataclass(frozen=True, slots=True)
 class TextPiece:
     """A part of a document's text; pieces are concatenated as they are."""

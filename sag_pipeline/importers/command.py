@@ -32,6 +32,8 @@ def given_documents(form: str, source: Path, documents: Path | None = None) -> "
     from sag_pipeline.importers.passages import event_documents, openie_documents  # noqa: PLC0415
     from sag_pipeline.importers.records import first_of, read_rows  # noqa: PLC0415
 
+    if not (source.is_file() or source.is_dir()):  # a pipe or a device may have no end
+        raise SourceError(f"{source} is no regular file; save it as one")
     if form == "graphrag":
         return graphrag_documents(source)
     rows = read_rows(documents) if documents else ()

@@ -19,8 +19,11 @@ def kg_documents(source: Path, texts: Mapping[str, SourceRow] | None = None) -> 
         SourceError: If the file holds no graph.
 
     """
-    graph = read_graph(source)
-    for document, events in events_of_graph(graph).items():
+    try:
+        found = events_of_graph(read_graph(source))
+    except SourceError as error:
+        raise SourceError(str(error) if str(source) in str(error) else f"{source}: {error}") from error
+    for document, events in found.items():
         row = (texts or {}).get(document, {})
         given = tuple(
             GivenEvent(

@@ -15,11 +15,11 @@ from sag_pipeline.converters.mail import convert_eml, convert_msg
 from sag_pipeline.converters.office import convert_docx, convert_pptx, convert_xlsx
 from sag_pipeline.converters.opendocument import convert_odt
 from sag_pipeline.converters.pdf import convert_pdf
-from sag_pipeline.converters.pieces import Converted, TextPiece
+from sag_pipeline.converters.pieces import BoundError, Converted, TextPiece
 from sag_pipeline.converters.plain import convert_csv, convert_rtf
 from sag_pipeline.steps.decoding import clean, decode, decode_html
 from sag_pipeline.steps.folders import SourceOptions
-from sag_pipeline.steps.packages import BoundError, checked_package
+from sag_pipeline.steps.packages import checked_package
 from sag_retrieval.core.errors import PluginError
 from sag_retrieval.core.plugins import Registry
 
@@ -85,6 +85,10 @@ def _adapted(name: str, found: object) -> FileReader:
     return FileReader(name=name, read=found)
 
 
+def _pdf(payload: bytes, options: SourceOptions) -> Converted:
+    return convert_pdf(payload, options.ocr, memory=options.conversion_memory)
+
+
 READERS: Final = Registry(
     "sag.readers",
     [
@@ -98,7 +102,7 @@ READERS: Final = Registry(
         ),
         FileReader(name="csv", convert=lambda payload, _: convert_csv(payload), decode=decode),
         FileReader(name="rtf", convert=lambda payload, _: convert_rtf(payload)),
-        FileReader(name="pdf", convert=lambda payload, options: convert_pdf(payload, options.ocr)),
+        FileReader(name="pdf", convert=_pdf),
         FileReader(name="docx", convert=lambda payload, _: convert_docx(payload), is_package=True),
         FileReader(name="pptx", convert=lambda payload, _: convert_pptx(payload), is_package=True),
         FileReader(name="xlsx", convert=lambda payload, _: convert_xlsx(payload), is_package=True),
@@ -169,7 +173,7 @@ def _converted(reader: FileReader, payload: bytes, options: SourceOptions) -> Co
     if reader.is_package:
         if payload.startswith(_COMPOUND):
             raise ValueError("it has a password or is of an older kind; save it without, as a current kind")
-        payload = checked_package(payload, options.unpacked_bytes)
+        payload = checked_package(payload, options)
     if reader.convert:
         return reader.convert(payload, options)
     assert reader.read is not None

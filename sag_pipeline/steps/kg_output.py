@@ -28,9 +28,18 @@ def outermost_json(text: str) -> dict[str, Any]:
         raise SourceError(f"no JSON object in {text[:60]!r}")
     try:
         found: dict[str, Any] = json.loads(text[start : end + 1])
-    except ValueError as error:
-        raise SourceError(f"broken JSON object in {text[:60]!r}: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"broken JSON object in {text[:60]!r}: {str(error).partition(';')[0]}") from error
     return found
+
+
+def _objects(value: object) -> list[Mapping[str, Any]]:
+    """The objects of a list; of what another program wrote, anything else is left out."""
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def merge_graphs(graphs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -63,11 +72,11 @@ def clean_graph(graph: Mapping[str, Any], document: object) -> dict[str, Any]:
     """
     triples = [
         {**triple, "relation": relation_name(str(triple["relation"])), "doc_id": document}
-        for triple in graph.get("triples") or ()
+        for triple in _objects(graph.get("triples"))
         if all(str(triple.get(part) or "").strip() for part in _NEEDED)
         and all(is_entity(str(triple[end])) for end in ("head", "tail"))
     ]
-    entities = [e for e in graph.get("entities") or () if is_entity(str(e.get("name") or ""))]
+    entities = [e for e in _objects(graph.get("entities")) if is_entity(str(e.get("name") or ""))]
     return {**graph, "doc_id": document, "entities": entities, "triples": triples}
 
 
@@ -85,10 +94,10 @@ class _Merged:
         self.domains[document] = graph.get("domain") or ""
         first = len(self.triples)
         properties = {
-            _identity(entity.get("type"), str(entity.get("name") or "")): entity.get("properties") or {}
-            for entity in graph.get("entities") or ()
+            _identity(entity.get("type"), str(entity.get("name") or "")): _object(entity.get("properties"))
+            for entity in _objects(graph.get("entities"))
         }
-        for triple in graph.get("triples") or ():
+        for triple in _objects(graph.get("triples")):
             if all(str(triple.get(end) or "").strip() for end in ("head", "tail")):
                 self._add_triple(triple, triple.get("doc_id", graph["doc_id"]), properties)
         if len(self.triples) > first:
@@ -109,7 +118,7 @@ class _Merged:
                 "tail_id": ends["tail"]["id"],
                 "tail_type": types["tail"],
                 "doc_id": document,
-                "properties": triple.get("properties") or {},
+                "properties": _object(triple.get("properties")),
             }
         )
 
@@ -169,7 +178,7 @@ def events_of_graph(graph: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]
     if not isinstance(triples, list):
         raise SourceError("no list `triples`; a kg_output.json has entities, relations and triples")
     events: dict[str, dict[str, dict[str, Any]]] = {}
-    for triple in triples:
+    for triple in _objects(triples):
         if triple.get("doc_id") is None or not all(str(triple.get(part) or "").strip() for part in _NEEDED):
             continue
         head, relation, tail = (str(triple[part]).strip() for part in _NEEDED)
@@ -181,7 +190,7 @@ def events_of_graph(graph: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]
             "content": _sentence(head, relation, tail),
             "keys": keys,
             "triples": [[head, relation, tail]],
-            "properties": triple.get("properties") or {},
+            "properties": _object(triple.get("properties")),
         }
         said = json.dumps(event)
         events.setdefault(str(triple["doc_id"]), {}).setdefault(said, event)

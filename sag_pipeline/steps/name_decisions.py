@@ -69,6 +69,8 @@ def read_decisions(path: Path) -> NameDecisions:
         SourceError: If the file cannot be read, or a line is wrong, with its number.
 
     """
+    if path.is_fifo():  # it would be waited for
+        raise SourceError(f"{path} is a pipe; save it as CSV in UTF-8")
     try:
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)

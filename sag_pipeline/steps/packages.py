@@ -1,4 +1,4 @@
-"""Check office packages before they are converted: unpacked sizes, declared entities, far cells of sheets."""
+"""Check office packages before they are converted: unpacked sizes, elements, declared entities, far cells."""
 
 import io
 import re
@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
+from sag_pipeline.converters.pieces import BoundError
+from sag_pipeline.steps.folders import SourceOptions
+
 _MOST_PARTS = 20_000
 _BLOCK = 1 << 16
 _AREA = 100_000
@@ -14,18 +17,18 @@ _AREA = 100_000
 _SPARSE = 50
 _CHILD = 2
 """Depth of the elements right below the root."""
+_PER_SECOND = 20_000
+"""Elements that a converter handles in a second of processor time, where it builds a tree of the part."""
+_STREAMED = frozenset({"worksheet", "sst"})
+"""Roots of parts that are read element by element, ten times as fast and in little memory."""
 _REFERENCE = re.compile("([A-Z]{1,4})[0-9]*")
 
 
-class BoundError(ValueError):
-    """A file is larger than a converter may receive."""
-
-
-def checked_package(payload: bytes, most: int) -> bytes:
+def checked_package(payload: bytes, options: SourceOptions) -> bytes:
     """Check a package and return what the converter may receive: its bytes, with far cells of sheets moved together.
 
     Sizes are those of the archive's directory; no part is read beyond them. No part may declare a document type, where
-    entities would stand: office formats have none.
+    entities would stand: office formats have none. Elements are counted, as far as `conversion_seconds` would last.
 
     Raises:
         BoundError: If the package breaks a bound.
@@ -33,12 +36,20 @@ def checked_package(payload: bytes, most: int) -> bytes:
 
     """
     moved: dict[str, bytes] = {}
+    elements, most = 0, _PER_SECOND * options.conversion_seconds
     with zipfile.ZipFile(io.BytesIO(payload)) as package:
         parts = package.infolist()
-        _refuse_large(parts, most)
+        _refuse_large(parts, options.unpacked_bytes)
         for part in parts:
             if part.filename.lower().endswith((".xml", ".rels")):
-                sheet = _look(package, part)
+                sheet = _look(package, part, most - elements)
+                elements += sheet.elements
+                if elements > most:
+                    raise BoundError(
+                        f"more than {most:,} elements, which take longer to convert than {options.conversion_seconds} "
+                        "s; split the file, or raise the bound: "
+                        f"`sag ingest --set conversion_seconds={2 * options.conversion_seconds}`"
+                    )
                 if sheet.is_sparse():
                     refuse_sparse(part.filename, len(sheet.rows), len(sheet.columns), sheet.cells)
                     moved[part.filename] = _together(package, part, sheet)
@@ -75,11 +86,12 @@ def _refuse_large(parts: list[zipfile.ZipInfo], most: int) -> None:
 
 @dataclass(slots=True)
 class _Sheet:
-    """Which rows and columns of a sheet hold cells; empty for a part that is no sheet."""
+    """Which rows and columns of a sheet hold cells; for another part, its elements."""
 
     rows: set[int] = field(default_factory=set)
     columns: set[int] = field(default_factory=set)
     cells: int = 0
+    elements: int = 0
     last_row: int = 0
     row: int = 0
     column: int = 0
@@ -118,8 +130,8 @@ def _local(name: str) -> str:
     return name.rpartition(":")[2]
 
 
-def _look(package: zipfile.ZipFile, part: zipfile.ZipInfo) -> _Sheet:
-    """Read a part as XML; if it is not well formed, the converter reports it."""
+def _look(package: zipfile.ZipFile, part: zipfile.ZipInfo, most: int) -> _Sheet:
+    """Read a part as XML up to `most` elements; if it is not well formed, the converter reports it."""
     sheet = _Sheet()
     parser = expat.ParserCreate()
 
@@ -129,14 +141,20 @@ def _look(package: zipfile.ZipFile, part: zipfile.ZipInfo) -> _Sheet:
     def enter(name: str, attributes: dict[str, str]) -> None:
         sheet.enter(_local(name), attributes)
 
+    def count(*_: object) -> None:
+        sheet.elements += 1
+        if sheet.elements > most:
+            raise StopIteration
+
     def root(name: str, _: dict[str, str]) -> None:
-        parser.StartElementHandler = enter if _local(name) == "worksheet" else None
+        local = _local(name)
+        parser.StartElementHandler = enter if local == "worksheet" else None if local in _STREAMED else count
 
     parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
     parser.StartElementHandler = root
     try:
         _feed(parser, package, part)
-    except expat.ExpatError:
+    except (expat.ExpatError, StopIteration):
         return sheet
     return sheet
 

@@ -148,6 +148,8 @@ def described(registry: Registry[Provider]) -> str:
 filterwarnings("ignore", 'Field name "schema"', UserWarning)  # SAG_SCHEMA; pydantic's method of that name is deprecated
 
 ENV_FILE = ".env"
+_LARGEST_ENV = 100_000
+"""Bytes of that file."""
 """Read in the working directory; the environment takes precedence."""
 _OURS = ("SAG_", "OPENAI_")
 
@@ -275,6 +277,12 @@ def read_env_file() -> Mapping[str, str]:
             of the environment into a name or an address that is sent elsewhere.
 
     """
+    file = Path(ENV_FILE)
+    if file.is_file() and file.stat().st_size > _LARGEST_ENV:
+        raise SettingsError(
+            f"`{ENV_FILE}` in the working directory has more than {_LARGEST_ENV:,} bytes, which is the bound; "
+            "keep the lines that set variables"
+        )
     try:
         values = dotenv_values(ENV_FILE, interpolate=False)
     except (OSError, ValueError) as error:

@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from sag_retrieval.core.errors import SourceError
 
+_LARGEST = 50_000_000
+"""Bytes of a file."""
 _SHOWN_FAULTS = 10
 
 
@@ -83,9 +85,13 @@ def read_questions(path: Path | str, on_fault: Callable[[str], None] | None = No
 
     """
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        with Path(path).open("rb") as file:
+            content = file.read(_LARGEST + 1)
+        text = content.decode("utf-8-sig") if len(content) <= _LARGEST else ""
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"questions {str(path)!r} cannot be read: {error}") from error
+    if len(content) > _LARGEST:
+        raise SourceError(f"questions {str(path)!r} have more than {_LARGEST:,} bytes, which is the bound; divide them")
     lines = [_read(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
     checked = list(_with_repeats(lines))
     faults = [f"line {line.number}: {line.fault}" for line in checked if line.fault]

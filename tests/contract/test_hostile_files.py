@@ -37,6 +37,8 @@ REFUSED = {
     "declared-too-large.docx": "over the limit of 50,000,000",
     "declared-too-small.docx": "Bad CRC-32",
     "many-parts.docx": "21,003 parts in the package are over the limit of 20,000",
+    "millions-of-runs.docx": "more than 20,000 elements, which take longer to convert than 1 s",
+    "million-texts.pdf": "needs more than 1 s",
     "billion-laughs.docx": "declares a document type or entities",
     "billion-laughs.xlsx": "declares a document type or entities",
     "billion-laughs.pptx": "declares a document type or entities",

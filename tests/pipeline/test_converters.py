@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sag_pipeline.converters.pdf import convert_pdf
 from sag_pipeline.converters.rows import table_lines
 from sag_pipeline.reading.bounded import BoundedReader
 from sag_pipeline.steps.conversion import convert
@@ -17,6 +18,9 @@ from sag_pipeline.steps.folders import SourceOptions
 from sag_pipeline.steps.sources import RawDocument, list_source
 from sag_retrieval.core.records import Document, Quarantined
 from tests.support import outlook
+from tests.support.hostile_files import archive, xlsx
+from tests.support.hostile_files import pdf as hostile_pdf
+from tests.support.hostile_files import row as sheet_row
 from tests.support.small_files import epub, odt, package, pdf, scan
 
 
@@ -453,3 +457,28 @@ def test_what_parsers_warn_of_stays_with_the_file(tmp_path):
 
     assert notes["a.pdf"] == notes["c.pdf"] == ""
     assert "FontBBox" in notes["b.pdf"]
+
+
+@pytest.mark.parametrize("suffix", [".docx", ".pptx", ".xlsx", ".odt"])
+def test_elements_of_any_office_file_are_counted_before_a_tree_is_made(suffix):
+    parts = archive({"content.xml": f"<a>{'<b/>' * 20_000}</a>", "more.xml": f"<a>{'<b/>' * 20_000}</a>"})
+    options = SourceOptions(conversion_seconds=1)
+
+    with pytest.raises(ValueError, match=r"more than 20,000 elements.*`sag ingest --set conversion_seconds=2`"):
+        convert(suffix, parts, options)
+    with pytest.raises(ValueError, match=f"broken {suffix[1:]} file"):  # few enough: it comes to the converter
+        convert(suffix, parts, SourceOptions(conversion_seconds=3))
+
+
+def test_cells_of_a_sheet_are_no_tree():
+    rows = "".join(sheet_row(n, text="a") for n in range(1, 6_000))
+
+    assert convert(".xlsx", xlsx(rows), SourceOptions(conversion_seconds=1)).text.count("\n") > 5_000
+
+
+@pytest.mark.parametrize("drawn", [b"BT /F1 9 Tf (%s) Tj ET" % (b"a" * 2_000), b"0 0 m 9 9 l S " * 2_000])
+def test_a_page_that_draws_too_much_is_refused_before_words_are_made_of_it(drawn):
+    with pytest.raises(ValueError, match="page 1 draws more than 1,024 characters and lines"):
+        convert_pdf(hostile_pdf(drawn), memory=8 << 20)
+
+    assert convert_pdf(hostile_pdf(drawn), memory=32 << 20)

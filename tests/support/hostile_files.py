@@ -265,6 +265,7 @@ def office_bombs() -> dict[str, Make]:
         "one-long-run.docx": lambda: docx(paragraph.format("word " * 4_000_000)),
         "many-empty-paragraphs.docx": lambda: docx("<w:p/>" * 1_000_000),
         "many-runs.docx": lambda: docx("<w:p>" + "<w:r><w:t>a</w:t></w:r>" * 200_000 + "</w:p>"),
+        "millions-of-runs.docx": lambda: docx("<w:p>" + "<w:r><w:t>a</w:t></w:r>" * 2_000_000 + "</w:p>"),
         "wide-table.docx": lambda: docx(
             "<w:tbl>" + ("<w:tr>" + "<w:tc><w:p/></w:tc>" * 1000 + "</w:tr>") * 100 + "</w:tbl>"
         ),
@@ -331,6 +332,9 @@ def pdf_bombs() -> dict[str, Make]:
         "huge-image.pdf": partial(_image, 100_000),
         "deep-arrays.pdf": lambda: pdf(b"[" * 1_000_000),
         "deep-dictionaries.pdf": lambda: pdf(objects={5: b"<</A" * 200_000}),
+        "million-texts.pdf": lambda: pdf(
+            _flate(b"BT /F1 9 Tf 72 700 Td " + b"(a) Tj 1 0 Td " * 1_000_000 + b" ET"), filters=b"/Filter/FlateDecode"
+        ),
         "many-texts.pdf": partial(_pdf_text, b"(a) Tj 1 0 Td ", 200_000),
         "texts-in-one-place.pdf": partial(_pdf_text, b"(aaaaaaaaaa) Tj 0 0 Td ", 20_000),
         "many-lines.pdf": lambda: pdf(b"0 0 m 100 100 l S " * 100_000),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import dagster as dg
+from dagster._core.events import JobFailureData, RunFailureReason
 
 from sag_pipeline.corpus_assets import CorpusSpec, home_of
 from sag_pipeline.delivery import Message, send
@@ -15,6 +16,8 @@ from sag_retrieval.release.releases import Releases
 
 _ERROR: Final = dg.AssetCheckSeverity.ERROR
 _log = logging.getLogger(__name__)
+TOLD_BY: Final = "sag/told_by"
+"""Tag of a run whose own process tells of its failure."""
 _OWN: Final = ("sag_pipeline.", "sag_retrieval.")
 """Start of the message of an error of this project in Dagster's record. Such a message names the next command, so its
 cause is not shown."""
@@ -59,12 +62,20 @@ def failure_sensor(spec: CorpusSpec, keys: Collection[dg.AssetKey]) -> dg.Sensor
         run = context.dagster_run
         if not _assets_of(context) & set(keys):
             return dg.SkipReason(f"the run of {run.job_name} has no asset of this corpus")
+        if TOLD_BY in run.tags and _failed_by_itself(context.failure_event):
+            return dg.SkipReason(f"the command that started run {run.run_id} tells of it")
         fault = tell(load_settings(), told_of(context, home_of(spec.resource)))
         if fault:
             context.log.warning("%s", fault)
         return dg.SkipReason(fault or f"told of run {run.run_id}")
 
     return failure
+
+
+def _failed_by_itself(event: dg.DagsterEvent) -> bool:
+    """Whether the process of the run saw its failure; one that was killed is found by somebody else."""
+    given = event.event_specific_data
+    return isinstance(given, JobFailureData) and given.failure_reason is RunFailureReason.STEP_FAILURE
 
 
 def _assets_of(context: dg.RunFailureSensorContext) -> set[dg.AssetKey]:
@@ -83,10 +94,15 @@ def told_of(context: dg.RunFailureSensorContext, home: str) -> dict[str, Any]:
     records = context.instance.all_logs(run.run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION)
     checks = [each.dagster_event.asset_check_evaluation_data for each in records if each.dagster_event]
     reason = reason_of(checks, context.get_step_failure_events()) or context.failure_event.message or "unknown"
+    return told_in(run.job_name, run.run_id, home, reason)
+
+
+def told_in(job: str, run_id: str, home: str, reason: str) -> dict[str, Any]:
+    """What is said of a failed run of a job in a home."""
     return {
-        "subject": f"sag: {run.job_name} failed: {reason}",
-        "run_id": run.run_id,
-        "job": run.job_name,
+        "subject": f"sag: {job} failed: {reason}",
+        "run_id": run_id,
+        "job": job,
         "home": home,
         "reason": reason,
         "release": Releases(Path(home)).current() or "",

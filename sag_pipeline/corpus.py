@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
@@ -19,6 +19,7 @@ from sag_pipeline.assets import documents, release, report, storage
 from sag_pipeline.config import run_config
 from sag_pipeline.corpus_assets import CorpusAsset, CorpusSpec, home_of
 from sag_pipeline.delivery import check_target
+from sag_pipeline.option_schema import CRON, choice, schema_of
 from sag_pipeline.options import RunOptions
 from sag_pipeline.resources import PipelineResource
 from sag_pipeline.run_records import HOME
@@ -49,11 +50,19 @@ _TICKS = 64
 """Ticks of a schedule that are looked at for its longest pause: a year of weeks, two months of days."""
 
 
+Cron = Annotated[str, dg.Resolver.default(json_schema_extra=CRON)]
+Removal = Annotated[
+    Literal["absence", "tombstone"],
+    dg.Resolver.default(model_field_type=str, json_schema_extra=choice(("absence", "tombstone"))),
+]
+IngestNames = Annotated[dict[str, Any], dg.Resolver.default(json_schema_extra=schema_of(RunOptions))]
+
+
 class CorpusReport(dg.Model, dg.Resolvable):
     """A report of a corpus: an asset `report_<name>` and a job that writes it."""
 
     name: str = Field(description="Of the report: small letters, digits and underscores.")
-    schedule: str = Field(default="", description="When it is written, as cron; empty: when somebody starts its job.")
+    schedule: Cron = Field(default="", description="When it is written, as cron; empty: when somebody starts its job.")
     on_change: bool = Field(
         default=False, description="Whether it is written after each release that changes what it is about."
     )
@@ -64,7 +73,7 @@ class DocumentTable(dg.Model, dg.Resolvable):
     """An asset whose rows are documents: a DataFrame, an Arrow table or the path of a Parquet file."""
 
     asset: str = Field(description="Its key, such as articles or raw/articles.")
-    removal: Literal["absence", "tombstone"] = Field(
+    removal: Removal = Field(
         default="absence",
         description="When a document is removed: its row is gone, or its column deleted is true and others stay.",
     )
@@ -95,15 +104,15 @@ class Corpus(dg.Component, dg.Model, dg.Resolvable):
     )
     chat_model: str = Field(default="", description="Empty: SAG_CHAT_MODEL.")
     embedding_model: str = Field(default="", description="Empty: SAG_EMBEDDING_MODEL.")
-    options: dict[str, Any] = Field(
+    options: IngestNames = Field(
         default={}, description="Options of an ingest by name, such as en_size or header.sentences."
     )
     key_schema: dict[str, Any] = Field(
         default={},
         description="Key types of its documents, as in schema.yaml; empty: the file of SAG_SCHEMA or of its home.",
     )
-    schedule: str = Field(default="", description="When it is ingested, as cron; empty: no schedule.")
-    prune_schedule: str = Field(
+    schedule: Cron = Field(default="", description="When it is ingested, as cron; empty: no schedule.")
+    prune_schedule: Cron = Field(
         default="", description="When old releases, reports and runs are deleted, as cron; an ingest does so too."
     )
     time_zone: str = Field(default="UTC", description="Of its schedules, such as Asia/Shanghai.")

@@ -11,7 +11,7 @@ from uuid import uuid4
 import dagster as dg
 from dagster_shared.error import SerializableErrorInfo
 
-from sag_pipeline.alerts import asset_of, reason_of
+from sag_pipeline.alerts import TOLD_BY, asset_of, reason_of, tell, told_in
 from sag_pipeline.config import run_config
 from sag_pipeline.corpus import Corpus, corpus_definitions
 from sag_pipeline.corpus_assets import CorpusSpec, owner_of
@@ -39,13 +39,14 @@ def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any
         KeyboardInterrupt: If Ctrl-C ended the run; committed batches stay.
 
     """
-    home = os.path.realpath(load_settings().home)
+    settings = load_settings()
+    home = os.path.realpath(settings.home)
     with open_instance() as instance, launched_here():
         spec, known = _corpus_of(home, instance)
         job = known.resolve_job_def(spec.named(name))
         config = {**_under(spec, run_config), "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
         run_id, report = str(uuid4()), listener()
-        tags = {**process_tag(), HOME: home}
+        tags = {**process_tag(), HOME: home, **({TOLD_BY: "command"} if settings.alert else {})}
 
         def on_event(entry: dg.EventLogEntry) -> None:
             event = entry.dagster_event
@@ -70,7 +71,8 @@ def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any
     if _is_interrupted(result):
         raise KeyboardInterrupt
     if not result.success:
-        raise SagError(f"{name} failed: {_reason(result)}")
+        tell(settings, told_in(spec.named(name), run_id, home, reason := _reason(result)))
+        raise SagError(f"{name} failed: {reason}")
     found: dict[str, dict[str, Any]] = {}
     for event in result.get_asset_materialization_events():
         made = event.step_materialization_data.materialization

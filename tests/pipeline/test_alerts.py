@@ -2,6 +2,8 @@
 
 import json
 import logging
+import subprocess
+import sys
 from pathlib import Path
 
 import dagster as dg
@@ -111,6 +113,39 @@ def test_the_sensor_tells_why_a_run_failed_and_which_release_stays(home, tmp_pat
     assert told["run_id"] == done.run_id == path.stem
     assert told["reason"].startswith("documents: source 'nowhere'")
     assert (told["job"], told["release"], told["home"]) == ("ingest", "", str(home))
+
+
+@pytest.mark.slow
+def test_a_command_that_fails_tells_once_and_the_sensor_does_not_tell_again(home, tmp_path, monkeypatch):
+    instance_home, received = tmp_path / "instance", []
+    instance_home.mkdir()
+    monkeypatch.setenv("DAGSTER_HOME", str(instance_home))
+    with web_hook(received) as address:
+        monkeypatch.setenv("SAG_ALERT", address)
+        command = [Path(sys.executable).with_name("sag"), "ingest", "nowhere"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode != 0, done.stderr
+        assert len(received) == 1, done.stderr
+        with dg.DagsterInstance.get() as instance:
+            (run,) = instance.get_runs()
+            _sense(instance, run)
+
+            assert len(received) == 1
+            instance.report_run_failed(run, "the process was killed")  # a failure that no command has told of
+            _sense(instance, run)
+
+    first, second = received
+    assert first["run_id"] == second["run_id"] == run.run_id
+    assert first["reason"].startswith("documents: source 'nowhere'")
+    assert first["home"] == str(home)
+
+
+def _sense(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
+    """What the daemon does about the newest failure of a run."""
+    sensor = next(each for each in defs.sensors or [] if each.name == "failure")
+    event = instance.all_logs(run.run_id, of_type=dg.DagsterEventType.RUN_FAILURE)[-1].dagster_event
+    assert event is not None
+    sensor(dg.build_run_status_sensor_context(sensor.name, event, instance, run).for_run_failure())
 
 
 @pytest.mark.slow

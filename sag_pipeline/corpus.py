@@ -3,7 +3,9 @@
 `Corpus` is a Dagster component (`dg scaffold defs sag_pipeline.Corpus news`), and the argument of `corpus_definitions`.
 """
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from itertools import islice, pairwise
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 from dagster._utils.schedules import cron_string_iterator, is_valid_cron_schedule
+from dagster.components.utils.translation import TranslationFn, TranslationFnResolver
 from pydantic import Field, create_model
 
 from sag_pipeline.alerts import failure_sensor
@@ -33,6 +36,7 @@ from sag_retrieval.release.schema import ADDED
 if TYPE_CHECKING:
     from sag_retrieval.reports.scope import Scope
 
+_log = logging.getLogger(__name__)
 ASSETS: Final = tuple(
     value
     for module in (
@@ -56,6 +60,21 @@ Removal = Annotated[
     dg.Resolver.default(model_field_type=str, json_schema_extra=choice(("absence", "tombstone"))),
 ]
 IngestNames = Annotated[dict[str, Any], dg.Resolver.default(json_schema_extra=schema_of(RunOptions))]
+
+
+Translation = Annotated[
+    TranslationFn[str] | None, TranslationFnResolver(template_vars_for_translation_fn=lambda name: {"corpus": name})
+]
+
+
+class CorpusRetry(dg.Model, dg.Resolvable):
+    """How often a step that failed is tried again."""
+
+    max_retries: int = Field(default=1, ge=0, description="Tries after the first.")
+    delay: float = Field(default=0, ge=0, description="Seconds before each of them.")
+    backoff: Literal["linear", "exponential"] | None = Field(
+        default=None, description="How the seconds grow from try to try; by default they stay."
+    )
 
 
 class CorpusReport(dg.Model, dg.Resolvable):
@@ -117,6 +136,12 @@ class Corpus(dg.Component, dg.Model, dg.Resolvable):
     )
     time_zone: str = Field(default="UTC", description="Of its schedules, such as Asia/Shanghai.")
     reports: list[CorpusReport] = Field(default=[], description="Reports, each with its options and schedule.")
+    retry: CorpusRetry | None = Field(default=None, description="How often a step that failed is tried again; not.")
+    translation: Translation = Field(
+        default=None,
+        description="Key, group, owners, description and other attributes of its assets; `{{ spec }}` is the asset as "
+        "it would be, `{{ corpus }}` the name of the corpus.",
+    )
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """The definitions of this corpus; its name is by default that of the component's folder.
@@ -125,6 +150,7 @@ class Corpus(dg.Component, dg.Model, dg.Resolvable):
             SettingsError: If a field is wrong, or another component has the same home.
 
         """
+        _look_for(context, [table.asset for table in self.tables], self.name or context.path.name)
         same = [each for each in context.component_tree.get_all_components(Corpus) if each is not self]
         name = context.path.name if self.name is None else self.name
         return corpus_definitions(self.model_copy(update={"name": name}), beside=same)
@@ -163,6 +189,7 @@ class Corpus(dg.Component, dg.Model, dg.Resolvable):
                 **options,
             ),
             freshness=_freshness(self.schedule, self.time_zone) if self.schedule else None,
+            retry=_retry_policy(self.retry) if self.retry else None,
         )
 
 
@@ -193,8 +220,13 @@ def corpus_definitions(*corpora: Corpus, beside: Sequence[Corpus] = ()) -> dg.De
 
 
 def _definitions(corpus: Corpus, spec: CorpusSpec) -> dg.Definitions:
-    assets = [each.build(spec) for each in ASSETS]
-    written = [_report_asset(spec, each) for each in corpus.reports]
+    assets, written = _built(corpus, spec)
+    if corpus.translation:
+        translated = {
+            each.key: corpus.translation(each, spec.name) for one in (*assets, *written) for each in one.specs
+        }
+        spec = replace(spec, renamed={key: made.key for key, made in translated.items() if made.key != key})
+        assets, written = ([_translated(one, spec, translated) for one in some] for some in _built(corpus, spec))
     ingest, prune, *others = _jobs(corpus, spec, [key for asset in assets for key in asset.keys])
     scheduled = [(ingest, "nightly_ingest", corpus.schedule), (prune, "nightly_prune", corpus.prune_schedule)]
     made = list(zip(others[1:], corpus.reports, strict=True))
@@ -212,10 +244,29 @@ def _definitions(corpus: Corpus, spec: CorpusSpec) -> dg.Definitions:
     )
 
 
+def _built(corpus: Corpus, spec: CorpusSpec) -> tuple[list[dg.AssetsDefinition], list[dg.AssetsDefinition]]:
+    """The assets of every corpus, and those of its further reports."""
+    return [each.build(spec) for each in ASSETS], [_report_asset(spec, each) for each in corpus.reports]
+
+
+def _translated(
+    asset: dg.AssetsDefinition, spec: CorpusSpec, wanted: Mapping[dg.AssetKey, dg.AssetSpec]
+) -> dg.AssetsDefinition:
+    """An asset with the keys and attributes of its translation; its operation keeps its name."""
+    named = asset.with_attributes(asset_key_replacements=spec.renamed)
+    attributes = {each.key: each for each in wanted.values()}
+    return named.map_asset_specs(lambda each: attributes[each.key].replace_attributes(deps=each.deps))
+
+
+def _retry_policy(given: CorpusRetry) -> dg.RetryPolicy:
+    backoff = dg.Backoff[given.backoff.upper()] if given.backoff else None
+    return dg.RetryPolicy(max_retries=given.max_retries, delay=given.delay, backoff=backoff)
+
+
 def _jobs(corpus: Corpus, spec: CorpusSpec, own: Sequence[dg.AssetKey]) -> Iterator[UnresolvedAssetJobDefinition]:
     """The jobs of a corpus: `ingest`, `prune`, `report`, and one for each further report."""
     of_corpus = dg.AssetSelection.assets(*own)  # never what others feed it with
-    communities = spec.key("communities")
+    communities = spec.shown("communities")
 
     def job(name: str, selection: dg.AssetSelection, said: str) -> UnresolvedAssetJobDefinition:
         # Steps are short and share one store: one process per step costs 2 s per step.
@@ -233,10 +284,10 @@ def _jobs(corpus: Corpus, spec: CorpusSpec, own: Sequence[dg.AssetKey]) -> Itera
         "Documents to a release and its communities; only what changed is processed.",
     )
     said = "Delete old releases, reports and run records, and measure what is left."
-    yield job("prune", dg.AssetSelection.assets(spec.key("storage")), said)
+    yield job("prune", dg.AssetSelection.assets(spec.shown("storage")), said)
     said = "Communities of the current release, and the report page about them."
     for name in ("report", *(f"report_{each.name}" for each in corpus.reports)):
-        yield job(name, dg.AssetSelection.assets(communities, spec.key(name)), said)
+        yield job(name, dg.AssetSelection.assets(communities, spec.shown(name)), said)
 
 
 def _report_asset(spec: CorpusSpec, given: CorpusReport) -> dg.AssetsDefinition:
@@ -281,6 +332,24 @@ def _schedule(
         execution_timezone=time_zone,
         description=f"Runs the job {job.name} at {cron!r}, {time_zone}.",
     )
+
+
+def _look_for(context: dg.ComponentLoadContext, tables: Sequence[str], corpus: str) -> None:
+    """Warn of assets that no component defines, before Dagster refuses them; others may be merged in later."""
+    tree, known = context.component_tree, set[dg.AssetKey]()
+    for loc, declared in tree._component_decl_tree().items() if tables else ():  # noqa: SLF001  there is no other list
+        place = getattr(loc, "file_path", context.path)
+        is_corpus = isinstance(declared.component_type, type) and issubclass(declared.component_type, Corpus)
+        if not is_corpus and not context.path.is_relative_to(place):
+            known |= set(tree.build_defs_at_path(loc).resolve_all_asset_keys())
+    for name in tables:
+        if dg.AssetKey.from_user_string(name) not in known:
+            _log.warning(
+                "the corpus %r reads its documents from the asset %r, which no component of this project defines; "
+                "define it, or correct `asset` below `tables`",
+                corpus,
+                name,
+            )
 
 
 def _freshness(cron: str, time_zone: str) -> dg.FreshnessPolicy:

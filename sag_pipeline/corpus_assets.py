@@ -49,6 +49,10 @@ class CorpusSpec:
     """As defined, before any run configuration."""
     freshness: dg.FreshnessPolicy | None = None
     """Of its release."""
+    retry: dg.RetryPolicy | None = None
+    """Of its assets."""
+    renamed: Mapping[dg.AssetKey, dg.AssetKey] = field(default_factory=dict)
+    """Keys of its assets that a translation changed, to what they are now."""
 
     @property
     def resource_key(self) -> str:
@@ -63,6 +67,10 @@ class CorpusSpec:
     def key(self, table: str) -> dg.AssetKey:
         """The key of the asset of a table."""
         return dg.AssetKey([self.name, table] if self.name else [table])
+
+    def shown(self, table: str) -> dg.AssetKey:
+        """The key of the asset of a table as the instance has it, after a translation."""
+        return self.renamed.get(self.key(table), self.key(table))
 
     def named(self, name: str) -> str:
         """The name of a job, schedule, sensor or group."""
@@ -125,7 +133,7 @@ class CorpusAsset:
             "deps": [spec.key(dep) for dep in said.deps],
             "kinds": set(said.kinds),
             "owners": ["team:sag"],
-            **(catalogued(table, said.reads, spec.key) if said.reads is not None else {}),
+            **(catalogued(table, said.reads, spec.shown) if said.reads is not None else {}),
             "freshness_policy": spec.freshness if said.is_release else freshness,
             **said.more,
         }
@@ -137,8 +145,10 @@ class CorpusAsset:
         if said.verb:
             operation = spec.operation(f"{said.verb}_{table}")
             one = dg.AssetSpec(**shared, description=inspect.getdoc(self.body))
-            return dg.multi_asset(name=operation, specs=[one], pool=pool, check_specs=checks)(body)
-        made: dg.AssetsDefinition = dg.asset(**shared, pool=pool, check_specs=checks)(body)
+            return dg.multi_asset(name=operation, specs=[one], pool=pool, check_specs=checks, retry_policy=spec.retry)(
+                body
+            )
+        made: dg.AssetsDefinition = dg.asset(**shared, pool=pool, check_specs=checks, retry_policy=spec.retry)(body)
         return made
 
 

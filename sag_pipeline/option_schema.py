@@ -8,13 +8,33 @@ from sag_retrieval.core.options import Option, options_of
 
 _TEMPLATE: Final = r"\{\{"
 """What is filled in when definitions are loaded, such as `{{ env.HOME }}`, is not known before."""
-_FIELD: Final = r"(\*|\?|[0-9A-Za-z]+)([-,/#]([0-9A-Za-z]+|\*))*"
+
+
+def _field(one: str) -> str:
+    """A field of cron: one, a range or all of them, in steps, and lists of these."""
+    part = rf"(\*|\?|({one})(-({one}))?)(/[0-9]+)?"
+    return rf"{part}(,{part})*"
+
+
+_FIELDS: Final = r"\s+".join(
+    map(
+        _field,
+        (
+            "[0-5]?[0-9]",
+            "[01]?[0-9]|2[0-3]",
+            "0?[1-9]|[12][0-9]|3[01]|[lL]",
+            "0?[1-9]|1[0-2]|[A-Za-z]{3}",
+            "[0-7](#[1-5])?|[A-Za-z]{3}|[lL][0-7]",
+        ),
+    )
+)
+_NAMED: Final = "@(yearly|annually|monthly|weekly|daily|midnight|hourly)"
 CRON: Final = {
     "type": "string",
-    "pattern": rf"^\s*$|^\s*@[a-z]+\s*$|^\s*{_FIELD}(\s+{_FIELD}){{4}}\s*$|{_TEMPLATE}",
+    "pattern": rf"^\s*$|^\s*{_NAMED}\s*$|^\s*{_FIELDS}\s*$|{_TEMPLATE}",
     "examples": ["0 2 * * *"],
 }
-"""Five fields or a name such as `@daily`; whether they name a time is seen when definitions are loaded."""
+"""Minute, hour, day, month and weekday, or a name such as `@daily`."""
 
 
 def choice(values: Iterable[object]) -> dict[str, Any]:

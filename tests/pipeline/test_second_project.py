@@ -1,5 +1,6 @@
 """A Dagster project of somebody else installs the wheel and has two corpora, by the commands that its users type."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -156,3 +157,72 @@ def test_dg_gives_the_code_location_the_name_of_the_workspace():
     named = DgContext.for_project_environment(ROOT, {}).code_location_name
 
     assert named == loaded["python_module"]["location_name"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("schedule: hourly", "hourly"),
+        ("schedule: 0 25 * * *", "25"),
+        ("tables: [{asset: articles, removal: never}]", "never"),
+        ("options: {en_sise: 400}", "en_sise"),
+        ("options: {en_size: large}", "large"),
+        ("options: {header: {sentences: 3}, source: {ocr: [1]}}", "[1]"),
+        ("retry: {max_retries: -1}", "-1"),
+        ("time_zone: [1]", "[1]"),
+    ],
+)
+def test_dg_check_yaml_finds_a_wrong_value_by_itself(project, line, said):
+    place = project.folder / "src/shop/defs/loans"
+    before = (place / "defs.yaml").read_text(encoding="utf-8")
+    kept = "".join(each for each in before.splitlines(True) if line.partition(":")[0] not in each)
+    assert project.run("dg", "check", "yaml", str(place)).returncode == 0
+    (place / "defs.yaml").write_text(f"{kept.rstrip()}\n  {line}\n", encoding="utf-8")
+    try:
+        done = project.run("dg", "check", "yaml", str(place))
+    finally:
+        (place / "defs.yaml").write_text(before, encoding="utf-8")
+
+    assert done.returncode != 0
+    assert said in done.stdout + done.stderr
+
+
+def test_assets_are_renamed_described_and_tried_again_as_the_component_says(project, tmp_path):
+    place = project.folder / "src/shop/defs/loans/defs.yaml"
+    before = place.read_text(encoding="utf-8")
+    more = """  retry: {max_retries: 2, delay: 0.1}
+  translation:
+    key: "lake/{{ corpus }}/{{ spec.key.path[-1] }}"
+    group_name: lending
+    owners: ["team:credit"]
+"""
+    place.write_text(f"{before.rstrip()}\n{more}", encoding="utf-8")
+    try:
+        project.dg("check", "yaml", str(place.parent))
+        listed = project.dg("list", "defs", "--json")
+        project.dg("launch", "--job", "loans_ingest", DAGSTER_HOME=str(tmp_path))
+    finally:
+        place.write_text(before, encoding="utf-8")
+
+    found, _ = json.JSONDecoder().raw_decode(listed[listed.index("{") :])
+    assets = {each["asset_key"]: each for each in found["assets"] if "loans" in each["asset_key"]}
+    assert "lake/loans/release" in assets
+    read = ("documents", "sections", "summaries")
+    assert assets["lake/loans/chunks"]["dependency_keys"] == [f"lake/loans/{name}" for name in read]
+    assert {each["group_name"] for each in assets.values()} == {"lending"}
+    assert all(each["owners"] == [{"team": "credit"}] for each in assets.values())
+    with open_release(project.folder / "homes/loans") as loans:
+        assert "安平银行" in loans.search("三号变电站的贷款").hits[0].text
+
+
+def test_an_asset_that_no_component_defines_is_named_before_dagster_refuses_it(project):
+    place = project.folder / "src/shop/defs/loans/defs.yaml"
+    before = place.read_text(encoding="utf-8")
+    place.write_text(f"{before.rstrip()}\n  tables: [{{asset: articles}}]\n", encoding="utf-8")
+    try:
+        done = project.run("dg", "check", "defs")
+    finally:
+        place.write_text(before, encoding="utf-8")
+
+    assert done.returncode != 0
+    assert "from the asset 'articles', which no component of this project defines" in done.stdout + done.stderr

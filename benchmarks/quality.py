@@ -9,9 +9,9 @@ intervals. Also fails where `sag` is significantly below BM25, BM25 + dense or L
 on the sets that were looked at while the ranking was made over all questions, on the further kinds (`kinds.py`) over
 the half of the questions that is held out. Sets that cannot be made here are left out with the reason, unless named.
 
-A floor is the measured value less one question, or one point where a set has more than a hundred, rounded down to half a
-point. It is lowered only with the reason in docs/figures.md. `--keep` reads every local set anew, asks `sag`, `bm25` and what else has a floor,
-and writes docs/figures.json with the commit and the digest of the code that decides recall.
+A floor is the measured value less one question, or one point where a set has more than a hundred, rounded down to half
+a point. It is lowered only with the reason in docs/figures.md. `--keep` reads every local set anew, asks `sag`, `bm25`
+and what else has a floor, and writes docs/figures.json with the commit and the digest of the code that decides recall.
 """
 
 import argparse

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import dagster as dg
+from dagster._core.instance.config import PoolGranularity
 from dagster._core.storage.dagster_run import FINISHED_STATUSES
 
 from sag_retrieval.core.errors import SettingsError
@@ -32,7 +33,7 @@ def open_instance() -> Iterator[dg.DagsterInstance]:
 
     """
     home = os.environ.get("DAGSTER_HOME")
-    if not home and not Path(CONFIG).is_file():
+    if not is_kept():
         with dg.DagsterInstance.ephemeral() as instance:
             yield instance
         return
@@ -46,6 +47,33 @@ def open_instance() -> Iterator[dg.DagsterInstance]:
         raise SettingsError(f"{CONFIG} {place} cannot be used: {in_words(error)}; correct it, or {way_out}") from error
     with opened as instance:
         yield instance
+
+
+def is_kept() -> bool:
+    """Whether records of runs are kept: `DAGSTER_HOME` is set, or this folder has a `dagster.yaml`."""
+    return bool(os.environ.get("DAGSTER_HOME")) or Path(CONFIG).is_file()
+
+
+def lacks(instance: dg.DagsterInstance) -> list[str]:
+    """What an instance lacks of what docs/deployment.md promises, each with the lines of `dagster.yaml` that add it."""
+    pools = instance.get_concurrency_config().pool_config
+    found = []
+    if pools.default_pool_limit != 1 or pools.pool_granularity != PoolGranularity.RUN:
+        found.append(
+            "two runs that write to one home may be under way at a time: add "
+            "`concurrency: {pools: {granularity: run, default_limit: 1}}` to dagster.yaml"
+        )
+    if not instance.run_monitoring_enabled:
+        found.append(
+            "a run whose process is gone stays STARTED: add `run_monitoring: {enabled: true}` and `run_launcher: "
+            "{module: sag_pipeline.run_launcher, class: WatchedRunLauncher}` to dagster.yaml"
+        )
+    elif type(instance.run_launcher) is dg.DefaultRunLauncher:
+        found.append(
+            "a run whose code server is gone stays STARTED: add `run_launcher: {module: sag_pipeline.run_launcher, "
+            "class: WatchedRunLauncher}` to dagster.yaml"
+        )
+    return found
 
 
 def in_words(error: Exception) -> str:

@@ -1,5 +1,6 @@
 """The commands demo and ingest; and the list of all commands of the pipeline."""
 
+import os
 import shlex
 import threading
 import time
@@ -21,7 +22,7 @@ from sag_pipeline.cli.status import status
 from sag_pipeline.cli.stored import aliases, repair, sources, verify
 from sag_pipeline.importers.command import export_command, import_command
 from sag_pipeline.progress import listening, measured
-from sag_retrieval.cli.choices import OPERATIONS, checked_call, with_set
+from sag_retrieval.cli.choices import MORE_SETTINGS, OPERATIONS, checked_call, with_set
 from sag_retrieval.cli.printing import Terminal, as_json, complain, print_json
 from sag_retrieval.core.errors import SagError, SourceError
 from sag_retrieval.core.options import build_options, parse_settings
@@ -37,6 +38,21 @@ def register(main: click.Group) -> None:
     main.add_command(import_command, "import")
     main.add_command(export_command, "export")
     OPERATIONS["ingest"] = _ingest_options
+    MORE_SETTINGS.append(_instance_row)
+
+
+def _instance_row() -> list[dict[str, str]]:
+    """Where Dagster keeps runs, and what its instance lacks of what the shipped one has."""
+    from sag_pipeline.run_records import is_kept, lacks, open_instance  # noqa: PLC0415  Dagster is slow to load
+
+    if not is_kept():
+        return []
+    with open_instance() as instance:
+        faults = lacks(instance)
+    home = os.environ.get("DAGSTER_HOME", "")
+    origin = "environment" if home else "dagster.yaml"
+    meaning = "folder of the records of runs" + "".join(f"; {fault}" for fault in faults)
+    return [{"name": "DAGSTER_HOME", "value": home or ".", "origin": origin, "meaning": meaning}]
 
 
 def _ingest_options() -> object:

@@ -141,6 +141,8 @@ def _chat() -> object:
     return ChatOptions()
 
 
+MORE_SETTINGS: Final[list[Callable[[], list[dict[str, str]]]]] = []
+"""Rows that the pipeline adds to `sag settings`: name, value, origin and meaning of each."""
 OPERATIONS: Final[dict[str, Callable[[], object]]] = {
     "ask": _ask,
     "report": _report,

@@ -9,6 +9,7 @@ import click
 
 from sag_retrieval.cli.asking import ask, evaluate, search
 from sag_retrieval.cli.choices import (
+    MORE_SETTINGS,
     checked_call,
     default_options,
     of_release,
@@ -62,7 +63,7 @@ def settings(*, name: str | None, is_json: bool) -> None:
     from sag_retrieval.core.settings import load_settings, origins  # noqa: PLC0415  keeps `sag --help` fast
     from sag_retrieval.models.open import shown_server  # noqa: PLC0415
 
-    found = [*origins(), *shown_server()]
+    found = [*origins(), *shown_server(), *(row for more in MORE_SETTINGS for row in more())]
     print_json(found) if is_json else show_settings(Terminal(), found, option_names())
     load_settings()  # a wrong setting ends the command, but only after all are shown
 

@@ -175,7 +175,7 @@ def test_dg_gives_the_code_location_the_name_of_the_workspace():
 def test_dg_check_yaml_finds_a_wrong_value_by_itself(project, line, said):
     place = project.folder / "src/shop/defs/loans"
     before = (place / "defs.yaml").read_text(encoding="utf-8")
-    kept = "".join(each for each in before.splitlines(True) if line.partition(":")[0] not in each)
+    kept = "".join(each for each in before.splitlines(keepends=True) if line.partition(":")[0] not in each)
     assert project.run("dg", "check", "yaml", str(place)).returncode == 0
     (place / "defs.yaml").write_text(f"{kept.rstrip()}\n  {line}\n", encoding="utf-8")
     try:

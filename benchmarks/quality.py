@@ -10,7 +10,7 @@ on the sets that were looked at while the ranking was made over all questions, o
 the half of the questions that is held out. Sets that cannot be made here are left out with the reason, unless named.
 
 A floor is the measured value less one question, or one point where a set has more than a hundred, rounded down to half
-a point. It is lowered only with the reason in docs/figures.md. `--keep` reads every local set anew, asks `sag`, `bm25`
+a point. It is lowered only with the reason in docs/figures.md. `--keep` reads every local set again, asks `sag`, `bm25`
 and what else has a floor, and writes docs/figures.json with the commit and the digest of the code that decides recall.
 """
 
@@ -148,10 +148,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--methods", help=f"default: {','.join(METHODS)}; with --small only what is judged")
     parser.add_argument("--cache", type=Path, help="where releases and downloaded packages are kept between runs")
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
-    parser.add_argument("--keep", action="store_true", help="every local set anew, kept in docs/figures.json")
+    parser.add_argument("--keep", action="store_true", help="every local set again, kept in docs/figures.json")
     chosen = parser.parse_args()
     if chosen.keep and (chosen.small or chosen.sets or chosen.methods or chosen.cache):
-        parser.error("--keep reads every local set anew: leave out --small, --sets, --methods and --cache")
+        parser.error("--keep reads every local set again: leave out --small, --sets, --methods and --cache")
     chosen.names = list(LOCAL if chosen.keep else SMALL_SETS if chosen.small else ALL_SETS)
     chosen.names = chosen.sets.split(",") if chosen.sets else chosen.names
     unknown = set(chosen.names) - set(ALL_SETS | SMALL_SETS)

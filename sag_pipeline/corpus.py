@@ -55,7 +55,7 @@ _TICKS = 64
 
 
 Cron = Annotated[str, dg.Resolver.default(json_schema_extra=CRON)]
-Removal = Annotated[
+RemovalWord = Annotated[
     Literal["absence", "tombstone"],
     dg.Resolver.default(model_field_type=str, json_schema_extra=choice(("absence", "tombstone"))),
 ]
@@ -92,7 +92,7 @@ class DocumentTable(dg.Model, dg.Resolvable):
     """An asset whose rows are documents: a DataFrame, an Arrow table or the path of a Parquet file."""
 
     asset: str = Field(description="Its key, such as articles or raw/articles.")
-    removal: Removal = Field(
+    removal: RemovalWord = Field(
         default="absence",
         description="When a document is removed: its row is gone, or its column deleted is true and others stay.",
     )

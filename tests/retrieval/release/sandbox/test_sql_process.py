@@ -26,14 +26,21 @@ def doubled(times: int) -> str:
 
 
 @pytest.fixture
-def own(database):
+def own(database, children):
     sandbox = open_sandbox(tables_of(database), options=SandboxOptions(seconds=2.0, memory="300MB"))
     yield sandbox
     sandbox.close()
 
 
-def children() -> list[psutil.Process]:
-    return [each for each in psutil.Process().children() if "sql_process" in " ".join(each.cmdline())]
+def all_children() -> set[psutil.Process]:
+    return {each for each in psutil.Process().children() if "sql_process" in " ".join(each.cmdline())}
+
+
+@pytest.fixture
+def children():
+    """The processes that the test started; those of releases that other tests hold open are left out."""
+    others = all_children()
+    return lambda: all_children() - others
 
 
 def test_text_that_doubles_takes_no_memory_of_the_program_and_the_next_query_works(own):
@@ -48,7 +55,7 @@ def test_text_that_doubles_takes_no_memory_of_the_program_and_the_next_query_wor
     assert own.select("SELECT count(*) AS n FROM events")["n"].to_pylist() == [5]
 
 
-def test_a_process_that_does_not_answer_is_killed_at_the_deadline(own):
+def test_a_process_that_does_not_answer_is_killed_at_the_deadline(own, children):
     own.select("SELECT count(*) AS n FROM events")
     (process,) = children()
     process.send_signal(signal.SIGSTOP)
@@ -62,7 +69,7 @@ def test_a_process_that_does_not_answer_is_killed_at_the_deadline(own):
     assert own.select("SELECT count(*) AS n FROM chunks")["n"].to_pylist() == [5]
 
 
-def test_a_process_that_ended_is_replaced(own):
+def test_a_process_that_ended_is_replaced(own, children):
     own.select("SELECT count(*) AS n FROM events")
     (process,) = children()
     process.kill()
@@ -73,7 +80,7 @@ def test_a_process_that_ended_is_replaced(own):
     assert own.select("SELECT count(*) AS n FROM events")["n"].to_pylist() == [5]
 
 
-def test_threads_share_two_processes_and_get_their_own_rows(own):
+def test_threads_share_two_processes_and_get_their_own_rows(own, children):
     def count(number: int) -> list[int]:
         return own.select(f"SELECT {number} AS n FROM documents")["n"].to_pylist()
 
@@ -84,7 +91,7 @@ def test_threads_share_two_processes_and_get_their_own_rows(own):
     assert len(children()) <= 2
 
 
-def test_a_closed_sandbox_leaves_no_process(database):
+def test_a_closed_sandbox_leaves_no_process(database, children):
     sandbox = open_sandbox(tables_of(database))
     sandbox.select("SELECT count(*) AS n FROM events")
     (process,) = children()

@@ -1,6 +1,7 @@
 """SQL that a model writes meets the real door: attacks are refused, tables stay, the answer still comes."""
 
 import json
+import resource
 from dataclasses import dataclass
 
 import duckdb
@@ -86,6 +87,21 @@ def test_an_attack_is_refused_and_the_answer_comes_without_it(search, tmp_path, 
     assert len(answer.notes[0]) < 1000
     assert _as_made(search.sandbox) == ("a.md", "b.md")
     assert not file.exists()
+
+
+def test_a_restriction_that_needs_all_memory_is_refused_and_takes_none_of_the_program(search):
+    lines = [f"a{n} AS (SELECT s || s AS s FROM a{n - 1})" for n in range(1, 31)]
+    doubled = f"WITH a0 AS (SELECT title AS s FROM documents), {', '.join(lines)} "
+    chat = _chat("Who founded Apple?", f"{doubled} SELECT document_id FROM documents WHERE length(title) < "
+                 "(SELECT max(length(s)) FROM a30)")  # fmt: skip
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    answer = ask(search, "Who founded Apple?", mode="normal", chat=chat)
+
+    assert answer.text == "Ada [1]"
+    assert "refused" in answer.notes[0]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
+    assert _as_made(search.sandbox) == ("a.md", "b.md")
 
 
 def test_a_sound_restriction_by_the_model_holds(search):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from sag_pipeline.publish.layering import Layering
 from tests.pipeline.publish.histories import Home
 
 CALLS = frozenset({"os.rename", "os.remove", "os.rmdir", "os.link", "shutil.rmtree"})
@@ -27,7 +28,7 @@ def publish_killed(home: Home, before: int = 0) -> tuple[int, str]:
     """Publish; kill the process before this change of the disk, if it comes to it; its exit code and its changes."""
     log = home.folder.with_name(f"{home.folder.name}.changes")
     log.unlink(missing_ok=True)
-    given = (home.folder, home.is_dense, home.clock, before, log)
+    given = (home.folder, home.is_dense, home.layering, home.clock, before, log)
     process = get_context("forkserver").Process(target=_publish, args=given)
     with patch.object(forkserver, "connect_to_new_process", _server.connect_to_new_process):
         process.start()
@@ -36,7 +37,14 @@ def publish_killed(home: Home, before: int = 0) -> tuple[int, str]:
     return process.exitcode, log.read_text(encoding="utf-8")
 
 
-def _publish(folder: Path, is_dense: bool, clock: int, before: int, log: Path) -> None:  # noqa: FBT001  picklable
+def _publish(
+    folder: Path,
+    is_dense: bool,  # noqa: FBT001
+    layering: Layering,
+    clock: int,
+    before: int,
+    log: Path,
+) -> None:
     changes, told = count(1), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
@@ -45,7 +53,7 @@ def _publish(folder: Path, is_dense: bool, clock: int, before: int, log: Path) -
             if next(changes) == before:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    home = replace(Home(folder, is_dense), clock=clock)
+    home = replace(Home(folder, is_dense, layering), clock=clock)
     sys.addaudithook(hook)
     home.publish()
 

@@ -18,7 +18,7 @@ from sag_retrieval.release.manifest import Manifest
 from sag_retrieval.release.packed import PACK, open_pack
 from sag_retrieval.release.reader import verify_release
 from sag_retrieval.release.releases import Releases, prune_releases
-from tests.pipeline.publish.histories import Home, Made, records
+from tests.pipeline.publish.histories import ONE_BY_ONE, Home, Made, records
 from tests.pipeline.publish.killed import publish_killed
 
 FIRST = {"first.md": Made((((0, 4, 10), (7, 9)), ((1,),)), 1), "last.md": Made((((3, 5),),), 2)}
@@ -69,13 +69,14 @@ def stages(changes: str) -> list[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_dense", [True, False])
-def test_a_layer_whose_publishing_is_killed_at_any_stage_is_that_of_an_undisturbed_run(tmp_path, is_dense):
+@pytest.mark.parametrize(("is_dense", "most"), [(True, 6), (False, 6), (True, 2)], ids=["dense", "words", "merge"])
+def test_a_layer_whose_publishing_is_killed_at_any_stage_is_that_of_an_undisturbed_run(tmp_path, is_dense, most):
     before = of_layers(tmp_path / "before", is_dense=is_dense)
+    before = replace(before, layering=replace(ONE_BY_ONE, most=most))  # two of at most two are merged
     calm = copied(before, tmp_path / "calm")
     code, changes = publish_killed(calm)
     wanted = Manifest.read(Releases(calm.folder).path())
-    assert (code, len(wanted.layers)) == (0, 3)
+    assert (code, len(wanted.layers)) == (0, min(most, 3))
     calm = replace(calm)  # reads what the other process committed
     vacuum(calm.store, calm.vectors)
 

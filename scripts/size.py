@@ -21,7 +21,7 @@ BOUNDS = {
     "modules with one importer in the same folder": 85,
     "options": 418,
     "benchmarks, files": 82,
-    "benchmarks, lines": 12_250,
+    "benchmarks, lines": 12_600,
     "decision records": 40,
     "decision records, words": 7_500,
     "decision records, words of the longest": 200,

@@ -27,7 +27,7 @@ BOUNDS = {
     "decision records, words of the longest": 200,
     "pages of docs": 44,
     "pages of docs, words": 64_400,
-    "lines of tests": 43_600,
+    "lines of tests": 43_700,
 }
 """Row → most that it may have; lowered with every part that goes."""
 

@@ -53,7 +53,7 @@ def test_a_slow_expression_would_be_found(found):
 
     slow = re.compile(r"<think>.*?</think>|\\s+$", re.DOTALL)
 
-    assert grown(used(slow, "finditer"), attacks_on(slow), largest=4096)
+    assert any(grown(used(slow, "finditer"), attacks_on(slow), largest=4096) for _ in range(3))
 
 
 def test_a_slow_rule_would_be_found():
@@ -64,11 +64,20 @@ def test_a_slow_rule_would_be_found():
     assert grown(cubic, quick_attacks()[:1], largest=4096)
 
 
+def still_grown(work, attacks, **bounds):
+    """What grows in three measurements: one may be disturbed by whatever else the machine does."""
+    for _ in range(3):
+        tried = grown(work, attacks, **bounds)[:1]
+        if not tried:
+            break
+    return tried
+
+
 def test_no_expression_takes_the_square_of_a_text(found):
     slow = {
-        f"{each.name} {use}": grown(
+        f"{each.name} {use}": still_grown(
             used(each.pattern, use), [*quick_attacks(), *attacks_on(each.pattern, 80)], largest=4096, quick=0.001
-        )[:1]
+        )
         for each in found
         for use in each.uses
     }
@@ -77,7 +86,7 @@ def test_no_expression_takes_the_square_of_a_text(found):
 
 
 def test_no_rule_takes_the_square_of_a_text():
-    slow = {name: grown(rule, quick_attacks(), largest=2048, quick=0.02)[:1] for name, rule in rules().items()}
+    slow = {name: still_grown(rule, quick_attacks(), largest=2048, quick=0.02) for name, rule in rules().items()}
 
     assert {name: tried for name, tried in slow.items() if tried} == {}
 

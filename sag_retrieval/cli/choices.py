@@ -142,7 +142,7 @@ def _chat() -> object:
 
 
 MORE_SETTINGS: Final[list[Callable[[], list[dict[str, str]]]]] = []
-"""Rows that the pipeline adds to `sag settings`: name, value, origin and meaning of each."""
+"""Rows that the pipeline adds to the table of settings: name, value, origin and meaning of each."""
 OPERATIONS: Final[dict[str, Callable[[], object]]] = {
     "ask": _ask,
     "report": _report,

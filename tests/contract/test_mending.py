@@ -410,12 +410,14 @@ TOLD_ELSEWHERE = (
     "`sag schema write` writes the default to edit",
     "edit it, then run `sag ingest` again: only keys that it touches are extracted again",
     ", else the default (`sag schema`)",
+    "); make it writable for this user, or name another home by SAG_HOME (`sag verify`",
+    "no space is left on the disk; free some (`df` shows which disk, `sag releases prune` deletes old releases)",
 )
 """One ends the demo, six are help and lists of options: no faults. Two need files that are slow to read:
 `test_hostile_files.py`. The first three are tried in `tests/pipeline/test_gate.py`, those of buckets in `tests/remote`,
 those of workers in `tests/pipeline/engines`, those of themes in `tests/retrieval/ask/test_global.py`, that of a report's
-condition in `tests/pipeline/test_report_definitions.py`, the last in `tests/pipeline/test_reprocess.py`, the others in
-`tests/cli/test_outcomes.py`."""
+condition in `tests/pipeline/test_report_definitions.py`, that of a key schema in `tests/pipeline/test_reprocess.py`, the
+last two in `tests/contract/test_disks.py`, the others in `tests/cli/test_outcomes.py`."""
 
 
 def messages() -> set[str]:

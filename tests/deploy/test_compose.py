@@ -142,7 +142,11 @@ def test_the_services_keep_their_home_in_a_bucket(tmp_path, database):
             assert services.ended(services.launch("ingest")) == "SUCCESS"
             assert list((services.folder / "srv/home").iterdir()) == []
             assert list((services.folder / "srv/cache").iterdir())
-            assert services.run(*program(["sag", "search", "Who sold buoys?"])) == 0
+            found = subprocess.run(
+                program(["sag", "search", "Who sold buoys?"]),
+                env=services.environment, cwd=services.folder, capture_output=True, text=True, check=True,
+            )  # fmt: skip
+            assert "Lumen Optics sold 120 buoys" in found.stdout
         finally:
             services.stop()
 

@@ -82,10 +82,11 @@ def _locomo() -> Iterator[Document]:
         yield Document(line["id"], "locomo", line["title"], line["text"], "en")
 
 
-def _law(language: str) -> Iterator[Document]:
+def of_domain(domain: str, language: str) -> Iterator[Document]:
+    """The documents of a domain of DragonBall in a language."""
     for row in pq.read_table(DATA / "dragonball.docs.parquet").to_pylist():
-        if row["domain"] == "law" and row["language"] == language:
-            yield Document(row["doc_id"], "law", row["name"], row["text"], language)
+        if row["domain"] == domain and row["language"] == language:
+            yield Document(row["doc_id"], domain, row["name"], row["text"], language)
 
 
 def _tables() -> Iterator[Document]:
@@ -101,8 +102,8 @@ def corpora(manuals: Path) -> dict[str, Corpus]:
         "manuals": Corpus(lambda: _pages(manuals), 0.0083),
         "chats-lihua": Corpus(_lihua, 0.0034),
         "chats-locomo": Corpus(_locomo, 0.009),
-        "law-zh": Corpus(lambda: _law("zh"), 0.0245),
-        "law-en": Corpus(lambda: _law("en"), 0.0215),
+        "law-zh": Corpus(lambda: of_domain("law", "zh"), 0.0245),
+        "law-en": Corpus(lambda: of_domain("law", "en"), 0.0215),
         "tables": Corpus(_tables, 0.076),
     }
 

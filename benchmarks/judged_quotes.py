@@ -17,30 +17,22 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from event_sample import DATA, ROOT, corpora, digest, half_of, read_folder
+from event_sample import DATA, ROOT, corpora, digest, half_of, of_domain, read_folder
 from scipy.optimize import minimize
 
 from sag_pipeline.rules.events import offline_events
 from sag_pipeline.rules.sections import offline_sections
 from sag_pipeline.steps.chunks import split_chunks
 from sag_retrieval.communities.statements import faults
-from sag_retrieval.core.records import Document
 from sag_retrieval.text.words import is_cjk
 
 MARKS = Path(__file__).with_name("judged_quotes.csv")
 _RIDGE = 1.0
 """Of the logistic model: 340 marks do not carry twelve free weights."""
 Score = Callable[[Sequence[str]], npt.NDArray[np.float64]]
-
-
-def _domain(language: str, domain: str) -> Iterator[Document]:
-    for row in pq.read_table(DATA / "dragonball.docs.parquet").to_pylist():
-        if row["domain"] == domain and row["language"] == language:
-            yield Document(row["doc_id"], "dragonball", row["name"], row["text"], language)
 
 
 OF = {
@@ -50,9 +42,9 @@ OF = {
 } | {
     "demo": lambda: read_folder(ROOT / "data" / "documents"),
     "business": lambda: read_folder(DATA / "business" / "documents"),
-    "finance-zh": lambda: _domain("zh", "finance"),
-    "finance-en": lambda: _domain("en", "finance"),
-    "medical-en": lambda: _domain("en", "medical"),
+    "finance-zh": lambda: of_domain("finance", "zh"),
+    "finance-en": lambda: of_domain("finance", "en"),
+    "medical-en": lambda: of_domain("medical", "en"),
 }
 
 

@@ -1,12 +1,13 @@
 """Tell somebody that a run failed: a web hook, an e-mail or a file in a folder; what cannot be told stops nothing."""
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import dagster as dg
 from dagster._core.events import JobFailureData, RunFailureReason
+from dagster_shared.error import SerializableErrorInfo
 
 from sag_pipeline.corpus_assets import CorpusSpec, home_of
 from sag_pipeline.delivery import Message, send
@@ -115,15 +116,19 @@ def reason_of(checks: Iterable[dg.AssetCheckEvaluation], failures: Iterable[dg.D
     if wrong:
         return "; ".join(f"check {check.check_name}: {check.description}" for check in wrong)
     for event in failures:
-        error, told = event.step_failure_data.error, ""
-        while error is not None and error.cause is not None and not error.message.startswith(_OWN):
-            error = error.cause
-        last = error
-        while last is not None and not told:
-            told = "" if last.message.startswith(_OWN) else system_fault(last.message)
-            last = last.cause
-        return f"{asset_of(event.step_key or '')}: {told or _without_class((error.message if error else '').strip())}"
+        messages = [error.message for error in causes(event.step_failure_data.error)]
+        first = next((n for n, message in enumerate(messages) if message.startswith(_OWN)), len(messages) - 1)
+        below = (system_fault(message) for message in messages[max(first, 0) :] if not message.startswith(_OWN))
+        told = next(filter(None, below), "") or _without_class((messages[first] if messages else "").strip())
+        return f"{asset_of(event.step_key or '')}: {told}"
     return ""
+
+
+def causes(error: SerializableErrorInfo | None) -> Iterator[SerializableErrorInfo]:
+    """An error of a step as Dagster records it, and what caused it."""
+    while error:
+        yield error
+        error = error.cause
 
 
 def _without_class(message: str) -> str:

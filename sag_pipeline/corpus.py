@@ -226,7 +226,8 @@ def _definitions(corpus: Corpus, spec: CorpusSpec) -> dg.Definitions:
             each.key: corpus.translation(each, spec.name) for one in (*assets, *written) for each in one.specs
         }
         spec = replace(spec, renamed={key: made.key for key, made in translated.items() if made.key != key})
-        assets, written = ([_translated(one, spec, translated) for one in some] for some in _built(corpus, spec))
+        attributes = {made.key: made for made in translated.values()}
+        assets, written = ([_translated(one, spec, attributes) for one in some] for some in _built(corpus, spec))
     ingest, prune, *others = _jobs(corpus, spec, [key for asset in assets for key in asset.keys])
     scheduled = [(ingest, "nightly_ingest", corpus.schedule), (prune, "nightly_prune", corpus.prune_schedule)]
     made = list(zip(others[1:], corpus.reports, strict=True))
@@ -250,11 +251,10 @@ def _built(corpus: Corpus, spec: CorpusSpec) -> tuple[list[dg.AssetsDefinition],
 
 
 def _translated(
-    asset: dg.AssetsDefinition, spec: CorpusSpec, wanted: Mapping[dg.AssetKey, dg.AssetSpec]
+    asset: dg.AssetsDefinition, spec: CorpusSpec, attributes: Mapping[dg.AssetKey, dg.AssetSpec]
 ) -> dg.AssetsDefinition:
     """An asset with the keys and attributes of its translation; its operation keeps its name."""
     named = asset.with_attributes(asset_key_replacements=spec.renamed)
-    attributes = {each.key: each for each in wanted.values()}
     return named.map_asset_specs(lambda each: attributes[each.key].replace_attributes(deps=each.deps))
 
 

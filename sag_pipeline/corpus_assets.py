@@ -26,7 +26,7 @@ from sag_pipeline.catalogue import catalogued, check_specs
 from sag_pipeline.live import beating
 from sag_pipeline.reading.rows import Removal
 from sag_pipeline.resources import KEY, POOL, PipelineResource
-from sag_pipeline.run_records import HOME, is_kept, lacks
+from sag_pipeline.run_records import HOME
 from sag_pipeline.steps.folders import is_launched_here
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.telemetry import span
@@ -179,9 +179,6 @@ def _bound(body: Callable[..., Any], spec: CorpusSpec, config: type[dg.Config] |
     def run(context: dg.AssetExecutionContext, **given: Any) -> Any:  # noqa: ANN401  results of an asset
         resource = given.pop(spec.resource_key)
         record_home(context, spec, resource)
-        if body.__name__ == "documents" and is_kept():  # the first of an ingest
-            for fault in lacks(context.instance):
-                context.log.warning("this instance of Dagster lacks something: %s", fault)
         tables = dict(zip(spec.tables, (given.pop(name) for name in inputs), strict=False))
         offered = {"context": context, KEY: resource, "spec": spec, "tables": tables, **given}
         arguments = {name: offered[name] for name in wanted}

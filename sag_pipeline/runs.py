@@ -2,16 +2,15 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import dagster as dg
-from dagster_shared.error import SerializableErrorInfo
 
-from sag_pipeline.alerts import TOLD_BY, asset_of, reason_of, tell, told_in
+from sag_pipeline.alerts import TOLD_BY, asset_of, causes, reason_of, tell, told_in
 from sag_pipeline.config import run_config
 from sag_pipeline.corpus import Corpus, corpus_definitions
 from sag_pipeline.corpus_assets import CorpusSpec, owner_of
@@ -102,17 +101,11 @@ def _under(spec: CorpusSpec, config: Mapping[str, Any]) -> dict[str, Any]:
 def _is_interrupted(result: dg.ExecuteInProcessResult) -> bool:
     """Whether Ctrl-C ended the run while a step, or a query of it, was under way."""
     errors = [event.step_failure_data.error for event in result.filter_events(lambda e: e.is_step_failure)]
-    told = [f"{each.cls_name} {each.message}" for error in errors for each in _causes(error)]
+    told = [f"{each.cls_name} {each.message}" for error in errors for each in causes(error)]
     # DuckDB makes an error of its own of an interrupt during a query, or names it where it was reading Arrow rows.
     return any(
         sign in each for each in told for sign in (dg.DagsterExecutionInterruptedError.__name__, QUERY_INTERRUPTED)
     )
-
-
-def _causes(error: SerializableErrorInfo | None) -> Iterator[SerializableErrorInfo]:
-    while error:
-        yield error
-        error = error.cause
 
 
 def _reason(result: dg.ExecuteInProcessResult) -> str:

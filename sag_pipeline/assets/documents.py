@@ -16,6 +16,7 @@ from sag_pipeline.llm.stored_types import current_index
 from sag_pipeline.reading.rows import StagedRows, staged_rows
 from sag_pipeline.reading.sync import SyncOptions, TooManyRemoved, note_ingest, sync_source, tell_fault
 from sag_pipeline.resources import PipelineResource, now, progress_of, result_of, table, warn_of
+from sag_pipeline.run_records import is_kept, lacks
 from sag_pipeline.runner import RunStats, step_of
 from sag_pipeline.steps.folders import SourceOptions, refuse_source
 from sag_pipeline.store.source_list import ASSET
@@ -55,6 +56,8 @@ def documents(
     tables: Mapping[str, object],
 ) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """One row per document: new and changed ones are read, missing ones removed, unreadable ones skipped."""
+    for fault in lacks(context.instance) if is_kept() else ():
+        context.log.warning("this instance of Dagster lacks something: %s", fault)
     settings, ingest = sag.settings(), sag.options()
     options, step = config.options(ingest.source), step_of("documents", ingest)
     own = spec.sources or (() if tables else (settings.source,))

@@ -148,9 +148,9 @@ def described(registry: Registry[Provider]) -> str:
 filterwarnings("ignore", 'Field name "schema"', UserWarning)  # SAG_SCHEMA; pydantic's method of that name is deprecated
 
 ENV_FILE = ".env"
+"""Read in the working directory; the environment takes precedence."""
 _LARGEST_ENV = 100_000
 """Bytes of that file."""
-"""Read in the working directory; the environment takes precedence."""
 _OURS = ("SAG_", "OPENAI_")
 
 

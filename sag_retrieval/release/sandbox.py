@@ -24,7 +24,14 @@ from sag_retrieval.release.key_filters import in_words_of_schema
 from sag_retrieval.release.sandbox_results import IdPairs, NamedIds, RowMaps, restrict
 from sag_retrieval.release.schema import TABLES
 from sag_retrieval.release.sql_check import IDS, check_sql, checked_text
-from sag_retrieval.release.sql_process import QueryEnded, SqlProcesses, interrupted_after, kind_of, locked_connection
+from sag_retrieval.release.sql_process import (
+    QueryEnded,
+    SqlProcesses,
+    interrupted_after,
+    kind_of,
+    locked_connection,
+    named_in,
+)
 from sag_retrieval.release.where import EVERYTHING, compile_where, key_types_of
 
 _KEPT: Final = 64
@@ -214,7 +221,7 @@ class SqlSandbox:
 
     def _show(self, query: str) -> None:
         """Make the tables that a query names, and perhaps others, views over their Arrow rows."""
-        wanted = set(_WORD.findall(query.lower())) & set(self._tables) - set(self._seen)
+        wanted = named_in(query, self._tables) - set(self._seen)
         for name in sorted(wanted):
             rows = self._tables[name]
             with self._lock:

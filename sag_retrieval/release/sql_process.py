@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock, Semaphore, Timer
@@ -38,6 +38,11 @@ _MOST_FDS: Final = 64
 _KEPT: Final = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "HOME", "SYSTEMROOT")
 """The process gets no other variable: it needs no key and no address."""
 _BYTES: Final = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+
+
+def named_in(query: str, tables: Iterable[str]) -> set[str]:
+    """The tables whose names stand in a query, wherever they do."""
+    return set(_WORD.findall(query.lower())).intersection(tables)
 
 
 class QueryEnded(Exception):  # noqa: N818  it says what became of a query
@@ -80,7 +85,7 @@ class SqlProcesses:
             ReleaseError: If a table that it names is damaged.
 
         """
-        named = sorted(set(_WORD.findall(query.lower())) & set(self._tables))
+        named = sorted(named_in(query, self._tables))
         with self._places:
             process = self._taken()
             try:

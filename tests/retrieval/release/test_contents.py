@@ -25,7 +25,7 @@ from sag_retrieval.release.vectors import write_dense
 
 pytestmark = pytest.mark.slow
 
-QUESTION = "Who built the buoy?"
+QUESTION = "Who built the tide gauge?"
 
 
 @pytest.fixture

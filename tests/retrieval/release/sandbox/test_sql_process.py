@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -33,7 +34,12 @@ def own(database, children):
 
 
 def all_children() -> set[psutil.Process]:
-    return {each for each in psutil.Process().children() if "sql_process" in " ".join(each.cmdline())}
+    found = set()
+    for child in psutil.Process().children():
+        with suppress(psutil.Error):  # another test's that ended meanwhile
+            if "sql_process" in " ".join(child.cmdline()):
+                found.add(child)
+    return found
 
 
 @pytest.fixture

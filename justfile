@@ -8,7 +8,7 @@ setup:
     python3 -m venv {{venv}}
     {{venv}}/bin/pip install -q -e ".[dev]" -c constraints.txt
     if {{venv}}/bin/python -m pre_commit --version 2>/dev/null; then {{venv}}/bin/python -m pre_commit install; fi
-    @echo "now: . {{venv}}/bin/activate && just test-fast"
+    @echo "now: . {{venv}}/bin/activate && just test"
 
 # Style and format
 lint:
@@ -23,17 +23,17 @@ types:
 imports:
     lint-imports
 
-# All tests, docs examples too
+# The fast tests, docs examples too
 test:
     pytest
 
-# The quick tests
-test-fast:
-    pytest -n 2 -m "not slow and not browser" tests
+# Every test: whole ingests, killed processes, deployments, pages in a browser
+test-all:
+    pytest -m "" --hypothesis-profile sag
 
 # All tests with branch coverage of both packages
 coverage:
-    pytest -n 2 --cov --cov-report=term
+    pytest -m "" --cov --cov-report=term
 
 # The fast tests with the lowest versions that pyproject.toml allows
 lowest python="3.11":

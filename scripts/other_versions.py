@@ -21,7 +21,7 @@ PINNED = (
     "tests/api/test_public_names.py::test_a_user_of_the_face_passes_mypy",
 )
 """Tests of what only the pinned versions have: their types, their pages, their list."""
-FAST = ("-q", "-n", "2", "-p", "no:cacheprovider", "-m", "not slow and not browser", "tests")
+FAST = ("-p", "no:cacheprovider", "tests")
 
 
 def run(*command: str | Path) -> int:

@@ -12,9 +12,10 @@ SHARED = Path(__file__).parents[1].parent / "shared"
 
 # A busy machine is no fault of the code: how long an example takes decides nothing.
 hypothesis.settings.register_profile("sag", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+# The same examples in every run; `--hypothesis-profile sag` draws others.
 hypothesis.settings.register_profile("sag-fixed", parent=hypothesis.settings.get_profile("sag"), derandomize=True)
 hypothesis.settings.register_profile("sag-many", parent=hypothesis.settings.get_profile("sag"), max_examples=2000)
-hypothesis.settings.load_profile("sag")
+hypothesis.settings.load_profile("sag-fixed")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -146,6 +146,7 @@ def test_names_of_methods_modes_and_presets_are_those_of_their_types():
     assert typing.get_args(SegmentPreset) == tuple(PRESETS)
 
 
+@pytest.mark.slow
 def test_a_user_of_the_face_passes_mypy():
     command = [sys.executable, "-m", "mypy", "--strict", "tests/typing/face.py"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)

@@ -36,6 +36,7 @@ def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return (function.end_lineno or function.lineno) - function.lineno + 1 - docstring
 
 
+@pytest.mark.slow
 def test_functions_keep_their_budget():
     long = {
         f"{name_of(path)}:{function.name}": body_lines(function)

@@ -4,6 +4,8 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("sag_pipeline", "sag_retrieval")
 CRUMB_LINES = 60
@@ -57,6 +59,7 @@ def crumbs(sources: dict[str, str]) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_a_small_module_of_one_importer_is_a_part_of_it():
     found = {name: by for name, by in crumbs(modules()).items() if name not in LONE and not name.startswith(PLUG_INS)}
 

@@ -47,6 +47,7 @@ def test_a_bare_import_of_retrieval_loads_nothing_heavy():
     assert not loaded_by("import sag_retrieval") & {*HEAVY, "numpy", "pyarrow", "pydantic"}
 
 
+@pytest.mark.slow
 def test_opening_a_release_needs_neither_dagster_nor_a_model_nor_lance():
     needless = {"dagster", "lancedb", "openai", "igraph", "leidenalg", "pandas", "sumy", "pdfplumber", "lxml"}
 

@@ -5,6 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("sag_pipeline", "sag_retrieval")
 
@@ -36,6 +38,7 @@ def modules() -> dict[str, ast.Module]:
     return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
 
 
+@pytest.mark.slow
 def test_no_two_modules_define_a_class_or_type_of_the_same_name():
     places = defaultdict(list)
     for module, tree in modules().items():
@@ -51,6 +54,7 @@ def test_the_check_of_names_sees_classes_and_aliases():
     assert list(defined_types(tree)) == ["Link", "Pair", "Line"]
 
 
+@pytest.mark.slow
 def test_arrays_of_numbers_are_named_in_one_module():
     """Aliases elsewhere must say more than the type of the numbers, as `Starts` of lists in one array does."""
     kinds = {"Floats", "Floats32", "Rows", "Rows64", "Flags", "Words64"}

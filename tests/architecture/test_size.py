@@ -1,8 +1,11 @@
 """The project stays within the bounds of its size."""
 
+import pytest
+
 from scripts.size import BOUNDS, code_lines, rows
 
 
+@pytest.mark.slow
 def test_no_row_is_over_its_bound():
     over = {name: (value, BOUNDS[name]) for name, value in rows().items() if value > BOUNDS[name]}
 

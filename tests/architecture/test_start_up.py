@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks.start_up import ROOT, Checkout, Cost
 
+pytestmark = pytest.mark.slow
+
 BUDGETS = {
     "sag --help": (240, 300),
     "sag search": (690, 870),

@@ -94,6 +94,7 @@ def without_docstrings(path):
     return ast.unparse(tree)
 
 
+@pytest.mark.slow
 def test_no_name_of_the_demo_stands_in_the_packages():
     looked_for = re.compile("|".join(spelt(name) for name in sorted(demo_names(), key=len, reverse=True)))
     sources = [
@@ -135,6 +136,7 @@ def texts():
         )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the evaluation data is not beside the project")
 def test_no_listed_word_is_a_name_in_one_collection_alone():
     sets, small, capital = defaultdict(set), set(), set()

@@ -13,6 +13,8 @@ from tests.support.deployed import until
 from tests.support.hostile_files import pdf
 from tests.support.terminal import SAG
 
+pytestmark = pytest.mark.slow
+
 CONVERTER = "sag_pipeline.reading.bounded_process"
 
 

@@ -116,6 +116,7 @@ def wrong_pairs() -> list[tuple[str, list[str]]]:
     return found
 
 
+@pytest.mark.slow
 def test_every_option_of_every_command_refuses_a_wrong_value_in_one_line(here):
     pairs = wrong_pairs()
 
@@ -189,6 +190,7 @@ def test_the_options_of_segments_reach_a_search(here):
     assert "segments" in answer("search", "Heron", "--set", "segments.max_length=1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "restriction", [["--where", "language=zh"], ["--sql", "SELECT document_id FROM documents WHERE language = 'zh'"]]
 )
@@ -249,6 +251,7 @@ def test_the_options_of_a_report_reach_it(here):
     assert Path(without["page"]).read_text(encoding="utf-8").count("<title>T") == 1
 
 
+@pytest.mark.slow
 def test_the_options_of_an_ingest_reach_its_tables(here, home):
     before = open_release().table("keys").set_index("key_id")["idf"]
     given = ["idf_smoothing=add-one", "header=full", "header.sentences=false", "zh_size=40", "whole_factor=0"]
@@ -263,6 +266,7 @@ def test_the_options_of_an_ingest_reach_its_tables(here, home):
     assert answer("ingest", "docs")["release"] == open_release().release_id
 
 
+@pytest.mark.slow
 def test_an_ingest_with_unchanged_options_makes_nothing_anew(here):
     again = answer("ingest", "docs", "--set", "en_size=400", "--set", "header=titles", "--set", "whole_factor=4")
 

@@ -64,6 +64,7 @@ def answer(*arguments):
     return json.loads(result.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "says"), [("Who built the Heron buoy?", "Lumen Optics"), ("海鹭浮标由谁制造？", "光澜公司")]
 )

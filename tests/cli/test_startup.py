@@ -31,6 +31,7 @@ def test_help_loads_no_library_but_those_of_the_terminal(command):
     assert loaded_by(*command) & (PIPELINE | MODELS | DATA) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["search", "--help"], ["ask", "--help"]])
 def test_help_that_lists_methods_or_modes_loads_neither_pipeline_nor_models(command):
     assert loaded_by(*command) & (PIPELINE | MODELS) == set()
@@ -44,6 +45,7 @@ def test_an_answer_without_a_model_loads_neither_pipeline_nor_models(demo):
     assert loaded_by("ask", "Who made the O-ring?") & (PIPELINE | MODELS) == set()
 
 
+@pytest.mark.slow
 def test_an_ingest_with_nothing_to_do_does_not_load_lance(home, tmp_path):
     (tmp_path / "inbox").mkdir()
     (tmp_path / "inbox" / "heron.md").write_text("# Heron\n\nThe Heron was built in 2019.\n", encoding="utf-8")

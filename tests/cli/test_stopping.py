@@ -16,6 +16,8 @@ from tests.support.deployed import program, until
 from tests.support.small_model import SmallModel
 from tests.support.terminal import SAG
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 10.0
 """What Docker gives a container to end."""
 SIGNALS = pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])

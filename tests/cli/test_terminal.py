@@ -102,6 +102,7 @@ def test_ctrl_c_during_a_query_has_the_words_by_which_it_is_known():
     query = "SELECT sum(hash(a.range + b.range)) FROM range(1000000) AS a, range(20000) AS b"
     code = (
         "import duckdb, os, signal, threading\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a background job of a shell ignores it
         "threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         f"duckdb.sql({query!r}).fetchall()"
     )

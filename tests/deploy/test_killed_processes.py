@@ -22,9 +22,10 @@ def filled(services: Services) -> Services:
     return services
 
 
-def begun(services: Services) -> None:
+def begun(services: Services) -> Services:
     services.start(*services.commands)
     until(services.is_up, "the page")
+    return services
 
 
 def in_the_middle(services: Services) -> str:
@@ -44,22 +45,24 @@ def whole(services: Services) -> bool:
     return len(names) == len(set(names)) == DOCUMENTS
 
 
-@pytest.fixture(params=["postgresql", "sqlite"])
-def services(request, tmp_path):
+@pytest.fixture
+def services(tmp_path):
     (tmp_path / "work").mkdir()
-    made = (
-        composed(tmp_path / "work", request.getfixturevalue("database"))
-        if request.param == "postgresql"
-        else one_machine(tmp_path / "work")
-    )
-    yield filled(made)
-    made.stop()
-    for name in made.commands:
-        print(f"── {name}", made.log(name)[-4000:])  # shown with a test that failed
+    made: list[Services] = []
+
+    def start(database: str = "") -> Services:
+        """The services over PostgreSQL, or with SQLite on one machine, over new documents."""
+        made.append(composed(tmp_path / "work", database) if database else one_machine(tmp_path / "work"))
+        return begun(filled(made[0]))
+
+    yield start
+    made[0].stop()
+    for name in made[0].commands:
+        print(f"── {name}", made[0].log(name)[-4000:])  # shown with a test that failed
 
 
 def test_a_killed_worker_fails_its_run_and_the_next_one_goes_on(services):
-    begun(services)
+    services = services()
     run = in_the_middle(services)
 
     services.worker().kill()
@@ -70,8 +73,8 @@ def test_a_killed_worker_fails_its_run_and_the_next_one_goes_on(services):
     assert whole(services)
 
 
-def test_a_killed_daemon_stops_no_run_and_its_successor_takes_what_waits(services):
-    begun(services)
+def test_a_killed_daemon_stops_no_run_and_its_successor_takes_what_waits(services, database):
+    services = services(database)
     run = in_the_middle(services)
 
     worker = services.worker()
@@ -86,19 +89,14 @@ def test_a_killed_daemon_stops_no_run_and_its_successor_takes_what_waits(service
     assert whole(services)
 
 
-def test_a_run_whose_code_location_was_killed_fails_when_that_is_back(tmp_path, database):
-    (tmp_path / "work").mkdir()
-    services = filled(composed(tmp_path / "work", database))
-    try:
-        begun(services)
-        run = in_the_middle(services)
+def test_a_run_whose_code_location_was_killed_fails_when_that_is_back(services, database):
+    services = services(database)
+    run = in_the_middle(services)
 
-        services.kill("code", with_children=True)
-        services.start("code")
+    services.kill("code", with_children=True)
+    services.start("code")
 
-        assert services.ended(run) == "FAILURE"
-        assert "no longer has it" in services.messages(run)
-        assert services.ended(services.launch()) == "SUCCESS"
-        assert whole(services)
-    finally:
-        services.stop()
+    assert services.ended(run) == "FAILURE"
+    assert "no longer has it" in services.messages(run)
+    assert services.ended(services.launch()) == "SUCCESS"
+    assert whole(services)

@@ -26,6 +26,7 @@ def test_a_web_hook_gets_what_is_told_as_json():
     assert received == [{"text": TOLD["subject"], **TOLD}]
 
 
+@pytest.mark.slow
 def test_a_hook_that_sends_elsewhere_is_not_followed():
     first: list[object] = []
     second: list[object] = []

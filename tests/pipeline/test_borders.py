@@ -43,6 +43,7 @@ def changes(document: Document, options: ChunkOptions, edits: int = 60) -> list[
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_an_edit_changes_its_chunk_and_at_most_two_others(language):
     document = story(language)

@@ -4,6 +4,9 @@ import subprocess
 import sys
 
 import psutil
+import pytest
+
+pytestmark = pytest.mark.slow
 
 BUSY = """
 import os, threading

@@ -61,6 +61,7 @@ def test_the_order_of_keys_does_not_matter():
     assert sorted(map(sorted, pairs_of(*rows))) == sorted(map(sorted, expected))
 
 
+@pytest.mark.slow
 def test_the_number_of_pairs_grows_with_the_names_and_not_with_their_square():
     def count(names: int) -> int:
         draw = random.Random(names)

@@ -441,6 +441,7 @@ def test_a_message_in_a_message_in_a_message_is_read_or_refused():
     assert text
 
 
+@pytest.mark.slow
 def test_what_parsers_warn_of_stays_with_the_file(tmp_path):
     pages = [[(72, 700, 11, "Page one.")]]
     (tmp_path / "a.pdf").write_bytes(pdf(pages))

@@ -242,6 +242,7 @@ def test_an_asset_feeds_a_corpus_through_its_io_manager(home, tmp_path):
         assert list(release.table("documents").source) == ["asset://raw/articles"]
 
 
+@pytest.mark.slow
 def test_a_new_value_of_the_asset_starts_one_ingest(home, tmp_path):
     defs = fed_by([[HERON]])
     repository = defs.get_repository_def()

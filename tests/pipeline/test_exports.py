@@ -12,6 +12,8 @@ from sag_pipeline.runs import run_ingest
 from sag_retrieval import open_release
 from sag_retrieval.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 TEXTS = {
     "acme.md": "# Acme\n\nAcme bought Beta Labs on 3 May 2019 for 20 million dollars. Anna Ott founded Beta Labs in Oslo.\n",
     "jia.md": "# 海澜能源公司\n\n海澜能源公司由沈若溪创立。沈若溪毕业于澜湾大学。\n",

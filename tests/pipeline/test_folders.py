@@ -115,6 +115,7 @@ def test_loops_of_links_end(inbox, tmp_path, follows):
     assert {"loop", "up", "itself"} <= set(told(inbox, follow_links_outside=follows))
 
 
+@pytest.mark.slow
 def test_folders_may_nest_deeper_than_calls(deep):
     for _ in range(1500):
         Path("d").mkdir()

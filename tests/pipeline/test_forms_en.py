@@ -1,5 +1,6 @@
 """English forms are those of lemminflect, although only entries of words that occur are read."""
 
+import pytest
 from lemminflect import getAllLemmas, getInflection
 from lemminflect.core.Inflections import Inflections
 from lemminflect.core.Lemmatizer import Lemmatizer
@@ -7,6 +8,7 @@ from lemminflect.core.Lemmatizer import Lemmatizer
 from sag_pipeline.rules import forms_en
 
 
+@pytest.mark.slow
 def test_every_entry_is_that_of_the_whole_dictionary():
     for own, other in (
         (forms_en._lemma_entries(), Lemmatizer()._getLemmaDict()),

@@ -29,6 +29,7 @@ def told(found: list[Document | Quarantined]) -> dict[int | None, str]:
     return {one.line: one.reason for one in found if isinstance(one, Quarantined)}
 
 
+@pytest.mark.slow
 @given(st.lists(values), st.sampled_from([None, 1]))
 def test_a_list_is_taken_apart_into_its_items(items, indent):
     text = json.dumps(items, ensure_ascii=False, indent=indent)

@@ -3,6 +3,7 @@
 import threading
 
 import dagster as dg
+import pytest
 
 from sag_pipeline.live import beating
 from sag_pipeline.progress import listener, listening, offer
@@ -21,6 +22,7 @@ def observations(instance: dg.DagsterInstance) -> list[dict[str, object]]:
     return [{name: each.value for name, each in one.asset_observation.metadata.items()} for one in reversed(found)]
 
 
+@pytest.mark.slow
 def test_a_step_that_reports_nothing_for_long_is_told_at_a_steady_pace_with_its_figures(tmp_path):
     heard: list[tuple[str, int, int, str]] = []
 

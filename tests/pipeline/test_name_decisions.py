@@ -96,6 +96,7 @@ def test_what_is_kept_apart_is_not_joined_by_a_third_name(tmp_path: Path):
     assert canonical == {"k1": "k0"}
 
 
+@pytest.mark.slow
 def test_decisions_hold_through_ingests_show_in_the_status_and_are_undone_without_a_trace(
     home: Path, source, monkeypatch: pytest.MonkeyPatch
 ):
@@ -130,6 +131,7 @@ def test_decisions_hold_through_ingests_show_in_the_status_and_are_undone_withou
     assert run_ingest(["inbox"])["release"] == first["release"]
 
 
+@pytest.mark.slow
 def test_a_removed_document_takes_with_it_what_rested_on_it_alone(home: Path, source):
     inbox = Path(source(FILES))
     whole = run_ingest(["inbox"])
@@ -144,6 +146,7 @@ def test_a_removed_document_takes_with_it_what_rested_on_it_alone(home: Path, so
     assert run_ingest(["inbox"])["release"] == whole["release"]
 
 
+@pytest.mark.slow
 def test_a_bad_line_stops_an_ingest_with_its_number_and_leaves_the_release(home: Path, source):
     source(FILES)
     first = run_ingest(["inbox"])
@@ -157,6 +160,7 @@ def test_a_bad_line_stops_an_ingest_with_its_number_and_leaves_the_release(home:
     assert "line 1 has 2 columns" in " ".join(CliRunner().invoke(main, ["status"]).output.split())
 
 
+@pytest.mark.slow
 def test_the_file_may_lie_beside_the_project(home: Path, source, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     source(FILES)
     monkeypatch.setenv("SAG_ALIASES", str(tmp_path / "ours.csv"))
@@ -167,6 +171,7 @@ def test_the_file_may_lie_beside_the_project(home: Path, source, monkeypatch: py
     assert len({"Lumen Optics", "Lumen Optics Verwaltung"} & keys_in(home).keys()) == 1
 
 
+@pytest.mark.slow
 def test_close_names_are_listed_until_somebody_decides(home: Path, source):
     source(FILES)
     run_ingest(["inbox"])
@@ -197,6 +202,7 @@ def joins_longer_names(request: Request) -> dict[str, Any]:
     return {"same": [number for number, one, _, other, _ in pairs if {*one.split()} < {*other.split()}]}
 
 
+@pytest.mark.slow
 def test_a_model_is_asked_about_close_names_once_and_its_answer_is_undone_with_the_document(
     home: Path, source, monkeypatch: pytest.MonkeyPatch
 ):

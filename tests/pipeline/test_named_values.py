@@ -89,6 +89,7 @@ def release(home: Path, source):
         yield found
 
 
+@pytest.mark.slow
 def test_filters_ask_of_one_dimension_alone_in_any_of_its_names(release):
     def found(**where: object) -> set[str]:
         return {hit.document_id for hit in release.search("Heron 海鹭 Egret", where=where, top_k=9)}
@@ -103,6 +104,7 @@ def test_filters_ask_of_one_dimension_alone_in_any_of_its_names(release):
         found(**{"key.revenu__gt": 1})
 
 
+@pytest.mark.slow
 def test_a_release_describes_its_types_to_readers_and_models(release, home: Path):
     from sag_retrieval.ask.release_context import ReleaseContext
     from sag_retrieval.release.key_filters import schema_of_release
@@ -115,6 +117,7 @@ def test_a_release_describes_its_types_to_readers_and_models(release, home: Path
     assert "营业收入" in shown
 
 
+@pytest.mark.slow
 def test_a_schema_that_is_described_otherwise_makes_another_release(release, home: Path):
     put(home, {"types": [*SCHEMA["types"][:-1], SCHEMA["types"][-1] | {"description": "by a firm of auditors"}]})
 
@@ -124,6 +127,7 @@ def test_a_schema_that_is_described_otherwise_makes_another_release(release, hom
     assert run_ingest(["inbox"])["release"] == again["release"]
 
 
+@pytest.mark.slow
 def test_the_date_of_an_event_is_iso_or_null(home: Path, source):
     keys = [{"type": "date", "value": value} for value in ("last summer", "2024-13-01", "2024-02-30", "0000")]
     lines = [{"id": "a", "text": "It opened.", "events": [{"content": "It opened.", "keys": keys}]}]

@@ -145,6 +145,7 @@ def test_a_real_text_has_some_keys_a_chunk_and_not_too_many(name, language, leas
     assert least <= len(pairs) / len(chunks) <= most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["王·", "王某", "公司", "省市", "2019-", "1,", "A'a", "Ab of ", "“a", "（", "A."])
 def test_hostile_text_is_read_at_once(piece):
     mentions, _ = read_mentions(piece * 5_000)

@@ -15,6 +15,8 @@ from sag_retrieval.core.schema_file import read_schema
 from tests.support.chat_server import ChatServer, Request, first_prompt_of, schema_of
 from tests.support.scripted_answers import read_well
 
+pytestmark = pytest.mark.slow
+
 SCHEMA: dict[str, Any] = {
     "types": [
         "organisation",

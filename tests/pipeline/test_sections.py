@@ -73,6 +73,7 @@ def test_text_without_any_mark_is_cut_at_the_limit():
     assert [len(line) for line in lines] == [200, 200, 50]
 
 
+@pytest.mark.slow
 @given(TEXTS, st.data())
 def test_any_reply_gives_a_partition(text, data):
     source = document(text)

@@ -197,6 +197,7 @@ def test_a_command_for_the_same_home_is_recorded_under_the_keys_that_dagster_sho
         assert instance.get_latest_materialization_event(dg.AssetKey("release")) is not None
 
 
+@pytest.mark.slow
 def test_a_run_that_names_another_home_in_its_configuration_is_refused(served, tmp_path):
     with dg.DagsterInstance.get() as instance:
         result = deployed(instance, home=str(tmp_path / "other"))
@@ -206,6 +207,7 @@ def test_a_run_that_names_another_home_in_its_configuration_is_refused(served, t
     assert not Path("other").exists()
 
 
+@pytest.mark.slow
 def test_dagster_serving_another_home_is_refused_until_the_key_is_handed_over(served, monkeypatch, tmp_path):
     monkeypatch.setenv("SAG_HOME", str(tmp_path / "moved"))
 
@@ -217,6 +219,7 @@ def test_dagster_serving_another_home_is_refused_until_the_key_is_handed_over(se
         assert deployed(instance).success
 
 
+@pytest.mark.slow
 def test_a_home_that_was_moved_keeps_its_keys(served, monkeypatch, tmp_path):
     served.rename(tmp_path / "moved")
     monkeypatch.setenv("SAG_HOME", str(tmp_path / "moved"))

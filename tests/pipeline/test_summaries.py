@@ -75,6 +75,7 @@ def test_options_that_leave_nothing_are_refused(options):
         SummaryOptions(**options)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.lists(st.sampled_from("tide boat moon strait the of noon".split()), min_size=3), min_size=4, max_size=9)
 )

@@ -108,6 +108,7 @@ def test_a_changed_prompt_of_titles_repeats_the_step():
     assert len(prompt_versions("summaries").split()) == 4
 
 
+@pytest.mark.slow
 def test_a_title_by_a_model_stands_in_headers_and_the_documents_own_in_the_release(server, home, source, monkeypatch):
     monkeypatch.setenv("SAG_CHAT_MODEL", "openai:m")
     monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)

@@ -94,6 +94,7 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     every_entry_point.cache_clear()
 
 
+@pytest.mark.slow
 def test_an_installed_package_adds_a_method_an_embedder_and_a_reader(plugin, work):
     made = run(sag("ingest", "inbox", "--json"), work, plugin, SAG_EMBEDDING_MODEL="letters:64")
     found = run(sag("search", "Who built the sensors?", "--method", "bm25-short", "--json"), work, plugin)
@@ -113,6 +114,7 @@ def test_an_installed_package_adds_a_method_an_embedder_and_a_reader(plugin, wor
     assert told.stdout.strip() == "bm25-short|heron.mime|letters:64|Heron buoy", told.stderr
 
 
+@pytest.mark.slow
 def test_without_the_package_its_names_are_refused_in_one_line(plugin, work):
     run(sag("ingest", "inbox"), work, plugin)
 
@@ -126,6 +128,7 @@ def test_without_the_package_its_names_are_refused_in_one_line(plugin, work):
     assert "Traceback" not in unknown.stderr + unread.stderr + unembedded.stderr
 
 
+@pytest.mark.slow
 def test_a_broken_package_names_itself_and_breaks_nothing_else(tmp_path, work):
     site = packed(tmp_path / "broken", "cracked-plugin", BROKEN)
     (work / "inbox" / "note.crk").write_text("something", encoding="utf-8")

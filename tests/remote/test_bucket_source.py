@@ -33,6 +33,7 @@ def ids(url: str, options: SourceOptions | None = None) -> list[str]:
     return [each.document_id for each in list_source(url, options) if isinstance(each, RawDocument)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cache", "home")
 def test_a_bucket_holds_the_documents_that_a_folder_would_hold(url: str, tmp_path: Path):
     fill(open_files(url))

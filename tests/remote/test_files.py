@@ -75,6 +75,7 @@ class Model:
         self.known[key], self.tags[key] = body, found.tag
 
 
+@pytest.mark.slow
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 def test_files_behave_like_a_dictionary_with_tags(url: str, steps: list[tuple[str, str, bytes]]):

@@ -104,6 +104,7 @@ def test_a_server_that_ignores_conditions_is_refused(proxy: Proxy, at_s3: str, h
     assert list(open_files(at_s3).list()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["503", "cut", "slow"])
 def test_a_fault_that_passes_is_not_seen(
     proxy: Proxy, at_s3: str, tmp_path: Path, home: Path, fault: str, monkeypatch: pytest.MonkeyPatch
@@ -120,6 +121,7 @@ def test_a_fault_that_passes_is_not_seen(
     assert proxy.failed == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["503", "cut", "slow"])
 def test_a_fault_that_stays_ends_in_a_sentence(
     proxy: Proxy, at_s3: str, tmp_path: Path, home: Path, fault: str, monkeypatch: pytest.MonkeyPatch

@@ -49,6 +49,7 @@ def slow_segments(values, ends, max_length, budget, minimum):
     return chosen
 
 
+@pytest.mark.slow
 def test_a_thousand_random_choices_are_those_of_brute_force():
     draw = random.Random(20240828)
 

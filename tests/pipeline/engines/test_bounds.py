@@ -73,6 +73,7 @@ def test_each_document_has_its_whole_time(settings_of_watchdog, monkeypatch):
     assert clock.rings == float("inf")
 
 
+@pytest.mark.slow
 def test_the_timer_of_the_system_interrupts_a_document():
     with within(WorkerBounds(worker_seconds=1)):
         with pytest.raises(TimeoutError, match="it needs more than 1 s"), one_document():

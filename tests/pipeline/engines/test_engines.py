@@ -206,6 +206,7 @@ def test_long_texts_travel_in_smaller_batches(most, sizes):
     assert pa.concat_tables([each.tables["documents"] for each in pieces]) == whole.tables["documents"]
 
 
+@pytest.mark.slow
 def test_no_more_batches_are_taken_than_the_window_allows(processes):
     taken = 0
 

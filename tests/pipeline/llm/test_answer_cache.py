@@ -57,6 +57,7 @@ def answered(number: int) -> Answered:
     return Answered(f"id{number}", f'{{"facts": ["{number}"]}}', "d", "events", "m", 10, 5, 0.1, 1, 0.5, 9)
 
 
+@pytest.mark.slow
 def test_an_answer_is_paid_once_and_then_costs_nothing(cache: AnswerCache):
     with ChatServer(echo) as server:
         chat = CachedChat(chat_of(server), cache, prices=Prices(1, 1))
@@ -119,6 +120,7 @@ def test_an_unusable_answer_is_in_the_ledger_with_its_cost(cache: AnswerCache):
     assert call.input_tokens == server.input_tokens > 0
 
 
+@pytest.mark.slow
 def test_many_processes_may_write_one_file(tmp_path: Path):
     code = (
         "import sys; from pathlib import Path; from sag_retrieval.models.answer_cache import *\n"

@@ -13,6 +13,8 @@ from sag_retrieval.core.settings import load_settings
 from tests.support.chat_server import ChatServer
 from tests.support.scripted_answers import read_well
 
+pytestmark = pytest.mark.slow
+
 SHARE = 0.35
 """Tokens may differ by this share: they are counted by characters, answers are guessed."""
 OPTION_SETS = {

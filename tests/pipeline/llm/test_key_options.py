@@ -12,6 +12,8 @@ from sag_retrieval.models.openai import OpenAIChat
 from tests.support.chat_server import ChatServer, schema_of
 from tests.support.scripted_answers import read_well
 
+pytestmark = pytest.mark.slow
+
 FILES = {
     "heron.md": "# Heron\n\nLumen Optics built the Heron buoy. Mara Voss founded Lumen Optics.\n",
     "海鹭.md": "# 海鹭浮标\n\n海鹭浮标由光澜公司制造。安塞海警使用这种浮标。\n",

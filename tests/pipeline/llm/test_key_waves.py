@@ -84,6 +84,7 @@ def test_waves_grow_with_what_is_known_and_stay_within_bounds():
         KnownOptions(longest_wave=0)
 
 
+@pytest.mark.slow
 def test_prompts_do_not_depend_on_which_answer_comes_first(server: ChatServer):
     documents = [replace(REPORT, document_id=f"d{n}", text=f"{REPORT.text[n * 90 :]}") for n in range(4)]
     seen = []
@@ -99,6 +100,7 @@ def test_prompts_do_not_depend_on_which_answer_comes_first(server: ChatServer):
     assert seen[0] == seen[1]
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_in_a_wave_goes_on_with_the_same_prompts_and_pays_nothing_twice(
     server: ChatServer, tmp_path: Path
 ):
@@ -128,6 +130,7 @@ def test_a_run_that_is_stopped_in_a_wave_goes_on_with_the_same_prompts_and_pays_
     assert again == whole
 
 
+@pytest.mark.slow
 def test_an_ingest_that_is_stopped_is_continued_with_the_prompts_of_one_that_is_not(
     home: Path, source, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, server: ChatServer
 ):

@@ -53,6 +53,7 @@ def test_a_schema_of_ones_own_is_the_whole_list():
     assert with_stored_types(own, keys_of(("vessel", "Ida", 9))) is own
 
 
+@pytest.mark.slow
 def test_a_release_with_supplied_types_offers_them_and_the_estimate_knows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -33,6 +33,7 @@ def put(store, name, edition, random):
         store.commit(StepSpec(table), [DocumentOutcome(Pending(name, edition), rows)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_keys_are_aligned_after_changes_as_all_at_once(tmp_path, seed, monkeypatch):
     random, store = np.random.default_rng(seed), Store(tmp_path)

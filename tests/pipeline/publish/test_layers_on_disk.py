@@ -21,6 +21,8 @@ from sag_retrieval.release.releases import Releases, prune_releases
 from tests.pipeline.publish.histories import ONE_BY_ONE, Home, Made, records
 from tests.pipeline.publish.killed import publish_killed
 
+pytestmark = pytest.mark.slow
+
 FIRST = {"first.md": Made((((0, 4, 10), (7, 9)), ((1,),)), 1), "last.md": Made((((3, 5),),), 2)}
 SECOND = {"b.md": Made((((0, 8), (6,)),), 3), "first.md": Made((((4, 2),),), 4)}
 THIRD = {"海.md": Made((((7, 9, 1),), ((12, 0),)), 5), "z": Made((((11, 4),),), 6)}

@@ -19,6 +19,8 @@ from sag_retrieval import open_release
 from sag_retrieval.core.records import Document
 from sag_retrieval.text.words import without_breaks
 
+pytestmark = pytest.mark.slow
+
 DOCUMENTS = StepSpec("documents")
 FREELY = SyncOptions(allow_removals=True)
 ODD = (

@@ -228,6 +228,7 @@ def test_a_ledger_that_is_held_is_read_once_until_its_files_change(tmp_path):
         assert after.ledger.document_count("documents") == 2
 
 
+@pytest.mark.slow
 def test_commits_of_another_process_are_read_although_the_ledger_is_held(tmp_path):
     held = Store(tmp_path)
     put(held, document("a"))

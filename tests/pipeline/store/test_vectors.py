@@ -262,6 +262,7 @@ def test_of_a_damaged_table_the_rows_of_other_files_are_kept(tmp_path):
     assert np.array_equal(rows_of(after, ids[25:]), vectors[25:])
 
 
+@pytest.mark.slow
 def test_counting_does_not_load_lance(tmp_path):
     VectorStore(tmp_path, "model", 8).append("events", vector_ids(TEXTS), dense(40))
     code = (

@@ -237,6 +237,7 @@ def test_a_search_without_a_release_is_asked_as_in_fast_mode():
     assert any("open the release" in note for note in answer.notes)
 
 
+@pytest.mark.slow
 def test_a_release_without_themes_says_so(home, source):
     run_ingest([source({"heron.md": "# Heron\n\nIt left.\n"})])
 
@@ -247,6 +248,7 @@ def test_a_release_without_themes_says_so(home, source):
     assert any("no themes to answer from" in note for note in answer.notes)
 
 
+@pytest.mark.slow
 def test_what_talk_settles_answers_a_question_about_all_of_it(home, source):
     turns = (
         (

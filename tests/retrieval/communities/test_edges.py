@@ -62,6 +62,7 @@ def test_weights_of_all_pairs_equal_the_pair_loop(start):
         assert found == pytest.approx(kept, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, 300, 100))
 def test_a_candidate_weighs_what_the_pair_loop_says_and_every_sharing_pair_is_a_candidate(start):
     for seed in range(start, start + 100):

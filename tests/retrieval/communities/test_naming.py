@@ -62,6 +62,7 @@ def test_offline_titles_name_the_topic_in_its_language(towns, language):
         assert any(topic in each.title for each in named.at(0))
 
 
+@pytest.mark.slow
 def test_titles_of_a_level_are_short_and_all_different(dragonball_zh):
     named = name_communities(dragonball_zh, build_communities(dragonball_zh)).communities
 

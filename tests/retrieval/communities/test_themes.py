@@ -131,6 +131,7 @@ def test_few_events_without_common_words_are_grouped_by_their_keys(towns):
     assert any("Harbour Bridge" in each.title for each in found)
 
 
+@pytest.mark.slow
 def test_a_topic_of_another_language_is_titled_by_its_names(dragonball_zh):
     count = len(dragonball_zh.documents.titles)
     values = [f"Oban {number} Metals" for number in range(count)]

@@ -105,6 +105,7 @@ def test_topics_go_across_documents_and_not_by_their_names(companies, language):
     assert len({each.title for each in found}) == 8
 
 
+@pytest.mark.slow
 def test_every_event_belongs_to_one_topic_or_stands_alone(dragonball_zh):
     communities = build_communities(dragonball_zh, ClusterOptions(method="topics"))
 
@@ -115,6 +116,7 @@ def test_every_event_belongs_to_one_topic_or_stands_alone(dragonball_zh):
     assert all(each.centrality.max() == 1.0 for each in communities)
 
 
+@pytest.mark.slow
 def test_the_same_events_give_the_same_topics(dragonball_zh):
     one, two = (build_communities(dragonball_zh, ClusterOptions(method="topics")) for _ in range(2))
 

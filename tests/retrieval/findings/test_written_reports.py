@@ -208,6 +208,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", BAD.values(), ids=list(BAD))
 def test_a_bad_model_leaves_the_text_of_the_rules_and_a_row_with_the_reason(tell, tmp_path, answer):
     told = tell(lambda _: answer, calls=IMPATIENT)

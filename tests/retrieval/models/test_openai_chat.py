@@ -172,6 +172,7 @@ def test_a_request_too_long_for_the_model_fails_at_once_and_alone():
     assert len(server.calls) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [late(GOOD, 5), silent(GOOD), silent(Answer("x" * 900))])
 def test_a_second_silence_costs_the_answer_and_not_the_server(fault: Answer):
     with ChatServer(lambda request: GOOD if prompt_of(request) == "Next?" else fault) as server:
@@ -191,6 +192,7 @@ def test_a_server_that_answers_nobody_is_lost_even_if_it_takes_every_request():
             list(chat.ask_all(ask(str(n)) for n in range(8)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ignored", [set(), {"stream"}], ids=["streams", "answers as a whole"])
 def test_a_slow_answer_may_take_longer_than_a_silence_may(ignored: set[str]):
     facts = [f"Hive {n} has bees." for n in range(20)]
@@ -206,6 +208,7 @@ def test_a_slow_answer_may_take_longer_than_a_silence_may(ignored: set[str]):
     assert reply.usage.output_tokens == server.output_tokens
 
 
+@pytest.mark.slow
 def test_requests_wait_in_the_queue_of_a_server_that_answers_others_and_fewer_are_sent():
     facts = {"facts": [f"Hive {n} has bees." for n in range(5)]}
     with SlowServer(lambda _: facts, tokens_per_second=100) as server:

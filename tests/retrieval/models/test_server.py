@@ -115,6 +115,7 @@ def test_an_address_given_in_code_takes_no_key_from_the_environment(place):
         make_client(HERE, None, ChatOptions())
 
 
+@pytest.mark.slow
 def test_the_job_sends_no_exported_key_to_an_address_of_the_file(place, source, monkeypatch):
     monkeypatch.setenv("SAG_CHAT_MODEL", "openai:scripted")
     with ChatServer() as server:

@@ -97,6 +97,7 @@ def test_a_pipeline_without_stages_changes_nothing():
     assert Pipeline([]).run({"query": "q"}) == {"query": "q"}
 
 
+@pytest.mark.slow
 def test_a_type_checker_accepts_the_record_in_user_code(tmp_path):
     code = tmp_path / "user_code.py"
     code.write_text(

@@ -128,6 +128,7 @@ def test_pages_of_themes_that_are_gone_are_removed(towns, tmp_path):
     assert not (tmp_path / "themes" / "99-old.html").exists()
 
 
+@pytest.mark.slow
 def test_real_events_without_spans_are_cited_by_their_most_similar_sentence(dragonball_zh, tmp_path):
     report, page = written(dragonball_zh, tmp_path)
 
@@ -148,6 +149,7 @@ def test_the_page_comes_from_release_and_options_alone(towns, tmp_path):
         assert one.tables[name].read_bytes() == two.tables[name].read_bytes()
 
 
+@pytest.mark.slow
 def test_communities_and_page_are_the_same_in_every_process(tmp_path):
     program = (
         "import sys; from pathlib import Path; from benchmarks.planted import planted;"
@@ -342,6 +344,7 @@ def test_the_markdown_twin_says_the_same_with_footnotes(towns, tmp_path):
         assert heading in page.text
 
 
+@pytest.mark.slow
 def test_the_preview_is_short_and_starts_with_the_headline(dragonball_zh, tmp_path):
     report, _ = written(dragonball_zh, tmp_path)
 

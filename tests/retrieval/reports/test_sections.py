@@ -201,6 +201,7 @@ def test_types_of_keys_are_called_as_in_the_schema_of_the_release(towns, languag
     assert "vessel" not in markdown.casefold()
 
 
+@pytest.mark.slow
 def test_a_section_is_added_by_its_own_files_and_one_line(tmp_path):
     shutil.copytree(ROOT / "sag_retrieval", tmp_path / "sag_retrieval", ignore=shutil.ignore_patterns("__pycache__"))
     sections = tmp_path / "sag_retrieval" / "reports" / "sections"

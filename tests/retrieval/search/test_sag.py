@@ -227,6 +227,7 @@ print(embedder.fingerprint, embedder.embed(["green 绿茶 tea"]).data.tolist())
 """
 
 
+@pytest.mark.slow
 def test_vectors_do_not_depend_on_the_hash_seed():
     said = {
         subprocess.run(

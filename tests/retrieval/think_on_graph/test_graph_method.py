@@ -79,6 +79,7 @@ def test_the_same_twice_and_in_a_rebuilt_release(index, tmp_path):
         assert one.scores.tolist() == other.scores.tolist()
 
 
+@pytest.mark.slow
 def test_the_graph_is_built_once_and_let_go_with_its_rows(tmp_path):
     index = build_index(tmp_path)
     number = id(index.rows["triples"])

@@ -37,6 +37,7 @@ settings = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(graphs, queries, settings)
 def test_a_walk_keeps_to_its_bounds(graph, query, options):
     found = walk(graph, query, options)
@@ -166,6 +167,7 @@ def test_options_out_of_bounds_are_refused(wrong):
         GraphOptions(**wrong)
 
 
+@pytest.mark.slow
 def test_processes_with_other_hash_seeds_agree():
     script = (
         "import numpy as np\n"

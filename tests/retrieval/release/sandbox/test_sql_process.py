@@ -49,6 +49,7 @@ def children():
     return lambda: all_children() - others
 
 
+@pytest.mark.slow
 def test_text_that_doubles_takes_no_memory_of_the_program_and_the_next_query_works(own):
     own.select("SELECT count(*) AS n FROM events")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -61,6 +62,7 @@ def test_text_that_doubles_takes_no_memory_of_the_program_and_the_next_query_wor
     assert own.select("SELECT count(*) AS n FROM events")["n"].to_pylist() == [5]
 
 
+@pytest.mark.slow
 def test_a_process_that_does_not_answer_is_killed_at_the_deadline(own, children):
     own.select("SELECT count(*) AS n FROM events")
     (process,) = children()
@@ -75,6 +77,7 @@ def test_a_process_that_does_not_answer_is_killed_at_the_deadline(own, children)
     assert own.select("SELECT count(*) AS n FROM chunks")["n"].to_pylist() == [5]
 
 
+@pytest.mark.slow
 def test_a_process_that_ended_is_replaced(own, children):
     own.select("SELECT count(*) AS n FROM events")
     (process,) = children()
@@ -107,6 +110,7 @@ def test_a_closed_sandbox_leaves_no_process(database, children):
     assert not process.is_running()
 
 
+@pytest.mark.slow
 def test_the_process_ends_with_its_program_and_has_none_of_its_secrets():
     code = (
         "import pyarrow as pa, psutil, sys\n"

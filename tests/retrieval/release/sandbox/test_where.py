@@ -224,6 +224,7 @@ def test_an_attack_as_field_operator_or_value_is_an_error_or_matches_nothing(san
     assert ids == ()
 
 
+@pytest.mark.slow
 def test_the_tables_are_intact_after_all_attacks(sandbox):
     for where in PLACES:
         try:
@@ -235,6 +236,7 @@ def test_the_tables_are_intact_after_all_attacks(sandbox):
     assert sandbox.ids("SELECT document_id FROM documents")[1] == DOCUMENTS
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from([*COLUMNS, "metadata.x", "key.x"]),
     st.sampled_from(OPERATORS),

@@ -13,9 +13,10 @@ from sag_retrieval.ask.question import AnswerKind, question_parts
 from sag_retrieval.ask.values import states, states_unit
 from sag_retrieval.communities.events import EventTable, Rows
 from sag_retrieval.communities.groups import Community
-from sag_retrieval.communities.statements import fault_counts, faults, telling
+from sag_retrieval.communities.quality import judged, quotable, worth
 from sag_retrieval.core.types import Floats
 from sag_retrieval.findings.themes import NearTheme
+from sag_retrieval.statements.form import refers_back
 from sag_retrieval.text.words import fold, tokens
 
 LEAST: Final = 0.5
@@ -28,9 +29,9 @@ _ENOUGH: Final = 3
 _READ: Final = 400
 """Events that are read word by word, those first that seem to hold most."""
 _JUDGED: Final = 40
-"""Those of a theme that hold most, judged as statements: the ones that do not say who come last."""
+"""Those of a theme that hold most, judged as statements."""
 _VAGUE: Final = 0.7
-"""Factor of a statement in which there is nothing to check: no name, no amount, no date."""
+"""Factor of a statement that is surely not worth a line."""
 _OF_BEST: Final = 0.75
 """Share of the best statement's rank that the others have."""
 _OTHER_KIND: Final = 0.75
@@ -45,6 +46,8 @@ _CONNECTIVE: Final = re.compile(
 _MOST: Final = 6
 _OF_A_THEME: Final = 4
 _OF_A_DOCUMENT: Final = 2
+_NEARLY: Final = 0.25
+"""What a statement has to score that comes after those that can be quoted."""
 _ALIKE: Final = 0.6
 """Common share of the terms of two statements that say the same."""
 
@@ -138,15 +141,15 @@ def _scored(events: EventTable, rows: Rows, wanted: Wanted) -> list[_Scored]:
         if held >= wanted.least:
             text = events.contents[rows[place]]
             is_of_kind = wanted.is_stated_by(text)
-            told = float(telling(events, rows[place : place + 1])[0])
-            rank = held * (1.0 if is_of_kind else _OTHER_KIND) * (_VAGUE + (1 - _VAGUE) * min(1.0, told))
+            told = float(worth(events, rows[place : place + 1])[0])
+            rank = held * (1.0 if is_of_kind else _OTHER_KIND) * (_VAGUE + (1 - _VAGUE) * told)
             near = round(float(likeness[rows[place]]), 9)
             scored.append(_Scored(-round(rank, 6), -near, int(rows[place]), held, held >= _WHOLE and is_of_kind))
     return sorted(scored)
 
 
 def _quotable(events: EventTable, scored: Sequence[_Scored], theme_of: Mapping[int, int]) -> list[int]:
-    """The rows that read as statements, of the first ones of each theme; those that do not say who come last."""
+    """The rows that can be quoted, of the first ones of each theme; those that nearly can come last."""
     counted: dict[int, int] = {}
     first: list[int] = []
     for row in (each.row for each in scored):
@@ -154,15 +157,15 @@ def _quotable(events: EventTable, scored: Sequence[_Scored], theme_of: Mapping[i
         if counted[theme_of[row]] <= _JUDGED:
             first.append(row)
     rows = np.array(first, np.int32)
-    counts = fault_counts(events, rows) if first else np.zeros(0)
-    counts -= np.array([_only_connects(events.contents[row]) for row in first], dtype=np.float64)
-    return [int(row) for row in (*rows[counts == 0].tolist(), *rows[(counts > 0) & (counts < 1)].tolist())]
+    good = quotable(events, rows) | np.array([_only_connects(events.contents[row]) for row in first], np.bool_)
+    nearly = np.array([each.quotable >= _NEARLY for each in judged(events, rows)], np.bool_)
+    return [int(row) for row in (*rows[good].tolist(), *rows[nearly & ~good].tolist())]
 
 
 def _only_connects(text: str) -> bool:
     """Whether a statement refers back by its first word alone: `此外，` says nothing that another sentence explains."""
     opening = _CONNECTIVE.match(text)
-    return opening is not None and bool(faults(text)) and not faults(text[opening.end() :])
+    return opening is not None and not refers_back(text[opening.end() :])
 
 
 def _types(events: EventTable, rows: Rows) -> list[frozenset[str]]:

@@ -15,6 +15,7 @@ from sag_retrieval.core.types import Flags, Floats, Rows
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.csr import take_rows
+from sag_retrieval.statements.scorer import StatementScorer, by_features
 from sag_retrieval.text.places import place_name, places_within
 from sag_retrieval.text.words import is_cjk
 
@@ -124,6 +125,8 @@ class EventTable:
     """Of each event, whether it tells of a plan or a forecast; empty where none does."""
     is_routine: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
     """Of each event, whether other documents say the same of other names, without an amount; empty if unknown."""
+    scorer: StatementScorer = by_features
+    """What tells which of them can be quoted."""
     spread: Spread | None = None
     """What is rare is counted among these events; None: among the events of the table."""
 

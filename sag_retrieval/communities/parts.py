@@ -7,20 +7,15 @@ from typing import Final
 
 import numpy as np
 
-from sag_retrieval.communities.called import called
-from sag_retrieval.communities.events import EventTable, Flags, Floats, Rows
+from sag_retrieval.communities.events import EventTable, Floats, Rows
 from sag_retrieval.communities.groups import Communities, Quality, Tie, community_id, members_of, on_one_level
-from sag_retrieval.communities.registers import is_notice
 from sag_retrieval.communities.said import SaidNames
-from sag_retrieval.communities.statements import is_sentence
 from sag_retrieval.communities.titles import TakenTitles, distinctive_keys, fits, naming_keys, shorten
 
 _DOCUMENTS: Final = 3
 """From this number of documents on, themes go across documents."""
 _PARTS: Final = (3, 40)
 _SHARE: Final = 0.02
-_NOTICES: Final = 0.25
-"""A part with a larger share of notices is none."""
 _LEAST: Final = 3
 _COVERED: Final = 0.6
 _NAMES: Final = 2
@@ -50,23 +45,13 @@ def build_parts(events: EventTable) -> Communities | None:
     number, titles = _numbered(events)
     sizes = np.bincount(number, minlength=len(titles))
     kept = [
-        place
-        for place in range(len(titles))
-        if sizes[place] >= max(_LEAST, _SHARE * len(events))
-        and titles[place]
-        and not _is_notice(events, number == place)
+        place for place in range(len(titles)) if sizes[place] >= max(_LEAST, _SHARE * len(events)) and titles[place]
     ]
     if not _PARTS[0] <= len(kept) <= _PARTS[1] or sizes[kept].sum() < _COVERED * len(events):
         return None
     group = np.full(len(titles), -1, np.int32)
     group[kept] = np.arange(len(kept), dtype=np.int32)
     return _communities(events, group[number], [titles[place] for place in kept])
-
-
-def _is_notice(events: EventTable, within: Flags) -> bool:
-    """Whether a part says how the text may be used: a licence, terms."""
-    texts = [events.contents[row] for row in np.flatnonzero(within).tolist() if is_sentence(events.contents[row])]
-    return sum(map(is_notice, texts)) > _NOTICES * len(texts)
 
 
 def _numbered(events: EventTable) -> tuple[Rows, list[str]]:
@@ -123,12 +108,12 @@ def _centralities(events: EventTable, part: Rows, count: int) -> Floats:
 def _titles(events: EventTable, members: Sequence[Rows], titles: Sequence[str]) -> list[str]:
     """The titles of the parts; one that only counts is followed by the names that distinguish its part."""
     taken, found, said = TakenTitles(), [], SaidNames(events)
-    for title, rows, keys in zip(titles, members, distinctive_keys(events, members), strict=True):
+    for title, keys in zip(titles, distinctive_keys(events, members), strict=True):
         last = title.rsplit(" / ", 1)[-1]
         whole = _in_small_letters(last) if last.isupper() else last
         if _NUMBERED.match(title):
-            named = (key.row for key in naming_keys(events, keys) if key.row in said)
-            names = list(dict.fromkeys(filter(None, (called(events, key, rows) for key in named))))[:_NAMES]
+            named = (events.keys.values[key.row] for key in naming_keys(events, keys) if key.row in said)
+            names = list(dict.fromkeys(named))[:_NAMES]
             whole = f"{whole}: {' · '.join(names)}" if names else whole
         else:
             whole = whole if fits(whole) else shorten(_AT_COLON.sub(" ", whole))

@@ -9,11 +9,9 @@ from typing import Final
 import numpy as np
 
 from sag_retrieval.communities.events import EventTable
-from sag_retrieval.communities.headings import unheaded
-from sag_retrieval.communities.kinds import names_in
 from sag_retrieval.communities.talk import TOLD, told
 from sag_retrieval.communities.titles import names_something
-from sag_retrieval.core.types import Flags, Rows
+from sag_retrieval.core.types import Flags
 from sag_retrieval.text.words import STOP_WORDS, is_cjk
 
 _WORD: Final = re.compile(r"(?<![\w-])[a-z][a-z'’-]{2,}")
@@ -28,14 +26,13 @@ _WORDS: Final = 2
 _CHARACTERS: Final = 4
 _MOSTLY: Final = 0.6
 _HALF: Final = 0.5
-_RUNS: Final = 2
 _OFTEN: Final = 3
 """Documents, and sets of names, that say a sentence."""
 
 
 def as_quoted(events: EventTable) -> EventTable:
     """The events as a report quotes them: talk that settles something as statements, routine marked."""
-    return with_routine(told(replace(events, contents=[unheaded(text) for text in events.contents])))
+    return with_routine(told(events))
 
 
 def with_routine(events: EventTable) -> EventTable:
@@ -74,15 +71,6 @@ def with_routine(events: EventTable) -> EventTable:
         np.bool_,
     )
     return replace(events, is_routine=_flags(flags))
-
-
-def said_alike(events: EventTable, rows: Rows) -> Flags:
-    """Shape (rows, rows): whether two of a few sentences share half of what one says without names and figures."""
-    runs = [_runs(events.contents[row], names_in(events, row)) for row in rows.tolist()]
-    shared = [[len(one & other) for other in runs] for one in runs]
-    least = np.array([max(_RUNS, _HALF * len(one)) for one in runs])
-    found = np.array(shared, np.float64).reshape(len(runs), len(runs)) >= least[:, None]
-    return np.asarray(found | found.T)
 
 
 def _is_common(events: EventTable, rows: Sequence[int], names: Sequence[Sequence[str]]) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from sag_retrieval.communities.events import EventTable
-from sag_retrieval.communities.registers import opinion_words
-from sag_retrieval.communities.statements import is_sentence
 from sag_retrieval.communities.titles import names_something
+from sag_retrieval.communities.word_lists import opinion_words
+from sag_retrieval.statements.form import is_sentence
 from sag_retrieval.text.words import is_cjk
 
 _LOOKED_AT = 24

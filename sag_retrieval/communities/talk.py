@@ -4,13 +4,14 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise, zip_longest
 from typing import Final
 
 import numpy as np
 
 from sag_retrieval.communities.events import EventTable, Rows
-from sag_retrieval.communities.registers import is_opinion, is_past_form
+from sag_retrieval.communities.word_lists import is_past_form, opinion_words
 from sag_retrieval.text.sentences import sentences
 from sag_retrieval.text.words import is_cjk
 
@@ -100,6 +101,13 @@ _PROPOSES: Final = re.compile(
 _AUXILIARIES: Final = frozenset(
     "am are be can could did do does had has have is may must was were will would might".split()
 )
+_TOKEN: Final = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*")
+_DEGREE: Final = re.compile(
+    r"\bso (?!that\b|far\b|as\b|on\b|long\b)[a-z]+\b|\bsuch an? |\bjust (?:as|so|the|on|[a-z]+s)\b"
+)
+"""`so powerful`, `such a place`: how somebody feels about it."""
+_POLITE_CJK: Final = re.compile(r"(?<![申邀聘提恳报])请(?![求假示])|祝(?=你|您|大家|愿)")
+"""`请` and `祝` as courtesies, not inside another word."""
 _NOISE: Final = re.compile("[\u2600-\u27bf\U0001f300-\U0001faff\ufe0f]+")
 _OPENING: Final = re.compile(r"^(?:also|so|and|but|oh|well|plus|okay|ok|alright|btw)\b[,!]? ", re.IGNORECASE)
 _QUOTED: Final = re.compile(r'"([^"]{1,100})"')
@@ -169,23 +177,6 @@ def settles(statement: str) -> int:
     if _HOUR.search(said) or statement.endswith(("agreed.", "同意。")):
         return 2
     return int(bool(_SETTLES.search(said) and (_WEEKDAY.search(said) or _DAY.search(said))))
-
-
-def speakers_in(events: EventTable) -> dict[int, list[tuple[str, str]]]:
-    """The turns of each document that has any, as its passages hold them: who speaks, and what they say."""
-    people: defaultdict[int, set[str]] = defaultdict(set)
-    for event, key in zip(events.links.event.tolist(), events.links.key.tolist(), strict=True):
-        if events.keys.types[key] == "person":
-            people[int(events.chunk[event])].update(events.keys.names_of(key))
-    found: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
-    for chunk, own in sorted(people.items()):
-        text = events.chunks.texts[chunk]
-        names = sorted(own, key=lambda name: (-len(name), name))
-        labels = list(_labels(text, names))
-        ends = [start for _, start, _ in labels[1:]] + [len(text)]
-        for (who, _, behind), end in zip(labels, ends, strict=False):  # no label, no turn
-            found[int(events.chunks.document[chunk])].append((who, text[behind:end].strip()))
-    return found
 
 
 def _turns(events: EventTable) -> list[_Turn]:
@@ -261,7 +252,7 @@ def _plain(sentence: str) -> str:
 def _value(sentence: str, names: Sequence[str]) -> int:
     """How much a sentence settles: 0 for nothing."""
     low, high = _LENGTHS_CJK if is_cjk(sentence) else _LENGTHS
-    if not low <= len(sentence) <= high or is_opinion(sentence, is_talk=True):
+    if not low <= len(sentence) <= high or _is_opinion(sentence):
         return 0
     if _NOTHING.search(sentence) or not _ENDS.search(sentence):
         return 0
@@ -271,6 +262,20 @@ def _value(sentence: str, names: Sequence[str]) -> int:
     if (_LOOSE.search(sentence) and hour) or (_SETTLES.search(sentence) and day):
         return 3 + hour + held
     return 2 + hour + held if _is_done(sentence) and (day or held) else 0
+
+
+def _is_opinion(text: str) -> bool:
+    """Whether a sentence of talk praises, guesses, wishes or thanks."""
+    if _DEGREE.search(text):
+        return True
+    if is_cjk(text):
+        return bool(_POLITE_CJK.search(text)) or any(word in text for word in _opinions_cjk())
+    return any(token.casefold() in opinion_words() for token in _TOKEN.findall(text))
+
+
+@lru_cache
+def _opinions_cjk() -> tuple[str, ...]:
+    return tuple(sorted(word for word in opinion_words() if is_cjk(word) and len(word) > 1))
 
 
 def _is_done(sentence: str) -> bool:

@@ -3,32 +3,34 @@
 import re
 from collections import Counter
 from dataclasses import replace
-from itertools import takewhile
 from typing import Final
 
 import numpy as np
 
 from sag_retrieval.communities.clustering import build_communities
-from sag_retrieval.communities.common_phrases import common_phrase
 from sag_retrieval.communities.events import EventTable, Rows
 from sag_retrieval.communities.groups import Communities, Community
-from sag_retrieval.communities.kinds import masked, names_in
-from sag_retrieval.communities.matters import JOINT, with_matters
 from sag_retrieval.communities.naming import name_communities
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.communities.parts import build_parts
 from sag_retrieval.communities.said import SaidNames
-from sag_retrieval.communities.statements import ROUTINE, fault_counts
-from sag_retrieval.communities.titles import TakenTitles, TitledGroup, distinctive_keys, fits, make_title, naming_keys
+from sag_retrieval.communities.titles import (
+    JOINT,
+    TakenTitles,
+    TitledGroup,
+    distinctive_keys,
+    fits,
+    make_title,
+    naming_keys,
+)
 from sag_retrieval.text.words import fold, is_cjk
 
 _WORD: Final = re.compile(r"[\u4e00-\u9fff]{2}|[^\W\d_]+")
 _DIGIT: Final = re.compile(r"\d")
-_JUDGED: Final = 1_000
-"""Events of a topic that are judged as statements; a larger one has a phrase for a title."""
-_MOSTLY: Final = 0.5
 _FEWEST: Final = 3
 """With fewer topics, events are grouped by their keys."""
+_NAMED: Final = 0.5
+"""Share of the topics that a noun phrase has to name: of a small pile names group more, and say what they group."""
 _COVERED: Final = 0.5
 """Topics of a smaller share of the units are left for groups by keys: few events share few words, but names."""
 
@@ -49,17 +51,17 @@ def build_themes(events: EventTable, options: ClusterOptions, language: str) -> 
     if parts := build_parts(events):
         return parts
     found = build_communities(events, options)
-    titled = [each for each in found if each.title]
-    if len(titled) < _FEWEST or found.quality[0].coverage < _COVERED:
-        return with_matters(events, _titled_in(events, _by_keys(events, options), language), language)
-    return with_matters(events, _titled_in(events, _named(events, found), language), language)
+    groups = [each for each in found if len(each.members) >= _FEWEST]
+    titled = [each for each in groups if each.title]
+    if len(titled) < max(_FEWEST, _NAMED * len(groups)) or found.quality[0].coverage < _COVERED:
+        return _titled_in(events, _by_keys(events, options), language)
+    return _titled_in(events, _named(events, found), language)
 
 
 def _named(events: EventTable, communities: Communities) -> Communities:
     """The same communities, each with a title.
 
-    What no noun phrase names is titled by what most of its documents are called, the phrase that most of its statements
-    share, its keys, or its most typical event.
+    What no noun phrase names is titled by its keys, or by its most typical event.
     """
     unnamed = [each for each in communities if not each.title and len(each.members) >= _FEWEST]
     if not unnamed:
@@ -69,47 +71,11 @@ def _named(events: EventTable, communities: Communities) -> Communities:
     keys = distinctive_keys(events, [each.members for each in unnamed])
     for each, carried in zip(unnamed, keys, strict=True):
         found = [key for key in carried if events.keys.types[key.row] != "title"]
-        quoted = _quoted(events, each.members)
-        kind = kind_of_documents(events, quoted) or shared_phrase(events, quoted)
         group = TitledGroup(each.members, found, _language(events, each.members), incidence[each.members])
-        titles[each.community_id] = kind if kind and kind not in taken else make_title(events, group, taken)
+        titles[each.community_id] = make_title(events, group, taken)
         taken.add(titles[each.community_id])
     titled = (replace(each, title=titles.get(each.community_id, each.title)) for each in communities)
     return replace(communities, communities=tuple(titled))
-
-
-def kind_of_documents(events: EventTable, quoted: Rows) -> str:
-    """The words without figures that the titles of most documents of some statements share: `Incident report`.
-
-    Empty where there are none, and where a title has nothing else: then it is the document's own.
-    """
-    documents = sorted(set(events.document[quoted].tolist()))
-    titles = [events.documents.titles[row] for row in documents]
-    kinds = Counter(kind for title in titles if (kind := _without_figures(title)) and kind != title)
-    most, count = kinds.most_common(1)[0] if kinds else ("", 0)
-    return most if count >= max(_FEWEST, _MOSTLY * len(documents)) and fits(most) else ""
-
-
-def shared_phrase(events: EventTable, quoted: Rows) -> str:
-    """What most of some statements say alike, with `…` where they differ; empty where it does not fit."""
-    passages = events.chunk[quoted].tolist()
-    if len(set(passages)) < _FEWEST:
-        return ""
-    texts = [masked(events.contents[row], names_in(events, row)) for row in quoted.tolist()]
-    phrase, _ = common_phrase(texts, passages)
-    return phrase[:1].upper() + phrase[1:] if phrase and fits(phrase) else ""
-
-
-def _quoted(events: EventTable, rows: Rows) -> Rows:
-    """The statements to quote among the most typical events."""
-    judged = rows[:_JUDGED]
-    return np.asarray(judged[fault_counts(events, judged) < ROUTINE])
-
-
-def _without_figures(title: str) -> str:
-    """The words of a title up to the first with a figure: `Minutes 2024-07-05` is called `Minutes`."""
-    words = list(takewhile(lambda word: not _DIGIT.search(word), title.split()))
-    return " ".join(words).rstrip(" -–—:：,，#(（")
 
 
 def _by_keys(events: EventTable, options: ClusterOptions) -> Communities:

@@ -14,6 +14,8 @@ from sag_retrieval.communities.events import EventTable, Floats, Keys, Rows, Spr
 from sag_retrieval.communities.groups import CitedSentence
 from sag_retrieval.text.words import fold, is_cjk
 
+JOINT: Final = " · "
+"""Between two names of a title."""
 MOST_CHARACTERS = 12
 """Of a Chinese title."""
 MOST_WORDS = 6

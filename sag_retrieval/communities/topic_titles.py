@@ -77,26 +77,6 @@ def topic_titles(events: EventTable, words: TopicWords, topic: Rows, quotable: F
     return titles
 
 
-def phrases_of(events: EventTable, words: TopicWords, groups: Sequence[Rows]) -> Iterator[list[tuple[str, int]]]:
-    """Noun phrases of two words, then words, that each group of events says more than others: with how many say it.
-
-    The most distinctive come first; two events have to say one. Groups may overlap.
-    """
-    use = WordUse.of(events, words)
-    said = [dict(_said(text, places)) for text, places in zip(events.contents, words.places, strict=True)]
-    everywhere = Counter(pair for each in said for pair in each)
-    for rows in groups:
-        counts = Counter(pair for row in rows.tolist() for pair in said[row] if use.allows(pair))
-        scored = {
-            pair: round(count * log(count * len(said) / (len(rows) * everywhere[pair])), 9)
-            for pair, count in counts.items()
-            if count > 1
-        }
-        order = sorted(scored, key=lambda pair: (len(pair) == 1, -scored[pair], pair))
-        forms = {pair: Counter(said[row][pair] for row in rows.tolist() if pair in said[row]) for pair in order}
-        yield [(_commonest(forms[pair]), counts[pair]) for pair in order if scored[pair] > 0]
-
-
 def _told_enough(topic: Rows, quotable: Flags | None) -> tuple[Flags, Flags]:
     """Of each topic, whether it has enough statements to quote for a title of their words, and whether it has many."""
     count = int(topic.max(initial=-1)) + 1

@@ -12,10 +12,10 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 
 from sag_retrieval.communities.events import EventTable, Flags, Floats
-from sag_retrieval.communities.registers import opinion_words
-from sag_retrieval.communities.statements import is_prose
 from sag_retrieval.communities.tagging import tagged
+from sag_retrieval.communities.word_lists import opinion_words
 from sag_retrieval.core.types import Rows, Rows64
+from sag_retrieval.statements.form import is_prose
 from sag_retrieval.text.words import STOP_WORDS, is_cjk, stem
 
 _WORD: Final = re.compile(

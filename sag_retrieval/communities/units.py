@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 
 from sag_retrieval.communities.events import EventTable, Floats, Rows
-from sag_retrieval.communities.statements import ROUTINE, fault_counts
+from sag_retrieval.communities.quality import judged, worth_quoting
 from sag_retrieval.communities.talk import spoken_rows
 from sag_retrieval.communities.topic_words import TopicWords
 from sag_retrieval.core.types import Flags
@@ -15,6 +15,8 @@ from sag_retrieval.core.types import Flags
 _JUDGED: Final = 20_000
 """Events judged as statements, spread evenly; the others join the topics that these make."""
 _MOSTLY: Final = 0.5
+_NEARLY: Final = 0.05
+"""What the best statement of a document has to score, for the document to have a topic without one to quote."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,7 +26,7 @@ class TopicUnits:
     unit: Rows
     """Shape (events,): number of the event's unit; -1 for one that makes no topic."""
     second: Flags
-    """Shape (units,): whether a unit is of a document that has no statement with a figure to quote."""
+    """Shape (units,): whether a unit is of a document that has no statement to quote."""
     quotable: Flags
     """Shape (events,): whether the event is a statement to quote."""
 
@@ -38,7 +40,8 @@ def topic_units(events: EventTable, quoted: EventTable) -> TopicUnits:
     """One unit for each statement that can be quoted, and for each passage of a document that is mostly talk.
 
     A turn of talk says too little to be compared; its passage says what the talk is about. Of a document without such
-    a statement those with the fewest faults are units of their own kind, so that a record in notes has a topic too.
+    a statement those at least half as quotable as its best are units of their own kind, so that a record in notes has
+    a topic too.
 
     Args:
         events: The events.
@@ -49,17 +52,17 @@ def topic_units(events: EventTable, quoted: EventTable) -> TopicUnits:
 
     """
     rows = np.arange(0, len(events), 1 + len(events) // _JUDGED, dtype=np.int32)
-    faults = np.full(len(events), np.inf)
-    faults[rows] = fault_counts(quoted, rows)
-    talk = _is_talk(events)
-    quotable = faults < ROUTINE
+    talk, good = _is_talk(events), np.zeros(len(events), np.bool_)
+    good[rows] = worth_quoting(quoted, rows)
+    score = np.full(len(events), -1.0)
+    score[rows] = [each.quotable for each in judged(quoted, rows)]
     told = np.zeros(len(events.documents.titles), np.bool_)
-    told[events.document[quotable | talk]] = True
-    least = np.full(len(told), np.inf)
-    np.minimum.at(least, events.document, faults)
-    is_second = (faults < np.floor(least[events.document]) + 1) & ~told[events.document]
+    told[events.document[good | talk]] = True
+    best = np.full(len(told), _NEARLY)
+    np.maximum.at(best, events.document, score)
+    is_second = (score >= best[events.document] / 2) & ~told[events.document]
     key = np.where(talk, events.chunk, -1 - np.arange(len(events)))
-    chosen = np.flatnonzero(talk | quotable | is_second)
+    chosen = np.flatnonzero(talk | good | is_second)
     _, first, number = np.unique(key[chosen], return_index=True, return_inverse=True)
     order = np.empty(len(first), np.int32)
     order[np.argsort(first, kind="stable")] = np.arange(len(first), dtype=np.int32)
@@ -67,7 +70,7 @@ def topic_units(events: EventTable, quoted: EventTable) -> TopicUnits:
     unit[chosen] = order[number]
     second = np.zeros(len(first), np.bool_)
     second[unit[is_second & ~talk]] = True
-    return TopicUnits(unit, second, quotable & ~talk)
+    return TopicUnits(unit, second, good & ~talk)
 
 
 def _is_talk(events: EventTable) -> Flags:

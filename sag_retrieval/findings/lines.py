@@ -9,12 +9,12 @@ import numpy as np
 from sag_retrieval.communities.cleaned import clean
 from sag_retrieval.communities.events import EventTable
 from sag_retrieval.communities.groups import CitedSentence, Community
-from sag_retrieval.communities.statements import faults
 from sag_retrieval.communities.titles import fits
 from sag_retrieval.findings.support import Checked, EventEvidence, check, figures, unstated
 from sag_retrieval.findings.written import Finding, LeftOut, LeftOutKind, WrittenFinding, WrittenSentence
 from sag_retrieval.models.protocols import estimate_tokens
 from sag_retrieval.prompts import as_lines
+from sag_retrieval.statements.form import is_prose, refers_back
 from sag_retrieval.text.words import fold, normal_name, tokens
 
 _LONGEST: Final = 1_500
@@ -138,7 +138,7 @@ class Judge:
         found: dict[str, Finding] = {}
         for each in given:
             text, checked = clean(each.text), self.checked(each.text, each.cited, lines)
-            reason = checked.reason or ("form" if "reference" in faults(text) else "")
+            reason = checked.reason or ("form" if refers_back(text) else "")
             if reason:
                 self.leave_out(community_id, "finding", reason, text)
                 continue
@@ -169,7 +169,7 @@ class Judge:
         held = {term for row in rows for term in self._of(row).terms & terms}
         if not title or not fits(title):
             self.leave_out(community_id, "title", "length", title)
-        elif {"address", "row", "figures"} & set(faults(title)):
+        elif not is_prose(title):
             self.leave_out(community_id, "title", "form", title)
         elif len(held) < _TITLE_WORDS * len(terms) or not terms:
             self.leave_out(community_id, "title", "words", title)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from sag_retrieval.communities.statements import faults
+from sag_retrieval.statements.form import is_prose, is_speech
 from sag_retrieval.text.words import fold, is_cjk, normal_name, tokens
 
 WhyLeftOut = Literal["cites nothing", "figure", "name", "words", "form"]
@@ -23,8 +23,6 @@ _OPENING: Final = " \"“‘'(（「『"
 _MONTH: Final = re.compile(r"\b\d{4}-(\d\d)")
 _MONTHS: Final = tuple("January February March April May June July August September October November December".split())
 _LAST_PART: Final = re.compile(r",(?=\d{3}(?:\D|$))")
-_REFUSED: Final = frozenset({"speech", "row", "address", "heading"})
-"""Faults of a statement that a sentence of a model must not have either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +114,7 @@ def _reason(
     sentence: str, terms: frozenset[str], own: frozenset[str], events: Sequence[EventEvidence], names: Sequence[str]
 ) -> WhyLeftOut | None:
     """The first thing that keeps a sentence from being supported by events; None if nothing does."""
-    if _REFUSED & set(faults(sentence)):
+    if is_speech(sentence) or not is_prose(sentence):
         return "form"
     held = frozenset[str]().union(*(event.terms for event in events))
     is_said = bool(terms) and len(terms & held) >= _LEAST_WORDS * len(terms)

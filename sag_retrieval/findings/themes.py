@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 
 from sag_retrieval.communities.events import EventTable
 from sag_retrieval.communities.groups import Communities, Community
-from sag_retrieval.communities.statements import good_rows
+from sag_retrieval.communities.quality import good_rows
 from sag_retrieval.communities.talk import told
 from sag_retrieval.core.types import Floats
 from sag_retrieval.models.protocols import Vectors

@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 
 from sag_retrieval.communities.events import EventTable, Rows
+from sag_retrieval.communities.quality import quotable
 from sag_retrieval.communities.said import SaidNames
 from sag_retrieval.communities.similarity import cosines
-from sag_retrieval.communities.statements import fault_counts, faults
 from sag_retrieval.communities.titles import names_something
 
 _BEARERS: Final = ("organisation", "organization", "company", "person", "product", "place", "entity")
@@ -55,10 +55,10 @@ def amounts_of(events: EventTable, rows: Rows) -> list[Amount]:
     """At most one amount for each event and bearer, of whole statements, in the order of the rows."""
     keys = _keys_by_event(events, rows)
     found: list[Amount] = []
-    for row in rows.tolist():
+    for row, is_good in zip(rows.tolist(), quotable(events, rows).tolist(), strict=True):
         measured = [key for key in keys[row] if _is_amount(events, key)]
         who = _bearer(events, row, keys[row])
-        if len(measured) == 1 and who and not faults(events.contents[row]):
+        if len(measured) == 1 and who and is_good:
             key = measured[0]
             number = events.keys.numbers[key]
             found.append(Amount(who, events.keys.values[key], float(number or 0), events.keys.units[key] or "", row))
@@ -144,11 +144,6 @@ def _bearer_rank(kind: str) -> int | None:
     return _BEARERS.index(kind) if kind in _BEARERS else len(_BEARERS)
 
 
-def bearer_of(events: EventTable, row: int) -> str:
-    """The name that an amount of an event belongs to; empty where the text does not say it as the subject."""
-    return _bearer(events, row, _keys_by_event(events, np.array([row], np.int32))[row])
-
-
 def _bearer(events: EventTable, row: int, keys: Sequence[int]) -> str:
     """The name that the amount belongs to: the first one in the text, if it is the subject and a figure follows."""
     text = events.contents[row]
@@ -174,10 +169,10 @@ def _keys_by_event(events: EventTable, rows: Rows) -> dict[int, list[int]]:
 
 
 def dated_rows(events: EventTable, rows: Rows, without: Sequence[int], most: int = _DATED) -> list[int]:
-    """Statements without a fault that have a date, the most typical of each date, at most `most`, in time order."""
+    """Statements to quote that have a date, the most typical of each date, at most `most`, in time order."""
     found: dict[str, int] = {}
     judged = np.array([row for row in rows[:_JUDGED].tolist() if events.dates[row]], np.int32)
-    for row in judged[fault_counts(events, judged) == 0].tolist():
+    for row in judged[quotable(events, judged)].tolist():
         date = events.dates[row] or ""
         if date not in found and row not in without:
             found[date] = row

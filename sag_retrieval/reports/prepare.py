@@ -17,6 +17,7 @@ from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.scope import Scope, chosen_events, only_unseen, seen_before, statement_keys
 from sag_retrieval.reports.section import page_language
 from sag_retrieval.reports.series import Before, find_before
+from sag_retrieval.statements.scorer import scorer_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +63,14 @@ def prepare_report(reader: Reader, home: Path, definition: Definition, chat: Cha
     """
     scope, options = definition.scope, definition.options
     series = home / REPORTS / definition.series
-    events = chosen_events(reader, scope)
+    scorer = scorer_named(options.statement_scorer)
+    events = replace(chosen_events(reader, scope), scorer=scorer)
     before = find_before(series, series / reader.manifest.release_id, events.event_ids)
     since, seen = "", frozenset(statement_keys(events)) if scope.only_new else frozenset()
     if scope.only_new and before.release:
         earlier = seen_before(series, before.release)
-        since, events, seen = before.release, only_unseen(reader, scope, earlier), seen | earlier
+        events = replace(only_unseen(reader, scope, earlier), scorer=scorer)
+        since, seen = before.release, seen | earlier
         before = replace(before, previous=None)
     language = page_language(events, options)
     events = replace(events, keys=events.keys.in_script_of(language))

@@ -9,9 +9,8 @@ import numpy as np
 from sag_retrieval.communities.cleaned import clean
 from sag_retrieval.communities.events import EventTable, Rows
 from sag_retrieval.communities.groups import CitedSentence, Communities, Community
-from sag_retrieval.communities.routine import said_alike
+from sag_retrieval.communities.quality import good_rows, quotable, worth, worth_quoting
 from sag_retrieval.communities.similarity import cosines
-from sag_retrieval.communities.statements import fault_counts, good_rows, telling
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.periods import period_of
 from sag_retrieval.reports.series import Comparison
@@ -23,10 +22,10 @@ THEMES = 5
 _CONSIDERED, _JUDGED = 60, 2_000
 """Events of a community that typical ones are chosen from, of the most central that are judged as statements."""
 _SAME, _SPREAD = 0.6, 3
-_SUBSTANCE, _TELLING = 0.6, 1.0
-"""What a statement tells that counts for the rank of its theme; the weight of it beside centrality in the choice."""
-_TYPICAL_IN_SHORT, _OF_A_FRAME = 3, 2
-"""Typical events of a short article; those that say the same of other names, whose documents the findings count."""
+_WORTH = 0.5
+"""Probability of being worth a line from which on a statement counts for the rank of its theme."""
+_TYPICAL_IN_SHORT = 3
+"""Typical events of a short article."""
 _LEAST_ON_MAP = 10
 """Events that a map needs."""
 Ties = Mapping[int, Sequence[tuple[int, float]]]
@@ -105,7 +104,16 @@ def rank_communities(
     ordered = ordered[: options.articles]
     themes, titles = choose_themes(communities, ordered)
     ranked = tuple(
-        _ranked(events, each, number, options, comparison, theme=themes[each.community_id], language=language)
+        _ranked(
+            events,
+            each,
+            number,
+            options,
+            comparison,
+            theme=themes[each.community_id],
+            language=language,
+            is_ordered=communities.is_ordered,
+        )
         for number, each in enumerate(ordered, 1)
     )
     has_map = len(ranked[: options.on_map]) > 1 and len(events) >= _LEAST_ON_MAP
@@ -140,7 +148,7 @@ def _telling(events: EventTable, proper: Sequence[Community]) -> Sequence[Commun
     """The communities over three documents with a statement to quote, as long as three are left; the table has all."""
     wide = [each for each in proper if len(np.unique(events.document[each.members])) >= _SPREAD]
     shown = wide if len(wide) >= _SPREAD else proper
-    quoted = [each for each in shown if (fault_counts(events, each.members[:_JUDGED]) == 0).any()]
+    quoted = [each for each in shown if worth_quoting(events, each.members[:_JUDGED]).any()]
     return quoted if len(quoted) >= _SPREAD else shown
 
 
@@ -151,17 +159,16 @@ def _is_foreign(events: EventTable, community: Community, language: str) -> bool
 
 
 def _substance(events: EventTable, community: Community) -> int:
-    """Statements of a community without a fault that hold an amount or a date with a name."""
+    """Statements of a community that can be quoted and are worth it."""
     rows = community.members[:_JUDGED]
-    held = telling(events, rows) >= _SUBSTANCE
-    return int((fault_counts(events, rows[held]) == 0).sum())
+    return int(quotable(events, rows[worth(events, rows) >= _WORTH]).sum())
 
 
 def _in_language(events: EventTable, community: Community, language: str) -> Community:
     """The events of a community in the language of the page, where there are enough of them to be quoted."""
     spoken = events.documents.languages
     own = np.array([spoken[row] == language for row in events.document[community.members].tolist()], np.bool_)
-    if not language or own.all() or (fault_counts(events, community.members[own][:_JUDGED]) == 0).sum() < _SPREAD:
+    if not language or own.all() or worth_quoting(events, community.members[own][:_JUDGED]).sum() < _SPREAD:
         return community
     return replace(community, members=community.members[own], centrality=community.centrality[own])
 
@@ -175,10 +182,12 @@ def _ranked(  # noqa: PLR0913  a row is of all these
     *,
     theme: int,
     language: str,
+    is_ordered: bool,
 ) -> RankedCommunity:
     is_full = number <= options.full_articles
     own = _in_language(events, community, language)
     typical = typical_events(events, own, options.typical if is_full else _TYPICAL_IN_SHORT)
+    typical = np.sort(typical) if is_ordered else typical
     return RankedCommunity(
         number=number,
         community_id=community.community_id,
@@ -247,8 +256,8 @@ def _ties(communities: Communities, ranked: Sequence[RankedCommunity]) -> dict[i
 def typical_events(events: EventTable, community: Community, most: int) -> Rows:
     """At most `most` events that are typical and differ from one another, in time order.
 
-    Greedy: the next one has the highest `centrality + telling - similarity` to the most similar of those taken. What
-    has no fault comes first; a near-duplicate (above .6) is left out, and a third one that says alike with other names.
+    Greedy: the next one has the highest `centrality + worth - similarity` to the most similar of those taken, among
+    those that can be quoted; a near-duplicate (above .6) is left out.
 
     Source:
         docs/algorithm.md §reports.6.
@@ -256,9 +265,9 @@ def typical_events(events: EventTable, community: Community, most: int) -> Rows:
     """
     centrality = dict(zip(community.members.tolist(), community.centrality.tolist(), strict=True))
     members = good_rows(events, _once(events, community.members[:_JUDGED]), most)
-    members = members[np.sort(np.argsort(-telling(events, members), kind="stable")[:_CONSIDERED])]
-    value = np.array([centrality[row] for row in members.tolist()]) + _TELLING * telling(events, members)
-    most_similar, alike, frames = np.zeros(len(members)), np.zeros(len(members)), said_alike(events, members)
+    members = members[np.sort(np.argsort(-worth(events, members), kind="stable")[:_CONSIDERED])]
+    value = np.array([centrality[row] for row in members.tolist()]) + worth(events, members)
+    most_similar = np.zeros(len(members))
     chosen: list[int] = []
     while len(chosen) < min(most, len(members)):
         best = int(np.argmax(value - most_similar - 9 * (most_similar > _SAME)))
@@ -266,8 +275,6 @@ def typical_events(events: EventTable, community: Community, most: int) -> Rows:
             break
         chosen.append(best)
         value[best] = -np.inf
-        alike += frames[best]
-        value[alike >= _OF_A_FRAME] = -np.inf
         again = np.full(len(members), members[best], np.int32)
         most_similar = np.maximum(most_similar, cosines(events.vectors, again, members))
     return in_time_order(events, members[np.array(chosen, dtype=np.intp)])

@@ -10,7 +10,6 @@ from typing import Generic, Literal, TypeVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from sag_retrieval.communities.called import as_called
 from sag_retrieval.communities.events import EventTable, Floats
 from sag_retrieval.communities.groups import Communities
 from sag_retrieval.communities.routine import as_quoted
@@ -22,7 +21,6 @@ from sag_retrieval.reports.citations import CitedSource, Reference, Statement
 from sag_retrieval.reports.facts import most_named
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.ranking import EventRanking, RankedCommunity, rank_communities
-from sag_retrieval.reports.retold import with_parts_retold
 from sag_retrieval.reports.series import Comparison, Previous, compare_with
 from sag_retrieval.reports.wording import Messages, Wording
 from sag_retrieval.text.words import fold
@@ -107,12 +105,11 @@ def make_context(
 ) -> ReportContext:
     """Compare with the earlier report, rank the communities and count the keys."""
     events = as_quoted(events.cleaned())
-    events = as_called(events) if communities.is_ordered else events
     comparison = compare_with(communities.at(0), events, previous)
     language = page_language(events, options)
     ranking = rank_communities(events, communities, options, comparison, language)
     keys = _key_statistics(events, ranking)
-    ranking = with_parts_retold(events, communities, _with_main_keys(events, ranking, keys), keys.said)
+    ranking = _with_main_keys(events, ranking, keys)
     return ReportContext(
         events=events,
         communities=communities,

@@ -9,7 +9,6 @@ NAMES = (
     "header",
     "empty",
     "highlights",
-    "cast",
     "chart",
     "news",
     "map",

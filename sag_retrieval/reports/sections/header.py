@@ -10,14 +10,12 @@ from scipy.sparse import csc_array
 
 from sag_retrieval.communities.cleaned import clean
 from sag_retrieval.communities.events import EventTable
-from sag_retrieval.communities.matters import JOINT
+from sag_retrieval.communities.titles import JOINT
 from sag_retrieval.reports.citations import Statement
-from sag_retrieval.reports.claims import claims
-from sag_retrieval.reports.facts import largest_amounts
+from sag_retrieval.reports.facts import largest_amounts, readable_amount
 from sag_retrieval.reports.periods import period_of
 from sag_retrieval.reports.ranking import RankedCommunity, in_time_order
 from sag_retrieval.reports.section import ReportContext, ReportSection
-from sag_retrieval.reports.spreads import told_amount
 from sag_retrieval.reports.wording import Messages, Wording, cited, escaped
 from sag_retrieval.text.words import is_cjk
 
@@ -31,14 +29,8 @@ WORDING: Wording = {
         "{documents}{period}{folders} is above all about {themes}.",
         "{documents}{period}{folders}主要涉及：{themes}。",
     ),
-    "conversation_count": ("{count} conversations", "{count} 次对话"),
     "folders": (" (most from {folders})", "（多来自{folders}）"),
     "folder": ("“{name}”: {count}", "“{name}”{count} 篇"),
-    "recurs": ("Most documents say alike: {claims}.", "说法相同的文档最多的是{claims}。"),
-    "parted": ("; ", "；"),
-    "recurs_claim": ("{label} ({count})", "{label}（{count} 篇）"),
-    "converse": ("Most conversations: {claims}.", "对话最多的是{claims}。"),
-    "converse_claim": ("{label} ({count})", "{label}（{count} 次）"),
     "largest_amount": (
         "The largest amount named is {amount}, of {who}.",
         "提到的最大金额或数量是{who}的 {amount}。",
@@ -118,9 +110,7 @@ def build(context: ReportContext) -> Header:
 def _sentences(context: ReportContext, messages: Messages) -> tuple[str, ...]:
     """What the documents are about, who is named most, and what is new or the largest theme."""
     counts, ranked = context.counts, context.ranking.communities
-    told = claims(context)
-    is_talk = bool(told) and not told[0].phrase
-    documents = messages.counted(messages["conversation_count" if is_talk else "document_count"], counts["documents"])
+    documents = messages.counted(messages.document_count, counts["documents"])
     if not ranked:
         return (documents + messages.stop,)
     period = _whole_period(context.events, context.language)
@@ -151,17 +141,12 @@ def _folders(context: ReportContext, messages: Messages) -> str:
 
 
 def _strongest(context: ReportContext, messages: Messages) -> str:
-    """What is new, else what most documents say or who talks most, else the largest amount or theme."""
+    """What is new, else the largest amount or theme."""
     if context.comparison.previous and context.counts["new"]:
         return _newest(context, messages)
-    told = sorted(claims(context), key=lambda each: -each.count)[:_THEMES]
-    if len(told) >= _FEWEST:
-        name = "recurs" if told[0].phrase else "converse"
-        parts = [messages[f"{name}_claim"].format(label=each.label, count=each.count) for each in told]
-        return messages[name].format(claims=messages.parted.join(parts))
     amounts = largest_amounts(context.events, _CHARTED)
     if len(amounts) == _CHARTED and amounts[0].unit:
-        amount = told_amount(amounts[0], context.language)
+        amount = readable_amount(amounts[0], context.language)
         return messages.largest_amount.format(amount=amount, who=amounts[0].who)
     return _newest(context, messages)
 
@@ -173,7 +158,7 @@ def _by_size(ranked: Sequence[RankedCommunity], context: ReportContext) -> list[
 
 def _is_small(theme: RankedCommunity, context: ReportContext) -> bool:
     is_foreign = is_cjk(theme.title) != (context.language == "zh")
-    is_name = JOINT in theme.title or "…" in theme.title or theme.title in context.events.keys.values
+    is_name = JOINT in theme.title or theme.title in context.events.keys.values
     return len(theme.typical) < _QUOTED or is_name or is_foreign
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sag_retrieval.communities.events import EventTable
-from sag_retrieval.communities.statements import good_rows
+from sag_retrieval.communities.quality import good_rows
 from sag_retrieval.reports.citations import Statement
 from sag_retrieval.reports.ranking import RankedCommunity, in_time_order
 from sag_retrieval.reports.section import ReportContext, ReportSection

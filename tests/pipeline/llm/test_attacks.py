@@ -8,7 +8,9 @@ ALL = attacks()
 
 
 @pytest.mark.parametrize("attack", ALL, ids=lambda attack: attack.id)
-@pytest.mark.parametrize("mixed", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["mixed sources", "own calls"])
+@pytest.mark.parametrize(
+    "mixed", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["mixed sources", "own calls"]
+)
 def test_a_model_that_obeys_a_text_makes_no_row_of_it(attack: Attack, mixed):
     outcome = run_attack(attack, mixed=mixed)
 

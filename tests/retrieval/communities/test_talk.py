@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sag_retrieval.communities.quality import good_rows, quotable
 from sag_retrieval.communities.routine import as_quoted, with_routine
-from sag_retrieval.communities.statements import fault_counts, faults, good_rows
 from sag_retrieval.communities.talk import settles, told
 from sag_retrieval.communities.topic_words import topic_words
 
@@ -66,7 +66,7 @@ def test_what_talk_settles_is_told_with_speaker_and_day(towns, said, expected):
     found = told(table(towns(), [said]))
 
     assert found.contents == [expected]
-    assert faults(expected) == ()
+    assert quotable(found, np.zeros(1, np.int32)).all()
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_what_three_documents_say_with_other_names_is_routine_unless_it_holds_an
 
     assert found.is_routine.tolist() == [True] * 3 + [False] * 4
     rows = np.arange(len(said), dtype=np.int32)
-    assert fault_counts(as_quoted(events), rows)[:3].tolist() == [0.9] * 3
+    assert not quotable(as_quoted(events), rows)[:3].any()
     assert good_rows(as_quoted(events), rows, 7).tolist() == [3, 4, 5, 6]
     assert good_rows(as_quoted(events), rows[:3], 7).tolist() == [0, 1, 2]
     assert len(with_routine(table(towns(), said)).is_routine) == 0  # one document does not make a routine

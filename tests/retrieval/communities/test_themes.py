@@ -14,7 +14,6 @@ from sag_retrieval.communities.themes import _by_names, _title_language, build_t
 from sag_retrieval.communities.topic_titles import topic_titles
 from sag_retrieval.communities.topic_words import TopicWords, WordPlace
 from sag_retrieval.text.words import is_cjk
-from tests.support.tale import tale
 
 TOPICS = ClusterOptions(method="topics")
 
@@ -43,23 +42,6 @@ def test_one_long_document_is_grouped_by_its_parts_in_the_order_of_the_text(town
 
 
 LANTERN = "Ida Voss carried the lantern down to the old harbour {number} before the storm."
-TERMS = "You may use this eBook under the terms of the licence {number}, without any warranty."
-
-
-def test_a_licence_is_no_part_of_a_document():
-    deeds = [LANTERN.format(number=word) for word in ("once", "twice", "again", "alone")]
-    events = tale([("Dusk", deeds), ("Night", deeds), ("Dawn", deeds), ("Licence", [TERMS.format(number="too")] * 3)])
-
-    assert [each.title for each in build_themes(events, TOPICS, "en") if each.title] == ["Dusk", "Night", "Dawn"]
-
-
-def test_a_part_calls_a_person_as_its_sentences_do():
-    ida, brook = [LANTERN.format(number="alone")] * 4, ["Old Brook rowed the ferry over the river in the dark."] * 4
-    events = tale([("Chapter I", ida), ("Chapter II", brook), ("Chapter III", ida)])
-
-    titles = [each.title for each in build_themes(events, TOPICS, "en") if each.title]
-
-    assert titles[:2] == ["Chapter I: Ida Voss", "Chapter II: Brook"]
 
 
 def test_a_section_without_words_belongs_to_the_part_before_it(towns):

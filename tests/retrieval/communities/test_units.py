@@ -9,7 +9,6 @@ from sag_retrieval.communities.clustering import build_communities
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.communities.routine import as_quoted
 from sag_retrieval.communities.talk import spoken_rows
-from sag_retrieval.communities.themes import kind_of_documents, shared_phrase
 from sag_retrieval.communities.topic_words import topic_words
 from sag_retrieval.communities.units import topic_units, unit_vectors
 
@@ -116,29 +115,6 @@ def test_a_document_of_notes_has_its_best_sentences_apart_from_the_others(papers
     assert units.second.sum() == 8
     assert units.unit[-2] >= 0
     assert units.unit[-1] == -1
-
-
-@pytest.mark.parametrize(
-    ("titles", "kind"),
-    [
-        ([f"Harbour log {number}" for number in range(8)], "Harbour log"),
-        ([f"Logbuch 2024-0{1 + number}" for number in range(8)], "Logbuch"),
-        (["Harbour log", *[f"Letter {number}" for number in range(3)], "Bill 1", "Bill 2", "Note", "7 notes"], ""),
-        ([f"Harbour {number} log" for number in range(2)] + ["Paper"] * 6, ""),
-    ],
-)
-def test_statements_are_called_what_most_of_their_documents_are_called(papers, titles, kind):
-    events = replace(papers, documents=replace(papers.documents, titles=titles))
-
-    assert kind_of_documents(events, np.arange(len(events), dtype=np.int32)) == kind
-
-
-def test_statements_are_called_by_the_phrase_that_they_share(papers):
-    first = np.arange(0, len(papers), 8, dtype=np.int32)
-
-    assert shared_phrase(papers, first) == "Closed two furnaces of the foundry"
-    assert shared_phrase(papers, np.arange(3, dtype=np.int32)) == ""
-    assert shared_phrase(papers, first[:2]) == ""
 
 
 def test_a_unit_has_a_vector_of_length_one_or_none(papers):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from sag_retrieval.communities.said import SaidNames
-from sag_retrieval.communities.statements import telling
 from sag_retrieval.reports.facts import (
     Amount,
     amounts_of,
@@ -85,7 +84,6 @@ def test_types_of_ones_own_have_amounts_as_the_default_ones_have(events):
 
     assert amounts_of(renamed, ROWS) == amounts_of(events, ROWS)
     assert largest_amounts(renamed, 3) == largest_amounts(events, 3)
-    assert telling(renamed, ROWS).tolist() == telling(events, ROWS).tolist()
 
 
 def test_the_largest_amount_of_each_is_chosen(events):

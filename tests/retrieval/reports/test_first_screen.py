@@ -71,57 +71,37 @@ def told(events, themes, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("language", "expected"),
-    [
-        (
-            "en",
-            "documents of January – August 2024 say “stopped working at the quay”: 300 to 307 EUR, median 303 EUR.",
-        ),
-        ("zh", "8 篇文档（2024年1月至8月）都说到“码头装货时停机……更换零件花费”：300至 307 欧元，中位数 303 欧元。"),
-    ],
-)
-def test_a_finding_that_recurs_says_in_how_many_documents_when_and_how_much(towns, tmp_path, language, expected):
-    events = failures(towns(languages=(language,), months=8), language)
-
-    assert told(events, one_theme(events), tmp_path).count(expected) == 1
-
-
-@pytest.mark.parametrize(
-    ("language", "other", "folders", "strongest"),
+    ("language", "other", "folders"),
     [
         (
             "en",
             "Heron winch was locked away for the night by 12 guards.",
             "8 documents of January – August 2024 (most from “mail”: 4, “cranes”: 3, “winches”: 1) are above all about",
-            "Most documents say alike: “stopped working at the quay” (4); “locked … guards” (4).",
         ),
         (
             "zh",
             "鹭式绞车夜间关闭，由12人看守。",
             "8 篇文档（2024年1月至8月）（多来自“mail”4 篇、“cranes”3 篇、“winches”1 篇）主要涉及",
-            "说法相同的文档最多的是“码头装货时停机……更换零件花费”（4 篇）；“夜间关闭……看守”（4 篇）。",
         ),
     ],
 )
-def test_the_first_sentences_say_where_documents_lie_and_what_most_of_them_say(
-    towns, tmp_path, language, other, folders, strongest
-):
+def test_the_first_sentence_says_where_documents_lie(towns, tmp_path, language, other, folders):
     events = failures(towns(languages=(language,), months=8), language)
     contents = [text if row < 4 else other for row, text in enumerate(events.contents)]
     ids = [f"{folder}/{row}.txt" for row, folder in enumerate(["mail"] * 4 + ["cranes"] * 3 + ["winches"])]
     events = replace(events, contents=contents, documents=replace(events.documents, document_ids=ids))
 
-    page = told(events, one_theme(events), tmp_path)
-
-    assert folders in page
-    assert strongest in page
+    assert folders in told(events, one_theme(events), tmp_path)
 
 
 def test_documents_are_about_the_largest_themes_though_another_has_more_to_quote(towns, tmp_path):
     events = failures(towns(months=8), "en")
-    plain = "It stopped again during loading."
+    plain = ["The winch stopped again while a ship was loaded.", "Nobody at the quay knew why the winch stood still."]
     longer = " The harbour office hired two divers for the repair on the same day."
-    told_of = [text + longer if row < 3 else plain for row, text in enumerate(events.contents)]
+    told_of = [
+        text + longer if row < 3 else f"{plain[row % 2][:-1]} at berth {row}."
+        for row, text in enumerate(events.contents)
+    ]
     events = replace(events, contents=told_of)
     rows, ones = np.arange(8, dtype=np.int32), np.ones(8)
     parts = on_one_level(["g1", "g2"], [rows[:3], rows[3:]], ["Costs", "Stops"], centrality=ones, weight=ones)

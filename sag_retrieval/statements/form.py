@@ -1,0 +1,69 @@
+"""The form of a sentence, told from its characters: prose or a row, speech, and whether it refers back."""
+
+import re
+from functools import lru_cache
+from importlib import resources
+from typing import Final
+
+from sag_retrieval.text.words import is_cjk
+
+_ROW: Final = re.compile(r"\||\t|(?:[$€£¥] ?\d[\d,.]* +){2}|(?:\d[\d,.]{0,12} ?% +){2}")
+"""Cells of a table: bars, tabs, two amounts or shares beside each other."""
+_ADDRESS: Final = re.compile(r"https?://|www\.|\S@[^\s@]{1,80}\.\w|(?:^|\s)/\w+/\w+|\w\.(?:html?|php|pdf|docx?)\b")
+_SPEECH: Final = re.compile(r"[!?！？]|\bI\b|\b(?i:my|me|you|your|we|our|us|let['’]s)\b|[我你您咱]")
+_LABEL: Final = re.compile(r"^[^:：。.]{1,40}[:：]|^\s*(?:[#*•·>-]+|\d+(?:\.\d+)*[.)、])\s")
+_END: Final = re.compile(r"[.。…!?！？][”’\"'」』）)\]]*$")
+_FIRST: Final = re.compile(r"^[\"“'‘(（「『]*([^\W\d_]+)")
+_OPENING: Final = "“”\"'「『（("
+_IN_FORCE: Final = re.compile(r"^As (?:of|from|at) \S*\d")
+"""`As of 27 May 2023 …` begins a statement of its own."""
+_LETTERS, _LETTERS_CJK = 0.6, 0.4
+"""Share of letters in a text that is more than figures; a Chinese character says as much as several letters."""
+
+
+def is_prose(text: str) -> bool:
+    """Whether a text is made of words: no row of a table, no figures alone, no address."""
+    return not (_ROW.search(text) or is_figures(text) or _ADDRESS.search(text))
+
+
+def is_sentence(text: str) -> bool:
+    """Whether a text is prose that ends as a sentence does, without a label or the number of a list before it."""
+    bare = text.strip()
+    return is_prose(bare) and _END.search(bare) is not None and _LABEL.match(bare) is None
+
+
+def is_speech(text: str) -> bool:
+    """Whether a text asks, exclaims, or speaks of or to somebody present."""
+    return _SPEECH.search(text) is not None
+
+
+def is_figures(text: str) -> bool:
+    """Whether a text has too few letters to be more than figures."""
+    letters, characters = sum(map(str.isalpha, text)), sum(not each.isspace() for each in text)
+    return letters < (_LETTERS_CJK if is_cjk(text) else _LETTERS) * characters
+
+
+def refers_back(text: str) -> bool:
+    """Whether the first word of a sentence stands for something said before.
+
+    Examples:
+        >>> refers_back("It rose by 3 %."), refers_back("Oban Metals rose by 3 %.")
+        (True, False)
+
+    """
+    if is_cjk(text):
+        return text.lstrip(_OPENING).startswith(_referring_cjk())
+    first = None if _IN_FORCE.match(text) else _FIRST.match(text)
+    return first is not None and first[1].casefold() in _referring()
+
+
+@lru_cache
+def _referring() -> frozenset[str]:
+    """Words that stand for something said before."""
+    text = resources.files("sag_retrieval.statements").joinpath("referring_words.txt").read_text(encoding="utf-8")
+    return frozenset(word for line in text.splitlines() if not line.startswith("#") for word in line.split())
+
+
+@lru_cache
+def _referring_cjk() -> tuple[str, ...]:
+    return tuple(sorted(word for word in _referring() if is_cjk(word)))

@@ -1,0 +1,149 @@
+"""Score statements: how likely a reader understands one alone, and how likely it is worth a line of a report.
+
+The scorer is a seam: another package adds one as an entry point of the group `sag.statement_scorers`, a report takes it
+by name (`statement_scorer`). The one here is a logistic model of eleven features of the characters, fitted on judged
+statements by `python benchmarks/judged_quotes.py`.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, NamedTuple, Protocol, cast
+
+from sag_retrieval.core.errors import SettingsError, nearest, shown
+from sag_retrieval.core.plugins import Registry
+from sag_retrieval.statements.form import is_figures, refers_back
+from sag_retrieval.text.words import is_cjk
+
+_SHORT, _SHORT_CJK = 6, 12
+"""Words, and Chinese characters, of a statement that is hardly a sentence."""
+
+
+class Judged(NamedTuple):
+    """What a scorer says of a statement."""
+
+    quotable: float
+    """Probability that a reader understands it without what stands around it; from one half on it is quoted."""
+    worth: float
+    """Probability that it is worth a line of a report; orders what is quoted."""
+    reason: str = ""
+    """What lowers `quotable` most; empty where it is one half or more."""
+
+
+class StatementScorer(Protocol):
+    """Scores statements, each by its text alone."""
+
+    def __call__(self, sentences: Sequence[str]) -> Sequence[Judged]:
+        """One judgement for each sentence, in their order; the same for the same sentence."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NamedScorer:
+    """A scorer by its name for users."""
+
+    name: str
+    score: StatementScorer
+
+
+FEATURES: Final = (
+    "short",
+    "figure",
+    "digits",
+    "capitals",
+    "stop",
+    "label",
+    "separators",
+    "chinese",
+    "refers back",
+    "figures",
+    "exclaims",
+)
+"""Names of the features, which are the reasons that are given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A bias and a weight for each feature, as `benchmarks/judged_quotes.py` prints them."""
+
+    bias: float
+    of: tuple[float, ...]
+
+
+QUOTABLE: Final = Weights(-1.308, (-1.623, 1.053, -2.902, -5.221, 2.375, -0.313, -0.205, 0.617, -2.976, -1.335, -1.405))
+WORTH: Final = Weights(-3.085, (-1.866, 1.73, 1.51, -3.365, 2.017, -0.482, -1.034, -0.059, -1.398, -0.767, -1.766))
+
+
+def features(text: str) -> tuple[float, ...]:
+    """The features of a statement, in the order of `FEATURES`."""
+    bare, is_chinese = text.strip(), is_cjk(text)
+    letters = [each for each in bare if each.isalpha()]
+    digits = sum(map(str.isdigit, bare))
+    size = len(letters) if is_chinese else len(bare.split())
+    return (
+        float(size < (_SHORT_CJK if is_chinese else _SHORT)),
+        float(digits > 0),
+        digits / max(len(bare), 1),
+        sum(map(str.isupper, letters)) / max(len(letters), 1),
+        float(bare.rstrip("\"'”’)）」").endswith((".", "!", "。", "！"))),
+        float(":" in bare[:40] or "：" in bare[:20]),
+        float(min(3, sum(map(bare.count, "|;；")))),
+        float(is_chinese),
+        float(refers_back(bare)),
+        float(is_figures(bare)),
+        float("!" in bare or "！" in bare),
+    )
+
+
+@lru_cache(maxsize=1 << 15)
+def _judged(text: str) -> Judged:
+    """The judgement, kept: topics, their order, findings and articles ask about the same sentences."""
+    found = features(text)
+    quotable, worth = (_probability(weights, found) for weights in (QUOTABLE, WORTH))
+    lowered = min(range(len(found)), key=lambda place: QUOTABLE.of[place] * (found[place] - _USUAL[place]))
+    return Judged(quotable, worth, "" if quotable >= 1 / 2 else FEATURES[lowered])
+
+
+_USUAL: Final = tuple(float(name in {"figure", "stop"}) for name in FEATURES)
+"""The features of a plain statement: a sentence with a figure, and nothing else."""
+
+
+def _probability(weights: Weights, found: Sequence[float]) -> float:
+    total = weights.bias + math.fsum(weight * value for weight, value in zip(weights.of, found, strict=True))
+    return round(1 / (1 + math.exp(-total)), 6)
+
+
+def by_features(sentences: Sequence[str]) -> list[Judged]:
+    """Score statements by the logistic model of their features.
+
+    Examples:
+        >>> plain, back = by_features(["Marlow Seals delivered 400 O-rings in May 2022.", "However, it rose!"])
+        >>> plain.quotable > 0.5 > back.quotable
+        True
+
+    """
+    return [_judged(each) for each in sentences]
+
+
+def _adapted(name: str, found: object) -> NamedScorer:
+    if not callable(found):
+        raise TypeError(f"{found!r} cannot be called with sentences")
+    return NamedScorer(name, cast("StatementScorer", found))
+
+
+SCORERS: Final = Registry("sag.statement_scorers", [NamedScorer("features", by_features)], _adapted)
+"""Scorers by name."""
+
+
+def scorer_named(name: str) -> StatementScorer:
+    """The scorer of a name.
+
+    Raises:
+        SettingsError: If there is none of this name.
+        PluginError: If the package that adds it cannot be used.
+
+    """
+    if name not in SCORERS:
+        raise SettingsError(f"statement_scorer {shown(name)} is none of {', '.join(SCORERS)}{nearest(name, SCORERS)}")
+    return SCORERS[name].score

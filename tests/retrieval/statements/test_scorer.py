@@ -1,0 +1,97 @@
+"""The scorer of statements: what it says of plain and of broken sentences, and how well it does on judged ones."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sag_retrieval.core.errors import SettingsError
+from sag_retrieval.statements.form import is_prose, is_sentence, is_speech, refers_back
+from sag_retrieval.statements.scorer import FEATURES, QUOTABLE, WORTH, by_features, features, scorer_named
+
+PLAIN = ["Falk Mills sold 40 looms to the guild of Varn in 2019.", "冯氏磨坊2019年把40台织机卖给了澜河行会。"]
+BROKEN = {
+    "refers back": ["This rise of 2019 was paid by the guild.", "此举在2019年增加了行会的收入。"],
+    "stop": ["Looms and carts", "织机与货车"],
+    "capitals": ["ANNUAL REPORT OF THE GUILD OF VARN", "NOTE 12 LEASES"],
+}
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_a_plain_statement_with_a_figure_is_quoted_and_worth_a_line(text):
+    (found,) = by_features([text])
+
+    assert found.quotable > 0.5
+    assert found.worth > 0.25
+    assert found.reason == ""
+
+
+@pytest.mark.parametrize(("reason", "text"), [(reason, text) for reason, texts in BROKEN.items() for text in texts])
+def test_what_cannot_be_quoted_has_its_reason(reason, text):
+    (found,) = by_features([text])
+
+    assert found.quotable < 0.5
+    assert found.reason in FEATURES
+    assert features(text)[FEATURES.index(reason)] != features(PLAIN[0])[FEATURES.index(reason)]
+
+
+@given(st.text(max_size=200))
+def test_any_text_has_probabilities_that_depend_on_it_alone(text):
+    alone, *others = by_features([text, *PLAIN])
+
+    assert 0 <= alone.quotable <= 1
+    assert 0 <= alone.worth <= 1
+    assert (alone.reason == "") == (alone.quotable >= 0.5)
+    assert by_features([*PLAIN, text]) == [*others, alone]
+    assert len(features(text)) == len(FEATURES) == len(QUOTABLE.of) == len(WORTH.of)
+
+
+def test_an_unknown_scorer_is_refused_with_those_that_there_are():
+    with pytest.raises(SettingsError, match="statement_scorer 'featurs' is none of features; did you mean"):
+        scorer_named("featurs")
+
+
+@pytest.mark.parametrize(
+    ("text", "prose", "sentence"),
+    [
+        (PLAIN[0], True, True),
+        (PLAIN[1], True, True),
+        ("Loom | 40 | 2019", False, False),
+        ("see https://example.org/looms", False, False),
+        ("Looms: 40 were sold.", True, False),
+        ("Looms of the guild", True, False),
+    ],
+)
+def test_prose_and_sentences_are_told_from_rows_addresses_and_labels(text, prose, sentence):
+    assert is_prose(text) == prose
+    assert is_sentence(text) == sentence
+
+
+def test_speech_and_words_that_refer_back_are_seen_in_both_languages():
+    assert all(map(is_speech, ["We sold it.", "Who sold it?", "我们卖了织机。"]))
+    assert not any(map(is_speech, PLAIN))
+    assert all(map(refers_back, ["It was sold.", "“They were sold in 2019.", "该磨坊卖了织机。"]))
+    assert not any(map(refers_back, [*PLAIN, "As of 27 May 2023 the mill has 40 looms."]))
+
+
+@pytest.mark.slow
+def test_on_the_unread_half_of_judged_statements_the_scorer_keeps_its_floor(shared: Path):
+    sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
+    from benchmarks.judged_quotes import area, fitted, judged
+
+    rows = list(judged())
+    from event_sample import half_of
+
+    texts, marks = [text for _, text, _ in rows], np.array([mark for *_, mark in rows])
+    is_first = np.array([half_of(identity) == "dev" for identity, *_ in rows])
+    first = [text for text, one in zip(texts, is_first, strict=True) if one]
+    found = by_features(texts)
+
+    assert len(rows) >= 320
+    assert fitted(first, marks[is_first] > 0) == QUOTABLE
+    assert fitted(first, marks[is_first] > 1) == WORTH
+    assert area(np.array([each.quotable for each in found])[~is_first], marks[~is_first] > 0) >= 0.84  # measured .870
+    assert area(np.array([each.worth for each in found])[~is_first], marks[~is_first] > 1) >= 0.79  # measured .832

@@ -43,10 +43,10 @@ from playwright.sync_api import sync_playwright
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from benchmarks.planted import planted  # noqa: E402  this checkout before an installed one
-from sag_retrieval.communities.statements import share_of_filler  # noqa: E402
 from sag_retrieval.communities.themes import build_themes  # noqa: E402
 from sag_retrieval.reports.options import ReportOptions  # noqa: E402
 from sag_retrieval.reports.report import write_report  # noqa: E402
+from sag_retrieval.statements.scorer import by_features  # noqa: E402
 
 SAMPLE = 200
 SPREAD = 3
@@ -123,7 +123,8 @@ def filler(page: Path) -> float:
     tree = html.fromstring(page.read_text(encoding="utf-8"))
     texts = [" ".join(each.text_content().split()) for each in tree.xpath(STATEMENTS)]
     step = max(1, len(texts) // SAMPLE)
-    return share_of_filler(texts[::step][:SAMPLE])
+    found = by_features(texts[::step][:SAMPLE])
+    return sum(each.quotable < 1 / 2 for each in found) / max(1, len(found))
 
 
 def themes(out: Path) -> tuple[int, int]:

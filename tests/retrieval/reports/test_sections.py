@@ -217,7 +217,8 @@ def test_a_section_is_added_by_its_own_files_and_one_line(tmp_path):
         "from sag_retrieval.communities.clustering import build_communities as build;"
         "from sag_retrieval.reports.options import ReportOptions as Options;"
         "from sag_retrieval.reports.report import write_report as write;"
-        "events = planted(200)[0]; write(events, build(events), Options(language='zh'), Path(sys.argv[1]))"
+        "from dataclasses import replace; events = planted(200)[0];"
+        "events = replace(events, contents=['The harbour office counted 12 boats.'] * 200); write(events, build(events), Options(language='zh'), Path(sys.argv[1]))"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
 

@@ -1,4 +1,4 @@
-"""A search method, an embedder and a file reader that `sag` finds by the entry points in pyproject.toml."""
+"""A search method, an embedder, a file reader and a scorer of statements, found by the entry points in pyproject.toml."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,6 +11,7 @@ from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.method import Query, Ranking
 from sag_retrieval.search.sag import bm25
+from sag_retrieval.statements.scorer import Judged
 
 
 def bm25_short(index: Index, query: Query) -> Ranking:
@@ -48,3 +49,9 @@ def read_mail(payload: bytes) -> tuple[str | None, str]:
     if body is None:
         raise ValueError("the mail has no plain text")
     return mail["subject"], body.get_content()
+
+
+def with_figures(sentences: Sequence[str]) -> list[Judged]:
+    """Statements with a figure, the more of them the better."""
+    counts = [sum(map(str.isdigit, each)) for each in sentences]
+    return [Judged(float(count > 0), min(1.0, count / 10), "" if count else "no figure") for count in counts]

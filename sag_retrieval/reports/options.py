@@ -47,8 +47,6 @@ class ReportOptions:
     """Communities with a whole article each."""
     articles: Shown = 20
     """Communities with an article at all; the others are counted."""
-    on_map: Shown = 60
-    """Communities on the map."""
     typical: Shown = 5
     """Events that stand for a community."""
     statement_scorer: str = "features"

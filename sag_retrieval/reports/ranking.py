@@ -26,8 +26,8 @@ _WORTH = 0.5
 """Probability of being worth a line from which on a statement counts for the rank of its theme."""
 _TYPICAL_IN_SHORT = 3
 """Typical events of a short article."""
-_LEAST_ON_MAP = 10
-"""Events that a map needs."""
+_ON_MAP, _LEAST_ON_MAP = 60, 10
+"""Communities that a map shows, as more of them cover each other; events that a map needs."""
 Ties = Mapping[int, Sequence[tuple[int, float]]]
 """Tied communities with the weight by number, strongest first."""
 
@@ -116,13 +116,13 @@ def rank_communities(
         )
         for number, each in enumerate(ordered, 1)
     )
-    has_map = len(ranked[: options.on_map]) > 1 and len(events) >= _LEAST_ON_MAP
+    has_map = len(ranked[:_ON_MAP]) > 1 and len(events) >= _LEAST_ON_MAP
     return EventRanking(
         communities=ranked,
         proper_count=len(proper),
         theme_titles=titles,
         ties=_ties(communities, ranked),
-        on_map=ranked[: options.on_map] if has_map else (),
+        on_map=ranked[:_ON_MAP] if has_map else (),
         single_count=sum(len(each.members) for each in finest if len(each.members) < PROPER),
     )
 

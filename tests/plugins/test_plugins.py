@@ -95,7 +95,7 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_an_installed_package_adds_a_method_an_embedder_and_a_reader(plugin, work):
+def test_an_installed_package_adds_a_method_an_embedder_a_reader_and_a_scorer(plugin, work):
     made = run(sag("ingest", "inbox", "--json"), work, plugin, SAG_EMBEDDING_MODEL="letters:64")
     found = run(sag("search", "Who built the sensors?", "--method", "bm25-short", "--json"), work, plugin)
     hits = json.loads(found.stdout)["hits"]
@@ -105,6 +105,8 @@ def test_an_installed_package_adds_a_method_an_embedder_and_a_reader(plugin, wor
     assert hits[0]["document_id"] == "heron.mime"
     code = (
         "from sag_retrieval import open_release\n"
+        "from sag_retrieval.statements.scorer import scorer_named\n"
+        "assert [each.reason for each in scorer_named('with-figures')(['Sold 40.', 'Sold.'])] == ['', 'no figure']\n"
         "release = open_release()\n"
         "found = release.search('Who built the sensors?', method='bm25-short')\n"
         "title = release.table('documents').set_index('document_id').title['heron.mime']\n"
@@ -112,6 +114,10 @@ def test_an_installed_package_adds_a_method_an_embedder_and_a_reader(plugin, wor
     )
     told = run(["-c", code], work, plugin)
     assert told.stdout.strip() == "bm25-short|heron.mime|letters:64|Heron buoy", told.stderr
+    reported = run(
+        sag("report", "--set", "statement_scorer=with-figures"), work, plugin, SAG_EMBEDDING_MODEL="letters:64"
+    )
+    assert reported.returncode == 0, reported.stderr
 
 
 @pytest.mark.slow

@@ -89,7 +89,7 @@ def test_axe_would_have_found_a_fault(visit, towns, tmp_path):
 @pytest.mark.parametrize("themes", [10, 200])
 def test_the_map_is_read_and_used_at_ten_and_at_two_hundred_themes(visit, tmp_path, themes):
     events = planted(themes * 12)[0]
-    report = written(events, tmp_path, articles=200, on_map=60)
+    report = written(events, tmp_path, articles=200)
     page = visit(report.page)
 
     areas = page.locator(".map.wide .area")
@@ -124,7 +124,7 @@ def test_the_map_is_read_and_used_at_ten_and_at_two_hundred_themes(visit, tmp_pa
 
 
 def test_a_theme_chosen_on_the_map_is_shown_with_those_tied_to_it_until_all_are_asked_for(visit, tmp_path):
-    report = written(planted(2400)[0], tmp_path, articles=200, on_map=60)
+    report = written(planted(2400)[0], tmp_path, articles=200)
     page = visit(report.page)
     area = page.locator(".map.wide .area").last
     number, tied = area.get_attribute("data-number"), area.get_attribute("data-tied") or ""

@@ -20,6 +20,10 @@ _SHORT, _SHORT_CJK = 6, 12
 """Words, and Chinese characters, of a statement that is hardly a sentence."""
 
 
+_LONGEST, _LONGEST_CJK = 320, 140
+"""Characters of a statement that a reader takes in as one line of a report."""
+
+
 class Judged(NamedTuple):
     """What a scorer says of a statement."""
 
@@ -60,7 +64,7 @@ FEATURES: Final = (
     "figures",
     "exclaims",
 )
-"""Names of the features, which are the reasons that are given."""
+"""Names of the features, which are reasons that are given; the others are `start` and `length`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +103,10 @@ def features(text: str) -> tuple[float, ...]:
 @lru_cache(maxsize=1 << 15)
 def _judged(text: str) -> Judged:
     """The judgement, kept: topics, their order, findings and articles ask about the same sentences."""
-    found = features(text)
+    bare, found = text.strip(), features(text)
     quotable, worth = (_probability(weights, found) for weights in (QUOTABLE, WORTH))
+    if bare[:1].islower() or len(bare) > (_LONGEST_CJK if is_cjk(bare) else _LONGEST):
+        return Judged(0.0, 0.0, "start" if bare[:1].islower() else "length")
     lowered = min(range(len(found)), key=lambda place: QUOTABLE.of[place] * (found[place] - _USUAL[place]))
     return Judged(quotable, worth, "" if quotable >= 1 / 2 else FEATURES[lowered])
 

@@ -158,7 +158,7 @@ def _by_size(ranked: Sequence[RankedCommunity], context: ReportContext) -> list[
 
 def _is_small(theme: RankedCommunity, context: ReportContext) -> bool:
     is_foreign = is_cjk(theme.title) != (context.language == "zh")
-    is_name = JOINT in theme.title or theme.title in context.events.keys.values
+    is_name = JOINT in theme.title or "…" in theme.title or theme.title in context.events.keys.values
     return len(theme.typical) < _QUOTED or is_name or is_foreign
 
 

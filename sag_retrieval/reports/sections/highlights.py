@@ -108,6 +108,7 @@ def _of_parts(context: ReportContext, place: str) -> Iterator[Highlight]:
     best = list[tuple[float, int, int]]()
     for number, part in enumerate(context.ranking.communities):
         rows = np.array(part.typical, np.int32)
+        rows = rows[worth_quoting(context.events, rows)]
         if len(rows):
             value = worth(context.events, rows)
             best.append((-float(value.max()), number, int(rows[int(value.argmax())])))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.statements.form import is_prose, is_sentence, is_speech, refers_back
-from sag_retrieval.statements.scorer import FEATURES, QUOTABLE, WORTH, by_features, features, scorer_named
+from sag_retrieval.statements.scorer import FEATURES, QUOTABLE, WORTH, Judged, by_features, features, scorer_named
 
 PLAIN = ["Falk Mills sold 40 looms to the guild of Varn in 2019.", "冯氏磨坊2019年把40台织机卖给了澜河行会。"]
 BROKEN = {
@@ -36,6 +36,11 @@ def test_what_cannot_be_quoted_has_its_reason(reason, text):
     assert found.quotable < 0.5
     assert found.reason in FEATURES
     assert features(text)[FEATURES.index(reason)] != features(PLAIN[0])[FEATURES.index(reason)]
+
+
+@pytest.mark.parametrize(("text", "reason"), [("and sold 40 looms in 2019.", "start"), (PLAIN[0] * 7, "length")])
+def test_a_torn_or_very_long_statement_is_not_quoted(text, reason):
+    assert by_features([text]) == [Judged(0.0, 0.0, reason)]
 
 
 @given(st.text(max_size=200))

@@ -1,4 +1,4 @@
-"""A search method, an embedder, a file reader and a scorer of statements, found by the entry points in pyproject.toml."""
+"""A search method, an embedder, a file reader and a scorer of statements, by the entry points in pyproject.toml."""
 
 from collections.abc import Sequence
 from dataclasses import replace

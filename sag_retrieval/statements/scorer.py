@@ -20,7 +20,7 @@ _SHORT, _SHORT_CJK = 6, 12
 """Words, and Chinese characters, of a statement that is hardly a sentence."""
 
 
-_LONGEST, _LONGEST_CJK = 320, 140
+_LONGEST, _LONGEST_CJK = 500, 220
 """Characters of a statement that a reader takes in as one line of a report."""
 
 

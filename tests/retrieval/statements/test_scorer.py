@@ -38,7 +38,7 @@ def test_what_cannot_be_quoted_has_its_reason(reason, text):
     assert features(text)[FEATURES.index(reason)] != features(PLAIN[0])[FEATURES.index(reason)]
 
 
-@pytest.mark.parametrize(("text", "reason"), [("and sold 40 looms in 2019.", "start"), (PLAIN[0] * 7, "length")])
+@pytest.mark.parametrize(("text", "reason"), [("and sold 40 looms in 2019.", "start"), (PLAIN[0] * 12, "length")])
 def test_a_torn_or_very_long_statement_is_not_quoted(text, reason):
     assert by_features([text]) == [Judged(0.0, 0.0, reason)]
 

@@ -13,21 +13,21 @@ PACKAGES = ("sag_retrieval", "sag_pipeline")
 RULES_FROM = 5
 """Patterns and Chinese literals from which a module counts as hand-written rules for language."""
 BOUNDS = {
-    "lines of both packages": 70_700,
-    "lines of code": 42_000,
-    "lines of hand rules for language": 13_510,
-    "regular expressions outside language/": 572,
-    "modules": 440,
-    "modules with one importer in the same folder": 85,
+    "lines of both packages": 68_360,
+    "lines of code": 40_480,
+    "lines of hand rules for language": 11_830,
+    "regular expressions outside language/": 486,
+    "modules": 429,
+    "modules with one importer in the same folder": 83,
     "options": 418,
-    "benchmarks, files": 83,
-    "benchmarks, lines": 12_800,
+    "benchmarks, files": 53,
+    "benchmarks, lines": 8_030,
     "decision records": 40,
-    "decision records, words": 7_500,
+    "decision records, words": 6_000,
     "decision records, words of the longest": 200,
-    "pages of docs": 44,
-    "pages of docs, words": 64_400,
-    "lines of tests": 43_700,
+    "pages of docs": 43,
+    "pages of docs, words": 62_930,
+    "lines of tests": 44_750,
 }
 """Row → most that it may have; lowered with every part that goes."""
 

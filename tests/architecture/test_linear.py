@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.attacks import (
+from sag_pipeline.rules.keys import read_mentions
+from sag_pipeline.steps.decoding import clean
+from sag_pipeline.steps.places import Places, first_places
+from sag_retrieval.models.structured import _without_thoughts
+from sag_retrieval.text.layout import LineKind, logical_lines
+from sag_retrieval.text.sentences import sentences
+from sag_retrieval.text.words import normal_form
+from tests.support.attacks import (
     attacks_on,
     grown,
     lines_in_functions,
@@ -16,14 +23,7 @@ from benchmarks.attacks import (
     used,
     written_in_functions,
 )
-from benchmarks.tried_rules import document, rules
-from sag_pipeline.rules.keys import read_mentions
-from sag_pipeline.steps.decoding import clean
-from sag_pipeline.steps.places import Places, first_places
-from sag_retrieval.models.structured import _without_thoughts
-from sag_retrieval.text.layout import LineKind, logical_lines
-from sag_retrieval.text.sentences import sentences
-from sag_retrieval.text.words import normal_form
+from tests.support.tried_rules import document, rules
 
 pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 

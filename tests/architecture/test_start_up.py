@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.start_up import ROOT, Checkout, Cost
+from tests.support.start_up import ROOT, Checkout, Cost
 
 pytestmark = pytest.mark.slow
 

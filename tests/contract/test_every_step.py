@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.every_step import DOCUMENTS, run_every_step, table_of
 from sag_retrieval.models.protocols import Prices
+from tests.support.every_step import DOCUMENTS, run_every_step, table_of
 
 pytestmark = pytest.mark.slow
 NAMES = ("502AI创立故事.md", "kestrel-7-recall-2022.md", "kestrel-7-supply-agreement.md", "海澜潮汐能源简介.md")

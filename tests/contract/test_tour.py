@@ -5,7 +5,7 @@ import re
 import pytest
 
 import sag_retrieval
-from benchmarks import tour
+from tests.support import tour
 
 
 @pytest.mark.slow

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from benchmarks import corpora
 from sag_retrieval.communities.events import Chunks, Documents, EventLinks, EventTable, Keys
 from sag_retrieval.models.hashing import HashingEmbedder, fit
+from tests.support import corpora
 
 TOPICS = {
     "en": {

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from benchmarks.planted import planted, table
 from sag_retrieval.communities.clustering import build_communities, partition, to_graph
 from sag_retrieval.communities.edges import weigh_edges
 from sag_retrieval.communities.events import EventLinks
@@ -15,6 +14,7 @@ from sag_retrieval.communities.groups import Communities, measure
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.communities.storage import communities_tables, read_communities
 from sag_retrieval.core.errors import SettingsError
+from tests.support.planted import planted, table
 
 
 def groups_of(communities: Communities, size: int, level: int = 0) -> np.ndarray:

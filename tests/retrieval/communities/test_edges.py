@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from benchmarks.planted import planted, table
 from sag_retrieval.communities.edges import weigh_edges
 from sag_retrieval.communities.events import EventLinks, EventTable
 from sag_retrieval.communities.options import ClusterOptions
 from sag_retrieval.communities.similarity import Sharing, key_idf, nearest, pair_statistics
 from sag_retrieval.core.errors import SettingsError
+from tests.support.planted import planted, table
 
 
 def random_events(seed: int) -> EventTable:

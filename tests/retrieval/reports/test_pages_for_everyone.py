@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchmarks.planted import planted
 from sag_retrieval.communities.clustering import build_communities
 from sag_retrieval.communities.naming import name_communities
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.report import write_report
+from tests.support.planted import planted
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright from the extra dev")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")

@@ -152,7 +152,7 @@ def test_the_page_comes_from_release_and_options_alone(towns, tmp_path):
 @pytest.mark.slow
 def test_communities_and_page_are_the_same_in_every_process(tmp_path):
     program = (
-        "import sys; from pathlib import Path; from benchmarks.planted import planted;"
+        "import sys; from pathlib import Path; from tests.support.planted import planted;"
         "from sag_retrieval.communities.clustering import build_communities as build;"
         "from sag_retrieval.reports.options import ReportOptions as Options;"
         "from sag_retrieval.reports.report import write_report as write;"

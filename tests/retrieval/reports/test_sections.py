@@ -212,7 +212,7 @@ def test_a_section_is_added_by_its_own_files_and_one_line(tmp_path):
     assert len(added.splitlines()) == len(listing.splitlines()) + 1
     (sections / "__init__.py").write_text(added, encoding="utf-8")
     program = (
-        "import sys; from pathlib import Path; from benchmarks.planted import planted;"
+        "import sys; from pathlib import Path; from tests.support.planted import planted;"
         "import sag_retrieval; assert sag_retrieval.__file__.startswith(sys.argv[2]);"
         "from sag_retrieval.communities.clustering import build_communities as build;"
         "from sag_retrieval.reports.options import ReportOptions as Options;"

@@ -8,8 +8,6 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from benchmarks.attacks import modules
-from benchmarks.kept_results import forget
 from sag_pipeline.importers.graphrag import spelling_in
 from sag_pipeline.importers.passages import event_documents, openie_documents
 from sag_pipeline.rules.events import offline_events
@@ -50,6 +48,8 @@ from sag_retrieval.reports.citations import cut
 from sag_retrieval.search.result import Hit
 from sag_retrieval.text.amounts import read_amount
 from sag_retrieval.text.layout import logical_lines, marker_length
+from tests.support.attacks import modules
+from tests.support.kept_results import forget
 
 Rule = Callable[[str], object]
 _TEXTS = frozenset("text question query line content name title value word sql relation written".split())

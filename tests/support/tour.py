@@ -1,6 +1,6 @@
 """Every feature of the five systems that sag brings together, used once, by its commands and by `import sag_retrieval`.
 
-`python benchmarks/tour.py` makes a fresh release of the demo documents and one of long documents, prints a table
+`python -m tests.support.tour` makes a fresh release of the demo documents and one of long documents, prints a table
 *feature · command or call · what came out*, and exits with 1 if something came out empty. `--small` leaves out the long
 documents. Without a language model in the settings, features that can use one run by rules.
 """
@@ -25,7 +25,7 @@ from rich.table import Table
 
 import sag_retrieval
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 LONG = ROOT.parent / "shared" / "data" / "longdocs"
 LONG_FILES = ("operation_dulce.md.gz", "alibaba_fy2025_interim_zh.md.gz", "nike_2023_annual_report.txt.gz")
 ENGLISH = "Which company made the O-ring that leaked?"

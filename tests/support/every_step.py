@@ -1,6 +1,6 @@
 """One recorded run over every step that asks a language model: calls, tokens, refused rows and cost.
 
-python benchmarks/every_step.py [--documents 20] [--prices 0.25/2] [--record FILE]
+python -m tests.support.every_step [--documents 20] [--prices 0.25/2] [--record FILE]
 
 A scripted server answers (`tests/support/small_model.py`). The demo's documents are ingested with every option that
 asks a model, a report is written, and questions are asked in every mode, by every method and by a pipeline. A step is
@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from sag_pipeline.options import RunOptions
 from sag_pipeline.runs import run_ingest, run_report
@@ -33,7 +33,7 @@ from sag_retrieval.prompts import load_prompt, prompt_names
 from tests.support.chat_server import Call, ChatServer, count_tokens, first_prompt_of
 from tests.support.small_model import SmallModel
 
-DOCUMENTS = Path(__file__).parents[1] / "data" / "documents"
+DOCUMENTS = Path(__file__).parents[2] / "data" / "documents"
 PACKAGES = ("sag_pipeline.llm.prompts", "sag_retrieval.prompts")
 INGEST = {
     "sections_by_model": True,
@@ -109,7 +109,7 @@ def _ask_every_way(folder: Path) -> None:
 
 def _refused(home: Path, report: Path) -> Counter[str]:
     """Rows that checks left out, by step, from the warnings of documents and the files of the report."""
-    import pyarrow.parquet as pq  # noqa: PLC0415
+    import pyarrow.parquet as pq
 
     found: Counter[str] = Counter()
     for entry in Store(home).ledger.entries("status <> 'failed'"):

@@ -1,6 +1,6 @@
 """What a command costs before it does any work: seconds of processor time and imported modules.
 
-    python benchmarks/start_up.py [OTHER_CHECKOUT] [--rounds N]
+    python -m tests.support.start_up [OTHER_CHECKOUT] [--rounds N]
 
 Each command runs in a fresh process below a home in a temporary folder, with the demo corpus as its source: the help,
 a search, an ingest with nothing to do, and an ingest with one document added. Processes that a command starts count.
@@ -22,7 +22,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-ROOT: Final = Path(__file__).parents[1]
+ROOT: Final = Path(__file__).parents[2]
 QUESTION: Final = "Who made the O-ring?"
 _COMMAND: Final = """
 import json, sys

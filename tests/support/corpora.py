@@ -13,7 +13,7 @@ from sag_retrieval.communities.events import Chunks, Documents, EventLinks, Even
 from sag_retrieval.models.hashing import HashingEmbedder, fit
 from sag_retrieval.text.words import STOP_WORDS, language_of, tokens, words
 
-SHARED = Path(__file__).parents[1].parent / "shared" / "data"
+SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 _SENTENCE = re.compile(r"[^。！？；.!?\n]+(?:[。！？；.!?]+[”’\"'」』）)]*|\n|$)")
 _CHUNK = 900
 _MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October"]

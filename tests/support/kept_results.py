@@ -3,7 +3,7 @@
 import inspect
 from typing import Any
 
-from benchmarks.attacks import modules
+from tests.support.attacks import modules
 
 
 def forget() -> None:

@@ -19,14 +19,14 @@ BOUNDS = {
     "regular expressions outside language/": 486,
     "modules": 429,
     "modules with one importer in the same folder": 83,
-    "options": 418,
+    "options": 251,
     "benchmarks, files": 53,
     "benchmarks, lines": 8_030,
     "decision records": 40,
     "decision records, words": 6_000,
     "decision records, words of the longest": 200,
     "pages of docs": 43,
-    "pages of docs, words": 62_930,
+    "pages of docs, words": 59_000,
     "lines of tests": 44_750,
 }
 """Row → most that it may have; lowered with every part that goes."""

@@ -242,23 +242,31 @@ def options() -> str:
     lines += ["## Methods", "", "| `--method` | finds passages by | not for |", "|---|---|---|"]
     lines += [f"| `{entry.name}` | {entry.summary} | {entry.weak} |" for entry in METHODS.own.values()]
     lines += [""]
-    for name in option_names():
+    shown: dict[tuple[str, str], tuple[str, str]] = {}
+    for name in sorted(option_names(), key=["ingest", "pipeline", "report"].__contains__):  # what others repeat first
         usual = default_options(name)
         use = USES.get(name, f'`sag search --method {name} --set`, `release.search(method="{name}", options=…)`')
         lines += [f"## {name}", ""]
         if usual is None:
             lines += ["No options.", ""]
             continue
-        lines += [
-            f"`{type(usual).__name__}`: {use}.",
-            "",
-            "| option | default | values | meaning |",
-            "|---|---|---|---|",
-        ]
+        lines += [f"`{type(usual).__name__}`: {use}.", ""]
+        rows, again = list[str](), dict[str, list[str]]()
         for row in describe_options(usual):
             default, meaning = (row[column].replace("|", "\\|") for column in ("default", "meaning"))
-            lines += [f"| `{row['name']}` | {f'`{default}`' if default else ''} | {row['values']} | {meaning} |"]
-        lines += [""]
+            section, known = shown.setdefault((row["name"].rpartition(".")[2], meaning), (name, default))
+            if section == name:
+                rows += [f"| `{row['name']}` | {f'`{default}`' if default else ''} | {row['values']} | {meaning} |"]
+            else:
+                other = "" if known == default else f" (`{default or 'none'}`)"
+                again.setdefault(section, []).append(f"`{row['name']}`{other}")
+        if rows:
+            lines += ["| option | default | values | meaning |", "|---|---|---|---|", *rows, ""]
+        for section, names in again.items():
+            others = [each for each in names if each.endswith(")")]
+            told = names if rows else others
+            begins = "As of" if rows else "All options of"
+            lines += [f"{begins} [{section}](#{section}), with the default where it is another: {', '.join(told)}.", ""]
     return "\n".join(lines).rstrip() + "\n"
 
 

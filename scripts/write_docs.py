@@ -230,6 +230,24 @@ USES = {
 """What takes the options of an operation."""
 
 
+def _option_rows(name: str, usual: object, shown: dict[tuple[str, str], tuple[str, str]]) -> list[str]:
+    """The options of a section: a table of those that no section before has, and a line about each of the others."""
+    rows, again = list[str](), dict[str, list[str]]()
+    for row in describe_options(usual):
+        default, meaning = (row[column].replace("|", "\\|") for column in ("default", "meaning"))
+        section, known = shown.setdefault((row["name"].rpartition(".")[2], meaning), (name, default))
+        if section == name:
+            rows += [f"| `{row['name']}` | {f'`{default}`' if default else ''} | {row['values']} | {meaning} |"]
+        else:
+            other = "" if known == default else f" (`{default or 'none'}`)"
+            again.setdefault(section, []).append(f"`{row['name']}`{other}")
+    lines = ["| option | default | values | meaning |", "|---|---|---|---|", *rows, ""] if rows else []
+    for section, names in again.items():
+        told, begins = (names, "As") if rows else ([each for each in names if each.endswith(")")], "All options")
+        lines += [f"{begins} of [{section}](#{section}), with the default where it is another: {', '.join(told)}.", ""]
+    return lines
+
+
 def options() -> str:
     """The page about every option of every method and operation."""
     lines = ["# Options", "", "Written by `just docs` from the options classes; do not edit.", ""]
@@ -251,22 +269,7 @@ def options() -> str:
             lines += ["No options.", ""]
             continue
         lines += [f"`{type(usual).__name__}`: {use}.", ""]
-        rows, again = list[str](), dict[str, list[str]]()
-        for row in describe_options(usual):
-            default, meaning = (row[column].replace("|", "\\|") for column in ("default", "meaning"))
-            section, known = shown.setdefault((row["name"].rpartition(".")[2], meaning), (name, default))
-            if section == name:
-                rows += [f"| `{row['name']}` | {f'`{default}`' if default else ''} | {row['values']} | {meaning} |"]
-            else:
-                other = "" if known == default else f" (`{default or 'none'}`)"
-                again.setdefault(section, []).append(f"`{row['name']}`{other}")
-        if rows:
-            lines += ["| option | default | values | meaning |", "|---|---|---|---|", *rows, ""]
-        for section, names in again.items():
-            others = [each for each in names if each.endswith(")")]
-            told = names if rows else others
-            begins = "As of" if rows else "All options of"
-            lines += [f"{begins} [{section}](#{section}), with the default where it is another: {', '.join(told)}.", ""]
+        lines += _option_rows(name, usual, shown)
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -14,6 +14,9 @@ _SPEECH: Final = re.compile(r"[!?！？]|\bI\b|\b(?i:my|me|you|your|we|our|us|le
 _LABEL: Final = re.compile(r"^[^:：。.]{1,40}[:：]|^\s*(?:[#*•·>-]+|\d+(?:\.\d+)*[.)、])\s")
 _END: Final = re.compile(r"[.。…!?！？][”’\"'」』）)\]]*$")
 _FIRST: Final = re.compile(r"^[\"“'‘(（「『]*([^\W\d_]+)")
+_PRONOUN: Final = re.compile(r"\b(?:he|she|him|his|her|hers|they|them|their)\b")
+_NAME: Final = re.compile(r"(?<![.!?] )\b[A-Z]")
+"""A capital letter that no beginning of a sentence asks for."""
 _OPENING: Final = "“”\"'「『（("
 _IN_FORCE: Final = re.compile(r"^As (?:of|from|at) \S*\d")
 """`As of 27 May 2023 …` begins a statement of its own."""
@@ -44,15 +47,18 @@ def is_figures(text: str) -> bool:
 
 
 def refers_back(text: str) -> bool:
-    """Whether the first word of a sentence stands for something said before.
+    """Whether the first word of a sentence, or a pronoun before any name in it, stands for something said before.
 
     Examples:
-        >>> refers_back("It rose by 3 %."), refers_back("Oban Metals rose by 3 %.")
-        (True, False)
+        >>> [refers_back(text) for text in ("It rose by 3 %.", "In return, he paid 3 crowns.", "Oban Metals rose by 3 %.")]
+        [True, True, False]
 
     """
     if is_cjk(text):
         return text.lstrip(_OPENING).startswith(_referring_cjk())
+    pronoun = _PRONOUN.search(text)
+    if pronoun is not None and not _NAME.search(text, 1, pronoun.start()):
+        return True
     first = None if _IN_FORCE.match(text) else _FIRST.match(text)
     return first is not None and first[1].casefold() in _referring()
 

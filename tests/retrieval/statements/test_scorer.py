@@ -78,7 +78,12 @@ def test_prose_and_sentences_are_told_from_rows_addresses_and_labels(text, prose
 def test_speech_and_words_that_refer_back_are_seen_in_both_languages():
     assert all(map(is_speech, ["We sold it.", "Who sold it?", "我们卖了织机。"]))
     assert not any(map(is_speech, PLAIN))
-    assert all(map(refers_back, ["It was sold.", "“They were sold in 2019.", "该磨坊卖了织机。"]))
+    assert all(
+        map(
+            refers_back,
+            ["It was sold.", "In return, he sold 40 looms.", "“They were sold in 2019.", "该磨坊卖了织机。"],
+        )
+    )
     assert not any(map(refers_back, [*PLAIN, "As of 27 May 2023 the mill has 40 looms."]))
 
 
@@ -98,5 +103,5 @@ def test_on_the_unread_half_of_judged_statements_the_scorer_keeps_its_floor(shar
     assert len(rows) >= 320
     assert fitted(first, marks[is_first] > 0) == QUOTABLE
     assert fitted(first, marks[is_first] > 1) == WORTH
-    assert area(np.array([each.quotable for each in found])[~is_first], marks[~is_first] > 0) >= 0.84  # measured .870
-    assert area(np.array([each.worth for each in found])[~is_first], marks[~is_first] > 1) >= 0.79  # measured .832
+    assert area(np.array([each.quotable for each in found])[~is_first], marks[~is_first] > 0) >= 0.83  # measured .864
+    assert area(np.array([each.worth for each in found])[~is_first], marks[~is_first] > 1) >= 0.79  # measured .838

@@ -50,8 +50,8 @@ def refers_back(text: str) -> bool:
     """Whether the first word of a sentence, or a pronoun before any name in it, stands for something said before.
 
     Examples:
-        >>> [refers_back(text) for text in ("It rose by 3 %.", "In return, he paid 3 crowns.", "Oban Metals rose by 3 %.")]
-        [True, True, False]
+        >>> refers_back("It rose by 3 %."), refers_back("In return, he paid 3."), refers_back("Oban rose by 3 %.")
+        (True, True, False)
 
     """
     if is_cjk(text):

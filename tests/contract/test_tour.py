@@ -47,7 +47,7 @@ def test_every_seed_has_its_features_and_no_feature_uses_a_private_import():
 
     assert places == {"000", "001", "002", "003", "004"}
     assert all(feature.place.startswith(("000", "001", "002", "003", "004")) for feature in tour.LONG_FEATURES)
-    source = (tour.ROOT / "benchmarks" / "tour.py").read_text(encoding="utf-8")
+    source = (tour.ROOT / "tests" / "support" / "tour.py").read_text(encoding="utf-8")
     assert re.findall(r"^\s*(?:from|import) (sag_\w+\S*)", source, re.MULTILINE) == ["sag_retrieval"]
     assert sag_retrieval.__all__
 

@@ -192,7 +192,11 @@ class Ledger:
     def select(self, sql: str, *values: object) -> list[tuple[object, ...]]:
         """Rows of a query over the views `current` and `by_document` (the columns of `Entry`)."""
         with self._lock:
-            return self._database.execute(sql, list(values)).fetchall()
+            try:
+                return self._database.execute(sql, list(values)).fetchall()
+            except BaseException:
+                self._database.abort()  # a signal may fall between the two calls; what is half fetched blocks the next
+                raise
 
     def entries(self, where: str = "true", *values: object) -> list[Entry]:
         """Current entries that meet a condition, ordered by kind, unit and step."""

@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with one release, made of data/documents by the job `ingest` with the offline models."""
-    from sag_pipeline.runs import run_ingest  # Dagster takes seconds to import; most tests need none of it
+    from sag_pipeline.jobs import run_ingest  # Dagster takes seconds to import; most tests need none of it
 
     folder = tmp_path_factory.mktemp("demo")
     with pytest.MonkeyPatch.context() as patch:
@@ -68,7 +68,7 @@ _FACE = [
     "sag_retrieval/core/public.py",
     "sag_retrieval/release/releases.py",
     "sag_retrieval/search/result.py",
-    "sag_retrieval/tiers/result.py",
+    "sag_retrieval/search/methods/tiers/result.py",
     "sag_retrieval/ask/answer.py",
     "sag_retrieval/reports/report.py",
 ]

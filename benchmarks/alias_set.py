@@ -21,10 +21,10 @@ import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from sag_pipeline.steps.languages import detect_language
-from sag_pipeline.steps.name_matching import title_name
+from sag_pipeline.extract.name_matching import title_name
 from sag_retrieval.core.records import Document
-from sag_retrieval.text.words import is_cjk, normal_name
+from sag_retrieval.language.detection import detect_language
+from sag_retrieval.language.words import is_cjk, normal_name
 from tests.support.chat_server import first_prompt_of, schema_of
 from tests.support.scripted_answers import known_names, numbered_events, numbered_pairs, read_well
 

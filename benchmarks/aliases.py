@@ -24,27 +24,27 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.alias_set import DATA, HALVES, AliasSet, ScriptedModel, is_about_keys, read_set, title_thing
 from benchmarks.prompt_parts import table_of
+from sag_pipeline.extract.chunks import split_chunks
+from sag_pipeline.extract.entity_resolution import Alignment, KeyColumns, align_keys
+from sag_pipeline.extract.known_options import KnownOptions
+from sag_pipeline.extract.rules.events import offline_events
+from sag_pipeline.extract.rules.keys import offline_keys
+from sag_pipeline.extract.rules.sections import offline_sections
 from sag_pipeline.llm.extract import events_work
 from sag_pipeline.llm.key_waves import KeyWork
 from sag_pipeline.llm.known_keys import BatchSource
-from sag_pipeline.llm.known_options import KnownOptions
 from sag_pipeline.llm.same_names import LIMITS, answered_pairs
 from sag_pipeline.options import AlignOptions
 from sag_pipeline.publish.distinct_keys import Confirm
-from sag_pipeline.rules.events import offline_events
-from sag_pipeline.rules.keys import offline_keys
-from sag_pipeline.rules.sections import offline_sections
-from sag_pipeline.steps.chunks import split_chunks
-from sag_pipeline.steps.entity_resolution import Alignment, KeyColumns, align_keys
-from sag_pipeline.steps.languages import detect_language
 from sag_pipeline.table import StepInput
 from sag_retrieval.core.records import TITLE, Document, Event, EventKey
+from sag_retrieval.language.detection import detect_language
+from sag_retrieval.language.words import normal_name
 from sag_retrieval.models.answer_cache import AnswerCache
 from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.rate_limits import ChatOptions
-from sag_retrieval.text.words import normal_name
 from tests.support.chat_server import ChatServer, count_tokens, first_prompt_of
 from tests.support.scripted_answers import known_names, read_well
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from benchmarks.answer_sets import COMPARISONS, Asked, candidates, choose, released
 from sag_retrieval import Answer
-from sag_retrieval.text.words import tokens
+from sag_retrieval.language.words import tokens
 
 LEAST_SHARE: Final = 0.9
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")

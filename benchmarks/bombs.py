@@ -25,13 +25,13 @@ import psutil
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from sag_pipeline.options import IngestOptions
-from sag_pipeline.reading import readers, sync
-from sag_pipeline.reading.bounded import _PATIENCE, BoundedReader
-from sag_pipeline.runner import step_of
-from sag_pipeline.steps.folders import SourceOptions
-from sag_pipeline.steps.sources import RawDocument
+from sag_pipeline.sources.folders import SourceOptions
+from sag_pipeline.sources.listing import RawDocument
+from sag_pipeline.step_runner import step_of
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.store import Store
+from sag_pipeline.sync import readers, sync
+from sag_pipeline.sync.bounded import _PATIENCE, BoundedReader
 from sag_retrieval.core.records import Document, Quarantined
 from tests.support.hostile_files import archive, bombs, good
 

@@ -87,14 +87,14 @@ def fork(work: Callable[[], object], log: Path, kill_at: int = 0, counted: Path 
 
 
 def ingest(home: Path) -> None:
-    from sag_pipeline.runs import run_ingest
+    from sag_pipeline.jobs import run_ingest
 
     os.environ["SAG_HOME"] = str(home)
     run_ingest(["inbox"], {"keep_runs": 20, "keep_releases": 2, "grace_hours": 0})
 
 
 def report(home: Path) -> None:
-    from sag_pipeline.runs import run_report
+    from sag_pipeline.jobs import run_report
 
     os.environ |= {"SAG_HOME": str(home), "SAG_CHAT_MODEL": "offline"}
     run_report()

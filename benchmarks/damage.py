@@ -32,13 +32,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.damages import Copy, draw
 from sag_retrieval import open_release
 from sag_retrieval.api import Release
-from sag_retrieval.communities.of_release import release_communities
-from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.core.errors import SagError
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.release.reader import open_reader
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.search.registry import METHODS
+from sag_retrieval.topics.stored import release_communities
 
 DOCUMENTS = Path(__file__).parents[1] / "data" / "documents"
 QUESTIONS = ("Who built the buoy, and where?", "谁制造了浮标？")

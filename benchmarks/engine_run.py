@@ -16,16 +16,16 @@ from typing import Any
 
 import psutil
 
-from sag_pipeline.assets import release as release_assets
-from sag_pipeline.assets import report as report_assets
+from sag_pipeline.defs.assets import release as release_assets
+from sag_pipeline.defs.assets import report as report_assets
 from sag_pipeline.engines.engine import cores
+from sag_pipeline.jobs import run_ingest
 from sag_pipeline.progress import listening
 from sag_pipeline.publish import publish
-from sag_pipeline.runs import run_ingest
 from sag_pipeline.store.store import Store
 from sag_pipeline.tables import STORED
-from sag_retrieval.communities import of_release
 from sag_retrieval.core.settings import load_settings
+from sag_retrieval.topics import of_release
 
 _THIS = psutil.Process()
 _apart: dict[str, float] = {}

@@ -121,8 +121,8 @@ def run_poison(engines: Sequence[str]) -> bool:
     from sag_pipeline.engines.bounds import WorkerBounds  # noqa: PLC0415  needs the project
     from sag_pipeline.engines.engine import LOCAL, close_engines, engine_for  # noqa: PLC0415
     from sag_pipeline.options import IngestOptions  # noqa: PLC0415
+    from sag_pipeline.store.step_batch import Batch  # noqa: PLC0415
     from sag_pipeline.tables import to_table  # noqa: PLC0415
-    from sag_pipeline.work import Batch  # noqa: PLC0415
     from sag_retrieval.core.records import Document  # noqa: PLC0415
     from tests.support.poisoned import HUNGRY, POISON, SLEEPY, TASK  # noqa: PLC0415
 

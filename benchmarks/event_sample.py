@@ -19,16 +19,16 @@ sys.path.insert(0, str(Path(__file__).parent))
 from scripted_server import ROOT
 from sets import locomo
 
-from sag_pipeline.rules.events import offline_events
-from sag_pipeline.rules.keys import offline_keys
-from sag_pipeline.rules.sections import offline_sections
-from sag_pipeline.steps.chunks import split_chunks
-from sag_pipeline.steps.document_dates import with_context_dates
-from sag_pipeline.steps.documents import parse_document
-from sag_pipeline.steps.languages import detect_language
-from sag_pipeline.steps.sources import RawDocument, list_source
+from sag_pipeline.extract.chunks import split_chunks
+from sag_pipeline.extract.document_dates import with_context_dates
+from sag_pipeline.extract.rules.events import offline_events
+from sag_pipeline.extract.rules.keys import offline_keys
+from sag_pipeline.extract.rules.sections import offline_sections
+from sag_pipeline.sources.documents import parse_document
+from sag_pipeline.sources.listing import RawDocument, list_source
 from sag_retrieval.core.records import TITLE, Document, Key
-from sag_retrieval.text.words import normal_name
+from sag_retrieval.language.detection import detect_language
+from sag_retrieval.language.words import normal_name
 
 DATA = ROOT.parent / "shared" / "data"
 _HALVES = ("dev", "held_out")

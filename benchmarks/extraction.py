@@ -23,18 +23,19 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from scripted_server import ROOT, served
 
+from sag_pipeline.extract.chunks import split_chunks
+from sag_pipeline.extract.model_keys import KeyOptions
+from sag_pipeline.extract.rules.keys import read_mentions
+from sag_pipeline.extract.rules.sections import offline_sections
 from sag_pipeline.llm.cost_model import EstimateOptions, estimate
 from sag_pipeline.llm.extract import events_work, summaries_work
 from sag_pipeline.llm.key_waves import KeyWork
 from sag_pipeline.llm.known_keys import BatchSource
 from sag_pipeline.options import RunOptions
-from sag_pipeline.rules.keys import read_mentions
-from sag_pipeline.rules.sections import offline_sections
-from sag_pipeline.steps.chunks import split_chunks
-from sag_pipeline.steps.extract_keys import KeyOptions
 from sag_pipeline.table import StepInput
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.records import Document
+from sag_retrieval.language.words import language_of, normal_name
 from sag_retrieval.models.answer_cache import AnswerCache
 from sag_retrieval.models.batching import BatchLimits
 from sag_retrieval.models.cached_chat import CachedChat
@@ -42,7 +43,6 @@ from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.protocols import Reply, Request
 from sag_retrieval.models.rate_limits import ChatOptions
-from sag_retrieval.text.words import language_of, normal_name
 from tests.support.chat_server import count_tokens
 
 DATA = ROOT.parent / "shared" / "data"
@@ -57,7 +57,7 @@ def chat_of(base_url: str, **options: Any) -> OpenAIChat:  # noqa: ANN401  ChatO
 
 def throughput(count: int = 1_000, delay: float = 0.2, concurrency: int = 32) -> dict[str, float]:
     """Wall time against the ideal, with and without the cache, and our CPU time a call."""
-    from sag_pipeline.steps.events import ExtractedEvents  # noqa: PLC0415
+    from sag_pipeline.extract.events import ExtractedEvents  # noqa: PLC0415
 
     found: dict[str, float] = {"ideal_seconds": count * delay / concurrency}
     for name in ("bare", "cached"):

@@ -25,8 +25,8 @@ from benchmarks.engines import ROOT, write_source
 _RUN = """
 import json, resource, sys, time
 from pathlib import Path
-from sag_pipeline.runs import run_ingest
-from sag_pipeline.space import sizes_of
+from sag_pipeline.jobs import run_ingest
+from sag_pipeline.runs.disk_usage import sizes_of
 from sag_retrieval import open_release
 
 def cpu(who):

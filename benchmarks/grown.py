@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
 
+from sag_retrieval.language.sentences import sentences
+from sag_retrieval.language.words import normal_name
 from sag_retrieval.models.hashing import HashingEmbedder, HashingFit, fit
 from sag_retrieval.release.arrays import GraphParts, Index, open_arrays, write_graph
 from sag_retrieval.release.postings import build_postings
 from sag_retrieval.release.text_index import Vocabulary, write_mentions
 from sag_retrieval.release.vectors import write_vectors
-from sag_retrieval.text.sentences import sentences
-from sag_retrieval.text.words import normal_name
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 PER_CHUNK = 3

@@ -23,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from event_sample import DATA, ROOT, corpora, digest, half_of, of_domain, read_folder
 from scipy.optimize import minimize
 
-from sag_pipeline.rules.events import offline_events
-from sag_pipeline.rules.sections import offline_sections
-from sag_pipeline.steps.chunks import split_chunks
+from sag_pipeline.extract.chunks import split_chunks
+from sag_pipeline.extract.rules.events import offline_events
+from sag_pipeline.extract.rules.sections import offline_sections
 from sag_retrieval.statements.scorer import QUOTABLE, WORTH, Weights, by_features, features
 
 MARKS = Path(__file__).with_name("judged_quotes.csv")

@@ -22,7 +22,7 @@ from typing import Any
 from lxml import html
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from sag_pipeline.steps.decoding import decode_html
+from sag_pipeline.sources.decoding import decode_html
 
 MOST = 100
 CONTENT = (
@@ -68,7 +68,7 @@ def words(text: str) -> Counter[str]:
 
 def ours(page: bytes) -> str:
     """This project's converter."""
-    from sag_pipeline.converters.html import convert_html
+    from sag_pipeline.sources.converters.html import convert_html
 
     return "".join(piece.text for piece in convert_html(page).pieces)
 

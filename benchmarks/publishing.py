@@ -27,9 +27,9 @@ from sag_pipeline.publish.build import Embedding
 from sag_pipeline.publish.distinct_keys import make_links
 from sag_pipeline.publish.links import weighing
 from sag_pipeline.publish.publish import publish
+from sag_pipeline.runs.maintenance import forget, vacuum
 from sag_pipeline.store.store import PURGE, DocumentOutcome, Pending, StepSpec, Store
 from sag_pipeline.store.vectors import KINDS, VectorStore, vector_ids
-from sag_pipeline.upkeep import forget, vacuum
 from sag_retrieval import Release
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key, Section, make_id
 from sag_retrieval.core.settings import load_settings

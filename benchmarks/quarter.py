@@ -21,7 +21,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks import nights
-from sag_pipeline.runs import run_ingest, run_report
+from sag_pipeline.jobs import run_ingest, run_report
 from sag_retrieval import open_release
 from tests.support.kept_home import unpack
 

@@ -87,7 +87,7 @@ def search_in_process(home: str, threads: int, pipe: Connection) -> None:
 
 def run(processes: int, threads: int, releases: int) -> dict[str, Any]:
     """The figures."""
-    from sag_pipeline.runs import run_ingest
+    from sag_pipeline.jobs import run_ingest
 
     context = multiprocessing.get_context("spawn")
     started = time.perf_counter()

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from sag_retrieval.text.sentences import sentences
-from sag_retrieval.text.words import normal_name, words
+from sag_retrieval.language.sentences import sentences
+from sag_retrieval.language.words import normal_name, words
 
 DATA: Final = Path(__file__).parents[2] / "shared" / "data"
 

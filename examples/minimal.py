@@ -9,12 +9,12 @@ import sys
 
 import numpy as np
 
-from sag_pipeline.rules.events import offline_events
-from sag_pipeline.rules.keys import offline_keys
-from sag_pipeline.rules.sections import offline_sections
-from sag_pipeline.steps.chunks import split_chunks
-from sag_pipeline.steps.documents import parse_document
-from sag_pipeline.steps.sources import RawDocument, list_source
+from sag_pipeline.extract.chunks import split_chunks
+from sag_pipeline.extract.rules.events import offline_events
+from sag_pipeline.extract.rules.keys import offline_keys
+from sag_pipeline.extract.rules.sections import offline_sections
+from sag_pipeline.sources.documents import parse_document
+from sag_pipeline.sources.listing import RawDocument, list_source
 from sag_retrieval.core.records import TITLE, Chunk, Document, Event
 from sag_retrieval.models.hashing import HashingEmbedder, fit
 from sag_retrieval.release.csr import group

@@ -1,4 +1,4 @@
-from .corpus import Corpus as Corpus
-from .corpus import CorpusReport as CorpusReport
-from .corpus import DocumentTable as DocumentTable
-from .corpus import corpus_definitions as corpus_definitions
+from .components.corpus import Corpus as Corpus
+from .components.corpus import CorpusReport as CorpusReport
+from .components.corpus import DocumentTable as DocumentTable
+from .components.corpus import corpus_definitions as corpus_definitions

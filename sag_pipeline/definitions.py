@@ -10,8 +10,8 @@ documents ─► summaries ─┐
 
 import dagster as dg
 
-from sag_pipeline.corpus import Corpus, corpus_definitions
-from sag_pipeline.resources import DEPRECATED_KEY, DeprecatedPipelineResource
+from sag_pipeline.components.corpus import Corpus, corpus_definitions
+from sag_pipeline.defs.resources import DEPRECATED_KEY, DeprecatedPipelineResource
 from sag_retrieval.core.settings import load_settings
 
 

@@ -5,16 +5,16 @@ from operator import attrgetter
 from typing import Annotated
 
 from sag_pipeline.engines.bounds import WorkerBounds
-from sag_pipeline.llm.known_options import KnownOptions
-from sag_pipeline.steps.chunks import ChunkOptions
-from sag_pipeline.steps.extract_keys import KeyOptions
-from sag_pipeline.steps.folders import SourceOptions
-from sag_pipeline.steps.headers import FULL_HEADER, NO_HEADER, HeaderOptions
-from sag_pipeline.steps.sections import SectionOptions
-from sag_pipeline.steps.summaries import SummaryOptions
-from sag_pipeline.steps.support import SupportOptions
+from sag_pipeline.extract.chunks import ChunkOptions
+from sag_pipeline.extract.headers import FULL_HEADER, NO_HEADER, HeaderOptions
+from sag_pipeline.extract.known_options import KnownOptions
+from sag_pipeline.extract.model_keys import KeyOptions
+from sag_pipeline.extract.sections import SectionOptions
+from sag_pipeline.extract.summaries import SummaryOptions
+from sag_pipeline.extract.support import SupportOptions
+from sag_pipeline.sources.folders import SourceOptions
 from sag_pipeline.tables import STORED
-from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.core.errors import SettingsError, nearest
 from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.options import Bounds, Inline, Presets, check_options

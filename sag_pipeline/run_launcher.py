@@ -16,7 +16,7 @@ from dagster._core.storage.tags import GRPC_INFO_TAG
 from dagster._grpc.types import CanCancelExecutionRequest, CanCancelExecutionResult
 from dagster._serdes import ConfigurableClassData, deserialize_value
 
-from sag_pipeline.run_records import is_lost
+from sag_pipeline.runs.dagster_runs import is_lost
 
 _ANSWER_SECONDS: Final = 10
 _PATIENCE_SECONDS: Final = 120

@@ -20,7 +20,7 @@ _OURS: Final = (
     StoredTable(name="documents", record=Document, version=4),
     StoredTable(
         name="summaries",
-        rule="sag_pipeline.rules.by_table:summaries",
+        rule="sag_pipeline.table_rules:summaries",
         record=Summary,
         reads=("documents",),
         version=5,
@@ -28,7 +28,7 @@ _OURS: Final = (
     ),
     StoredTable(
         name="sections",
-        rule="sag_pipeline.rules.by_table:sections",
+        rule="sag_pipeline.table_rules:sections",
         record=Section,
         reads=("documents",),
         version=4,
@@ -36,7 +36,7 @@ _OURS: Final = (
     ),
     StoredTable(
         name="chunks",
-        rule="sag_pipeline.rules.by_table:chunks",
+        rule="sag_pipeline.table_rules:chunks",
         record=Chunk,
         reads=("documents", "summaries", "sections"),
         version=5,
@@ -44,14 +44,14 @@ _OURS: Final = (
     ),
     StoredTable(
         name="events",
-        rule="sag_pipeline.rules.by_table:events",
+        rule="sag_pipeline.table_rules:events",
         record=Event,
         reads=("documents", "summaries", "chunks"),
         version=8,
     ),
     StoredTable(
         name="keys",
-        rule="sag_pipeline.rules.by_table:keys",
+        rule="sag_pipeline.table_rules:keys",
         record=EventKey,
         reads=("documents", "summaries", "chunks", "events"),
         version=10,
@@ -60,7 +60,7 @@ _OURS: Final = (
     ),
     StoredTable(
         name="triples",
-        rule="sag_pipeline.rules.by_table:triples",
+        rule="sag_pipeline.table_rules:triples",
         record=Triple,
         reads=("documents", "chunks", "events", "keys"),
         version=4,
@@ -68,7 +68,7 @@ _OURS: Final = (
 )
 
 STORED: Final[dict[str, StoredTable]] = {
-    table.name: table for table in (*_OURS, *(import_module(f"sag_pipeline.steps.{name}").TABLE for name in ADDED))
+    table.name: table for table in (*_OURS, *(import_module(f"sag_pipeline.extract.{name}").TABLE for name in ADDED))
 }
 """Every table kept by document, by name; an added one is described in the module of its step."""
 

@@ -23,16 +23,16 @@ from sag_retrieval.search.lookup import CANDIDATES, SegmentSpec, join_segments
 from sag_retrieval.search.method import Method, Query
 from sag_retrieval.search.registry import MethodName, resolve_method
 from sag_retrieval.search.result import SearchResult
-from sag_retrieval.segments import segment_options
+from sag_retrieval.search.segments import segment_options
 
 if TYPE_CHECKING:
     from sag_retrieval.ask import Answer, AskOptions, Mode, Progress, ReleaseContext
-    from sag_retrieval.hybrid import HybridOptions
     from sag_retrieval.pipelines.file import PipelineFile
     from sag_retrieval.rag.stages import RAGData
+    from sag_retrieval.search.methods.hybrid import HybridOptions
+    from sag_retrieval.search.methods.think_on_graph.retriever import GraphOptions
+    from sag_retrieval.search.methods.tiers.options import TiersOptions
     from sag_retrieval.search.options import SearchOptions
-    from sag_retrieval.think_on_graph.retriever import GraphOptions
-    from sag_retrieval.tiers.options import TiersOptions
 
     MethodOptions = SearchOptions | HybridOptions | GraphOptions | TiersOptions | Mapping[str, Any]
 

@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
-from sag_retrieval.text.layout import Line, LineKind, bare_heading, logical_lines, marker_length
-from sag_retrieval.text.sentences import one_line
-from sag_retrieval.text.words import CJK
+from sag_retrieval.language.layout import Line, LineKind, bare_heading, logical_lines, marker_length
+from sag_retrieval.language.sentences import one_line
+from sag_retrieval.language.words import CJK
 
 LONGEST: Final = 600
 """Longest text shown, in characters; the result has all of it."""

@@ -20,9 +20,9 @@ from sag_retrieval.search.lookup import ChunkResult, DocumentResult, chunk_by_id
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sag_retrieval.tiers.options import TiersOptions
-    from sag_retrieval.tiers.result import TiersResult
-    from sag_retrieval.tiers.retrieval import Conversation
+    from sag_retrieval.search.methods.tiers.options import TiersOptions
+    from sag_retrieval.search.methods.tiers.result import TiersResult
+    from sag_retrieval.search.methods.tiers.retrieval import Conversation
 
 
 class OpenedRelease:
@@ -208,7 +208,7 @@ class OpenedRelease:
             ReleaseError: If the release is closed or damaged.
 
         """
-        from sag_retrieval.tiers.retrieval import retrieve_tiers  # noqa: PLC0415  not needed for searching
+        from sag_retrieval.search.methods.tiers.retrieval import retrieve_tiers  # noqa: PLC0415  not needed for searching
 
         reader = self._reader
         allowed = None if sql is None and not where else reader.sandbox.allowed(sql, where)

@@ -14,8 +14,8 @@ from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.opened import OpenedRelease
 
 if TYPE_CHECKING:
-    from sag_retrieval.findings.themes import Themes
-    from sag_retrieval.findings.written import WritingPlan
+    from sag_retrieval.llm_writing.themes import Themes
+    from sag_retrieval.llm_writing.written import WritingPlan
     from sag_retrieval.reports.options import ReportOptions
     from sag_retrieval.reports.report import Report
 

@@ -15,7 +15,7 @@ import tarfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from sag_pipeline.runs import run_ingest, run_report
+from sag_pipeline.jobs import run_ingest, run_report
 from sag_retrieval.api import open_release
 from sag_retrieval.release.releases import prune_releases
 from tests.support.chat_server import ChatServer

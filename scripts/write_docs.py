@@ -11,7 +11,7 @@ import pyarrow as pa
 import sag_retrieval
 from sag_retrieval.cli.choices import default_options, option_names
 from sag_retrieval.cli.main import main as sag
-from sag_retrieval.communities.storage import COMMUNITY_SCHEMAS
+from sag_retrieval.clusters.storage import COMMUNITY_SCHEMAS
 from sag_retrieval.core.options import describe_options
 from sag_retrieval.release.folders import BLOCK
 from sag_retrieval.release.schema import ORDER, SCHEMA_VERSION, TABLES, VOLATILE

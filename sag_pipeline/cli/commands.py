@@ -43,7 +43,7 @@ def register(main: click.Group) -> None:
 
 def _instance_row() -> list[dict[str, str]]:
     """Where Dagster keeps runs, and what its instance lacks of what the shipped one has."""
-    from sag_pipeline.run_records import is_kept, lacks, open_instance  # noqa: PLC0415  Dagster is slow to load
+    from sag_pipeline.runs.dagster_runs import is_kept, lacks, open_instance  # noqa: PLC0415  Dagster is slow to load
 
     if not is_kept():
         return []
@@ -120,7 +120,7 @@ def ingest(*, sources: tuple[str, ...], estimate: bool, pairs: tuple[str, ...], 
 
 
 def _estimate(sources: Sequence[str], given: Mapping[str, Any], *, follow_links: bool) -> dict[str, Any]:
-    from sag_pipeline.llm.estimate import estimate_run  # noqa: PLC0415
+    from sag_pipeline.runs.estimate import estimate_run  # noqa: PLC0415
 
     chosen = _run_options(given)
     links = chosen.source.follow_links_outside or follow_links
@@ -130,7 +130,7 @@ def _estimate(sources: Sequence[str], given: Mapping[str, Any], *, follow_links:
 def _ingest(sources: Sequence[str], given: Mapping[str, Any], follow: Mapping[str, bool]) -> dict[str, Any]:
     try:
         chosen = _run_options(given)
-        from sag_pipeline.runs import run_ingest  # noqa: PLC0415  Dagster takes seconds to import
+        from sag_pipeline.jobs import run_ingest  # noqa: PLC0415  Dagster takes seconds to import
 
         return run_ingest(list(sources), chosen, follow)
     except KeyboardInterrupt:
@@ -146,7 +146,7 @@ def _run_options(given: Mapping[str, Any]) -> "RunOptions":
 
 def _stopped(*command: str) -> str:
     """What an interrupted run leaves, and how to go on."""
-    from sag_pipeline.status import kept_of  # noqa: PLC0415
+    from sag_pipeline.runs.status import kept_of  # noqa: PLC0415
     from sag_retrieval.core.settings import load_settings  # noqa: PLC0415
 
     kept = kept_of(load_settings())
@@ -183,7 +183,7 @@ _FOLLOW = {"allow_removals": "allow_removals", "follow_links": "follow_links_out
 @as_json
 def demo(*, is_json: bool) -> None:
     """Try everything on a small corpus: ingest, search, ask and report; then print where the results are."""
-    from sag_pipeline.demo import run_demo  # noqa: PLC0415
+    from sag_pipeline.cli.demo import run_demo  # noqa: PLC0415
 
     console = Terminal(stderr=is_json)
     try:

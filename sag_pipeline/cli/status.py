@@ -23,7 +23,7 @@ def status(*, is_json: bool) -> None:
     sag status
     sag status --json
     """
-    from sag_pipeline.status import status_of  # noqa: PLC0415  keeps `sag --help` fast
+    from sag_pipeline.runs.status import status_of  # noqa: PLC0415  keeps `sag --help` fast
     from sag_retrieval.core.settings import load_settings  # noqa: PLC0415
 
     found = status_of(load_settings())

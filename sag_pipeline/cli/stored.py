@@ -43,7 +43,7 @@ def list_sources(*, is_json: bool) -> None:
 
 
 def _list(*, is_json: bool) -> None:
-    from sag_pipeline.status import source_row  # noqa: PLC0415  keeps `sag --help` fast
+    from sag_pipeline.runs.status import source_row  # noqa: PLC0415  keeps `sag --help` fast
 
     with _sources(is_changed=False) as (store, listed):
         rows = [source_row(store, listed, source) for source in listed]
@@ -94,7 +94,7 @@ def _sources(*, is_changed: bool) -> "Iterator[tuple[Store, SourceList]]":
 @as_json
 def move(*, old: str, new: str, is_json: bool) -> None:
     """Record that the source OLD was moved or renamed to NEW; its documents stay, and none is read again."""
-    from sag_pipeline.status import source_row  # noqa: PLC0415
+    from sag_pipeline.runs.status import source_row  # noqa: PLC0415
     from sag_pipeline.store.source_list import Source, rename_documents  # noqa: PLC0415
 
     with _sources(is_changed=True) as (store, listed):
@@ -232,7 +232,7 @@ def aliases(*, most: int, is_json: bool) -> None:
     sag aliases
     sag aliases --most 200 --json
     """
-    from sag_pipeline.status import undecided_pairs  # noqa: PLC0415  keeps `sag --help` fast
+    from sag_pipeline.runs.status import undecided_pairs  # noqa: PLC0415  keeps `sag --help` fast
     from sag_retrieval.core.settings import load_settings  # noqa: PLC0415
 
     path, found = undecided_pairs(load_settings(), most)

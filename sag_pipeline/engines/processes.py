@@ -21,7 +21,7 @@ from sag_pipeline.engines.bounds import WorkerBounds
 from sag_pipeline.engines.executors import WINDOW_PER_WORKER, ExecutorEngine
 from sag_pipeline.engines.tasks import Here, Shared
 
-_LOADED: Final = ["sag_pipeline.rules.by_table", "sag_pipeline.work", "sag_pipeline.embedding_tasks", "pandas"]
+_LOADED: Final = ["sag_pipeline.table_rules", "sag_pipeline.store.step_batch", "sag_pipeline.embed.tasks", "pandas"]
 """What workers are forked with; pyarrow loads pandas with the first list that becomes an array."""
 
 

@@ -14,9 +14,9 @@ from sag_retrieval.core.public import __version__
 VERSION: Final = f"{__version__} {sorted(VERSIONS.items())}"
 """Of the package and of the rules of each table."""
 TASKS: Final = {
-    "step": "sag_pipeline.work:STEP",
-    "count": "sag_pipeline.embedding_tasks:COUNT",
-    "embed": "sag_pipeline.embedding_tasks:EMBED",
+    "step": "sag_pipeline.store.step_batch:STEP",
+    "count": "sag_pipeline.embed.tasks:COUNT",
+    "embed": "sag_pipeline.embed.tasks:EMBED",
 }
 """Where each task is."""
 

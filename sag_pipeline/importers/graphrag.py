@@ -6,8 +6,8 @@ from pathlib import Path
 
 from sag_pipeline.importers.records import UNTYPED, GivenDocument, GivenEvent, SourceRow, listed, read_rows
 from sag_retrieval.core.errors import SourceError
-from sag_retrieval.text.sentences import sentences
-from sag_retrieval.text.words import fold
+from sag_retrieval.language.sentences import sentences
+from sag_retrieval.language.words import fold
 
 TABLES = ("documents", "text_units", "entities", "relationships")
 _TYPES = {

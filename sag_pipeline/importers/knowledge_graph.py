@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from sag_pipeline.extract.kg_output import clean_graph, events_of_graph, merge_graphs, outermost_json
 from sag_pipeline.importers.records import GivenDocument, GivenEvent, SourceRow, first_of, read_rows
-from sag_pipeline.steps.kg_output import clean_graph, events_of_graph, merge_graphs, outermost_json
 from sag_retrieval.core.errors import SourceError
 
 _ID = ("doc_id", "document_id", "id")

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from sag_pipeline.extract.places import Places
 from sag_pipeline.importers import records
-from sag_pipeline.steps.places import Places
-from sag_retrieval.text.sentences import sentences
-from sag_retrieval.text.words import fold, normal_name
+from sag_retrieval.language.sentences import sentences
+from sag_retrieval.language.words import fold, normal_name
 
 _PASSAGE_ID = ("doc_id", "document_id", "idx", "id")
 _PASSAGE_TEXT = ("text", "passage", "content")

@@ -9,11 +9,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from sag_pipeline.steps.dates import dates
-from sag_pipeline.steps.decoding import without_surrogates
-from sag_pipeline.steps.triples import is_entity, relation_name
+from sag_pipeline.extract.triples import is_entity, relation_name
+from sag_pipeline.sources.decoding import without_surrogates
 from sag_retrieval.core.errors import SourceError
-from sag_retrieval.text.words import is_cjk
+from sag_retrieval.language.dates import dates
+from sag_retrieval.language.words import is_cjk
 
 UNTYPED = "entity"
 _LONGEST_FIELD = 1 << 28

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sag_pipeline.embed import load_fit, save_fit
+from sag_pipeline.embed.embed import load_fit, save_fit
 from sag_pipeline.integrity.bucket_files import fetch_home, send_home
 from sag_pipeline.integrity.damaged_files import (
     open_anyway,
@@ -24,10 +24,10 @@ from sag_pipeline.integrity.damaged_files import (
 )
 from sag_pipeline.integrity.salvage import known_calls, salvage_answers, wrong_answers
 from sag_pipeline.integrity.verify import lost_ledger, missing_vectors, paid_calls, wrong_locks
-from sag_pipeline.steps.sources import RawDocument, list_source
-from sag_pipeline.store.chain import breaks, is_doubtful, link_files
+from sag_pipeline.sources.listing import RawDocument, list_source
 from sag_pipeline.store.lance_tables import SEALED, LanceTables
 from sag_pipeline.store.ledger import Entry, Ledger
+from sag_pipeline.store.ledger_log import breaks, is_doubtful, link_files
 from sag_pipeline.store.parts import damage, discard, read_footer
 from sag_pipeline.store.source_list import FILE as SOURCES
 from sag_pipeline.store.source_list import SourceList

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sag_pipeline.embed import load_fit
+from sag_pipeline.embed.embed import load_fit
 from sag_pipeline.integrity.bucket_files import BucketFiles, fetch_home
 from sag_pipeline.integrity.damaged_files import (
     open_anyway,
@@ -25,8 +25,8 @@ from sag_pipeline.integrity.damaged_files import (
 )
 from sag_pipeline.integrity.salvage import wrong_answers
 from sag_pipeline.options import IngestOptions
-from sag_pipeline.runner import step_of
-from sag_pipeline.store.chain import breaks, link_files
+from sag_pipeline.step_runner import step_of
+from sag_pipeline.store.ledger_log import breaks, link_files
 from sag_pipeline.store.parts import of_documents
 from sag_pipeline.store.source_list import FILE as SOURCES
 from sag_pipeline.store.source_list import SourceList
@@ -219,7 +219,7 @@ def _wanted(store: Store, documents: Sequence[str]) -> dict[str, set[bytes]]:
 
 
 def _texts(store: Store, table: str, part: str, members: Sequence[str]) -> list[bytes]:
-    from sag_pipeline.embed import texts_of  # noqa: PLC0415  takes a second to import
+    from sag_pipeline.embed.embed import texts_of  # noqa: PLC0415  takes a second to import
 
     rows = of_documents(store.parts.read(table, part), members)
     return list(vector_ids(texts_of(table, rows).to_pylist()).tolist())

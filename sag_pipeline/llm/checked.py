@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from sag_pipeline.extract.model_keys import ExtractedKey, ExtractedKeys, KeyQuestion, KeysOfEvent
+from sag_pipeline.extract.sections import SectionMark, SectionMarks
+from sag_pipeline.extract.support import SupportingText, SupportOptions, is_negated
+from sag_pipeline.extract.triples import RELATED, ExtractedTriples, TripleQuestion, TriplesOfEvent
 from sag_pipeline.llm.known_names import is_named_otherwise
-from sag_pipeline.steps.extract_keys import ExtractedKey, ExtractedKeys, KeyQuestion, KeysOfEvent
-from sag_pipeline.steps.sections import SectionMark, SectionMarks
-from sag_pipeline.steps.support import SupportingText, SupportOptions, is_negated
-from sag_pipeline.steps.triples import RELATED, ExtractedTriples, TripleQuestion, TriplesOfEvent
 from sag_pipeline.table import StepInput
 from sag_retrieval.core.records import Chunk, Document, Event
-from sag_retrieval.text.words import fold, normal_name
+from sag_retrieval.language.words import fold, normal_name
 
 _LONGEST: Final = 80
 _PARTS: Final = ("head", "relation", "tail")

@@ -7,18 +7,18 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
+from sag_pipeline.extract.chunks import chunks_of
+from sag_pipeline.extract.events import event_requests, events_from_reply, readable
+from sag_pipeline.extract.headers import section_summary_requests
+from sag_pipeline.extract.model_keys import key_questions, keys_from_reply
+from sag_pipeline.extract.rules.events import offline_events
+from sag_pipeline.extract.rules.keys import offline_keys
+from sag_pipeline.extract.rules.sections import offline_sections
+from sag_pipeline.extract.sections import section_requests, sections_from_replies
+from sag_pipeline.extract.summaries import summarise, summary_from_reply, summary_request
+from sag_pipeline.extract.titles import title_from_reply, title_request
+from sag_pipeline.extract.triples import triple_questions
 from sag_pipeline.options import RunOptions
-from sag_pipeline.rules.events import offline_events
-from sag_pipeline.rules.keys import offline_keys
-from sag_pipeline.rules.sections import offline_sections
-from sag_pipeline.steps.chunks import chunks_of
-from sag_pipeline.steps.events import event_requests, events_from_reply, readable
-from sag_pipeline.steps.extract_keys import key_questions, keys_from_reply
-from sag_pipeline.steps.headers import section_summary_requests
-from sag_pipeline.steps.sections import section_requests, sections_from_replies
-from sag_pipeline.steps.summaries import summarise, summary_from_reply, summary_request
-from sag_pipeline.steps.titles import title_from_reply, title_request
-from sag_pipeline.steps.triples import triple_questions
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section, Summary
 from sag_retrieval.models.batching import batch_parts
 from sag_retrieval.models.openai import request_tokens

@@ -5,6 +5,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from sag_pipeline.extract.document_dates import with_context_dates
+from sag_pipeline.extract.events import event_requests, events_from_reply, given_events, readable
+from sag_pipeline.extract.headers import section_summary_requests, with_summaries
+from sag_pipeline.extract.model_keys import KeyOptions
+from sag_pipeline.extract.sections import section_requests, sections_from_replies
+from sag_pipeline.extract.summaries import SummaryOptions, summarise, summary_from_reply, summary_request
+from sag_pipeline.extract.support import SupportOptions
+from sag_pipeline.extract.titles import title_request, with_title
+from sag_pipeline.extract.triples import TripleQuestion, triple_questions, triples_from_reply
 from sag_pipeline.llm.checked import (
     Refusals,
     evidence_of,
@@ -19,16 +28,7 @@ from sag_pipeline.llm.checked import (
 from sag_pipeline.llm.prompts import FURTHER
 from sag_pipeline.llm.questions import Questions, Replies, model_work, no_questions
 from sag_pipeline.options import IngestOptions
-from sag_pipeline.runner import Work
-from sag_pipeline.steps.document_dates import with_context_dates
-from sag_pipeline.steps.events import event_requests, events_from_reply, given_events, readable
-from sag_pipeline.steps.extract_keys import KeyOptions
-from sag_pipeline.steps.headers import section_summary_requests, with_summaries
-from sag_pipeline.steps.sections import section_requests, sections_from_replies
-from sag_pipeline.steps.summaries import SummaryOptions, summarise, summary_from_reply, summary_request
-from sag_pipeline.steps.support import SupportOptions
-from sag_pipeline.steps.titles import title_request, with_title
-from sag_pipeline.steps.triples import TripleQuestion, triple_questions, triples_from_reply
+from sag_pipeline.step_runner import Work
 from sag_pipeline.table import StepInput
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.records import Chunk, Document, Event, Section, Summary, Triple
@@ -155,7 +155,7 @@ def events_work(chat: ChatModel, language: str = "auto", support: SupportOptions
 
 def triples_work(chat: ChatModel, language: str = "auto", support: SupportOptions = SUPPORT) -> Work:
     """Triples of documents: supplied ones unchanged (derived if there are none), else one question per chunk."""
-    from sag_pipeline.rules.relations import derive_triples  # noqa: PLC0415  it loads the dictionaries of all rules
+    from sag_pipeline.extract.rules.relations import derive_triples  # noqa: PLC0415  it loads the dictionaries of all rules
 
     def ask(inputs: StepInput) -> Questions:
         document: Document = inputs.one("documents")

@@ -3,22 +3,22 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from sag_pipeline.extract.events import given_events
+from sag_pipeline.extract.keys import main_keys
+from sag_pipeline.extract.known_options import KnownOptions
+from sag_pipeline.extract.model_keys import ExtractedKeys, KeyOptions, KeyQuestion, key_questions, keys_from_reply
+from sag_pipeline.extract.name_matching import bare_title
+from sag_pipeline.extract.shown_keys import KnownKey, KnownKeys
+from sag_pipeline.extract.support import SupportOptions
 from sag_pipeline.llm.checked import Refusals, evidence_of_events, supported_keys
 from sag_pipeline.llm.known_keys import BatchSource, KnownSource, ReleasedKeys, known_about, pending_keys
 from sag_pipeline.llm.known_names import is_named_otherwise
-from sag_pipeline.llm.known_options import KnownOptions
 from sag_pipeline.llm.questions import result_of_replies
 from sag_pipeline.llm.stored_types import with_stored_types
 from sag_pipeline.options import RunOptions
-from sag_pipeline.steps.events import given_events
-from sag_pipeline.steps.extract_keys import ExtractedKeys, KeyOptions, KeyQuestion, key_questions, keys_from_reply
-from sag_pipeline.steps.keys import main_keys
-from sag_pipeline.steps.name_matching import bare_title
-from sag_pipeline.steps.shown_keys import KnownKey, KnownKeys
-from sag_pipeline.steps.support import SupportOptions
+from sag_pipeline.store.step_batch import StepResult
 from sag_pipeline.store.store import Store
 from sag_pipeline.table import StepInput
-from sag_pipeline.work import StepResult
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.records import TITLE, Document, Event, EventKey
 from sag_retrieval.core.settings import HASHING, Settings

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from sag_pipeline.extract.known_options import KnownOptions
+from sag_pipeline.extract.shown_keys import NO_KNOWN, KnownKey, KnownKeys
 from sag_pipeline.llm.known_names import NameSearch, is_written
-from sag_pipeline.llm.known_options import KnownOptions
-from sag_pipeline.steps.shown_keys import NO_KNOWN, KnownKey, KnownKeys
 from sag_pipeline.store.store import Store
 from sag_retrieval.core.records import TITLE, Event, EventKey
 from sag_retrieval.models.protocols import Embedder, Vectors, joined

@@ -5,9 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from sag_pipeline.steps.name_terms import initials, short_names, whole_initials, words_of
-from sag_pipeline.steps.shown_keys import KnownKey
-from sag_retrieval.text.words import is_cjk
+from sag_pipeline.extract.name_terms import initials, short_names, whole_initials, words_of
+from sag_pipeline.extract.shown_keys import KnownKey
+from sag_retrieval.language.words import is_cjk
 
 _COMMON = 64
 """A term of more names finds none: it would find too many."""

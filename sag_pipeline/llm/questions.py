@@ -6,9 +6,9 @@ from itertools import islice
 from typing import Any
 
 from sag_pipeline.llm.checked import Refusals
-from sag_pipeline.runner import Work
+from sag_pipeline.step_runner import Work
+from sag_pipeline.store.step_batch import StepResult
 from sag_pipeline.table import StepInput
-from sag_pipeline.work import StepResult
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.models.protocols import ChatModel, Reply, Request
 

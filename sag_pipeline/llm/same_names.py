@@ -9,15 +9,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict
 
+from sag_pipeline.extract.close_pairs import close_pairs
+from sag_pipeline.extract.entity_resolution import Alignment, KeyColumns
 from sag_pipeline.options import AlignOptions
-from sag_pipeline.steps.close_pairs import close_pairs
-from sag_pipeline.steps.entity_resolution import Alignment, KeyColumns
 from sag_pipeline.store.store import Store
+from sag_retrieval.language.words import language_of
 from sag_retrieval.models.batching import BatchLimits
 from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.protocols import ChatModel, Reply, Request, estimate_tokens
 from sag_retrieval.prompts import load_prompt, quoted
-from sag_retrieval.text.words import language_of
 
 STEP: Final = "pairs"
 """Of the questions, in costs."""

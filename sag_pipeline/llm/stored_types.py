@@ -6,7 +6,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pydantic import ValidationError
 
-from sag_pipeline.steps.name_matching import GENERIC_TYPES
+from sag_pipeline.extract.name_matching import GENERIC_TYPES
 from sag_retrieval.core.errors import SagError
 from sag_retrieval.core.key_schema import KeySchema, KeyType
 from sag_retrieval.core.schema_file import default_schema

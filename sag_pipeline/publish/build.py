@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from sag_pipeline.progress import listener
 from sag_pipeline.publish.changes import MADE_OF, Base, Held
 from sag_pipeline.publish.checks import Check, check_layer, check_release
-from sag_pipeline.publish.described import RESOLVED, resolved_since
-from sag_pipeline.publish.leaving_out import write_remaining
+from sag_pipeline.publish.layer_rewrite import write_remaining
 from sag_pipeline.publish.links import Resolution
+from sag_pipeline.publish.published_keys import RESOLVED, resolved_since
 from sag_pipeline.publish.relational import Relational, build_tables
 from sag_pipeline.publish.stored_rows import state_hashes
 from sag_pipeline.store.store import Store
@@ -27,13 +27,13 @@ from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.models.protocols import Embedder
 from sag_retrieval.release.arrays import write_arrays
+from sag_retrieval.release.bundle import PACKED_ROWS, pack_folder
 from sag_retrieval.release.checksums import OF_LARGE
 from sag_retrieval.release.csr import save_array, save_rows
 from sag_retrieval.release.folders import link
+from sag_retrieval.release.lance_mmap import LANCE, open_placed, write_placed, write_runs
 from sag_retrieval.release.layers import Layer, join_links
 from sag_retrieval.release.manifest import Contents, Manifest, layer_path
-from sag_retrieval.release.packed import PACKED_ROWS, pack_folder
-from sag_retrieval.release.placed import LANCE, open_placed, write_placed, write_runs
 from sag_retrieval.release.release_graph import FOLDER, MentionLinks, write_graph
 from sag_retrieval.release.schema import SCHEMA_VERSION, TABLES
 from sag_retrieval.release.tables import RowFiles

@@ -13,20 +13,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sag_pipeline.publish.described import KeyDescriptions, is_outdated
 from sag_pipeline.publish.layering import Layering, LayerSize
 from sag_pipeline.publish.links import Resolution
+from sag_pipeline.publish.published_keys import KeyDescriptions, is_outdated
 from sag_pipeline.store.store import PURGE, Store
 from sag_pipeline.store.vectors import KINDS, VectorStore
 from sag_pipeline.tables import RECORDS
 from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.core.types import Flags, Rows64, Words64
 from sag_retrieval.release.arrays import open_graph_arrays
+from sag_retrieval.release.bundle import FilePlace
 from sag_retrieval.release.csr import map_array
+from sag_retrieval.release.lance_mmap import PLACED, read_runs
+from sag_retrieval.release.layer_precedence import overlay
 from sag_retrieval.release.manifest import Contents, Manifest, layer_path
-from sag_retrieval.release.overlay import overlay
-from sag_retrieval.release.packed import FilePlace
-from sag_retrieval.release.placed import PLACED, read_runs
 from sag_retrieval.release.releases import Releases
 from sag_retrieval.release.tables import RowFiles
 

@@ -9,17 +9,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sag_pipeline.extract.entity_resolution import ALIGNMENT_VERSION, Aligned, Alignment, KeyColumns, align_keys
+from sag_pipeline.extract.name_decisions import NameDecisions
 from sag_pipeline.publish.key_blocks import reached, with_blocks
 from sag_pipeline.publish.key_counts import KeyCounts, count_keys
 from sag_pipeline.publish.links import DECIDED_BY, LINK_TABLES
 from sag_pipeline.publish.stored_rows import connection
-from sag_pipeline.steps.entity_resolution import ALIGNMENT_VERSION, Aligned, Alignment, KeyColumns, align_keys
-from sag_pipeline.steps.name_decisions import NameDecisions
 from sag_pipeline.store.store import Store
+from sag_retrieval.language.words import normal_name
 from sag_retrieval.release.csr import arrow_numbers
-from sag_retrieval.release.overlay import overlay
+from sag_retrieval.release.layer_precedence import overlay
 from sag_retrieval.release.schema import TABLES
-from sag_retrieval.text.words import normal_name
 
 _PLAIN = r"^(?:[0-9A-Za-z]+(?: [0-9A-Za-z]+)*|[\x{4e00}-\x{9fff}]+)$"
 """ASCII letters and digits with single spaces between, or Chinese characters alone: folding lowers the case."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from sag_pipeline.steps.name_matching import bare_names, compact_names, title_name
+from sag_pipeline.extract.name_matching import bare_names, compact_names, title_name
 from sag_retrieval.core.records import TITLE
 from sag_retrieval.core.types import Flags, Rows64
 from sag_retrieval.release.csr import arrow_numbers

@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from sag_pipeline.llm.shared_answers import pull_answers, push_answers
+from sag_pipeline.store.shared_answers import pull_answers, push_answers
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import BucketError, SourceError, StoreError
 from sag_retrieval.release.folders import write_lock

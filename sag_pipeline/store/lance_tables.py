@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from sag_pipeline.store.located import FILE_BITS, Moved, Run, locate, moved_again, moved_rows
+from sag_pipeline.store.lance_rows import FILE_BITS, Moved, Run, locate, moved_again, moved_rows
 from sag_retrieval.core import durable
 from sag_retrieval.core.errors import StoreError
 from sag_retrieval.core.types import Flags, Floats32, Rows64

@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 import duckdb
 import pyarrow as pa
 
-from sag_pipeline.store.chain import READ_ENTRIES, append_link, breaks, drop_links, link_files, read_head, state_of
+from sag_pipeline.store.ledger_log import READ_ENTRIES, append_link, breaks, drop_links, link_files, read_head, state_of
 from sag_retrieval.core.errors import StoreError
 
 Kind = Literal["document", "aside", "whole", "appended"]

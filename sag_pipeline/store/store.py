@@ -13,8 +13,8 @@ from sag_pipeline.store.bucket import BucketHome, bucket_home, refreshed
 from sag_pipeline.store.lease import lease
 from sag_pipeline.store.ledger import Entry, Ledger
 from sag_pipeline.store.parts import DocumentRows, Parts, of_documents, reading
+from sag_pipeline.store.step_batch import Made, Output, StepResult, made_of
 from sag_pipeline.tables import by_document, schema_of, with_columns
-from sag_pipeline.work import Made, Output, StepResult, made_of
 from sag_retrieval.release.folders import write_lock
 from sag_retrieval.release.table import no_rows
 

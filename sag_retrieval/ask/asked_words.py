@@ -9,7 +9,7 @@ from typing import Final
 
 from sag_retrieval.ask.forms import has_form, same_words
 from sag_retrieval.ask.question import TermWeights, question_terms
-from sag_retrieval.text.words import is_cjk, stem, tokens, words
+from sag_retrieval.language.words import is_cjk, stem, tokens, words
 
 _FILE: Final = "asked_words.txt"
 _OF_KIN: Final = 0.6

@@ -10,10 +10,10 @@ from sag_retrieval.ask.evidence import best_sentences, sentence_for
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.passages import chunk_at
 from sag_retrieval.ask.quotable import points
+from sag_retrieval.language.places import place_name
+from sag_retrieval.language.words import is_cjk, words
 from sag_retrieval.notebook import snippet
 from sag_retrieval.prompts import shown_numbers
-from sag_retrieval.text.places import place_name
-from sag_retrieval.text.words import is_cjk, words
 
 _MARKER = r"[\[【［]\d++(?:\s*+[,，、]\s*+\d++)*+[\]】］]"
 _MARKERS = re.compile(rf"(?<!\s)\s*+{_MARKER}(?:\s*+{_MARKER})*")

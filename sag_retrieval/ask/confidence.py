@@ -10,7 +10,7 @@ from sag_retrieval.ask.forms import has_form
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.question import QuestionPart
 from sag_retrieval.ask.quotable import Sentence
-from sag_retrieval.text.words import tokens
+from sag_retrieval.language.words import tokens
 
 CONSTANT: Final = -0.80
 WEIGHTS: Final = (3.06, -0.35, -0.65, 0.87)

@@ -24,8 +24,8 @@ from sag_retrieval.ask.plan import DraftPlan, Edge, Node, Plan, SubQuestion, che
 from sag_retrieval.ask.question import split_question
 from sag_retrieval.ask.session import Found, Session, documents_of
 from sag_retrieval.core.errors import ModelError
+from sag_retrieval.language.sentences import one_line
 from sag_retrieval.prompts import as_lines
-from sag_retrieval.text.sentences import one_line
 
 LONGEST_FILLED = 200
 """Characters of an earlier answer that go into a later question."""

@@ -11,8 +11,8 @@ import numpy as np
 from sag_retrieval.ask.question import question_terms
 from sag_retrieval.ask.quotable import Sentence
 from sag_retrieval.core.types import Floats
-from sag_retrieval.text.sentences import sentence_spans
-from sag_retrieval.text.words import tokens
+from sag_retrieval.language.sentences import sentence_spans
+from sag_retrieval.language.words import tokens
 
 _TITLE_SHARE = 0.5
 _REPEATED_SHARE = 0.3

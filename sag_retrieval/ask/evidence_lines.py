@@ -5,10 +5,10 @@ from typing import Any, Final
 
 from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.passages import chunks_of, document_row
+from sag_retrieval.language.sentences import sentence_spans
+from sag_retrieval.language.words import normal_name, tokens
 from sag_retrieval.notebook import key_text, shown_keys
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.text.sentences import sentence_spans
-from sag_retrieval.text.words import normal_name, tokens
 
 _LOOKED_AT: Final = 600
 """Characters before a passage in which its preceding sentence is looked for."""

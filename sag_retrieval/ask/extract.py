@@ -22,7 +22,7 @@ from sag_retrieval.ask.values import (
     states_unit,
     stating_clauses,
 )
-from sag_retrieval.text.words import normal_name, tokens
+from sag_retrieval.language.words import normal_name, tokens
 
 _APART_SHARE, _TITLE_SHARE, _FORM_SHARE, _SAME_SHARE, _NEAR_SHARE = 0.6, 0.8, 0.7, 0.5, 0.4
 """What a term counts that stands in another clause than the number, in the title, in another form, in another word that

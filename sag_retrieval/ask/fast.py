@@ -13,7 +13,7 @@ from sag_retrieval.ask.passages import merge_hits
 from sag_retrieval.ask.question import QuestionPart, pool_weights, question_parts
 from sag_retrieval.ask.session import Session, documents_of
 from sag_retrieval.ask.values import NAME_TYPES, is_known, names_in
-from sag_retrieval.text.words import normal_name
+from sag_retrieval.language.words import normal_name
 
 _WIDER = 2
 """Passages that are read for each that the options ask for: an answer often stands below the first ten."""

@@ -7,7 +7,7 @@ from importlib import resources
 from itertools import takewhile
 from typing import Final
 
-from sag_retrieval.text.words import is_cjk, stem
+from sag_retrieval.language.words import is_cjk, stem
 
 _LEAST_AGENT = 5
 """Letters of a noun for who does something."""

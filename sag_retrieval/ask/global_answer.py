@@ -14,12 +14,12 @@ from sag_retrieval.ask.global_statements import LEAST_NEAR, Wanted, answering_st
 from sag_retrieval.ask.modes import ModeResult
 from sag_retrieval.ask.session import Session
 from sag_retrieval.ask.theme_sources import ThemeSources
-from sag_retrieval.communities.groups import CitedSentence
+from sag_retrieval.clusters.groups import CitedSentence
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.types import Floats
-from sag_retrieval.findings.lines import Judge, PromptLine, PromptLines, event_lines, in_prompt, packed
-from sag_retrieval.findings.themes import NearTheme, Themes, best_statements, nearest_themes, similarities
-from sag_retrieval.findings.written import WrittenSentence
+from sag_retrieval.llm_writing.lines import Judge, PromptLine, PromptLines, event_lines, in_prompt, packed
+from sag_retrieval.llm_writing.themes import NearTheme, Themes, best_statements, nearest_themes, similarities
+from sag_retrieval.llm_writing.written import WrittenSentence
 from sag_retrieval.models.protocols import estimate_tokens
 
 _MOST_THEMES: Final = 20

@@ -11,13 +11,13 @@ import numpy as np
 from sag_retrieval.ask.asked_words import AskedWord, share_held
 from sag_retrieval.ask.question import AnswerKind, question_parts
 from sag_retrieval.ask.values import states, states_unit
-from sag_retrieval.communities.events import EventTable, Rows
-from sag_retrieval.communities.groups import Community
-from sag_retrieval.communities.quality import judged, quotable, worth
+from sag_retrieval.clusters.events import EventTable, Rows
+from sag_retrieval.clusters.groups import Community
 from sag_retrieval.core.types import Floats
-from sag_retrieval.findings.themes import NearTheme
+from sag_retrieval.language.words import fold, tokens
+from sag_retrieval.llm_writing.themes import NearTheme
 from sag_retrieval.statements.form import refers_back
-from sag_retrieval.text.words import fold, tokens
+from sag_retrieval.statements.quoting import judged, quotable, worth
 
 LEAST: Final = 0.5
 """Weighted share of the question's words that a statement holds, to answer it."""

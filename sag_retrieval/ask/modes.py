@@ -24,7 +24,7 @@ from sag_retrieval.core.errors import ModelError, QueryError, shown
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.prompts import as_lines, numbered
 from sag_retrieval.search.method import LONGEST_QUERY, check_text
-from sag_retrieval.segments import SegmentOptions
+from sag_retrieval.search.segments import SegmentOptions
 
 
 @dataclass(frozen=True, slots=True)

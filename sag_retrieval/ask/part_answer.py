@@ -21,7 +21,7 @@ from sag_retrieval.ask.options import FoundPassage
 from sag_retrieval.ask.question import QuestionPart, TermWeights, pool_weights, question_parts, question_terms
 from sag_retrieval.ask.quotable import Sentence
 from sag_retrieval.ask.values import NAME_TYPES, PLACE_TYPES, STRICT, is_known, names_in
-from sag_retrieval.text.words import is_cjk, normal_name, tokens
+from sag_retrieval.language.words import is_cjk, normal_name, tokens
 
 LEAST_GROUP = 0.5
 """Score of a group's best sentence as a share of the best of all; lower ones are left out."""

@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import Literal
 
 from sag_retrieval.ask.plan import Plan, SubQuestion
+from sag_retrieval.language.sentences import sentence_spans
+from sag_retrieval.language.words import STOP_WORDS, is_cjk, stem, tokens
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.text.sentences import sentence_spans
-from sag_retrieval.text.words import STOP_WORDS, is_cjk, stem, tokens
 
 AnswerKind = Literal["name", "date", "duration", "number", "place", "reason", "comparison", "statement"]
 """What the answer must hold; a yes-or-no question, like one with what or how, expects a statement."""

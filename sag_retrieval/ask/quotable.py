@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from sag_retrieval.text.layout import LineKind, logical_lines
-from sag_retrieval.text.sentences import spans_within
-from sag_retrieval.text.words import STOP_WORDS, is_cjk, normal_name, tokens
+from sag_retrieval.language.layout import LineKind, logical_lines
+from sag_retrieval.language.sentences import spans_within
+from sag_retrieval.language.words import STOP_WORDS, is_cjk, normal_name, tokens
 
 _PAIR = 0.85
 _TIME_WORDS = re.compile(r"[年月日他她此后前之在于从自起至到今当后来随即同时，]")

@@ -12,10 +12,10 @@ from sag_retrieval.ask.question import TermWeights, release_weights
 from sag_retrieval.ask.vocabulary import vocabulary_lines, within_tokens
 from sag_retrieval.core.key_schema import KeySchema
 from sag_retrieval.release.arrays import Index
-from sag_retrieval.segments import SegmentOptions
+from sag_retrieval.search.segments import SegmentOptions
 
 if TYPE_CHECKING:
-    from sag_retrieval.findings.themes import Themes
+    from sag_retrieval.llm_writing.themes import Themes
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from sag_retrieval.ask.question import TermWeights
 from sag_retrieval.ask.release_context import ReleaseContext
 from sag_retrieval.core.errors import BudgetExceeded, FilterError, ModelError
 from sag_retrieval.core.public import public
+from sag_retrieval.language.words import language_of
 from sag_retrieval.models.protocols import AnswerT, ChatModel, Reply, Request, Usage
 from sag_retrieval.prompts import load_prompt
-from sag_retrieval.segments import CANDIDATES, SegmentOptions
-from sag_retrieval.text.words import language_of
+from sag_retrieval.search.segments import CANDIDATES, SegmentOptions
 
 _SHOWN_KEYS = 5
 EVIDENCE_CHARACTERS = 24_000

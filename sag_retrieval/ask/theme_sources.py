@@ -6,12 +6,12 @@ from sag_retrieval.ask.answer import Citation
 from sag_retrieval.ask.evidence import sentence_for
 from sag_retrieval.ask.passages import JoinedPassage
 from sag_retrieval.ask.session import Session
-from sag_retrieval.communities.groups import CitedSentence
-from sag_retrieval.communities.talk import TOLD
-from sag_retrieval.findings.themes import Themes
+from sag_retrieval.clusters.groups import CitedSentence
+from sag_retrieval.language.words import is_cjk, tokens
+from sag_retrieval.llm_writing.themes import Themes
 from sag_retrieval.notebook import snippet
 from sag_retrieval.search.lookup import chunk_by_id
-from sag_retrieval.text.words import is_cjk, tokens
+from sag_retrieval.statements.talk import TOLD
 
 _LONGEST_TITLE: Final = 60
 """Characters of a title that says whom a quotation is about."""

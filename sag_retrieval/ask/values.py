@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from sag_retrieval.ask.question import AnswerKind, AskedUnit
-from sag_retrieval.text.units import CURRENCIES
-from sag_retrieval.text.words import is_cjk, normal_name
+from sag_retrieval.language.units import CURRENCIES
+from sag_retrieval.language.words import is_cjk, normal_name
 
 NAME_TYPES = frozenset({"person", "organisation", "organization", "entity", "name", "company", "group"})
 PLACE_TYPES = frozenset({"place", "location", "entity", "name"})

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_retrieval.core.key_schema import KeySchema, KeyType
+from sag_retrieval.language.places import PLACES
 from sag_retrieval.models.protocols import estimate_tokens
 from sag_retrieval.notebook import readable
 from sag_retrieval.prompts import as_lines
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.csr import take_rows
-from sag_retrieval.text.places import PLACES
 
 _COLUMNS: Final[Mapping[str, Sequence[str]]] = {
     "documents": ("document_id", "source", "title", "language", "metadata"),

@@ -118,13 +118,13 @@ def _report() -> object:
 
 
 def _cluster() -> object:
-    from sag_retrieval.communities.options import ClusterOptions  # noqa: PLC0415
+    from sag_retrieval.clusters.options import ClusterOptions  # noqa: PLC0415
 
     return ClusterOptions()
 
 
 def _segments() -> object:
-    from sag_retrieval.segments.options import SegmentOptions  # noqa: PLC0415
+    from sag_retrieval.search.segments.options import SegmentOptions  # noqa: PLC0415
 
     return SegmentOptions()
 
@@ -269,7 +269,7 @@ def _divided(given: Mapping[str, str], group: str) -> tuple[dict[str, str], dict
 def _segment_options(preset: str | None, given: Mapping[str, str]) -> Any:  # noqa: ANN401  options of segments
     if preset is None and not given:
         return None
-    from sag_retrieval.segments.options import SegmentOptions, segment_options  # noqa: PLC0415
+    from sag_retrieval.search.segments.options import SegmentOptions, segment_options  # noqa: PLC0415
 
     start = segment_options(preset or "balanced")
     return build_options(SegmentOptions, given, what="segments", base=start)

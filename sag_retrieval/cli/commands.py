@@ -36,7 +36,7 @@ from sag_retrieval.core.errors import ReleaseError, shown
 from sag_retrieval.core.options import build_options, describe_options, parse_settings
 
 if TYPE_CHECKING:
-    from sag_retrieval.findings.written import WritingPlan
+    from sag_retrieval.llm_writing.written import WritingPlan
 
 
 def register(main: click.Group) -> None:

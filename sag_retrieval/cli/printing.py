@@ -13,8 +13,8 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from sag_retrieval.language.words import ascii_where_hidden, printable
 from sag_retrieval.notebook import key_text, shown_keys, snippet
-from sag_retrieval.text.words import ascii_where_hidden, printable
 
 if TYPE_CHECKING:
     from sag_retrieval.evaluation.runner import Evaluation, Interval

@@ -57,7 +57,7 @@ def retrieve(  # noqa: PLR0913  one argument per option
     sag retrieve "fines" --set item.top_k=20 --set resource.enabled=false --explain
     """
     from sag_retrieval import open_release  # noqa: PLC0415  keeps `sag --help` fast
-    from sag_retrieval.tiers.options import TiersOptions  # noqa: PLC0415
+    from sag_retrieval.search.methods.tiers.options import TiersOptions  # noqa: PLC0415
 
     if query is None and messages is None:
         raise click.UsageError("give QUERY, or a conversation with --messages")

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from sag_retrieval.core.errors import nearest, shown
 from sag_retrieval.core.records import TITLE
-from sag_retrieval.text.words import fold, normal_form
+from sag_retrieval.language.words import fold, normal_form
 
 ValueKind: TypeAlias = Literal["text", "number", "boolean", "date"]
 _LONGEST: Final = 60

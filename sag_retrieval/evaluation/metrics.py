@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from sag_retrieval.core.errors import SettingsError
-from sag_retrieval.text.words import fold, is_cjk, normal_form
+from sag_retrieval.language.words import fold, is_cjk, normal_form
 
 Tokens = Callable[[str], list[str]]
 Match = Literal["contains", "exact", "overlap"]

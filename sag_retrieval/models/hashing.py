@@ -15,8 +15,8 @@ from scipy.sparse import csr_array
 from sag_retrieval.core.errors import ModelError
 from sag_retrieval.core.records import batched
 from sag_retrieval.core.types import Words64
+from sag_retrieval.language.words import is_cjk, tokens
 from sag_retrieval.models.protocols import InWorkers
-from sag_retrieval.text.words import is_cjk, tokens
 
 BUCKETS: Final = 1 << 20
 NGRAM_WEIGHT: Final = 0.35

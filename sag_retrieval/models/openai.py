@@ -12,13 +12,13 @@ from pydantic import BaseModel
 
 from sag_retrieval.core.errors import ModelError, SettingsError
 from sag_retrieval.core.telemetry import span
+from sag_retrieval.language.words import language_of
 from sag_retrieval.models.calls import Caller, Refused, UnusableAnswer, count_call, in_order, submit
 from sag_retrieval.models.open import DEFAULT_ADDRESS, ModelServer, model_server
 from sag_retrieval.models.protocols import AnswerT, Reply, Request, Usage, estimate_tokens
 from sag_retrieval.models.rate_limits import Budget, ChatOptions
 from sag_retrieval.models.receiving import Received, receive
 from sag_retrieval.models.structured import Dialect, WrongShape, read_answer, strict_schema
-from sag_retrieval.text.words import language_of
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
+from sag_retrieval.language.words import json_without_controls
 from sag_retrieval.models.json_repair import repair_json
 from sag_retrieval.models.protocols import AnswerT
 from sag_retrieval.models.rate_limits import StructuredMode
-from sag_retrieval.text.words import json_without_controls
 
 _NEXT: dict[str, StructuredMode] = {"json_schema": "json_object", "json_object": "text"}
 _TOO_LONG = ("context_length", "context length", "context window", "too long", "maximum context")

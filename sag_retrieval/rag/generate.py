@@ -12,12 +12,12 @@ from sag_retrieval.ask.answer import not_found
 from sag_retrieval.ask.evidence import best_sentences
 from sag_retrieval.core.errors import ModelError, QueryError, SettingsError
 from sag_retrieval.core.options import Bounds, Internal, check_options
+from sag_retrieval.language.sentences import SumyTokenizer, sentences
+from sag_retrieval.language.words import language_of
 from sag_retrieval.models.protocols import ChatModel, Request
 from sag_retrieval.prompts import load_prompt, numbered
 from sag_retrieval.rag.rounds import has_current_prompt
 from sag_retrieval.rag.stages import TO_REFINE, Clock, DocumentStage, Item, RAGData, Stage, docs_of, items_of, query_of
-from sag_retrieval.text.sentences import SumyTokenizer, sentences
-from sag_retrieval.text.words import language_of
 
 _MANY_SENTENCES = 1000
 _WINDOW, _WEIGHED = 200, 200

@@ -13,12 +13,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sag_retrieval.core.errors import ModelError, SettingsError
 from sag_retrieval.core.options import Bounds, Inline, Internal, Presets, check_options
+from sag_retrieval.language.words import language_of
 from sag_retrieval.models.protocols import ChatModel, Request
 from sag_retrieval.prompts import load_prompt, numbered, shown_numbers
 from sag_retrieval.rag.stages import TO_RERANK, DocumentStage, Item, RAGData, items_of, query_of
 from sag_retrieval.release.csr import CsrLists, group
-from sag_retrieval.search.weights import power
-from sag_retrieval.segments import (
+from sag_retrieval.search.segments import (
     PRESETS,
     RankedChunk,
     Segment,
@@ -28,7 +28,7 @@ from sag_retrieval.segments import (
     segment_options,
     segment_text,
 )
-from sag_retrieval.text.words import language_of
+from sag_retrieval.search.weights import power
 
 DAMPING = 0.5
 """Probability that a walk from item over key to item continues instead of restarting."""

@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 
 from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.core.types import Flags, Floats32, Rows
+from sag_retrieval.language.words import normal_name
 from sag_retrieval.models.protocols import Embedder
+from sag_retrieval.release.bundle import FilePlace
 from sag_retrieval.release.csr import CsrLists, Starts, group, map_array, ranges, save_array, take_rows
-from sag_retrieval.release.packed import FilePlace
 from sag_retrieval.release.postings import Postings
 from sag_retrieval.release.text_index import Mentions, Terms, Texts, open_text, write_mentions, write_text
 from sag_retrieval.release.vectors import VectorSet, open_vectors
-from sag_retrieval.text.words import normal_name
 
 
 @dataclass(frozen=True, slots=True, eq=False)

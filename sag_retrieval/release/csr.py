@@ -16,7 +16,7 @@ from scipy.sparse import csc_array, csr_array
 
 from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.core.types import Rows
-from sag_retrieval.release.packed import FilePlace, PackedPath
+from sag_retrieval.release.bundle import FilePlace, PackedPath
 from sag_retrieval.release.table import no_rows
 
 Starts = npt.NDArray[np.int64]

@@ -5,8 +5,8 @@ from typing import Final, Self
 
 from sag_retrieval.core.key_schema import KeySchema, KeyType
 from sag_retrieval.core.schema_file import default_schema, read_schema
-from sag_retrieval.text.amounts import WrittenAmount, in_unit, read_amount
-from sag_retrieval.text.units import unit_name
+from sag_retrieval.language.amounts import WrittenAmount, in_unit, read_amount
+from sag_retrieval.language.units import unit_name
 
 _KEY: Final = "key."
 _COMPARED: Final = frozenset({"eq", "ne", "gt", "gte", "lt", "lte"})

@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sag_retrieval.core.types import Flags, Floats, Rows
+from sag_retrieval.language.words import normal_name, words
 from sag_retrieval.release.csr import CsrLists, group, map_array, map_rows, map_trie, save_array
 from sag_retrieval.release.text_index import SHORTEST_NAME, cuts_word, names_at, readings_of
-from sag_retrieval.text.words import normal_name, words
 
 _COLUMNS: Final = ("head", "relation", "tail", "document")
 

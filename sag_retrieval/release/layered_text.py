@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from sag_retrieval.core.types import Flags, Rows64
 from sag_retrieval.release.csr import CsrLists, ends_of, group, narrow
-from sag_retrieval.release.overlay import Joined
+from sag_retrieval.release.layer_precedence import Joined
 from sag_retrieval.release.postings import Postings, TermCounts
 from sag_retrieval.release.text_index import Mentions, Terms, Vocabulary
 

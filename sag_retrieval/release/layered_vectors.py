@@ -8,7 +8,7 @@ from scipy.sparse import csr_array, vstack
 
 from sag_retrieval.core.types import Flags, Floats32, Rows
 from sag_retrieval.models.protocols import Vectors
-from sag_retrieval.release.overlay import Joined
+from sag_retrieval.release.layer_precedence import Joined
 from sag_retrieval.release.topk import BinaryIndex, top_k
 from sag_retrieval.release.vectors import VectorSet
 

@@ -17,10 +17,10 @@ from sag_retrieval.core import durable
 from sag_retrieval.core.errors import MEND, ReleaseError, SettingsError
 from sag_retrieval.core.public import public
 from sag_retrieval.core.types import Words64
+from sag_retrieval.release.bundle import PACK, FilePlace, PackedPath, open_pack
 from sag_retrieval.release.checksums import packed_list, read_sums, unpacked_list
 from sag_retrieval.release.folders import BLOCK, block_count, sums_of, wrong_lengths
 from sag_retrieval.release.key_weights import Smoothing
-from sag_retrieval.release.packed import PACK, FilePlace, PackedPath, open_pack
 from sag_retrieval.release.schema import SCHEMA_VERSION
 
 MANIFEST = "manifest.json"

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sag_retrieval.core.types import Floats32, Rows
+from sag_retrieval.release.bundle import FilePlace
 from sag_retrieval.release.csr import CsrLists, Starts, ends_of, map_array, save_array
-from sag_retrieval.release.packed import FilePlace
 
 SATURATION: Final = 1.5
 """BM25's k1."""

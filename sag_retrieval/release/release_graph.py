@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from sag_retrieval.core.records import make_id
 from sag_retrieval.core.types import Flags, Rows
+from sag_retrieval.language.words import normal_name
 from sag_retrieval.release.arrays import GraphParts, Index, row_numbers
 from sag_retrieval.release.csr import map_array, save_array
 from sag_retrieval.release.knowledge_graph import KnowledgeGraph, build_graph
 from sag_retrieval.release.schema import TABLES
 from sag_retrieval.release.table import no_rows
-from sag_retrieval.text.words import normal_name
 
 FOLDER: Final = "graph"
 LAYERS: Final = "layers"

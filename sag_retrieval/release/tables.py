@@ -13,9 +13,9 @@ from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.core.types import Rows
 from sag_retrieval.release.arrays import Arrays
 from sag_retrieval.release.csr import CsrLists, Starts, map_rows, take_rows
+from sag_retrieval.release.layer_precedence import Joined
 from sag_retrieval.release.link_rows import chunk_key_rows, counted_keys, event_key_rows
 from sag_retrieval.release.manifest import Contents, Manifest, layer_path
-from sag_retrieval.release.overlay import Joined
 from sag_retrieval.release.schema import ROW_FILES, TABLES
 
 Opened = TypeVar("Opened")

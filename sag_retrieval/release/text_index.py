@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sag_retrieval.core.types import Rows
+from sag_retrieval.language.cases import is_cyrillic, without_cases
+from sag_retrieval.language.words import ENGLISH, LATIN_STEMMERS, STOP_WORDS, is_cjk, normal_name, stem, tokens
+from sag_retrieval.release.bundle import FilePlace
 from sag_retrieval.release.csr import CsrLists, Starts, ends_of, group, join, map_trie
-from sag_retrieval.release.packed import FilePlace
 from sag_retrieval.release.postings import Postings, TermCounts, count_terms
-from sag_retrieval.text.cases import is_cyrillic, without_cases
-from sag_retrieval.text.words import ENGLISH, LATIN_STEMMERS, STOP_WORDS, is_cjk, normal_name, stem, tokens
 
 TextColumn: TypeAlias = Sequence[str] | pa.Array | pa.ChunkedArray
 _BLOCK: Final = 16_384

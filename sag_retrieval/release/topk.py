@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from sag_retrieval.core.errors import MEND, ReleaseError
 from sag_retrieval.core.types import Flags, Floats32, Rows, Words64
+from sag_retrieval.release.bundle import FilePlace
 from sag_retrieval.release.csr import RemappedArray, map_array, new_array
-from sag_retrieval.release.packed import FilePlace
-from sag_retrieval.release.placed import PlacedRows
+from sag_retrieval.release.lance_mmap import PlacedRows
 
 _STRIPES: Final = 32
 Matrix = Floats32 | RemappedArray | PlacedRows

@@ -9,14 +9,14 @@ import numpy.typing as npt
 
 from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.core.types import Rows
+from sag_retrieval.release.bundle import PackedPath
 from sag_retrieval.release.csr import CsrLists, map_array
 from sag_retrieval.release.folders import BLOCK
+from sag_retrieval.release.lance_mmap import LANCE, PLACED, PlacedRows, joined_rows, open_placed
 from sag_retrieval.release.lance_vectors import open_lance
+from sag_retrieval.release.layer_precedence import Joined
 from sag_retrieval.release.layered_vectors import JoinedVectors, join_signs
 from sag_retrieval.release.manifest import Contents, Manifest, layer_path
-from sag_retrieval.release.overlay import Joined
-from sag_retrieval.release.packed import PackedPath
-from sag_retrieval.release.placed import LANCE, PLACED, PlacedRows, joined_rows, open_placed
 from sag_retrieval.release.tables import OpenedTables, bound_faults, damaged_arrays, list_faults
 from sag_retrieval.release.topk import BinaryIndex, read_binary_index
 from sag_retrieval.release.vectors import (

@@ -16,6 +16,7 @@ from scipy.sparse._sparsetools import csc_matvec
 from sag_retrieval.core.errors import ReleaseError
 from sag_retrieval.core.types import Flags, Floats32, Rows
 from sag_retrieval.models.protocols import Vectors
+from sag_retrieval.release.bundle import FilePlace
 from sag_retrieval.release.csr import (
     RemappedArray,
     Starts,
@@ -26,9 +27,8 @@ from sag_retrieval.release.csr import (
     save_array,
     write_run,
 )
-from sag_retrieval.release.overlay import Joined
-from sag_retrieval.release.packed import FilePlace
-from sag_retrieval.release.placed import PLACED, PlacedRows, open_placed
+from sag_retrieval.release.lance_mmap import PLACED, PlacedRows, open_placed
+from sag_retrieval.release.layer_precedence import Joined
 from sag_retrieval.release.topk import INDEXED_ROWS, BinaryIndex, read_binary_index, top_k, write_binary_index
 
 Block = tuple[npt.ArrayLike, Vectors]

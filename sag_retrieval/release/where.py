@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from sag_retrieval.core.errors import FilterError, shown
+from sag_retrieval.language.words import normal_name
 from sag_retrieval.release.key_filters import InUnit
-from sag_retrieval.text.words import normal_name
 
 ColumnKind = Literal["text", "number", "flag"]
 WhereValue = str | float | bool

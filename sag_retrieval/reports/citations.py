@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from sag_retrieval.communities.events import EventTable
-from sag_retrieval.text.words import tokens
+from sag_retrieval.clusters.events import EventTable
+from sag_retrieval.language.words import tokens
 
 _AROUND = 80
 _SENTENCE = re.compile(r"[^。！？；.!?\n]*(?:[。！？；.!?]+[”’\"'」』）)\]]*|\n|$)")

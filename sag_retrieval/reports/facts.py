@@ -9,11 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from sag_retrieval.communities.events import EventTable, Rows
-from sag_retrieval.communities.quality import quotable
-from sag_retrieval.communities.said import SaidNames
-from sag_retrieval.communities.similarity import cosines
-from sag_retrieval.communities.titles import names_something
+from sag_retrieval.clusters.events import EventTable, Rows
+from sag_retrieval.clusters.similarity import cosines
+from sag_retrieval.statements.quoting import quotable
+from sag_retrieval.topics.said import SaidNames
+from sag_retrieval.topics.titles import names_something
 
 _BEARERS: Final = ("organisation", "organization", "company", "person", "product", "place", "entity")
 """Types of keys that can have an amount, first choice first."""

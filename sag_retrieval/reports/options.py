@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.core.options import Bounds, Internal, check_options
 
 Language = Literal["auto", "zh", "en"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Final
 
-from sag_retrieval.communities.events import EventTable, Rows
+from sag_retrieval.clusters.events import EventTable, Rows
 from sag_retrieval.core.errors import QueryError
 
 _ROLLING: Final = re.compile(r"last (?:(\d{1,4}) )?(day|week|month|quarter|year)s?|this (week|month|quarter|year)")

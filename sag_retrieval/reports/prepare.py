@@ -3,14 +3,11 @@
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from sag_retrieval.communities.events import EventTable
-from sag_retrieval.communities.groups import Communities
-from sag_retrieval.communities.naming import KnownNames, known_names, name_communities
-from sag_retrieval.communities.of_release import kept_communities, stored_names
-from sag_retrieval.communities.options import ClusterOptions
-from sag_retrieval.communities.storage import COMMUNITIES, REPORTS, settings_hash
-from sag_retrieval.communities.themes import build_themes
-from sag_retrieval.findings.write import Writer
+from sag_retrieval.clusters.events import EventTable
+from sag_retrieval.clusters.groups import Communities
+from sag_retrieval.clusters.options import ClusterOptions
+from sag_retrieval.clusters.storage import COMMUNITIES, REPORTS, settings_hash
+from sag_retrieval.llm_writing.write import Writer
 from sag_retrieval.models.protocols import ChatModel
 from sag_retrieval.release.reader import Reader
 from sag_retrieval.reports.options import ReportOptions
@@ -18,6 +15,9 @@ from sag_retrieval.reports.scope import Scope, chosen_events, only_unseen, seen_
 from sag_retrieval.reports.section import page_language
 from sag_retrieval.reports.series import Before, find_before
 from sag_retrieval.statements.scorer import scorer_named
+from sag_retrieval.topics.naming import KnownNames, known_names, name_communities
+from sag_retrieval.topics.stored import kept_communities, stored_names
+from sag_retrieval.topics.themes import build_themes
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sag_retrieval.communities.cleaned import clean
-from sag_retrieval.communities.events import EventTable, Rows
-from sag_retrieval.communities.groups import CitedSentence, Communities, Community
-from sag_retrieval.communities.quality import good_rows, quotable, worth, worth_quoting
-from sag_retrieval.communities.similarity import cosines
+from sag_retrieval.clusters.events import EventTable, Rows
+from sag_retrieval.clusters.groups import CitedSentence, Communities, Community
+from sag_retrieval.clusters.similarity import cosines
+from sag_retrieval.language.cleaning import clean
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.periods import period_of
 from sag_retrieval.reports.series import Comparison
+from sag_retrieval.statements.quoting import good_rows, quotable, worth, worth_quoting
 
 PROPER = 3
 """Events of a community that gets an article; those of smaller ones are single events."""

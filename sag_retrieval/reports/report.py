@@ -9,14 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sag_retrieval.communities.events import EventTable
-from sag_retrieval.communities.groups import Communities
-from sag_retrieval.communities.naming import name_communities
-from sag_retrieval.communities.storage import REPORTS
+from sag_retrieval.clusters.events import EventTable
+from sag_retrieval.clusters.groups import Communities
+from sag_retrieval.clusters.storage import REPORTS
 from sag_retrieval.core.errors import QueryError, nearest, shown
 from sag_retrieval.core.public import Convertible, public
-from sag_retrieval.findings.write import with_texts
-from sag_retrieval.findings.written import WrittenReport
+from sag_retrieval.llm_writing.write import with_texts
+from sag_retrieval.llm_writing.written import WrittenReport
 from sag_retrieval.models.protocols import ChatModel, Usage
 from sag_retrieval.notebook import render_html
 from sag_retrieval.release.folders import SUMS, write_sums
@@ -42,6 +41,7 @@ from sag_retrieval.reports.series import LATEST, Previous, remember
 from sag_retrieval.reports.tables import report_tables
 from sag_retrieval.reports.theme_pages import FOLDER, theme_pages
 from sag_retrieval.reports.word_file import WORD_FILE, word_file
+from sag_retrieval.topics.naming import name_communities
 
 PAGE_FILE = "report.html"
 MARKDOWN_FILE = "report.md"

@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from sag_retrieval.communities.events import EventTable, Flags, event_table
-from sag_retrieval.communities.storage import DAMAGE
+from sag_retrieval.clusters.events import EventTable, Flags, event_table
+from sag_retrieval.clusters.storage import DAMAGE
 from sag_retrieval.core import durable
 from sag_retrieval.release.key_filters import schema_of_release
 from sag_retrieval.release.reader import Reader

@@ -10,20 +10,20 @@ from typing import Generic, Literal, TypeVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from sag_retrieval.communities.events import EventTable, Floats
-from sag_retrieval.communities.groups import Communities
-from sag_retrieval.communities.routine import as_quoted
-from sag_retrieval.communities.said import SaidNames
-from sag_retrieval.communities.similarity import key_idf
-from sag_retrieval.communities.titles import DistinctiveKey, distinctive_keys, key_counts, naming_keys
-from sag_retrieval.findings.written import WrittenReport
+from sag_retrieval.clusters.events import EventTable, Floats
+from sag_retrieval.clusters.groups import Communities
+from sag_retrieval.clusters.similarity import key_idf
+from sag_retrieval.language.words import fold
+from sag_retrieval.llm_writing.written import WrittenReport
 from sag_retrieval.reports.citations import CitedSource, Reference, Statement
 from sag_retrieval.reports.facts import most_named
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.ranking import EventRanking, RankedCommunity, rank_communities
 from sag_retrieval.reports.series import Comparison, Previous, compare_with
 from sag_retrieval.reports.wording import Messages, Wording
-from sag_retrieval.text.words import fold
+from sag_retrieval.statements.routine import as_quoted
+from sag_retrieval.topics.said import SaidNames
+from sag_retrieval.topics.titles import DistinctiveKey, distinctive_keys, key_counts, naming_keys
 
 _MAIN_KEYS = 3
 _NAMED = 8

@@ -11,9 +11,9 @@ from uuid import uuid4
 
 import numpy as np
 
-from sag_retrieval.communities.events import EventTable, Flags
-from sag_retrieval.communities.groups import Communities, Community
-from sag_retrieval.communities.storage import (
+from sag_retrieval.clusters.events import EventTable, Flags
+from sag_retrieval.clusters.groups import Communities, Community
+from sag_retrieval.clusters.storage import (
     COMMUNITIES,
     DAMAGE,
     REPORTS,

@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 import pyarrow as pa
 
-from sag_retrieval.communities.events import EventTable
+from sag_retrieval.clusters.events import EventTable
 from sag_retrieval.reports.citations import Citations
 from sag_retrieval.reports.compose import Content
 from sag_retrieval.reports.ranking import RankedCommunity

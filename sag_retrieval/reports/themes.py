@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from sag_retrieval.communities.events import Flags, event_table
-from sag_retrieval.communities.storage import (
+from sag_retrieval.clusters.events import Flags, event_table
+from sag_retrieval.clusters.storage import (
     COMMUNITIES,
     DAMAGE,
     REPORTS,
@@ -21,7 +21,7 @@ from sag_retrieval.communities.storage import (
 )
 from sag_retrieval.core.public import __version__
 from sag_retrieval.core.settings import Settings
-from sag_retrieval.findings.themes import Themes
+from sag_retrieval.llm_writing.themes import Themes
 from sag_retrieval.release.folders import delete, mark_of, write_made
 from sag_retrieval.release.reader import Reader
 from sag_retrieval.reports.options import ReportOptions

@@ -7,10 +7,10 @@ import numpy as np
 
 from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.core.types import Floats, Rows
+from sag_retrieval.language.words import tokens
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.method import Query, Ranking
 from sag_retrieval.search.question_words import without_question_words
-from sag_retrieval.text.words import tokens
 
 CONSTANT: Final = -2.30
 COVERED: Final = 4.45

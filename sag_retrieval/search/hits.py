@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sag_retrieval.core.types import Floats, Rows
+from sag_retrieval.language.places import place_name, places_within
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.csr import join, take_rows
 from sag_retrieval.search.calibration import likelihoods
 from sag_retrieval.search.method import Query, Ranking
 from sag_retrieval.search.result import Hit, HitEvent, HitKey, ResultKey, SearchResult
-from sag_retrieval.text.places import place_name, places_within
 
 _OF_CHUNK = ("chunk_id", "document_id", "text", "chunk_index", "start", "end")
 _VALUES = ("value_string", "value_number", "value_bool")

@@ -11,14 +11,14 @@ import pyarrow.compute as pc
 
 from sag_retrieval.core.errors import QueryError, shown
 from sag_retrieval.core.public import Convertible, public
+from sag_retrieval.language.places import Locations
 from sag_retrieval.notebook import render_html
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.search.hits import hits_of
 from sag_retrieval.search.method import Ranking, check_text
 from sag_retrieval.search.result import Hit, HitEvent, HitKey, ResultSegment
-from sag_retrieval.segments import SegmentOptions, extract_segments, segment_documents
-from sag_retrieval.segments.options import SegmentPreset
-from sag_retrieval.text.places import Locations
+from sag_retrieval.search.segments import SegmentOptions, extract_segments, segment_documents
+from sag_retrieval.search.segments.options import SegmentPreset
 
 
 @public

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from sag_retrieval.text.words import STOP_WORDS, fold
+from sag_retrieval.language.words import STOP_WORDS, fold
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from typing import Any, SupportsIndex, overload
 import pyarrow as pa
 
 from sag_retrieval.core.public import Convertible, public
+from sag_retrieval.language.places import Locations
 from sag_retrieval.notebook import readable, render_html
 from sag_retrieval.search.calibration import LEAST_FIT
 from sag_retrieval.search.paths import HitPath, PathStep
-from sag_retrieval.text.places import Locations
 
 KeyValue = str | float | bool | None
 _SHOWN = 40  # characters of a title that `repr` shows

@@ -11,6 +11,7 @@ from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.csr import take_rows
 from sag_retrieval.search.boosts import build_bridges
 from sag_retrieval.search.expand import Expansion, WeightedKeys, expand, propagate
+from sag_retrieval.search.explain import explain_hit, held_words
 from sag_retrieval.search.hits import key_of
 from sag_retrieval.search.method import (
     Method,
@@ -27,7 +28,6 @@ from sag_retrieval.search.method import (
 from sag_retrieval.search.options import SAG, SearchOptions
 from sag_retrieval.search.rank import ChunkScores, TextRoute, bridge_strength, rank, read_texts, walk_trust
 from sag_retrieval.search.weights import links_from, look_up
-from sag_retrieval.search.why import explain_hit, held_words
 
 
 @dataclass(frozen=True, slots=True, eq=False)

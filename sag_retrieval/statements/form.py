@@ -5,7 +5,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Final
 
-from sag_retrieval.text.words import is_cjk
+from sag_retrieval.language.words import is_cjk
 
 _ROW: Final = re.compile(r"\||\t|(?:[$€£¥] ?\d[\d,.]* +){2}|(?:\d[\d,.]{0,12} ?% +){2}")
 """Cells of a table: bars, tabs, two amounts or shares beside each other."""

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple, Protocol, cast
 
 from sag_retrieval.core.errors import SettingsError, nearest, shown
 from sag_retrieval.core.plugins import Registry
+from sag_retrieval.language.words import is_cjk
 from sag_retrieval.statements.form import is_figures, refers_back
-from sag_retrieval.text.words import is_cjk
 
 _SHORT, _SHORT_CJK = 6, 12
 """Words, and Chinese characters, of a statement that is hardly a sentence."""

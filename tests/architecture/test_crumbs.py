@@ -10,12 +10,12 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("sag_pipeline", "sag_retrieval")
 CRUMB_LINES = 60
 PLUG_INS = (
-    "sag_pipeline.assets.",  # Dagster's assets, put together by the definitions
-    "sag_pipeline.converters.",  # one file for each kind of files
+    "sag_pipeline.defs.assets.",  # Dagster's assets, put together by the definitions
+    "sag_pipeline.sources.converters.",  # one file for each kind of files
     "sag_pipeline.importers.",  # one file for each foreign format
     "sag_retrieval.cli.",  # one file for each group of commands
     "sag_retrieval.reports.",  # one file for each part of a page
-    "sag_pipeline.rules.",  # one file for each language and kind of rule
+    "sag_pipeline.extract.rules.",  # one file for each language and kind of rule
 )
 LONE = {
     "sag_pipeline.definitions": "what Dagster loads",

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.rules.keys import read_mentions
-from sag_pipeline.steps.decoding import clean
-from sag_pipeline.steps.places import Places, first_places
+from sag_pipeline.extract.places import Places, first_places
+from sag_pipeline.extract.rules.keys import read_mentions
+from sag_pipeline.sources.decoding import clean
+from sag_retrieval.language.layout import LineKind, logical_lines
+from sag_retrieval.language.sentences import sentences
+from sag_retrieval.language.words import normal_form
 from sag_retrieval.models.structured import _without_thoughts
-from sag_retrieval.text.layout import LineKind, logical_lines
-from sag_retrieval.text.sentences import sentences
-from sag_retrieval.text.words import normal_form
 from tests.support.attacks import (
     attacks_on,
     grown,
@@ -27,7 +27,7 @@ from tests.support.tried_rules import document, rules
 
 pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
-BUILT_FROM_NAMES = {"sag_pipeline.steps.dates", "sag_pipeline.rules.named_values"}
+BUILT_FROM_NAMES = {"sag_retrieval.language.dates", "sag_pipeline.extract.rules.named_values"}
 """Modules that make an expression in a function, of escaped names: the months of a language, the names of a type."""
 
 
@@ -44,8 +44,8 @@ def test_every_expression_stands_where_it_is_found():
 def test_the_packages_expressions_are_found(found):
     names = {each.name for each in found}
 
-    assert {"sag_retrieval.text.layout._RULE", "sag_pipeline.rules.names_zh._MEASURE"} <= names
-    assert any(name.startswith("sag_pipeline.rules.headings._LEVELS[") for name in names)
+    assert {"sag_retrieval.language.layout._RULE", "sag_pipeline.extract.rules.names_zh._MEASURE"} <= names
+    assert any(name.startswith("sag_pipeline.extract.rules.headings._LEVELS[") for name in names)
 
 
 def test_a_slow_expression_would_be_found(found):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sag_pipeline.demo import CHECKOUT, PACKAGED, corpus
+from sag_pipeline.cli.demo import CHECKOUT, PACKAGED, corpus
 from sag_retrieval.core.errors import SourceError
 from scripts.check_skips import main, skips_of
 from scripts.docs_site import OUTSIDE, with_site_links

@@ -13,11 +13,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sag_pipeline.rules.keys import read_mentions
-from sag_pipeline.rules.words import read_words
-from sag_pipeline.steps.documents import parse_document
-from sag_pipeline.steps.sources import RawDocument, list_source
-from sag_retrieval.text.words import is_cjk
+from sag_pipeline.extract.rules.keys import read_mentions
+from sag_pipeline.extract.rules.words import read_words
+from sag_pipeline.sources.documents import parse_document
+from sag_pipeline.sources.listing import RawDocument, list_source
+from sag_retrieval.language.words import is_cjk
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared" / "data"
@@ -31,7 +31,7 @@ HEADER = re.compile(r"^\[([A-Z_]+)\] \S.*?\. General: \S.*\.$")
 
 
 def text_of(language):
-    return files("sag_pipeline.rules").joinpath(f"words_{language}.txt").read_text(encoding="utf-8")
+    return files("sag_pipeline.extract.rules").joinpath(f"words_{language}.txt").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -31,7 +31,7 @@ BANNED = {
 """Phrase → what to write instead."""
 GLOBS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "docs/**/*.md")
 CODE = ("sag_retrieval/**/*.py", "sag_pipeline/**/*.py", "scripts/*.py", "benchmarks/**/*.py")
-NAMES = {"workshop": "sag_pipeline/resources.py"}
+NAMES = {"workshop": "sag_pipeline/defs/resources.py"}
 """Phrase → the one file that must say it: a name that users stored."""
 
 

@@ -15,7 +15,7 @@ from tests.support.terminal import SAG
 
 pytestmark = pytest.mark.slow
 
-CONVERTER = "sag_pipeline.reading.bounded_process"
+CONVERTER = "sag_pipeline.sync.bounded_process"
 
 
 def below(process: psutil.Process) -> list[psutil.Process]:

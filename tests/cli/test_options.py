@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from sag_pipeline.config import given_options, run_config
+from sag_pipeline.defs.config import given_options, run_config
+from sag_pipeline.defs.resources import PipelineResource
+from sag_pipeline.jobs import run_ingest
 from sag_pipeline.options import RunOptions
-from sag_pipeline.resources import PipelineResource
-from sag_pipeline.runs import run_ingest
 from sag_retrieval import open_release
 from sag_retrieval.cli.choices import default_options, option_names
 from sag_retrieval.cli.main import main

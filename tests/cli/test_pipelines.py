@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from sag_pipeline.runs import run_ingest
+from sag_pipeline.jobs import run_ingest
 from sag_retrieval import RecordError, open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.evaluation.questions import Question

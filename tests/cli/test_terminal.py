@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sag_pipeline.demo import PACKAGED, QUESTIONS
+from sag_pipeline.cli.demo import PACKAGED, QUESTIONS
 from tests.support.terminal import run_in_terminal, words_of
 
 pytestmark = pytest.mark.slow

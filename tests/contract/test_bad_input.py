@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sag_pipeline.embed import wanted_vectors
-from sag_pipeline.runs import run_ingest
-from sag_pipeline.status import status_of
+from sag_pipeline.embed.embed import wanted_vectors
+from sag_pipeline.jobs import run_ingest
+from sag_pipeline.runs.status import status_of
 from sag_pipeline.store.store import Store
 from sag_retrieval import SagError, open_release
 from sag_retrieval.core.settings import load_settings
@@ -179,7 +179,7 @@ def test_a_mended_document_leaves_the_faults(home, inbox):
 def test_a_document_that_vanishes_while_it_is_read_is_put_aside(home, inbox, monkeypatch):
     gone = inbox / "gone.md"
     gone.write_text("Here for a moment.", encoding="utf-8")
-    from sag_pipeline.reading import bounded
+    from sag_pipeline.sync import bounded
 
     parse = bounded.parse_document
 

@@ -12,17 +12,17 @@ import openpyxl
 import psutil
 import pytest
 
+from sag_pipeline.jobs import run_ingest
 from sag_pipeline.options import IngestOptions
-from sag_pipeline.reading.bounded import BoundedReader
-from sag_pipeline.reading.sync import SyncOptions, sync_source
-from sag_pipeline.runner import step_of
-from sag_pipeline.runs import run_ingest
-from sag_pipeline.status import status_of
-from sag_pipeline.steps.conversion import convert
-from sag_pipeline.steps.decoding import clean
-from sag_pipeline.steps.folders import SourceOptions
-from sag_pipeline.steps.sources import RawDocument, list_source
+from sag_pipeline.runs.status import status_of
+from sag_pipeline.sources.conversion import convert
+from sag_pipeline.sources.decoding import clean
+from sag_pipeline.sources.folders import SourceOptions
+from sag_pipeline.sources.listing import RawDocument, list_source
+from sag_pipeline.step_runner import step_of
 from sag_pipeline.store.store import Store
+from sag_pipeline.sync.bounded import BoundedReader
+from sag_pipeline.sync.sync import SyncOptions, sync_source
 from sag_retrieval.core.records import Document
 from sag_retrieval.core.settings import load_settings
 from tests.support.hostile_files import bombs, good, row, xlsx
@@ -77,7 +77,7 @@ def converters() -> set[int]:
     found = set()
     for child in psutil.Process().children():
         with suppress(psutil.Error):  # it ended meanwhile
-            if "sag_pipeline.reading.bounded_process" in child.cmdline():
+            if "sag_pipeline.sync.bounded_process" in child.cmdline():
                 found.add(child.pid)
     return found
 

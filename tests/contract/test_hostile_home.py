@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sag_pipeline.runs import run_ingest
+from sag_pipeline.jobs import run_ingest
 from sag_retrieval.cli.main import main
 
 pytestmark = pytest.mark.slow

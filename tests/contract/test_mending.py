@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from sag_pipeline.jobs import run_report
 from sag_pipeline.publish.links import Resolution
-from sag_pipeline.runs import run_report
 from sag_pipeline.store.store import Store
 from sag_retrieval import SagError, open_release
 from sag_retrieval.cli.main import main

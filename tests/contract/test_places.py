@@ -7,8 +7,8 @@ import sys
 import openpyxl
 import pytest
 
-from sag_pipeline.runs import run_ingest
-from sag_pipeline.status import status_of
+from sag_pipeline.jobs import run_ingest
+from sag_pipeline.runs.status import status_of
 from sag_retrieval import open_release
 from sag_retrieval.core.settings import load_settings
 from tests.support.small_files import pdf

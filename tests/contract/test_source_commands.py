@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from sag_pipeline.definitions import defs
-from sag_pipeline.runs import run_ingest
+from sag_pipeline.jobs import run_ingest
 from sag_retrieval import SagError, open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.release.releases import Releases

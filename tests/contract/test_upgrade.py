@@ -8,10 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from sag_pipeline.integrity.verify import verify_home
-from sag_pipeline.llm.estimate import estimate_run
+from sag_pipeline.jobs import run_ingest, run_report
 from sag_pipeline.options import RunOptions
-from sag_pipeline.runs import run_ingest, run_report
-from sag_pipeline.status import status_of
+from sag_pipeline.runs.estimate import estimate_run
+from sag_pipeline.runs.status import status_of
 from sag_retrieval import ReleaseError, open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.options import build_options

@@ -9,8 +9,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from sag_pipeline.runs import run_ingest
-from sag_pipeline.status import status_of
+from sag_pipeline.jobs import run_ingest
+from sag_pipeline.runs.status import status_of
 from sag_retrieval import open_release
 from sag_retrieval.core.settings import load_settings
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from sag_pipeline.alerts import tell
 from sag_pipeline.definitions import defs
+from sag_pipeline.defs.alerts import tell
 from sag_retrieval.core.settings import load_settings
 from tests.support.mailbox import babbling, mail_server, web_hook
 

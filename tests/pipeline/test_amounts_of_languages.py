@@ -2,8 +2,8 @@
 
 import pytest
 
-from sag_pipeline.steps.dates import dates
-from sag_pipeline.steps.quantities import quantities
+from sag_retrieval.language.dates import dates
+from sag_retrieval.language.quantities import quantities
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from sag_pipeline.steps.chunks import ChunkOptions, split_chunks
-from sag_pipeline.steps.sections import untitled
+from sag_pipeline.extract.chunks import ChunkOptions, split_chunks
+from sag_pipeline.extract.sections import untitled
 from sag_retrieval.core.records import Document
-from sag_retrieval.text.sentences import sentence_spans
+from sag_retrieval.language.sentences import sentence_spans
 
 NOUNS = {
     "en": "harbour ferry clerk winter letter river garden lamp".split(),

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.slow
 
 BUSY = """
 import os, threading
-from sag_pipeline.reading.bounded_process import _end_with
+from sag_pipeline.sync.bounded_process import _end_with
 threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
 print(os.getpid(), flush=True)
 while True: pass

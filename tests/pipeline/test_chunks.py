@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.steps.chunks import ChunkOptions, split_chunks
+from sag_pipeline.extract.chunks import ChunkOptions, split_chunks
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.records import Document, Section
 

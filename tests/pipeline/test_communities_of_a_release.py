@@ -16,18 +16,18 @@ import pytest
 from click.testing import CliRunner
 
 from sag_pipeline.definitions import defs
-from sag_pipeline.runs import run_ingest, run_report
+from sag_pipeline.jobs import run_ingest, run_report
 from sag_retrieval import open_release
 from sag_retrieval.cli.main import main
-from sag_retrieval.communities.category_vectors import VECTORS
-from sag_retrieval.communities.naming import Described
-from sag_retrieval.communities.of_release import MADE_FOR, NAMED_BY, kept_communities, release_communities
-from sag_retrieval.communities.options import ClusterOptions
-from sag_retrieval.communities.storage import read_tables
+from sag_retrieval.clusters.options import ClusterOptions
+from sag_retrieval.clusters.storage import read_tables
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.models.protocols import Reply
 from sag_retrieval.release.reader import Reader, open_reader
 from sag_retrieval.reports.report import make_report
+from sag_retrieval.topics.category_vectors import VECTORS
+from sag_retrieval.topics.naming import Described
+from sag_retrieval.topics.stored import MADE_FOR, NAMED_BY, kept_communities, release_communities
 from tests.support.chat_server import ChatServer
 
 pytestmark = pytest.mark.slow

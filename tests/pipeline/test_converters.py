@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.converters.pdf import convert_pdf
-from sag_pipeline.converters.rows import table_lines
-from sag_pipeline.reading.bounded import BoundedReader
-from sag_pipeline.steps.conversion import convert
-from sag_pipeline.steps.documents import parse_document
-from sag_pipeline.steps.folders import SourceOptions
-from sag_pipeline.steps.sources import RawDocument, list_source
+from sag_pipeline.sources.conversion import convert
+from sag_pipeline.sources.converters.pdf import convert_pdf
+from sag_pipeline.sources.converters.rows import table_lines
+from sag_pipeline.sources.documents import parse_document
+from sag_pipeline.sources.folders import SourceOptions
+from sag_pipeline.sources.listing import RawDocument, list_source
+from sag_pipeline.sync.bounded import BoundedReader
 from sag_retrieval.core.records import Document, Quarantined
 from tests.support import outlook
 from tests.support.hostile_files import archive, xlsx

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.steps.dates import DAY, dates, with_year
-from sag_pipeline.steps.keys import Mention
+from sag_retrieval.language.dates import DAY, dates, with_year
+from sag_retrieval.language.mentions import Mention
 
 DATES = st.dates(min_value=date(1500, 1, 1), max_value=date(2099, 12, 31))
 ENGLISH = "January February March April May June July August September October November December".split()

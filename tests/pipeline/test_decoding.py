@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.steps.conversion import convert
-from sag_pipeline.steps.decoding import clean, decode
+from sag_pipeline.sources.conversion import convert
+from sag_pipeline.sources.decoding import clean, decode
 
 CHINESE = "潮鸣二号在鹿鸣海峡正式并网。总功率6兆瓦，每年可供2万户家庭用电（ABC）。"
 LATIN = "Él vivía en París; naïve café, Größe, señor, 25 °C."

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from sag_pipeline.definitions import _of_settings, defs
-from sag_pipeline.resources import POOL
-from sag_pipeline.steps.folders import launched_here
+from sag_pipeline.defs.resources import POOL
+from sag_pipeline.sources.folders import launched_here
 from sag_pipeline.tables import STORED
 from sag_retrieval.core.errors import SettingsError
 

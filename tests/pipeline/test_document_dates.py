@@ -2,14 +2,14 @@ import json
 
 import pytest
 
-from sag_pipeline.rules.events import offline_events
-from sag_pipeline.rules.keys import FORECAST, offline_keys
-from sag_pipeline.steps.chunks import split_chunks
-from sag_pipeline.steps.dates import dates
-from sag_pipeline.steps.document_dates import document_date, file_name_dates, with_context_dates
-from sag_pipeline.steps.documents import parse_document
-from sag_pipeline.steps.sources import list_source
+from sag_pipeline.extract.chunks import split_chunks
+from sag_pipeline.extract.document_dates import document_date, file_name_dates, with_context_dates
+from sag_pipeline.extract.rules.events import offline_events
+from sag_pipeline.extract.rules.keys import FORECAST, offline_keys
+from sag_pipeline.sources.documents import parse_document
+from sag_pipeline.sources.listing import list_source
 from sag_retrieval.core.records import Document, Event, Section
+from sag_retrieval.language.dates import dates
 
 
 def document(text="", name="notes.txt", title="Notes", language="en", metadata=None):

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sag_pipeline.corpus import Corpus, DocumentTable, corpus_definitions
+from sag_pipeline.components.corpus import Corpus, DocumentTable, corpus_definitions
 from sag_pipeline.options import IngestOptions
-from sag_pipeline.reading.rows import staged_rows
-from sag_pipeline.reading.sync import SyncOptions, TooManyRemoved, sync_source
-from sag_pipeline.runner import step_of
+from sag_pipeline.step_runner import step_of
 from sag_pipeline.store.store import Store
+from sag_pipeline.sync.rows import staged_rows
+from sag_pipeline.sync.sync import SyncOptions, TooManyRemoved, sync_source
 from sag_retrieval import open_release
 from sag_retrieval.core.errors import SourceError
 

@@ -5,10 +5,10 @@ import pyarrow as pa
 import pytest
 
 from sag_pipeline import embed
-from sag_pipeline.embed import open_embedding
-from sag_pipeline.new_vectors import NewVectors
+from sag_pipeline.embed.embed import open_embedding
+from sag_pipeline.embed.new_vectors import NewVectors
+from sag_pipeline.jobs import run_ingest
 from sag_pipeline.publish.build import Embedding
-from sag_pipeline.runs import run_ingest
 from sag_pipeline.store.store import Store
 from sag_pipeline.store.vectors import VectorStore, vector_ids
 from sag_retrieval.core.errors import ModelError

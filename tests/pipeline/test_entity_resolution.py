@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.steps.entity_resolution import ALIGNMENT_VERSION, KeyColumns, align_keys
-from sag_pipeline.steps.name_matching import bare_name, compact_name
-from sag_retrieval.text.words import normal_name
+from sag_pipeline.extract.entity_resolution import ALIGNMENT_VERSION, KeyColumns, align_keys
+from sag_pipeline.extract.name_matching import bare_name, compact_name
+from sag_retrieval.language.words import normal_name
 from tests.support.aliases import precision_and_recall, read_planted
 
 

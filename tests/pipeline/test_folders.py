@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from sag_pipeline.steps.documents import parse_document
-from sag_pipeline.steps.folders import SourceOptions, open_regular, walk
-from sag_pipeline.steps.sources import RawDocument, list_source
+from sag_pipeline.sources.documents import parse_document
+from sag_pipeline.sources.folders import SourceOptions, open_regular, walk
+from sag_pipeline.sources.listing import RawDocument, list_source
 from sag_retrieval.core.errors import SettingsError, SourceError
 
 
@@ -140,7 +140,7 @@ def test_a_folder_whose_path_is_too_long_is_told(deep):
 _AS_NOBODY = """
 import os, sys
 from pathlib import Path
-from sag_pipeline.steps.folders import walk
+from sag_pipeline.sources.folders import walk
 os.setuid(65534)
 for place in walk(Path(sys.argv[1])):
     print(place.path, place.is_unknown, place.reason, sep="|")

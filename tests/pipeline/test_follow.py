@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sag_pipeline.reading.sync import SyncOptions, TooManyRemoved, sync_source, tell_fault
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.source_list import Source, SourceList
 from sag_pipeline.store.store import PURGE, StepSpec, Store
+from sag_pipeline.sync.sync import SyncOptions, TooManyRemoved, sync_source, tell_fault
 from sag_retrieval.core.errors import SettingsError, SourceError
 
 DOCUMENTS = StepSpec("documents")

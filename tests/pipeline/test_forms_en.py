@@ -5,7 +5,7 @@ from lemminflect import getAllLemmas, getInflection
 from lemminflect.core.Inflections import Inflections
 from lemminflect.core.Lemmatizer import Lemmatizer
 
-from sag_pipeline.rules import forms_en
+from sag_pipeline.extract.rules import forms_en
 
 
 @pytest.mark.slow

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from sag_pipeline.gate import Measured, QuestionError, askable, measure
+from sag_pipeline.jobs import run_ingest
 from sag_pipeline.options import GateOptions
-from sag_pipeline.runs import run_ingest
+from sag_pipeline.runs.recall_gate import Measured, QuestionError, askable, measure
 from sag_retrieval.api import open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import SagError, SettingsError

@@ -3,8 +3,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.steps.chunks import ChunkOptions, split_chunks
-from sag_pipeline.steps.events import given_events
+from sag_pipeline.extract.chunks import ChunkOptions, split_chunks
+from sag_pipeline.extract.events import given_events
 from sag_retrieval.core.records import TITLE, Document, Section
 
 TEXT = (

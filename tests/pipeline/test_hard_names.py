@@ -2,10 +2,10 @@
 
 import pytest
 
-from sag_pipeline.rules.keys import read_mentions
-from sag_pipeline.rules.names import names
-from sag_pipeline.steps.languages import detect_language
-from sag_retrieval.text.layout import logical_lines
+from sag_pipeline.extract.rules.keys import read_mentions
+from sag_pipeline.extract.rules.names import names
+from sag_retrieval.language.detection import detect_language
+from sag_retrieval.language.layout import logical_lines
 
 ENGLISH = [
     ("We met G. Torres in the lobby.", "person", "G. Torres"),

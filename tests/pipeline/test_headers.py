@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.steps.chunks import split_chunks
-from sag_pipeline.steps.headers import FULL_HEADER, HeaderOptions, chunk_header
-from sag_pipeline.steps.sections import untitled
+from sag_pipeline.extract.chunks import split_chunks
+from sag_pipeline.extract.headers import FULL_HEADER, HeaderOptions, chunk_header
+from sag_pipeline.extract.sections import untitled
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.records import Chunk, Document
 from sag_retrieval.models.hashing import HashingEmbedder, fit

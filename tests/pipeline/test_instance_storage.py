@@ -7,8 +7,8 @@ import dagster as dg
 import pytest
 
 from sag_pipeline.definitions import defs
-from sag_pipeline.runs import run_ingest as ingest
-from sag_pipeline.steps.folders import launched_here
+from sag_pipeline.jobs import run_ingest as ingest
+from sag_pipeline.sources.folders import launched_here
 from sag_retrieval.core.errors import SettingsError
 
 pytestmark = pytest.mark.slow

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.steps import decoding
-from sag_pipeline.steps.decoding import decode_exactly, parse_json, split_list
-from sag_pipeline.steps.documents import parse_document
-from sag_pipeline.steps.sources import RawDocument, list_source
+from sag_pipeline.extract import decoding
+from sag_pipeline.sources.decoding import decode_exactly, parse_json, split_list
+from sag_pipeline.sources.documents import parse_document
+from sag_pipeline.sources.listing import RawDocument, list_source
 from sag_retrieval.core.records import Document, Quarantined
 
 values = st.recursive(
@@ -73,7 +73,7 @@ def test_reading_a_list_parses_each_character_a_bounded_number_of_times(tmp_path
             return parse(text)
 
         for module in ("sources", "documents"):
-            monkeypatch.setattr(f"sag_pipeline.steps.{module}.parse_json", counted)
+            monkeypatch.setattr(f"sag_pipeline.extract.{module}.parse_json", counted)
         assert len(parsed(folder)) == count
         parsed_characters[count] = sum(lengths)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.steps.keys import LONGEST_VALUE, main_key, main_keys, make_key, title_key
+from sag_pipeline.extract.keys import LONGEST_VALUE, main_key, main_keys, make_key, title_key
 from sag_retrieval.core.records import Chunk, Document
 from sag_retrieval.release.key_weights import idf
 

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from sag_pipeline.steps.languages import detect_language
+from sag_retrieval.language.detection import detect_language
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ SHOWN = {
 
 def test_frequent_words_and_letters_show_a_language_without_the_model():
     told = (
-        "import sys; from sag_pipeline.steps.languages import detect_language;"
+        "import sys; from sag_retrieval.language.detection import detect_language;"
         "found = [detect_language(text) for text in sys.argv[1:]]; print(*found, 'py3langid' in sys.modules)"
     )
     printed = subprocess.run([sys.executable, "-c", told, *SHOWN.values()], capture_output=True, text=True, check=True)

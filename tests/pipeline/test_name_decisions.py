@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from sag_pipeline.runs import run_ingest
-from sag_pipeline.steps.entity_resolution import align_keys
-from sag_pipeline.steps.name_decisions import NameDecisions, read_decisions
+from sag_pipeline.extract.entity_resolution import align_keys
+from sag_pipeline.extract.name_decisions import NameDecisions, read_decisions
+from sag_pipeline.jobs import run_ingest
 from sag_retrieval import open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import SagError, SourceError

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from sag_pipeline.rules.keys import read_mentions
-from sag_pipeline.rules.named_values import with_own_types
-from sag_pipeline.runs import run_ingest
+from sag_pipeline.extract.rules.keys import read_mentions
+from sag_pipeline.extract.rules.named_values import with_own_types
+from sag_pipeline.jobs import run_ingest
 from sag_retrieval import open_release
 from sag_retrieval.core.errors import FilterError
 from sag_retrieval.core.key_schema import KeySchema

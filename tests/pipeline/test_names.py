@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.rules import names as module
-from sag_pipeline.rules.name_types import name_type
-from sag_pipeline.rules.names import NameIndex, longest_only, outside
-from sag_pipeline.steps.keys import Mention
-from sag_retrieval.text.layout import logical_lines
+from sag_pipeline.extract.rules import names as module
+from sag_pipeline.extract.rules.name_types import name_type
+from sag_pipeline.extract.rules.names import NameIndex, longest_only, outside
+from sag_retrieval.language.layout import logical_lines
+from sag_retrieval.language.mentions import Mention
 
 MENTIONS = st.lists(
     st.tuples(st.integers(0, 30), st.integers(1, 9)).map(lambda p: Mention(p[0], p[0] + p[1], "entity", "x")),

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sag_pipeline.rules.events import offline_events
-from sag_pipeline.rules.keys import FORECAST, offline_keys, read_mentions
-from sag_pipeline.steps.chunks import split_chunks
+from sag_pipeline.extract.chunks import split_chunks
+from sag_pipeline.extract.rules.events import offline_events
+from sag_pipeline.extract.rules.keys import FORECAST, offline_keys, read_mentions
 from sag_retrieval.core.records import Document, Section
 
 

@@ -1,9 +1,9 @@
 import pytest
 
-from sag_pipeline.rules.keys import read_mentions
-from sag_pipeline.steps.entity_resolution import KeyColumns, align_keys
+from sag_pipeline.extract.entity_resolution import KeyColumns, align_keys
+from sag_pipeline.extract.rules.keys import read_mentions
+from sag_retrieval.language.words import normal_name
 from sag_retrieval.release.text_index import Mentions, write_mentions
-from sag_retrieval.text.words import normal_name
 
 NAMES = frozenset({"person", "place", "organisation", "entity"})
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.rules.events import offline_events
-from sag_pipeline.steps.chunks import ChunkOptions, split_chunks
+from sag_pipeline.extract.chunks import ChunkOptions, split_chunks
+from sag_pipeline.extract.rules.events import offline_events
 from sag_retrieval.core.records import Document, Section
-from sag_retrieval.text.sentences import one_line
+from sag_retrieval.language.sentences import one_line
 
 LINES = st.sampled_from(
     [

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.rules.events import offline_events
-from sag_pipeline.rules.keys import MOST_KEYS, offline_keys, read_mentions
-from sag_pipeline.steps.chunks import split_chunks
+from sag_pipeline.extract.chunks import split_chunks
+from sag_pipeline.extract.rules.events import offline_events
+from sag_pipeline.extract.rules.keys import MOST_KEYS, offline_keys, read_mentions
 from sag_retrieval.core.records import TITLE, Document, Event, Section
 
 SHARED = Path(__file__).parents[2].parent / "shared"

@@ -3,7 +3,7 @@
 import pytest
 from jsonschema import Draft202012Validator
 
-from sag_pipeline.corpus import Corpus
+from sag_pipeline.components.corpus import Corpus
 
 
 @pytest.mark.parametrize(

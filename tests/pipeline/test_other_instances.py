@@ -11,7 +11,7 @@ import dagster as dg
 import pytest
 import yaml
 
-from sag_pipeline.run_records import lacks
+from sag_pipeline.runs.dagster_runs import lacks
 
 ROOT = Path(__file__).parents[2]
 

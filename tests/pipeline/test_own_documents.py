@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sag_pipeline.steps.documents import parse_document
-from sag_pipeline.steps.sources import RawDocument, list_source
+from sag_pipeline.sources.documents import parse_document
+from sag_pipeline.sources.listing import RawDocument, list_source
 from sag_retrieval.core.records import Document
 
 DATA = Path(__file__).parents[2] / "data"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from sag_pipeline.extract.model_keys import KeyOptions
+from sag_pipeline.jobs import run_ingest, run_job
 from sag_pipeline.options import RunOptions
-from sag_pipeline.runs import run_ingest, run_job
-from sag_pipeline.steps.extract_keys import KeyOptions
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.schema_file import read_schema
 from tests.support.chat_server import ChatServer, Request, first_prompt_of, schema_of
@@ -96,7 +96,7 @@ def asked(server: ChatServer) -> list[str]:
 def test_the_types_of_the_schema_reach_the_model_in_its_language_and_other_types_are_refused(
     server: ChatServer, home: Path
 ):
-    from sag_pipeline.status import status_of
+    from sag_pipeline.runs.status import status_of
     from sag_retrieval import open_release
     from sag_retrieval.core.settings import load_settings
     from sag_retrieval.reports.scope import Scope, chosen_events

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.steps.quantities import MONEY, PERCENTAGE, QUANTITY, quantities
-from sag_retrieval.text.amounts import read_amount
+from sag_retrieval.language.amounts import read_amount
+from sag_retrieval.language.quantities import MONEY, PERCENTAGE, QUANTITY, quantities
 
 
 def amounts(text):

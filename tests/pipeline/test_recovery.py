@@ -13,21 +13,21 @@ import dagster as dg
 import pytest
 from click.testing import CliRunner
 
-from sag_pipeline.embed import open_embedding
+from sag_pipeline.embed.embed import open_embedding
+from sag_pipeline.jobs import run_ingest, run_report
 from sag_pipeline.publish.publish import publish
-from sag_pipeline.run_records import PROCESS, end_lost_runs, prune_runs
-from sag_pipeline.runs import run_ingest, run_report
+from sag_pipeline.runs.dagster_runs import PROCESS, end_lost_runs, prune_runs
+from sag_pipeline.runs.maintenance import Keep, keep_in_size, vacuum
 from sag_pipeline.store.store import Store
-from sag_pipeline.upkeep import Keep, keep_in_size, vacuum
 from sag_retrieval import ReleaseError, SettingsError, SourceError, open_release
 from sag_retrieval.cli.main import main
-from sag_retrieval.communities.of_release import release_communities
-from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.models.open import open_embedder
 from sag_retrieval.release.folders import write_lock
 from sag_retrieval.release.reader import open_reader
 from sag_retrieval.release.releases import Releases, prune_releases
 from sag_retrieval.reports.series import prune_reports
+from sag_retrieval.topics.stored import release_communities
 from tests.support.kept_home import unpack
 
 pytestmark = pytest.mark.slow

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.rules.relations import derive_triples, places_of
-from sag_pipeline.rules.relations_en import english_relations
-from sag_pipeline.rules.relations_zh import chinese_relations
+from sag_pipeline.extract.rules.relations import derive_triples, places_of
+from sag_pipeline.extract.rules.relations_en import english_relations
+from sag_pipeline.extract.rules.relations_zh import chinese_relations
 from sag_retrieval.core.records import TITLE, Event, EventKey, Key, make_id
-from sag_retrieval.text.words import is_cjk, normal_name
+from sag_retrieval.language.words import is_cjk, normal_name
 
 ENGLISH = {
     "[Acme] bought [Beta] from [Gamma] and sold [Delta] to [Eps].": [

@@ -9,9 +9,9 @@ import dagster as dg
 import pytest
 import yaml
 
-from sag_pipeline.corpus import Corpus, CorpusReport, corpus_definitions
-from sag_pipeline.delivery import shown_target
-from sag_pipeline.runs import run_ingest
+from sag_pipeline.components.corpus import Corpus, CorpusReport, corpus_definitions
+from sag_pipeline.jobs import run_ingest
+from sag_pipeline.runs.delivery import shown_target
 from sag_retrieval.core.errors import SettingsError
 from tests.support.chat_server import ChatServer
 from tests.support.mailbox import babbling, mail_server, web_hook

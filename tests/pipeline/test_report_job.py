@@ -14,10 +14,10 @@ from dagster._core.workspace.load_target import WorkspaceFileTarget
 from dagster_webserver.app import create_app_from_workspace_process_context
 from starlette.testclient import TestClient
 
-from sag_pipeline.assets.report import Clustering, Reporting
-from sag_pipeline.resources import PipelineResource
-from sag_pipeline.runs import run_ingest, run_report
-from sag_retrieval.communities.options import ClusterOptions
+from sag_pipeline.defs.assets.report import Clustering, Reporting
+from sag_pipeline.defs.resources import PipelineResource
+from sag_pipeline.jobs import run_ingest, run_report
+from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.options import options_of
 from sag_retrieval.reports.options import ReportOptions

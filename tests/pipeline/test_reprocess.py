@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from sag_pipeline.definitions import defs
+from sag_pipeline.jobs import run_ingest
 from sag_pipeline.options import RunOptions
-from sag_pipeline.runs import run_ingest
 from sag_pipeline.store.store import Store
 from sag_pipeline.tables import STORED
 from sag_retrieval.cli.main import main

@@ -2,14 +2,14 @@
 
 import pytest
 
-from sag_pipeline.steps.headers import (
+from sag_pipeline.extract.headers import (
     LONGEST_TEXT,
     SectionSummary,
     offline_section_summaries,
     section_summary_requests,
     with_summaries,
 )
-from sag_pipeline.steps.sections import section_records, untitled
+from sag_pipeline.extract.sections import section_records, untitled
 from sag_retrieval.core.errors import AnswerError
 from sag_retrieval.core.records import Document
 from sag_retrieval.models.protocols import Reply

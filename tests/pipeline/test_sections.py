@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from sag_pipeline.steps.chunks import split_chunks
-from sag_pipeline.steps.section_windows import LineRun, join_windows, line_text, lines_of
-from sag_pipeline.steps.sections import (
+from sag_pipeline.extract.chunks import split_chunks
+from sag_pipeline.extract.section_windows import LineRun, join_windows, line_text, lines_of
+from sag_pipeline.extract.sections import (
     SectionMarks,
     SectionOptions,
     section_requests,

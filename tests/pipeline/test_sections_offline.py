@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.rules.headings import headings_of
-from sag_pipeline.rules.sections import depths, offline_sections
-from sag_pipeline.steps.sections import SectionOptions
+from sag_pipeline.extract.rules.headings import headings_of
+from sag_pipeline.extract.rules.sections import depths, offline_sections
+from sag_pipeline.extract.sections import SectionOptions
 from sag_retrieval.core.records import Document
 
 LONG = Path(__file__).parents[2].parent / "shared" / "data" / "longdocs"

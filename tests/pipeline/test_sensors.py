@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_pipeline.definitions import defs
-from sag_pipeline.sensors import _Watched
+from sag_pipeline.defs.sensors import _Watched
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_a_failed_run_is_asked_for_again_after_a_pause(look, monkeypatch):
     assert run.status is dg.DagsterRunStatus.FAILURE
     assert look() == []
 
-    monkeypatch.setattr("sag_pipeline.sensors.time.time", lambda: 10_000_000_000.0)
+    monkeypatch.setattr("sag_pipeline.defs.sensors.time.time", lambda: 10_000_000_000.0)
 
     (again,) = look()
     assert again != key

@@ -5,11 +5,11 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from sag_pipeline.corpus import ASSETS, Corpus, CorpusReport, corpus_definitions
-from sag_pipeline.corpus_assets import HOME, owner_of
+from sag_pipeline.components.corpus import ASSETS, Corpus, CorpusReport, corpus_definitions
 from sag_pipeline.definitions import defs
-from sag_pipeline.resources import KEY
-from sag_pipeline.runs import run_ingest, run_report
+from sag_pipeline.defs.corpus_assets import HOME, owner_of
+from sag_pipeline.defs.resources import KEY
+from sag_pipeline.jobs import run_ingest, run_report
 from sag_retrieval import open_release
 from sag_retrieval.core.errors import SettingsError
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.steps.documents import document_version, parse_document, set_off_headings
-from sag_pipeline.steps.folders import SourceOptions
-from sag_pipeline.steps.sources import RawDocument, list_source
+from sag_pipeline.sources.documents import document_version, parse_document, set_off_headings
+from sag_pipeline.sources.folders import SourceOptions
+from sag_pipeline.sources.listing import RawDocument, list_source
 from sag_retrieval.core.errors import SettingsError, SourceError
 from sag_retrieval.core.records import Document, Quarantined
-from sag_retrieval.text.places import place_name, places_within
+from sag_retrieval.language.places import place_name, places_within
 
 SHARED = Path(__file__).parents[2].parent / "shared"
 

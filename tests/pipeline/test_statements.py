@@ -2,13 +2,13 @@
 
 import pytest
 
-from sag_pipeline.rules.events import offline_events
-from sag_pipeline.rules.keys import offline_keys
-from sag_pipeline.rules.turns import turns_of, words_said
-from sag_pipeline.steps.chunks import ChunkOptions, split_chunks
+from sag_pipeline.extract.chunks import ChunkOptions, split_chunks
+from sag_pipeline.extract.rules.events import offline_events
+from sag_pipeline.extract.rules.keys import offline_keys
+from sag_pipeline.extract.rules.turns import turns_of, words_said
 from sag_retrieval.core.records import Document, Section
-from sag_retrieval.text.layout import logical_lines
-from sag_retrieval.text.sentences import sentences
+from sag_retrieval.language.layout import logical_lines
+from sag_retrieval.language.sentences import sentences
 
 TALK = """Time: 20270308_10:00
 MiraOkafor: The pump in hall four was replaced on Monday. It runs more quietly now.

@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from sag_pipeline.definitions import defs
-from sag_pipeline.run_records import HOME, process_tag
-from sag_pipeline.runs import run_ingest
-from sag_pipeline.space import age_hours, sizes_of
-from sag_pipeline.status import status_of
+from sag_pipeline.jobs import run_ingest
+from sag_pipeline.runs.dagster_runs import HOME, process_tag
+from sag_pipeline.runs.disk_usage import age_hours, sizes_of
+from sag_pipeline.runs.status import status_of
 from sag_retrieval import open_release
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import SagError

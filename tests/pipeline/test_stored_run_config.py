@@ -4,8 +4,8 @@ import dagster as dg
 import pytest
 
 from sag_pipeline.definitions import defs
-from sag_pipeline.resources import PipelineResource
-from sag_pipeline.steps.folders import launched_here
+from sag_pipeline.defs.resources import PipelineResource
+from sag_pipeline.sources.folders import launched_here
 from sag_retrieval import open_release
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}

@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sag_pipeline.steps.summaries import SummaryOptions, important_sentences, summarise
+from sag_pipeline.extract.summaries import SummaryOptions, important_sentences, summarise
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.records import Document
-from sag_retrieval.text.sentences import SumyTokenizer
+from sag_retrieval.language.sentences import SumyTokenizer
 
 SENTENCES = {
     "zh": [

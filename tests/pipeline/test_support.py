@@ -2,7 +2,7 @@
 
 import pytest
 
-from sag_pipeline.steps.support import SupportingText
+from sag_pipeline.extract.support import SupportingText
 
 LEAST = 0.7
 ENGLISH = (

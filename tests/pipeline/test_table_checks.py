@@ -8,9 +8,7 @@ import pyarrow as pa
 import pytest
 
 from sag_pipeline.definitions import defs
-from sag_pipeline.publish.checks import MEANINGS
-from sag_pipeline.store.store import Store
-from sag_pipeline.table_checks import (
+from sag_pipeline.defs.checks import (
     CHECKS,
     check_table,
     communities_are_dense,
@@ -20,6 +18,8 @@ from sag_pipeline.table_checks import (
     report_is_whole,
     weights_are_finite,
 )
+from sag_pipeline.publish.checks import MEANINGS
+from sag_pipeline.store.store import Store
 
 HERON = "# Heron\n\nLumen Optics sold 120 buoys in 2021. Ada Byrne leads Lumen Optics.\n"
 

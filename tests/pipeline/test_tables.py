@@ -1,8 +1,8 @@
 import pytest
 
-from sag_pipeline.rules.events import offline_events
-from sag_pipeline.rules.keys import offline_keys
-from sag_pipeline.steps.chunks import ChunkOptions, split_chunks
+from sag_pipeline.extract.chunks import ChunkOptions, split_chunks
+from sag_pipeline.extract.rules.events import offline_events
+from sag_pipeline.extract.rules.keys import offline_keys
 from sag_retrieval.core.records import TITLE, Document, Section
 
 BUDGET = """| Firm 2024 | Unnamed: 1 | k EUR | Unnamed: 3 |

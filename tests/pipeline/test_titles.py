@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from sag_pipeline.extract.headers import HeaderOptions
+from sag_pipeline.extract.titles import READ, DocumentTitle, title_from_reply, title_request
+from sag_pipeline.jobs import run_ingest
 from sag_pipeline.llm.cost_model import EstimateOptions, estimate
 from sag_pipeline.llm.extract import prompt_versions, summaries_work
 from sag_pipeline.options import RunOptions
-from sag_pipeline.runner import StepInput
-from sag_pipeline.runs import run_ingest
-from sag_pipeline.steps.headers import HeaderOptions
-from sag_pipeline.steps.titles import READ, DocumentTitle, title_from_reply, title_request
+from sag_pipeline.step_runner import StepInput
 from sag_retrieval import open_release
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.records import Document

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.rules.relations import derive_triples
-from sag_pipeline.steps.triples import (
+from sag_pipeline.extract.rules.relations import derive_triples
+from sag_pipeline.extract.triples import (
     is_entity,
     read_triples,
     relation_name,
 )
 from sag_retrieval.core.records import Event, EventKey, Key, make_id
-from sag_retrieval.text.words import normal_name
+from sag_retrieval.language.words import normal_name
 
 
 def an_event(content, event_id="e1", document_id="d1"):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.steps.typed_values import ValueRefused, typed_keys
+from sag_pipeline.extract.typed_values import ValueRefused, typed_keys
 from sag_retrieval.core.key_schema import KeyType
 from sag_retrieval.core.schema_file import default_schema, read_schema
 

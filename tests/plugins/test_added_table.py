@@ -35,7 +35,7 @@ TABLE = Table(
     refers={"document_id": "documents", "chunk_id": "chunks"},
 )
 ''',
-    "sag_pipeline/steps/questions.py": '''\
+    "sag_pipeline/extract/questions.py": '''\
 """Questions that documents ask."""
 
 import re
@@ -55,7 +55,7 @@ class Question:
 
 
 TABLE = StoredTable(
-    name="questions", record=Question, reads=("chunks",), rule="sag_pipeline.steps.questions:questions_of"
+    name="questions", record=Question, reads=("chunks",), rule="sag_pipeline.extract.questions:questions_of"
 )
 
 
@@ -67,13 +67,13 @@ def questions_of(inputs: StepInput, _: object) -> list[Question]:
         for place, found in enumerate(re.findall(r"[^.?!。？！\\n]+[?？]", chunk.text))
     ]
 ''',
-    "sag_pipeline/assets/questions.py": '''\
+    "sag_pipeline/defs/assets/questions.py": '''\
 """Asset `questions`: sentences that ask."""
 
 import dagster as dg
 
-from sag_pipeline.corpus_assets import corpus_asset
-from sag_pipeline.resources import PipelineResource
+from sag_pipeline.defs.corpus_assets import corpus_asset
+from sag_pipeline.defs.resources import PipelineResource
 from sag_pipeline.tables import INPUTS
 
 

@@ -15,8 +15,8 @@ import pytest
 from sag_pipeline.integrity.bucket_files import fetch_home
 from sag_pipeline.integrity.repair import repair_home
 from sag_pipeline.integrity.verify import verify_home
-from sag_pipeline.runs import run_ingest, run_report
-from sag_pipeline.status import status_of
+from sag_pipeline.jobs import run_ingest, run_report
+from sag_pipeline.runs.status import status_of
 from sag_pipeline.store.lease import lease
 from sag_pipeline.store.ledger import Entry
 from sag_pipeline.store.store import Store
@@ -374,7 +374,7 @@ def test_processes_share_the_cache(tmp_path: Path):
 
 def test_a_home_that_is_a_folder_loads_no_object_store(home: Path, source: Source):
     code = (
-        "import sys; from sag_pipeline.runs import run_ingest; run_ingest(['inbox']); import sag_retrieval;"
+        "import sys; from sag_pipeline.jobs import run_ingest; run_ingest(['inbox']); import sag_retrieval;"
         "sag_retrieval.open_release().search('valves'); print('obstore' in sys.modules)"
     )
     source(TEXTS)

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from sag_pipeline.runs import run_ingest
-from sag_pipeline.steps.bucket_source import state_of_bucket
-from sag_pipeline.steps.folders import SourceOptions, refuse_source
-from sag_pipeline.steps.sources import RawDocument, list_source
+from sag_pipeline.jobs import run_ingest
+from sag_pipeline.sources.bucket_source import state_of_bucket
+from sag_pipeline.sources.folders import SourceOptions, refuse_source
+from sag_pipeline.sources.listing import RawDocument, list_source
 from sag_retrieval import SagError, SettingsError, SourceError, open_release
 from sag_retrieval.core.home_urls import mirror_folder
 from sag_retrieval.core.settings import load_settings

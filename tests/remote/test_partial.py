@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sag_pipeline.jobs import run_ingest
 from sag_pipeline.publish.publish import seal
-from sag_pipeline.runs import run_ingest
 from sag_retrieval import BucketError, open_release
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.release import remote

@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from sag_pipeline.runs import run_ingest
-from sag_pipeline.status import status_of
+from sag_pipeline.jobs import run_ingest
+from sag_pipeline.runs.status import status_of
 from sag_retrieval import SettingsError, open_release
 from sag_retrieval.core.settings import load_settings
 from sag_retrieval.remote.buckets import open_files

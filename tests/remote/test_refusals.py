@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sag_pipeline.runs import run_ingest
+from sag_pipeline.jobs import run_ingest
 from sag_retrieval import BucketError, SagError, SettingsError, open_release
 from sag_retrieval.core.home_urls import checked_url
 from sag_retrieval.core.settings import load_settings

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from sag_retrieval.communities.events import Chunks, Documents, EventLinks, EventTable, Keys
+from sag_retrieval.clusters.events import Chunks, Documents, EventLinks, EventTable, Keys
 from sag_retrieval.models.hashing import HashingEmbedder, fit
 from tests.support import corpora
 

@@ -11,16 +11,16 @@ from pydantic import BaseModel
 from rich.markup import escape
 from rich.table import Table
 
-from sag_pipeline.steps.decoding import clean
+from sag_pipeline.sources.decoding import clean
 from sag_retrieval.cli.printing import Terminal
-from sag_retrieval.models.structured import read_answer
-from sag_retrieval.text.words import (
+from sag_retrieval.language.words import (
     ascii_where_hidden,
     json_without_controls,
     printable,
     without_breaks,
     without_controls,
 )
+from sag_retrieval.models.structured import read_answer
 
 HOSTILE = "".join(map(chr, [*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]))
 COLOUR = re.compile(r"\x1b\[[\d;]*m")

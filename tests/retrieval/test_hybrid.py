@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.core.errors import SettingsError
-from sag_retrieval.hybrid import HybridOptions, RawScores, boosts, fuse, keyword_overlap, keywords
+from sag_retrieval.search.methods.hybrid import HybridOptions, RawScores, boosts, fuse, keyword_overlap, keywords
 from tests.support.golden import recorded
 
 scores = st.lists(st.floats(-100, 100, allow_subnormal=False), min_size=1, max_size=12).map(np.array)

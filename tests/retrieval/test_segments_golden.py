@@ -5,7 +5,7 @@ from itertools import accumulate, pairwise
 
 import pytest
 
-from sag_retrieval.segments import (
+from sag_retrieval.search.segments import (
     PRESETS,
     SegmentOptions,
     best_segments,

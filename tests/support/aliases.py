@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from sag_pipeline.steps.entity_resolution import Alignment, KeyColumns
-from sag_pipeline.steps.keys import make_key
-from sag_retrieval.text.words import normal_name
+from sag_pipeline.extract.entity_resolution import Alignment, KeyColumns
+from sag_pipeline.extract.keys import make_key
+from sag_retrieval.language.words import normal_name
 
 FILE = Path(__file__).parents[1] / "data" / "aliases.jsonl"
 

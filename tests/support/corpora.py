@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sag_retrieval.communities.events import Chunks, Documents, EventLinks, EventTable, Keys
+from sag_retrieval.clusters.events import Chunks, Documents, EventLinks, EventTable, Keys
+from sag_retrieval.language.words import STOP_WORDS, language_of, tokens, words
 from sag_retrieval.models.hashing import HashingEmbedder, fit
-from sag_retrieval.text.words import STOP_WORDS, language_of, tokens, words
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 _SENTENCE = re.compile(r"[^。！？；.!?\n]+(?:[。！？；.!?]+[”’\"'」』）)]*|\n|$)")

@@ -22,8 +22,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from sag_pipeline.jobs import run_ingest, run_report
 from sag_pipeline.options import RunOptions
-from sag_pipeline.runs import run_ingest, run_report
 from sag_pipeline.store.store import Store
 from sag_retrieval import GraphOptions, TiersOptions, open_release
 from sag_retrieval.ask.options import MODES

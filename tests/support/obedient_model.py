@@ -12,21 +12,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from sag_pipeline.extract.chunks import split_chunks
+from sag_pipeline.extract.headers import FULL_HEADER
+from sag_pipeline.extract.sections import SectionOptions, untitled
+from sag_pipeline.extract.support import SupportOptions
 from sag_pipeline.llm.extract import events_work, sections_work, summaries_work, triples_work
 from sag_pipeline.llm.key_waves import KeyWork
 from sag_pipeline.options import IngestOptions
-from sag_pipeline.steps.chunks import split_chunks
-from sag_pipeline.steps.headers import FULL_HEADER
-from sag_pipeline.steps.sections import SectionOptions, untitled
-from sag_pipeline.steps.support import SupportOptions
 from sag_pipeline.table import StepInput
 from sag_retrieval.core.records import Document
+from sag_retrieval.language.words import fold
 from sag_retrieval.models.answer_cache import AnswerCache
 from sag_retrieval.models.batching import BatchLimits
 from sag_retrieval.models.cached_chat import CachedChat
 from sag_retrieval.models.openai import OpenAIChat
 from sag_retrieval.models.rate_limits import ChatOptions
-from sag_retrieval.text.words import fold
 from tests.support.chat_server import ChatServer, Request, first_prompt_of, schema_of
 from tests.support.scripted_answers import read_well
 

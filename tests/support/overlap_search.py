@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sag_retrieval.core.errors import FilterError
-from sag_retrieval.text.words import tokens
+from sag_retrieval.language.words import tokens
 
 
 @dataclass(frozen=True)

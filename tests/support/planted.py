@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sag_retrieval.communities.events import Chunks, Documents, EventLinks, EventTable, Floats, Keys, Rows
+from sag_retrieval.clusters.events import Chunks, Documents, EventLinks, EventTable, Floats, Keys, Rows
 
 TOPIC_SIZE = 50
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sag_pipeline.engines.bounds import one_document, reason_of
-from sag_pipeline.work import STEP, Batch, Made, failed
+from sag_pipeline.store.step_batch import STEP, Batch, Made, failed
 
 POISON: Final = "POISON"
 """A document with this word ends its worker."""

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sag_retrieval.text.words import normal_name, tokens
+from sag_retrieval.language.words import normal_name, tokens
 from tests.support.chat_server import Answer, Request, broken, first_prompt_of, schema_of
 
 _QUESTION = re.compile(r"(?:Question: |问题：)(.*)")

@@ -6,11 +6,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from sag_retrieval.core.records import make_id
+from sag_retrieval.language.words import normal_name
 from sag_retrieval.models.hashing import HashingEmbedder, fit
 from sag_retrieval.release.arrays import Index, open_arrays, write_arrays
 from sag_retrieval.release.schema import TABLES
 from sag_retrieval.release.vectors import write_vectors
-from sag_retrieval.text.words import normal_name
 from tests.support.graph_parts import graph_parts
 
 Triple = tuple[str, str, str]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sag_retrieval.communities.events import Chunks, Documents, EventLinks, EventTable, Keys
+from sag_retrieval.clusters.events import Chunks, Documents, EventLinks, EventTable, Keys
 from sag_retrieval.models.hashing import HashingEmbedder, fit
 
 PERSONS = ("Ida Voss", "Marten Brook", "Oona Pell")

@@ -8,28 +8,26 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from sag_pipeline.extract.chunks import split_chunks
+from sag_pipeline.extract.document_dates import with_context_dates
+from sag_pipeline.extract.events import EventsOfPassage, ExtractedEvents, events_from_reply, given_events
+from sag_pipeline.extract.headers import HeaderOptions, chunk_header
+from sag_pipeline.extract.keys import make_key
+from sag_pipeline.extract.kg_output import events_of_graph, merge_graphs
+from sag_pipeline.extract.model_keys import ExtractedKey, ExtractedKeys, KeysOfEvent, keys_from_reply
+from sag_pipeline.extract.name_matching import bare_name
+from sag_pipeline.extract.rules.events import offline_events
+from sag_pipeline.extract.rules.keys import offline_keys, read_mentions
+from sag_pipeline.extract.rules.names import aliases
+from sag_pipeline.extract.rules.relations import derive_triples
+from sag_pipeline.extract.rules.sections import offline_sections
+from sag_pipeline.extract.sections import section_requests, sections_from_replies
+from sag_pipeline.extract.summaries import summarise
+from sag_pipeline.extract.triples import read_triples
+from sag_pipeline.extract.typed_values import ValueRefused, typed_keys
 from sag_pipeline.importers.graphrag import spelling_in
 from sag_pipeline.importers.passages import event_documents, openie_documents
-from sag_pipeline.rules.events import offline_events
-from sag_pipeline.rules.keys import offline_keys, read_mentions
-from sag_pipeline.rules.names import aliases
-from sag_pipeline.rules.relations import derive_triples
-from sag_pipeline.rules.sections import offline_sections
-from sag_pipeline.steps.chunks import split_chunks
-from sag_pipeline.steps.dates import dates
-from sag_pipeline.steps.decoding import decode
-from sag_pipeline.steps.document_dates import with_context_dates
-from sag_pipeline.steps.events import EventsOfPassage, ExtractedEvents, events_from_reply, given_events
-from sag_pipeline.steps.extract_keys import ExtractedKey, ExtractedKeys, KeysOfEvent, keys_from_reply
-from sag_pipeline.steps.headers import HeaderOptions, chunk_header
-from sag_pipeline.steps.keys import make_key
-from sag_pipeline.steps.kg_output import events_of_graph, merge_graphs
-from sag_pipeline.steps.languages import detect_language
-from sag_pipeline.steps.name_matching import bare_name
-from sag_pipeline.steps.sections import section_requests, sections_from_replies
-from sag_pipeline.steps.summaries import summarise
-from sag_pipeline.steps.triples import read_triples
-from sag_pipeline.steps.typed_values import ValueRefused, typed_keys
+from sag_pipeline.sources.decoding import decode
 from sag_retrieval.ask.answer import Citation
 from sag_retrieval.ask.cited import Cited, cite, merge_answers, support
 from sag_retrieval.ask.evidence import best_sentences, sentence_for
@@ -40,14 +38,16 @@ from sag_retrieval.core.errors import ModelError, SagError
 from sag_retrieval.core.records import Chunk, Document, Event
 from sag_retrieval.core.schema_file import default_schema
 from sag_retrieval.evaluation.metrics import accuracy, context_recall, evidence_coverage, f1, rouge_l
+from sag_retrieval.language.amounts import read_amount
+from sag_retrieval.language.dates import dates
+from sag_retrieval.language.detection import detect_language
+from sag_retrieval.language.layout import logical_lines, marker_length
 from sag_retrieval.models.hashing import HashingEmbedder
 from sag_retrieval.models.structured import read_answer
 from sag_retrieval.rag.generate import central_sentences
 from sag_retrieval.release.where import compile_where
 from sag_retrieval.reports.citations import cut
 from sag_retrieval.search.result import Hit
-from sag_retrieval.text.amounts import read_amount
-from sag_retrieval.text.layout import logical_lines, marker_length
 from tests.support.attacks import modules
 from tests.support.kept_results import forget
 

@@ -6,13 +6,13 @@ from typing import Final
 
 import numpy as np
 
-from sag_retrieval.communities.events import EventTable, Rows
+from sag_retrieval.clusters.events import EventTable, Rows
+from sag_retrieval.language.words import fold
 from sag_retrieval.reports.citations import Statement
 from sag_retrieval.reports.facts import largest_amounts, readable_amount
 from sag_retrieval.reports.ranking import RankedCommunity
 from sag_retrieval.reports.section import ReportContext, ReportSection
 from sag_retrieval.reports.wording import Messages, Wording, cited, escaped, table
-from sag_retrieval.text.words import fold
 
 WORDING: Wording = {
     "heading": ("In figures", "数字"),

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sag_retrieval.communities.events import Keys
-from sag_retrieval.communities.groups import CitedSentence
+from sag_retrieval.clusters.events import Keys
+from sag_retrieval.clusters.groups import CitedSentence
 from sag_retrieval.reports.citations import CitedSource, Reference, Statement
 from sag_retrieval.reports.facts import Amount, chosen_amounts, conflicts_in, dated_rows, readable_amount
 from sag_retrieval.reports.ranking import EventRanking, RankedCommunity

@@ -8,16 +8,16 @@ from itertools import islice
 import numpy as np
 from scipy.sparse import csc_array
 
-from sag_retrieval.communities.cleaned import clean
-from sag_retrieval.communities.events import EventTable
-from sag_retrieval.communities.titles import JOINT
+from sag_retrieval.clusters.events import EventTable
+from sag_retrieval.language.cleaning import clean
+from sag_retrieval.language.words import is_cjk
 from sag_retrieval.reports.citations import Statement
 from sag_retrieval.reports.facts import largest_amounts, readable_amount
 from sag_retrieval.reports.periods import period_of
 from sag_retrieval.reports.ranking import RankedCommunity, in_time_order
 from sag_retrieval.reports.section import ReportContext, ReportSection
 from sag_retrieval.reports.wording import Messages, Wording, cited, escaped
-from sag_retrieval.text.words import is_cjk
+from sag_retrieval.topics.titles import JOINT
 
 WORDING: Wording = {
     "kind": ("Report", "报告"),

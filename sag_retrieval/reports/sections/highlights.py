@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from sag_retrieval.communities.quality import good_rows, worth, worth_quoting
-from sag_retrieval.communities.similarity import cosines
-from sag_retrieval.communities.talk import TOLD, settles
+from sag_retrieval.clusters.similarity import cosines
 from sag_retrieval.reports.citations import Reference, Statement
 from sag_retrieval.reports.ranking import RankedCommunity
 from sag_retrieval.reports.section import ReportContext, ReportSection
 from sag_retrieval.reports.wording import Messages, Wording, cited, escaped, titled
+from sag_retrieval.statements.quoting import good_rows, worth, worth_quoting
+from sag_retrieval.statements.talk import TOLD, settles
 
 WORDING: Wording = {
     "heading": ("Findings", "要点"),

@@ -6,7 +6,7 @@ from itertools import islice
 
 import numpy as np
 
-from sag_retrieval.communities.events import Keys
+from sag_retrieval.clusters.events import Keys
 from sag_retrieval.reports.section import KeyStatistics, ReportContext, ReportSection
 from sag_retrieval.reports.wording import Messages, Wording, table
 

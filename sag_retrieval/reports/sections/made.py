@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sag_retrieval.communities.groups import Quality
-from sag_retrieval.communities.options import ClusterOptions
+from sag_retrieval.clusters.groups import Quality
+from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.reports.section import ReportContext, ReportSection
 from sag_retrieval.reports.wording import Messages, Wording, escaped
 

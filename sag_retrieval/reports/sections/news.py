@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sag_retrieval.communities.events import EventTable
-from sag_retrieval.communities.quality import good_rows
+from sag_retrieval.clusters.events import EventTable
 from sag_retrieval.reports.citations import Statement
 from sag_retrieval.reports.ranking import RankedCommunity, in_time_order
 from sag_retrieval.reports.section import ReportContext, ReportSection
 from sag_retrieval.reports.series import Change, Comparison
 from sag_retrieval.reports.wording import Messages, Wording, dated, escaped
+from sag_retrieval.statements.quoting import good_rows
 
 WORDING: Wording = {
     "heading": ("What is new", "新增内容"),

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sag_retrieval.text.words import is_cjk
+from sag_retrieval.language.words import is_cjk
 
 LABEL_SIZE: Final = 14.0
 _NARROWER: Final = 24

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sag_retrieval.communities.events import EventTable, Rows
+from sag_retrieval.clusters.events import EventTable, Rows
 from sag_retrieval.reports.section import ReportContext, ReportSection
 from sag_retrieval.reports.sections.timeline_picture import SHAPES, Column, Timeline, TimelinePicture, draw
 from sag_retrieval.reports.wording import Messages, Wording

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from sag_retrieval.communities.events import Rows
+from sag_retrieval.clusters.events import Rows
 from sag_retrieval.reports.ranking import RankedCommunity
 from sag_retrieval.reports.sections.picture import LABEL_SIZE, Mark, text_width, wrapped
 from sag_retrieval.reports.wording import Messages

@@ -18,11 +18,11 @@ from sag_pipeline.engines.engine import LocalEngine, close_engines, engine_for, 
 from sag_pipeline.engines.executors import ENDED
 from sag_pipeline.engines.processes import ProcessEngine
 from sag_pipeline.engines.tasks import TaskCall, answer
+from sag_pipeline.jobs import run_ingest
 from sag_pipeline.options import IngestOptions
-from sag_pipeline.runs import run_ingest
+from sag_pipeline.store.step_batch import Batch, Made, do_batch
 from sag_pipeline.store.store import Store
 from sag_pipeline.tables import STORED, to_table
-from sag_pipeline.work import Batch, Made, do_batch
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.records import Document
 from sag_retrieval.core.settings import load_settings
@@ -113,7 +113,7 @@ def test_workers_load_the_rules_while_documents_are_read(tmp_path):
     script = """
 from multiprocessing import forkserver
 from sag_pipeline.progress import listening
-from sag_pipeline.runs import run_ingest
+from sag_pipeline.jobs import run_ingest
 started = {}
 def listen(step, *_, **__):
     started[step] = forkserver._forkserver._forkserver_pid is not None
@@ -240,7 +240,7 @@ def test_a_failed_document_does_not_fail_its_batch():
 
 
 def test_every_table_that_is_made_by_a_rule_names_one_that_exists():
-    from sag_pipeline.work import rule_of
+    from sag_pipeline.store.step_batch import rule_of
 
     assert {name for name, table in STORED.items() if not table.rule} == {"documents"}
     assert all(callable(rule_of(name)) for name, table in STORED.items() if table.rule)

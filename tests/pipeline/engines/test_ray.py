@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sag_pipeline import embedding_tasks
-from sag_pipeline.embedding_tasks import EMBED, EmbedderOf, TextBatch, texts_at_once
+from sag_pipeline.embed.tasks import EMBED, EmbedderOf, TextBatch, texts_at_once
 from sag_pipeline.engines import ray_engine, tasks
 from sag_pipeline.engines.bounds import WorkerBounds
 from sag_pipeline.engines.engine import LocalEngine, engine_for
@@ -212,7 +212,7 @@ def test_a_script_without_a_guard_is_not_run_again_by_its_workers(tmp_path):
     script.write_text(
         textwrap.dedent("""
         from pathlib import Path
-        from sag_pipeline.runs import run_ingest
+        from sag_pipeline.jobs import run_ingest
         with Path("runs").open("a") as runs:
             runs.write("run\\n")
         run_ingest(["inbox"])

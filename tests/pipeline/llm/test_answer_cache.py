@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
+from sag_pipeline.extract.events import ExtractedEvents
+from sag_pipeline.extract.headers import SectionSummary
+from sag_pipeline.extract.model_keys import ExtractedKeys
+from sag_pipeline.extract.sections import SectionMarks
+from sag_pipeline.extract.summaries import ExtractedSummary
+from sag_pipeline.extract.titles import DocumentTitle
+from sag_pipeline.extract.triples import ExtractedTriples
 from sag_pipeline.llm.recording import RecordingChat, ReplayChat
-from sag_pipeline.steps.events import ExtractedEvents
-from sag_pipeline.steps.extract_keys import ExtractedKeys
-from sag_pipeline.steps.headers import SectionSummary
-from sag_pipeline.steps.sections import SectionMarks
-from sag_pipeline.steps.summaries import ExtractedSummary
-from sag_pipeline.steps.titles import DocumentTitle
-from sag_pipeline.steps.triples import ExtractedTriples
 from sag_retrieval.core.errors import ModelError, ModelUnavailable, SourceError
 from sag_retrieval.models.answer_cache import AnswerCache, Answered, CacheError, call_id
 from sag_retrieval.models.cached_chat import CachedChat

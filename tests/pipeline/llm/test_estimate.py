@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from sag_pipeline.llm.estimate import estimate_run
+from sag_pipeline.jobs import run_ingest
 from sag_pipeline.options import RunOptions
-from sag_pipeline.runs import run_ingest
-from sag_pipeline.status import status_of
+from sag_pipeline.runs.estimate import estimate_run
+from sag_pipeline.runs.status import status_of
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.settings import load_settings
 from tests.support.chat_server import ChatServer

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from sag_pipeline.extract.chunks import ChunkOptions, split_chunks
+from sag_pipeline.extract.events import EventsOfPassage, ExtractedEvents, event_requests, events_from_reply, readable
+from sag_pipeline.extract.known_options import KnownOptions
+from sag_pipeline.extract.model_keys import ExtractedKeys, KeyOptions, key_questions, keys_from_reply
+from sag_pipeline.extract.shown_keys import KnownKey, KnownKeys
+from sag_pipeline.extract.summaries import summary_request
 from sag_pipeline.llm.cost_model import EstimateOptions, estimate
 from sag_pipeline.llm.extract import events_work, prompt_versions, summaries_work, triples_work
 from sag_pipeline.llm.key_waves import KeyWork
 from sag_pipeline.llm.known_keys import BatchSource, known_about
-from sag_pipeline.llm.known_options import KnownOptions
-from sag_pipeline.steps.chunks import ChunkOptions, split_chunks
-from sag_pipeline.steps.events import EventsOfPassage, ExtractedEvents, event_requests, events_from_reply, readable
-from sag_pipeline.steps.extract_keys import ExtractedKeys, KeyOptions, key_questions, keys_from_reply
-from sag_pipeline.steps.shown_keys import KnownKey, KnownKeys
-from sag_pipeline.steps.summaries import summary_request
 from sag_pipeline.table import StepInput
 from sag_retrieval.core.errors import ModelUnavailable
 from sag_retrieval.core.records import Document, Section, Summary
@@ -244,7 +244,7 @@ def test_a_shared_question_that_fails_harms_nobody(server: ChatServer, chat: Ope
 
 
 def _made(*records):
-    from sag_pipeline.runner import StepResult
+    from sag_pipeline.step_runner import StepResult
 
     return StepResult(records)
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from sag_pipeline.extract.model_keys import KeyOptions
+from sag_pipeline.jobs import run_ingest
 from sag_pipeline.llm.extract import model_of
-from sag_pipeline.runs import run_ingest
-from sag_pipeline.steps.extract_keys import KeyOptions
 from sag_retrieval.models.openai import OpenAIChat
 from tests.support.chat_server import ChatServer, schema_of
 from tests.support.scripted_answers import read_well

@@ -3,11 +3,11 @@
 import pytest
 
 from benchmarks.prompt_parts import parts_of, table_of
+from sag_pipeline.extract.chunks import split_chunks
+from sag_pipeline.extract.sections import untitled
 from sag_pipeline.llm.extract import events_work
 from sag_pipeline.llm.key_waves import KeyWork
 from sag_pipeline.llm.known_keys import BatchSource
-from sag_pipeline.steps.chunks import split_chunks
-from sag_pipeline.steps.sections import untitled
 from sag_pipeline.table import StepInput
 from sag_retrieval.core.records import Document
 from sag_retrieval.models.hashing import HashingEmbedder

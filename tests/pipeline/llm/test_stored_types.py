@@ -6,10 +6,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sag_pipeline.llm.estimate import estimate_run
+from sag_pipeline.jobs import run_ingest
 from sag_pipeline.llm.stored_types import with_stored_types
 from sag_pipeline.options import RunOptions
-from sag_pipeline.runs import run_ingest
+from sag_pipeline.runs.estimate import estimate_run
 from sag_retrieval.core.options import build_options
 from sag_retrieval.core.schema_file import default_schema, read_schema
 from tests.support.chat_server import ChatServer

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
+from sag_pipeline.extract.keys import make_key
 from sag_pipeline.publish.build import Embedding, ReleaseInput, build_whole
 from sag_pipeline.publish.changes import Held
 from sag_pipeline.publish.distinct_keys import make_links
 from sag_pipeline.publish.layering import Layering
 from sag_pipeline.publish.links import LINK_TABLES, Resolution, weighing
 from sag_pipeline.publish.publish import Publication, publish, seal
-from sag_pipeline.steps.keys import make_key
+from sag_pipeline.runs.maintenance import forget, vacuum
 from sag_pipeline.store.store import PURGE, DocumentOutcome, Pending, StepSpec, Store
 from sag_pipeline.store.vectors import KINDS, VectorStore, vector_ids
 from sag_pipeline.tables import STORED
-from sag_pipeline.upkeep import forget, vacuum
 from sag_retrieval import Release
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key, Section, Triple, make_id
 from sag_retrieval.core.settings import load_settings

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from sag_pipeline.embed import open_embedding, wanted_vectors
+from sag_pipeline.embed.embed import open_embedding, wanted_vectors
 from sag_pipeline.integrity.repair import repair_home
 from sag_pipeline.integrity.verify import verify_home
-from sag_pipeline.runs import run_ingest
+from sag_pipeline.jobs import run_ingest
 from sag_pipeline.store.store import Store
 from sag_retrieval import open_release
 from sag_retrieval.core.errors import ReleaseError, SettingsError

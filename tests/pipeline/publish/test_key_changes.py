@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from sag_pipeline.extract.entity_resolution import align_keys
+from sag_pipeline.extract.keys import make_key
 from sag_pipeline.publish import distinct_keys
 from sag_pipeline.publish.distinct_keys import make_links
 from sag_pipeline.publish.links import LINK_TABLES
-from sag_pipeline.steps.entity_resolution import align_keys
-from sag_pipeline.steps.keys import make_key
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
 from sag_retrieval.core.records import Document, EventKey
 

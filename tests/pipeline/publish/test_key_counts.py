@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from sag_pipeline.extract.keys import make_key
 from sag_pipeline.publish.distinct_keys import make_links
 from sag_pipeline.publish.key_counts import COUNT_TABLES, KeyCounts
-from sag_pipeline.steps.keys import make_key
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
 from sag_retrieval.core.records import Document, EventKey
 from tests.pipeline.publish.histories import Home, Made

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from sag_pipeline.integrity.verify import verify_home
-from sag_pipeline.upkeep import vacuum
+from sag_pipeline.runs.maintenance import vacuum
 from sag_retrieval.core.errors import ReleaseError
+from sag_retrieval.release.bundle import PACK, open_pack
 from sag_retrieval.release.checksums import OF_LARGE
 from sag_retrieval.release.manifest import Manifest
-from sag_retrieval.release.packed import PACK, open_pack
 from sag_retrieval.release.reader import verify_release
 from sag_retrieval.release.releases import Releases, prune_releases
 from tests.pipeline.publish.histories import ONE_BY_ONE, Home, Made, records

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from sag_pipeline.extract.keys import make_key
 from sag_pipeline.publish.distinct_keys import make_links, normal_names
 from sag_pipeline.publish.links import Resolution, coded, weighing
 from sag_pipeline.publish.relational import Relational, _shaped, build_tables
-from sag_pipeline.steps.keys import make_key
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
 from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Section
-from sag_retrieval.text.words import normal_name
+from sag_retrieval.language.words import normal_name
 from tests.support.graph_parts import graph_parts
 from tests.support.link_tables import with_links
 

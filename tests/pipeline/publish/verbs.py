@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 
-from sag_pipeline.exports import graph_of_release, write_tables
+from sag_pipeline.importers.exports import graph_of_release, write_tables
 from sag_retrieval import METHODS, MODES, Release
 from sag_retrieval.core.public import Convertible
 from sag_retrieval.evaluation.answers import evaluate_answers

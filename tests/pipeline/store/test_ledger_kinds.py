@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sag_pipeline.reading.sync import SyncOptions, sync_source
-from sag_pipeline.runs import run_ingest
+from sag_pipeline.jobs import run_ingest
+from sag_pipeline.runs.maintenance import compact
 from sag_pipeline.store.ledger import SCHEMA, Entry, Ledger
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
-from sag_pipeline.upkeep import compact
+from sag_pipeline.sync.sync import SyncOptions, sync_source
 from sag_retrieval import open_release
 from sag_retrieval.core.records import Document
-from sag_retrieval.text.words import without_breaks
+from sag_retrieval.language.words import without_breaks
 
 pytestmark = pytest.mark.slow
 

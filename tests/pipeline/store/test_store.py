@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from sag_pipeline.engines.engine import here
 from sag_pipeline.options import IngestOptions
-from sag_pipeline.runner import Maker, by_rules, run_step, step_of
+from sag_pipeline.runs.maintenance import compact, wasteful
+from sag_pipeline.step_runner import Maker, by_rules, run_step, step_of
 from sag_pipeline.store.ledger import Entry, Ledger
 from sag_pipeline.store.parts import Parts
 from sag_pipeline.store.store import DocumentOutcome, Pending, StepSpec, Store
 from sag_pipeline.tables import content_hash, from_table, schema_of, to_table
-from sag_pipeline.upkeep import compact, wasteful
 from sag_retrieval.core.errors import SourceError, StoreError
 from sag_retrieval.core.records import Document, EventKey, Key, Summary
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from sag_pipeline.runs import run_ingest
+from sag_pipeline.jobs import run_ingest
 from sag_retrieval import Answer, open_release
 from sag_retrieval.ask import ask
 from sag_retrieval.cli.main import main

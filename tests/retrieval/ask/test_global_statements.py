@@ -9,9 +9,9 @@ import pytest
 from sag_retrieval import open_release
 from sag_retrieval.ask.asked_words import asked_words, share_held
 from sag_retrieval.ask.global_statements import LEAST, Wanted, answering_statements
-from sag_retrieval.communities.clustering import build_communities
-from sag_retrieval.findings.themes import NearTheme
-from sag_retrieval.text.words import tokens
+from sag_retrieval.clusters.clustering import build_communities
+from sag_retrieval.language.words import tokens
+from sag_retrieval.llm_writing.themes import NearTheme
 
 
 def even(terms):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sag_pipeline.runs import run_ingest
+from sag_pipeline.jobs import run_ingest
 from sag_retrieval import Release, open_release
 from sag_retrieval.ask import AskOptions, ReleaseContext, ask
 from sag_retrieval.ask.vocabulary import vocabulary_lines, within_tokens

@@ -16,7 +16,7 @@ from sag_retrieval.evaluation.answers import (
     latency_score,
     token_count_score,
 )
-from sag_retrieval.text.words import is_cjk, words
+from sag_retrieval.language.words import is_cjk, words
 from tests.support.golden import enough, recorded
 
 RECORD = {

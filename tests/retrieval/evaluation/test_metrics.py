@@ -20,7 +20,7 @@ from sag_retrieval.evaluation.metrics import (
     recall,
     rouge_l,
 )
-from sag_retrieval.text.words import is_cjk
+from sag_retrieval.language.words import is_cjk
 from tests.support.golden import enough, recorded
 
 TEXTS = st.text("ab cＡ，the.'苹果公司", max_size=30)

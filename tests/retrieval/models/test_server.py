@@ -2,7 +2,7 @@
 
 import pytest
 
-from sag_pipeline.runs import run_ingest
+from sag_pipeline.jobs import run_ingest
 from sag_retrieval.cli.main import main
 from sag_retrieval.core.errors import ModelError, SagError, SettingsError
 from sag_retrieval.core.settings import load_settings, origins

@@ -12,7 +12,7 @@ from sag_retrieval.pipelines import PipelineStages, Resources, bind_pipeline, lo
 from sag_retrieval.pipelines.catalogue import FINDS, MAIN_OPTION, MEASURES
 from sag_retrieval.pipelines.file import STAGES
 from sag_retrieval.rag import MethodRetriever, PassageSource, SegmentReranker
-from sag_retrieval.segments import PRESETS
+from sag_retrieval.search.segments import PRESETS
 from tests.support.overlap_search import OverlapSearch
 
 CHUNKS = [

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sag_retrieval.communities.groups import Community, community_id
+from sag_retrieval.clusters.groups import Community, community_id
 from sag_retrieval.reports.series import Previous, compare, new_events
 
 

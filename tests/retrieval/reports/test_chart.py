@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from sag_retrieval.communities.clustering import build_communities
-from sag_retrieval.communities.naming import name_communities
+from sag_retrieval.clusters.clustering import build_communities
 from sag_retrieval.reports.compose import compose, render_markdown
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.section import make_context
 from sag_retrieval.reports.sections.chart import SECTION
+from sag_retrieval.topics.naming import name_communities
 
 CRAFTS = {
     "Beekeeping": ("checked the hives behind the orchard with {}", ("Nora Quill", "Ada Finch", "Pia Holm")),

@@ -8,10 +8,10 @@ import pytest
 
 pytest.importorskip("dagster", reason="needs the extra pipeline")
 
-from sag_pipeline.runs import run_ingest
+from sag_pipeline.jobs import run_ingest
 from sag_retrieval import open_release
-from sag_retrieval.communities.clustering import build_communities
-from sag_retrieval.communities.events import event_table
+from sag_retrieval.clusters.clustering import build_communities
+from sag_retrieval.clusters.events import event_table
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.report import write_report
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from sag_retrieval.communities.clustering import build_communities
-from sag_retrieval.communities.naming import name_communities
+from sag_retrieval.clusters.clustering import build_communities
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.report import write_report
+from sag_retrieval.topics.naming import name_communities
 
 
 @pytest.mark.parametrize(("since", "is_shown"), [("r1", True), ("", False)])

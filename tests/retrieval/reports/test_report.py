@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from sag_retrieval.communities.clustering import build_communities
-from sag_retrieval.communities.naming import name_communities
+from sag_retrieval.clusters.clustering import build_communities
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.reports.citations import cut, most_similar, sentences
 from sag_retrieval.reports.options import ReportOptions
@@ -22,6 +21,7 @@ from sag_retrieval.reports.ranking import typical_events
 from sag_retrieval.reports.report import write_report
 from sag_retrieval.reports.series import Previous
 from sag_retrieval.reports.tables import REPORT_SCHEMAS
+from sag_retrieval.topics.naming import name_communities
 
 ROOT = Path(__file__).parents[3]
 OPTIONS = ReportOptions(title="Town news", release="r0123", released="2024-06-01")
@@ -153,7 +153,7 @@ def test_the_page_comes_from_release_and_options_alone(towns, tmp_path):
 def test_communities_and_page_are_the_same_in_every_process(tmp_path):
     program = (
         "import sys; from pathlib import Path; from tests.support.planted import planted;"
-        "from sag_retrieval.communities.clustering import build_communities as build;"
+        "from sag_retrieval.clusters.clustering import build_communities as build;"
         "from sag_retrieval.reports.options import ReportOptions as Options;"
         "from sag_retrieval.reports.report import write_report as write;"
         "events = planted(200)[0]; write(events, build(events), Options(), Path(sys.argv[1]))"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from sag_retrieval.communities.clustering import build_communities
-from sag_retrieval.communities.naming import name_communities
+from sag_retrieval.clusters.clustering import build_communities
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.report import write_report
+from sag_retrieval.topics.naming import name_communities
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright from the extra dev")
 

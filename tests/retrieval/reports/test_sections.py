@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sag_retrieval.communities.clustering import build_communities
-from sag_retrieval.communities.naming import name_communities
+from sag_retrieval.clusters.clustering import build_communities
 from sag_retrieval.core.schema_file import read_schema
 from sag_retrieval.reports.citations import Cite, CitedSource, Reference, Statement, number_statements
 from sag_retrieval.reports.compose import compose, number, render_markdown, render_page
@@ -24,6 +23,7 @@ from sag_retrieval.reports.sections.communities import SECTION as COMMUNITIES
 from sag_retrieval.reports.sections.header import SECTION as HEADER
 from sag_retrieval.reports.series import Previous
 from sag_retrieval.reports.wording import COMMON, Messages
+from sag_retrieval.topics.naming import name_communities
 
 ROOT = Path(__file__).parents[3]
 LISTED = ROOT / "sag_retrieval" / "reports" / "sections"
@@ -214,7 +214,7 @@ def test_a_section_is_added_by_its_own_files_and_one_line(tmp_path):
     program = (
         "import sys; from pathlib import Path; from tests.support.planted import planted;"
         "import sag_retrieval; assert sag_retrieval.__file__.startswith(sys.argv[2]);"
-        "from sag_retrieval.communities.clustering import build_communities as build;"
+        "from sag_retrieval.clusters.clustering import build_communities as build;"
         "from sag_retrieval.reports.options import ReportOptions as Options;"
         "from sag_retrieval.reports.report import write_report as write;"
         "from dataclasses import replace; events = planted(200)[0];"

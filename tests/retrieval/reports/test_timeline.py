@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sag_retrieval.communities.clustering import build_communities
-from sag_retrieval.communities.naming import name_communities
+from sag_retrieval.clusters.clustering import build_communities
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.report import write_report
 from sag_retrieval.reports.sections.picture import text_width
 from sag_retrieval.reports.sections.timeline import MOST_COLUMNS, WORDING, make_timeline
 from sag_retrieval.reports.sections.timeline_picture import SHAPES, draw
 from sag_retrieval.reports.wording import Messages
+from sag_retrieval.topics.naming import name_communities
 from tests.retrieval.reports.test_map import community
 
 

@@ -8,11 +8,11 @@ import pytest
 
 docx = pytest.importorskip("docx")
 
-from sag_retrieval.communities.clustering import build_communities  # noqa: E402  after the check above
-from sag_retrieval.communities.naming import name_communities  # noqa: E402
+from sag_retrieval.clusters.clustering import build_communities  # noqa: E402  after the check above
 from sag_retrieval.reports.options import ReportOptions  # noqa: E402
 from sag_retrieval.reports.report import write_report  # noqa: E402
 from sag_retrieval.reports.word_file import word_file  # noqa: E402
+from sag_retrieval.topics.naming import name_communities  # noqa: E402
 
 
 def opened(payload):

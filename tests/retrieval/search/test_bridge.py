@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sag_retrieval.search.boosts import build_bridges, choose_starts, document_rarity
+from sag_retrieval.search.explain import explain_hit
 from sag_retrieval.search.options import SAG
-from sag_retrieval.search.why import explain_hit
 from tests.retrieval.search.conftest import Doc
 
 

@@ -1,8 +1,8 @@
 import pytest
 
+from sag_retrieval.search.explain import explain_hit, held_words
 from sag_retrieval.search.method import Query
 from sag_retrieval.search.registry import method_named
-from sag_retrieval.search.why import explain_hit, held_words
 
 
 def reasons(index, question):

@@ -5,9 +5,9 @@ import json
 import duckdb
 import pytest
 
+from sag_retrieval.language.words import normal_name
 from sag_retrieval.release.sandbox import SandboxOptions, open_sandbox
 from sag_retrieval.release.schema import TABLES
-from sag_retrieval.text.words import normal_name
 from tests.support.sql_tables import tables_of
 
 DOCUMENTS = [

@@ -1,0 +1,112 @@
+"""The command `sag demo`: ingest, search, ask and report on a small corpus, then say where the results are."""
+
+import json
+import shutil
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from sag_retrieval.api import open_release
+from sag_retrieval.cli.printing import show_answer, show_result
+from sag_retrieval.core.errors import SourceError
+from sag_retrieval.core.settings import load_settings
+
+CHECKOUT = Path(__file__).parents[1] / "data" / "documents"
+"""The corpus in a clone of the repository."""
+PACKAGED = Path(__file__).parent / "demo_corpus"
+"""The corpus as packaged in a wheel: `documents/` and `questions.jsonl`."""
+QUESTIONS = ("q01", "q08")
+"""Ids of the questions: one in each language, each of two parts, and both parts are answered without a model."""
+_SHOWN_HITS = 3
+
+
+def run_demo(console: Console, working: Callable[[], AbstractContextManager[None]] = nullcontext) -> dict[str, Any]:
+    """Run every step on the demo corpus, print the results, and return what was made.
+
+    Args:
+        console: Where results are printed.
+        working: Entered around work that takes seconds, while nothing is printed: shows its progress.
+
+    Raises:
+        SourceError: If the corpus is missing: the package was not installed completely.
+
+    """
+    home = load_settings().home.resolve()
+    source = _shown(corpus(home))
+    _head(console, "1. Read documents and publish a release", f"sag ingest {source}")
+    with working():
+        from sag_pipeline.jobs import run_ingest, run_report  # noqa: PLC0415  Dagster takes seconds to import
+
+        made = run_ingest([source])
+    with open_release() as release:
+        counts = release.manifest.counts
+        listed = ", ".join(f"{counts[name]:,} {name}" for name in ("documents", "chunks", "events", "keys", "triples"))
+        console.print(f"release {release.release_id}: {listed}")
+        for question in _questions():
+            _head(console, "2. Search", f'sag search "{question}" --top-k {_SHOWN_HITS}')
+            show_result(console, release.search(question, top_k=_SHOWN_HITS), explain=False)
+        for question in _questions():
+            _head(console, "3. Answer with citations, without a language model", f'sag ask "{question}"')
+            show_answer(console, release.ask(question))
+    _head(console, "4. Write a report", "sag report")
+    with working():
+        report = run_report()["report"]
+    console.print(escape(report["headline"]))
+    places = {
+        "report": str(report["page"]),
+        "release": str(home / "releases" / made["release"]),
+        "tables": str(home / "tables"),
+    }
+    _head(console, "Where the results are", "sag open")
+    for name, path in places.items():
+        console.print(f"{name:>8}  {escape(path)}", highlight=False, soft_wrap=True)
+    console.print('Next: `sag search "…" --explain`, `sag ingest my-documents`, `dagster dev` for the asset graph.')
+    return {
+        "release": made["release"],
+        "counts": dict(counts),
+        "headline": report["headline"],
+        "places": places,
+    }
+
+
+def _head(console: Console, title: str, command: str) -> None:
+    """A heading, and the command that does the same."""
+    console.print(f"\n[bold]{escape(title)}[/bold]", highlight=False)
+    console.print(f"[dim]$ {escape(command)}[/dim]", highlight=False, soft_wrap=True)
+
+
+def corpus(home: Path, checkout: Path = CHECKOUT, packaged: Path = PACKAGED) -> Path:
+    """The demo's documents: those of the clone, or a copy below the home of those packaged in the wheel.
+
+    A copy, because users should be able to open and change a source, which files of an installed package are not for.
+
+    Raises:
+        SourceError: If neither exists.
+
+    """
+    if checkout.is_dir():
+        return checkout
+    if not (packaged / "documents").is_dir():
+        raise SourceError(
+            f"the demo's documents are not at {packaged}; install sag again: pip install --force-reinstall"
+        )
+    return Path(shutil.copytree(packaged / "documents", home / "demo-documents", dirs_exist_ok=True))
+
+
+def _shown(path: Path) -> str:
+    """The path as a user would type it in the working directory."""
+    try:
+        return path.relative_to(Path.cwd()).as_posix()
+    except ValueError:
+        return str(path)
+
+
+def _questions() -> list[str]:
+    """The questions of the demo, one in each language."""
+    lines = map(json.loads, (PACKAGED / "questions.jsonl").read_text(encoding="utf-8").splitlines())
+    asked = {line["id"]: line["question"] for line in lines}
+    return [asked[name] for name in QUESTIONS]

@@ -1,0 +1,1 @@
+"""Components of Dagster: the corpus."""

@@ -1,0 +1,1 @@
+"""What Dagster shows: assets, checks, sensors, resources."""

@@ -1,0 +1,157 @@
+"""Assets made from all documents together: links of events and keys, weights of keys, vectors, the release."""
+
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import dagster as dg
+import numpy as np
+import pyarrow.compute as pc
+
+from sag_pipeline.defs.checks import few_names_are_one, rows_are_steady, weights_are_finite
+from sag_pipeline.defs.corpus_assets import corpus_asset
+from sag_pipeline.defs.dagster_metadata import check_result, kept_check
+from sag_pipeline.defs.resources import PipelineResource, bars, now, place_of, progress_of, result_of
+from sag_pipeline.embed.embed import embed_pending, open_embedding
+from sag_pipeline.extract.name_decisions import decisions_file, read_decisions
+from sag_pipeline.llm.same_names import LIMITS, PairQuestions
+from sag_pipeline.options import GateOptions, IngestOptions
+from sag_pipeline.publish.checks import MEANINGS, QUESTIONS, Check
+from sag_pipeline.publish.distinct_keys import make_links
+from sag_pipeline.publish.links import DECIDED_BY, LINK_TABLES, weighing
+from sag_pipeline.publish.publish import publish
+from sag_pipeline.runs.maintenance import forget, keep_in_size, vacuum
+from sag_pipeline.step_runner import step_of
+from sag_pipeline.tables import STORED, to_table
+from sag_retrieval.models.open_cached import open_cached_chat
+from sag_retrieval.release.manifest import ANSWERS
+
+
+@corpus_asset(group="extract", deps=["keys"], kinds={"parquet", "duckdb"}, reads=("events", "keys"), is_writing=True)
+def event_keys(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    """Which keys events link, and how often; names with the same meaning are one key, kept with the evidence."""
+    started, settings, run = time.perf_counter(), sag.settings(), sag.run_options()
+    decisions = read_decisions(decisions_file(settings))
+    with sag.store() as store, open_cached_chat(settings, run.chat, LIMITS) as chat:
+        asker = PairQuestions(chat, store, run.align, settings.language) if chat and run.align.by_model else None
+        others = (decisions.digest, asker.fingerprint if asker else "")
+        state = store.state_hash(["keys"]) + "".join(f"{DECIDED_BY}{one}" for one in others if one)
+        is_new = not all(store.is_current_whole(name, state) for name in LINK_TABLES)
+        if is_new:
+            try:
+                store.commit_wholes(make_links(store, decisions, asker), state)
+            finally:  # paid calls are recorded whatever ends the step
+                if chat:
+                    store.append("calls", to_table("calls", chat.take_calls()))
+        tables = {name: store.whole(name) for name in LINK_TABLES}
+        counts = {name: rows.num_rows if rows is not None else 0 for name, rows in tables.items()}
+        distinct = tables["distinct_keys"]
+        links = int(pc.sum(distinct["event_count"]).as_py() or 0) if distinct is not None else 0
+        checks = [
+            few_names_are_one(counts["canonical"], counts["distinct_keys"]),
+            rows_are_steady(store, "event_keys", links),
+        ]
+        place = place_of(store.home, "event_keys")
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": links,
+            "keys": counts["distinct_keys"],
+            "aligned": counts["canonical"],
+            "is_new": is_new,
+            **place,
+            "seconds": round(time.perf_counter() - started, 3),
+        },
+        data_version=dg.DataVersion(state or "empty"),
+        check_results=[check_result(check) for check in checks],
+    )
+
+
+@corpus_asset(group="extract", deps=["events", "event_keys"], kinds={"parquet"}, reads=("keys",), is_writing=True)
+def idf(sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    """What a key weighs: one row per number of events that carry one, and ln(all events / those events)."""
+    started = time.perf_counter()
+    smoothing = sag.run_options().idf_smoothing
+    with sag.store() as store:
+        state = f"{store.state_hash(['events', 'distinct_keys'])}|{smoothing}"
+        if not store.is_current_whole("idf", state):
+            store.commit_whole("idf", weighing(store, smoothing), state)
+        rows, place = store.whole("idf"), place_of(store.home, "idf")
+    # Not by `ChunkedArray.to_numpy`, which imports pandas.
+    weights = (
+        np.zeros(0)
+        if rows is None or not rows.num_rows
+        else np.from_dlpack(rows["idf"].combine_chunks()).astype(np.float64)
+    )
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": len(weights),
+            "smoothing": smoothing,
+            **place,
+            "seconds": round(time.perf_counter() - started, 3),
+        },
+        data_version=dg.DataVersion(state),
+        check_results=[check_result(weights_are_finite(weights))],
+    )
+
+
+@corpus_asset(group="publish", deps=["chunks", "events", "keys"], kinds={"lancedb"}, is_writing=True)
+def vectors(context: dg.AssetExecutionContext, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    """One row per distinct text of chunks, events and text keys; each is embedded once."""
+    with sag.store() as store:
+        embedding = open_embedding(store, sag.settings().embedding_model, sag.engine_for)
+        step = step_of("vectors", IngestOptions(), embedding.embedder.fingerprint)
+        tally = embed_pending(store, step, embedding, progress_of(context), engine=sag.engine_for)
+        if sag.run_options().lance_index:
+            embedding.vectors.index()
+        rows = {"dagster/row_count": embedding.vectors.count()}  # the ledger has no rows of vectors: they are shared
+        return result_of(store, step, tally, embedder=embedding.embedder.fingerprint, **rows)
+
+
+def _gate(home: Path, options: GateOptions, new: str, current: str | None) -> Check:
+    """What the questions of the home say of a release; without questions nothing of retrieval is imported."""
+    path = home / QUESTIONS
+    if not path.is_file():
+        return Check(ANSWERS, passed=True, message=f"not measured: {path} does not exist")
+    from sag_pipeline.runs.recall_gate import gate_of  # noqa: PLC0415
+
+    return gate_of(home, options, new, current)
+
+
+@corpus_asset(
+    group="publish",
+    deps=[*(name for name, table in STORED.items() if table.is_published), "event_keys", "idf", "vectors"],
+    kinds={"duckdb"},
+    is_writing=True,
+    is_release=True,
+    output_required=False,  # of a release that a check refused nothing is shown, or it would look fresh
+)
+def release(
+    context: dg.AssetExecutionContext, sag: PipelineResource
+) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:  # type: ignore[type-arg]
+    """Tables, graph and vectors as one immutable release, checked, then made current by one rename."""
+    started, options = time.perf_counter(), sag.run_options()
+    with sag.store() as store:
+        embedding = open_embedding(store, sag.settings().embedding_model, sag.engine_for)
+        forget(store, embedding.vectors)
+        done = publish(store, embedding, now(), partial(_gate, store.home, options.gate), schema=options.key.schema)
+        vacuum(store, embedding.vectors)
+    gone = keep_in_size(sag.settings().home, context.instance, options.keep)
+    manifest = done.manifest
+    if not done.faults:
+        yield dg.MaterializeResult(
+            metadata={
+                "release": manifest.release_id,
+                "is_new": done.is_new,
+                "dagster/row_count": sum(manifest.counts.values()),
+                "dagster/uri": (sag.settings().home / "releases" / manifest.release_id).resolve().as_uri(),
+                "rows": dg.MetadataValue.md(bars({n: float(c) for n, c in manifest.counts.items()}, "Rows by table")),
+                **gone,
+                "seconds": round(time.perf_counter() - started, 3),
+            },
+            data_version=dg.DataVersion(manifest.content_hash),
+        )
+    found = {check.name: check for check in done.checks}
+    for name in MEANINGS:  # a release that is current already passed them when it was built
+        check = found.get(name) or kept_check(name, manifest.checks.get(name))
+        yield check_result(check, release=manifest.release_id)

@@ -1,0 +1,251 @@
+"""Assets made from the current release: communities of events, and the report page."""
+
+import logging
+import time
+from contextlib import closing
+from dataclasses import replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+
+import dagster as dg
+from pydantic import Field, create_model
+
+from sag_pipeline.defs.checks import communities_are_dense, file_has_every_triple, report_is_whole
+from sag_pipeline.defs.config import config_fields, given_options
+from sag_pipeline.defs.corpus_assets import CorpusSpec, corpus_asset
+from sag_pipeline.defs.dagster_metadata import check_result
+from sag_pipeline.defs.resources import PipelineResource, table
+from sag_pipeline.runs.delivery import check_target, deliver_report, link_of
+from sag_retrieval.clusters.options import ClusterMethod, ClusterOptions
+from sag_retrieval.core.errors import SettingsError, nearest
+from sag_retrieval.core.options import build_options, options_of
+from sag_retrieval.release.releases import Releases
+from sag_retrieval.reports.options import ReportOptions
+
+_SHOWN = 10
+_AFTER_A_CHANGE: Final = dg.AutomationCondition.eager().replace(
+    "any_deps_updated", dg.AutomationCondition.any_deps_match(dg.AutomationCondition.data_version_changed())
+)
+"""Made when what is before it has changed, not each time it was looked at: a night without changes makes nothing."""
+INGEST: Final = "ingest"
+"""The job that names communities by rules alone: it has no budget for titles."""
+_CLUSTER = frozenset(option.name for option in options_of(ClusterOptions))
+
+
+class _FormerPlace(dg.PermissiveConfig):
+    """How events become communities is configured once, below `cluster` of the resource `sag`.
+
+    Fields of it that were stored with 0.1 in the configuration of an asset are accepted there until 0.3.
+    """
+
+    def cluster(self, sag: PipelineResource, log: logging.Logger) -> ClusterOptions:
+        """The options of the resource, and what is configured here at its former place.
+
+        Raises:
+            SettingsError: If a field is none of them, or out of bounds.
+
+        """
+        known, moved = type(self).model_fields, {}
+        for name, value in self.model_extra.items() if self.model_extra else ():
+            if name not in _CLUSTER:
+                near = nearest(name, [*known, *_CLUSTER])
+                raise SettingsError(f"configuration field {name!r} is none of {', '.join(known) or 'none'}{near}")
+            moved[name] = value
+        if moved:
+            log.warning(
+                "DeprecationWarning: run configuration of %s is now below `resources: sag: cluster`; "
+                "its old place works until 0.3",
+                ", ".join(moved),
+            )
+        return build_options(ClusterOptions, moved, what="cluster", base=sag.run_options().cluster)
+
+
+class Clustering(_FormerPlace):
+    """How communities are named."""
+
+    by_rules: bool = Field(
+        default=False,
+        description="Name communities by rules although the settings name a language model; an ingest always does.",
+    )
+
+
+@corpus_asset(group="publish", deps=["release"], kinds={"parquet"}, automation_condition=_AFTER_A_CHANGE)
+def communities(
+    context: dg.AssetExecutionContext, config: Clustering, sag: PipelineResource, spec: CorpusSpec
+) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    """Communities of events of the current release: one row per community, with title, summary and events."""
+    started, settings = time.perf_counter(), sag.settings()
+    options = config.cluster(sag, context.log)
+    if not sag.run_options().communities:
+        none = check_result(communities_are_dense({}, 0))
+        return dg.MaterializeResult(metadata={"is_made": False, "seconds": 0.0}, check_results=[none])
+    from sag_retrieval.models.open import open_chat, open_embedder  # noqa: PLC0415
+    from sag_retrieval.release.reader import open_reader  # noqa: PLC0415
+    from sag_retrieval.topics.stored import release_communities  # noqa: PLC0415  graph libraries
+
+    with closing(open_reader(settings.home, None, open_embedder)) as reader:
+        releases = [each.folder for each in Releases(settings.home).found() if each.folder != reader.folder]
+        is_ingest = context.run.job_name == spec.named(INGEST)
+        chat = None if config.by_rules or is_ingest else open_chat(settings)
+        earlier = releases[-1] if releases else None
+        found = release_communities(reader, options, chat, earlier, is_carried=is_ingest)
+        release_id = reader.manifest.release_id
+    finest = found.at(0)
+    largest = [{"title": each.title, "events": len(each.members)} for each in finest[:_SHOWN]]
+    quality = {name: round(float(value), 4) for name, value in _quality(found).items()}
+    return dg.MaterializeResult(
+        metadata={
+            "is_made": True,
+            "dagster/row_count": len(finest),
+            "rows": len(finest),
+            "release": release_id,
+            "levels": found.levels,
+            **quality,
+            "largest": table(largest),
+            "seconds": round(time.perf_counter() - started, 3),
+        },
+        data_version=dg.DataVersion(_version(reader.manifest.content_hash, options)),
+        check_results=[check_result(communities_are_dense(quality, len(finest)))],
+    )
+
+
+def _version(content: str, options: ClusterOptions) -> str:
+    """What communities depend on: the content of the release, and how they are made."""
+    return blake2b(f"{content}|{options!r}".encode(), digest_size=12).hexdigest()
+
+
+def _quality(found: Any) -> dict[str, float]:  # noqa: ANN401  Communities
+    quality = found.quality[0] if found.quality else None
+    names = ("modularity", "coverage", "conductance")
+    return {name: getattr(quality, name) for name in names} if quality else {}
+
+
+class Exporting(dg.Config):
+    """Where the knowledge graph is written."""
+
+    out: str = Field(default="", description="The file to write; empty: kg_output.json in SAG_HOME.")
+
+
+@corpus_asset(group="report", deps=["release"], kinds={"json"})
+def kg_output(config: Exporting, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    """The triples of the current release as kg_output.json, for other systems; `sag import kg` reads it again."""
+    from sag_pipeline.importers.exports import FILE, write_graph  # noqa: PLC0415  an ingest needs neither this
+    from sag_retrieval.api import open_release  # noqa: PLC0415  nor the whole of retrieval
+
+    started, home = time.perf_counter(), sag.settings().home
+    out = Path(config.out) if config.out else Path(home) / FILE
+    with open_release(home) as release:
+        counts = write_graph(release, out)
+        check = file_has_every_triple(counts["total_triples"], release.manifest.counts["triples"])
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": counts["total_triples"],
+            "file": dg.MetadataValue.path(str(out.resolve())),
+            "dagster/uri": out.resolve().as_uri(),
+            **counts,
+            "seconds": round(time.perf_counter() - started, 3),
+        },
+        check_results=[check_result(check)],
+    )
+
+
+_REPORT_FIELDS = config_fields(ReportOptions, without=frozenset({"cluster"}))
+_ReportConfig = create_model("_ReportConfig", __base__=_FormerPlace, **_REPORT_FIELDS)
+
+
+class Reporting(_ReportConfig):
+    """Title, language, restriction and grouping of the report (`sag settings --options report`); empty: everything."""
+
+    method: ClusterMethod = Field(
+        default=ReportOptions().cluster.method,
+        description="How the events of the report are grouped; the other options of grouping, and how communities are "
+        "grouped, are below `cluster` of the resource `sag`.",
+    )
+    period: str = Field(
+        default="",
+        description="Only events of this time: 2019..2021-06, either end may be open; last 7 days; this quarter.",
+    )
+    where: dict[str, Any] = Field(
+        default={},
+        description="Only these events, by field, such as {language: en, content__contains: Heron, date__gte: '2020'}.",
+    )
+    sql: str = Field(
+        default="",
+        description="Only these events: a SELECT of ids, or a condition such as: language = 'zh' AND date > '2020'.",
+    )
+    only_new: bool = Field(default=False, description="Only what the last report of the same kind was not about.")
+    key_types: list[str] = Field(
+        default=[], description="Events are tied by keys of these types only; empty: those of the resource `sag`."
+    )
+    model: str = Field(default="", description="The language model that writes, or offline; empty: that of the corpus.")
+    out: str = Field(default="", description="Folder for the files; empty: below reports in SAG_HOME.")
+    deliver: list[str] = Field(
+        default=[], description="Where it is sent: https://… (a hook), mailto:NAME@HOST (by SAG_SMTP), or a folder."
+    )
+    address: str = Field(
+        default="", description="Address below which the folder of `deliver` is served: the run then links the page."
+    )
+
+    def cluster(self, sag: PipelineResource, log: logging.Logger) -> ClusterOptions:
+        """The options of the resource with the report's own method."""
+        found = super().cluster(sag, log)
+        return replace(found, method=self.method, key_types=tuple(self.key_types) or found.key_types)
+
+    def options(self, cluster: ClusterOptions | None = None) -> ReportOptions:
+        """The same as options, checked, with those of the clustering."""
+        given = given_options(self, _REPORT_FIELDS)
+        grouped = cluster or replace(ReportOptions().cluster, method=self.method)
+        return build_options(ReportOptions, {**given, "cluster": grouped}, what="report")
+
+
+@corpus_asset(
+    group="report",
+    deps=["communities"],
+    kinds={"html", "markdown", "parquet"},
+    verb="write",
+    automation_condition=_AFTER_A_CHANGE,
+)
+def report(context: dg.AssetExecutionContext, config: Reporting, sag: PipelineResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    """One page about the events of the current release, each statement cited; what is new since the last one."""
+    for target in config.deliver:
+        check_target(target)
+    from sag_retrieval.api import open_release  # noqa: PLC0415  an ingest does not need the whole of retrieval
+
+    started = time.perf_counter()
+    with open_release(sag.settings().home) as release:
+        made = release.report(
+            sql=config.sql or None,
+            where=config.where or None,
+            period=config.period,
+            only_new=config.only_new,
+            model=config.model or sag.settings().chat_model,
+            out=config.out or None,
+            options=config.options(config.cluster(sag, context.log)),
+        )
+    name = context.asset_key.to_user_string().replace("/", "_")
+    faults = deliver_report(made, config.deliver, name=name, smtp=sag.settings().smtp, address=config.address)
+    for fault in faults:
+        context.log.warning("%s; the report is kept at %s", fault, made.page)
+    largest = [{"title": title, "events": events, "new": new} for title, events, new in made.largest]
+    return dg.MaterializeResult(
+        metadata={
+            "headline": made.headline,
+            "preview": dg.MetadataValue.md(made.preview),
+            "findings": table(made.findings, 200),
+            "largest": table(largest),
+            "page": dg.MetadataValue.path(str(made.page.resolve())),
+            "link": dg.MetadataValue.url(link_of(made, name, config.deliver, config.address)),
+            "dagster/uri": made.page.resolve().as_uri(),
+            **({"not_delivered": "; ".join(faults)} if faults else {}),
+            "page_bytes": made.page_bytes,
+            **{name: said for name, said in (("previous", made.previous), ("fault", made.fault)) if said},
+            **{name: int(count) for name, count in made.counts.items()},
+            "calls": made.usage.calls,
+            "cached_calls": made.usage.cached_calls,
+            "tokens": made.usage.input_tokens + made.usage.output_tokens,
+            **({"left_out": dg.MetadataValue.json(made.written.reasons)} if made.written.left_out else {}),
+            "seconds": round(time.perf_counter() - started, 3),
+        },
+        check_results=[check_result(report_is_whole(made.counts, made.fault))],
+    )

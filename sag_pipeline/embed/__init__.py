@@ -1,0 +1,1 @@
+"""Embed texts once each."""

@@ -1,0 +1,281 @@
+"""Cut documents into chunks: whole sentences packed up to a size, within one section and under its heading."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated
+
+from sag_pipeline.extract.borders import runs_of
+from sag_pipeline.extract.headers import HeaderOptions, chunk_header
+from sag_retrieval.core.options import Bounds, check_options
+from sag_retrieval.core.records import Chunk, Document, Section, Summary, make_id
+from sag_retrieval.language.layout import Line, LineKind, bare_heading, is_rule, logical_lines, physical_lines, trimmed
+from sag_retrieval.language.sentences import spans_within
+
+_LEAST_SIZE = 40
+_TITLES = (LineKind.HEADING, LineKind.LABEL)
+_BLOCKS = (LineKind.ROW, LineKind.RULE, LineKind.CODE)
+_LONG_SENTENCE = 2
+"""A sentence longer than this many sizes is cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """`text[start:end]` and the last heading at its start; empty if it starts without a heading."""
+
+    start: int
+    end: int
+    heading: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Lengths in characters for one document."""
+
+    passage: int
+    """Of a passage."""
+    block: int
+    """A table or fenced block up to this length stays whole."""
+    tail: int
+    """A last passage shorter than this joins the one before it."""
+    part: int
+    """A heading ends a passage of at least this length."""
+    is_stable: bool = False
+    """Borders are chosen by the text around them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkOptions:
+    """How long chunks are, in characters."""
+
+    zh_size: Annotated[int, Bounds(_LEAST_SIZE)] = 300
+    """Characters of a chunk of a Chinese document."""
+    en_size: Annotated[int, Bounds(_LEAST_SIZE)] = 400
+    """Characters of a chunk of any other document."""
+    whole_factor: Annotated[float, Bounds(0)] = 4.0
+    """A document up to this many times the size is one passage between its headings: siblings that share all their keys
+    do not help a ranking (R@5 on `musique_train` 80 against 78)."""
+    block_factor: Annotated[float, Bounds(1)] = 3.0
+    """A table or a fenced block stays whole up to this many times the size."""
+    heading_factor: Annotated[float, Bounds(0, 1, below=True)] = 0.4
+    """A heading starts a new chunk once the chunk before has this part of the size; 0: always."""
+    tail_factor: Annotated[float, Bounds(0, 1, below=True)] = 0.25
+    """A last chunk shorter than this part of the size joins the one before it."""
+    stable_borders: bool = True
+    """Let the text around them choose the borders, so that an edit changes its own chunk and its neighbours alone; off:
+    chunks are filled one after the other, and an edit moves the borders of all that follow in its section."""
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that are too small for a sentence."""
+        check_options(self)
+
+    def sizes(self, language: str, length: int) -> Sizes:
+        """The sizes for a document of this language and length."""
+        size = self.zh_size if language == "zh" else self.en_size
+        passage = max(size, length) if length <= size * self.whole_factor else size
+        return Sizes(
+            passage=passage,
+            block=max(passage, int(size * self.block_factor)),
+            tail=int(size * self.tail_factor),
+            part=int(size * self.heading_factor),
+            is_stable=self.stable_borders and length > size * self.whole_factor,
+        )
+
+
+def split_chunks(
+    document: Document,
+    sections: Sequence[Section],
+    options: ChunkOptions | None = None,
+    *,
+    header_of: Callable[[Section], str] | None = None,
+) -> list[Chunk]:
+    """Cut a document into chunks, in order: disjoint, within one section each, covering everything but white space.
+
+    Args:
+        document: The document; its language sets the size.
+        sections: Partition of its text, in order; an empty section yields no chunk.
+        options: Chunk sizes.
+        header_of: Returns the header of a section's chunks; default: the document's title.
+
+    Source:
+        docs/algorithm.md §extraction.2.
+
+    """
+    sizes = (options or ChunkOptions()).sizes(document.language, len(document.text))
+    units = text_units(document.text)
+    seen: Counter[str] = Counter()
+    chunks: list[Chunk] = []
+    heading = ""
+    for section in sections:
+        header = header_of(section) if header_of else document.title
+        for passage in pack(document.text, clip(document.text, units, section.start, section.end), sizes):
+            heading = passage.heading or heading
+            text = document.text[passage.start : passage.end]
+            chunks.append(
+                Chunk(
+                    chunk_id=make_id("c", document.document_id, text, seen[text]),
+                    document_id=document.document_id,
+                    section_id=section.section_id,
+                    chunk_index=len(chunks),
+                    start=passage.start,
+                    end=passage.end,
+                    text=text,
+                    header=header,
+                    heading=heading,
+                )
+            )
+            seen[text] += 1
+    return chunks
+
+
+def chunks_of(
+    document: Document,
+    sections: Sequence[Section],
+    summary: Summary,
+    options: ChunkOptions,
+    header: HeaderOptions,
+) -> list[Chunk]:
+    """Cut a document into chunks under the headers of their sections (`chunk_header`).
+
+    A title that a model wrote stands in the header in place of the document's own.
+    """
+
+    def header_of(section: Section) -> str:
+        title = summary.made_title or document.title
+        return chunk_header(title, summary.summary, section.title, section.summary, document.language, header)
+
+    return split_chunks(document, sections, options, header_of=header_of)
+
+
+def text_units(text: str) -> list[Line]:
+    """The units of a text that packing keeps whole, in order: headings, sentences, tables, fenced blocks."""
+    units: list[Line] = []
+    for line in logical_lines(text):
+        if line.kind not in (*_BLOCKS, *_TITLES):
+            units.extend(Line(line.kind, *span) for span in spans_within(text, line.start, line.end))
+        elif units and _is_one_block(units[-1], line):
+            units[-1] = replace(units[-1], end=line.end)
+        else:
+            units.append(line)
+    return units
+
+
+def _is_one_block(before: Line, line: Line) -> bool:
+    is_code = line.kind is LineKind.CODE
+    return line.kind in _BLOCKS and before.kind in _BLOCKS and (before.kind is LineKind.CODE) == is_code
+
+
+def pack(text: str, units: Sequence[Line], sizes: Sizes) -> list[Passage]:
+    """Pack the units of one section into passages, each as long as the sizes allow.
+
+    A heading starts a new passage and stays with the text that follows it, unless the passage before is still short.
+    """
+    packing = _Packing(text, sizes)
+    parts = [part for unit in units for part in _parts(text, unit, sizes)]
+    if sizes.is_stable:
+        packing.keep_all(runs_of(text, parts, sizes.passage))
+        return packing.done
+    for part in parts:
+        packing.add(part)
+    return packing.finish()
+
+
+def clip(text: str, units: Sequence[Line], start: int, end: int) -> list[Line]:
+    """The units inside `text[start:end]`; a unit that crosses the border is cut there and trimmed of white space."""
+    found: list[Line] = []
+    first = bisect_left(units, start, key=lambda unit: unit.end)
+    for unit in units[first:]:
+        if unit.start >= end:
+            break
+        left, right = trimmed(text, (max(unit.start, start), min(unit.end, end)))
+        if right > left:
+            found.append(replace(unit, start=left, end=right))
+    return found
+
+
+@dataclass(slots=True)
+class _Packing:
+    text: str
+    sizes: Sizes
+    done: list[Passage] = field(default_factory=list)
+    held: list[Line] = field(default_factory=list)
+
+    def add(self, unit: Line) -> None:
+        if self.held and self._must_close(unit):
+            self.close()
+        self.held.append(unit)
+
+    def _must_close(self, unit: Line) -> bool:
+        if all(held.kind in _TITLES for held in self.held):
+            return False
+        length = self.held[-1].end - self.held[0].start
+        if unit.kind in _TITLES and length >= self.sizes.part:
+            return True
+        return unit.end - self.held[0].start > self.sizes.passage
+
+    def close(self) -> None:
+        """End the passage; titles at its end belong to the next one and are kept for it."""
+        body = len(self.held)
+        while body > 0 and self.held[body - 1].kind in _TITLES:
+            body -= 1
+        body = body or len(self.held)
+        self._keep(self.held[:body])
+        self.held = self.held[body:]
+
+    def keep_all(self, runs: Sequence[Sequence[Line]]) -> None:
+        """Keep each run of units as a passage."""
+        for run in runs:
+            self._keep(run)
+
+    def _keep(self, units: Sequence[Line]) -> None:
+        start, end, heading = units[0].start, units[-1].end, ""
+        for unit in units:
+            if unit.kind not in _TITLES:
+                break
+            heading = bare_heading(self.text[unit.start : unit.end])
+        if self._joins_last(start, end, units[0].kind):
+            self.done[-1] = replace(self.done[-1], end=end)
+        else:
+            self.done.append(Passage(start, end, heading))
+
+    def _joins_last(self, start: int, end: int, kind: LineKind) -> bool:
+        if not self.done or kind in _TITLES or end - start >= self.sizes.tail:
+            return False
+        return end - self.done[-1].start <= self.sizes.passage + self.sizes.tail
+
+    def finish(self) -> list[Passage]:
+        if self.held:
+            self._keep(self.held)
+            self.held = []
+        return self.done
+
+
+def _parts(text: str, unit: Line, sizes: Sizes) -> Iterator[Line]:
+    length = unit.end - unit.start
+    if unit.kind in _BLOCKS and length > sizes.block:
+        for line in physical_lines(text, unit.start, unit.end):
+            start, end = trimmed(text, line)
+            if start < end:
+                is_head = unit.kind is LineKind.ROW and is_rule(text[start:end])
+                kind = LineKind.RULE if is_head else unit.kind
+                yield from _cut(text, Line(kind, start, end), sizes)
+    elif unit.kind in _BLOCKS or length <= _LONG_SENTENCE * sizes.passage:
+        yield unit
+    else:
+        yield from _cut(text, unit, sizes)
+
+
+def _cut(text: str, unit: Line, sizes: Sizes) -> Iterator[Line]:
+    """Pieces up to a passage's size, each cut after the last space or comma in its second half, if there is one."""
+    start = unit.start
+    while unit.end - start > sizes.passage * _LONG_SENTENCE:
+        stop = start + sizes.passage
+        half = start + sizes.passage // 2
+        stop = max(text.rfind(mark, half, stop) + 1 for mark in " ，、,；;\n\t") or stop
+        piece = text[start:stop].rstrip()
+        yield replace(unit, start=start, end=start + len(piece))
+        start = stop
+        while text[start].isspace():
+            start += 1
+    yield replace(unit, start=start)

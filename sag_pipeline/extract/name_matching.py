@@ -1,0 +1,131 @@
+"""Fold names of keys to forms that are equal for spellings, legal forms and additions of one name."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sag_retrieval.language.cases import without_cases
+from sag_retrieval.language.words import is_cjk, normal_name
+
+GENERIC_TYPES = frozenset(
+    ["title", "topic", "tag", "entity", "other", "concept", "标题", "主题", "标签", "实体", "其他", "概念"]
+)
+"""Generic types: such a key is merged into the key of a specific type with the same name."""
+EXACT_TYPES = frozenset(["date", "time", "number", "日期", "时间", "数字"])
+"""Types with exact values: only equal names are merged."""
+
+_ORGANISATION = frozenset(["organisation", "organization", "company", "机构", "组织", "公司"])
+_PLACE = frozenset(["place", "location", "地点", "位置"])
+_IN_CASES = _ORGANISATION | _PLACE | {"person", "人物", "entity", "实体"}
+"""Types of names, whose Cyrillic words have cases."""
+_LEGAL = frozenset("inc incorporated ltd limited co corp corporation company plc llc gmbh ag".split())
+_LEGAL_ZH = re.compile("(?<!股份)(?<!责任)(?<!集团)(?:股份|责任|集团)*+有限(?:责任)?公司$|公司$")
+_PLACE_ZH = re.compile("(?<=..)[市省]$")
+_DIGITS = re.compile(r"\d+")
+_SPELLINGS = tuple(
+    (re.compile(british), american)
+    for british, american in (
+        (r"isation", "ization"),
+        (r"ise(?=$|[drs])", "ize"),
+        (r"(?<=\w{3})our(?=$|\w)", "or"),
+        (r"(?<=\w{2})tre$", "ter"),
+        (r"(?<=\w)ae(?=\w)", "e"),
+    )
+)
+_MAY_VARY = (
+    r"^the | (?:inc|incorporated|ltd|limited|co|corp|corporation|company|plc|llc|gmbh|ag)$|公司$|[市省]$"
+    r"|isation|ise(?:$|[ drs])|our|tre(?:$| )|ae|\p{Cyrillic}"
+)
+_TELLING = 4
+_ADDITION = re.compile(r"(?<=\S)\s*[(（][^()（）]+[)）]\s*$")
+
+
+def compact_name(name: str) -> str:
+    """A normal name without spaces, followed by its runs of digits, so that `1 23` differs from `12 3`.
+
+    Examples:
+        >>> compact_name("302 ai") == compact_name("302ai"), compact_name("v1 2") == compact_name("v12")
+        (True, False)
+
+    """
+    digits = _DIGITS.findall(name)
+    return name.replace(" ", "") + ("\x1f" + " ".join(digits) if digits else "")
+
+
+def bare_name(name: str, key_type: str) -> str:
+    """A compact name without articles, legal forms, 市 and 省, and in American spelling.
+
+    Legal forms are removed from organisations only, 市 and 省 from places only, case endings from Cyrillic names; a
+    name is never emptied.
+
+    Examples:
+        >>> bare_name("the organisation cafe", "topic"), bare_name("苹果公司", "organisation")
+        ('organizationcafe', '苹果')
+
+    """
+    if is_cjk(name):
+        ending = _LEGAL_ZH if key_type in _ORGANISATION else _PLACE_ZH if key_type in _PLACE else None
+        return compact_name((ending.sub("", name) if ending else name) or name)
+    found = [spelling(word) for word in (without_cases(name) if key_type in _IN_CASES else name).split()]
+    while key_type in _ORGANISATION and len(found) > 1 and found[-1] in _LEGAL:
+        found.pop()
+    if len(found) > 1 and found[0] == "the":
+        found = found[1:]
+    return compact_name(" ".join(found))
+
+
+def title_name(title: str) -> str:
+    """The normal name of a title without a final addition in brackets.
+
+    Examples:
+        >>> title_name("Ann Lee (chemist)"), title_name("苹果（公司）"), title_name("(untitled)")
+        ('ann lee', '苹果', 'untitled')
+
+    """
+    return normal_name(bare_title(title))
+
+
+def bare_title(title: str) -> str:
+    """A title without a final addition in brackets."""
+    return _ADDITION.sub("", title).strip()
+
+
+def is_telling(name: str) -> bool:
+    """Whether a normal name is long enough to be unambiguous: two words, or four Chinese characters.
+
+    Examples:
+        >>> is_telling("ann lee"), is_telling("mercury"), is_telling("苹果公司")
+        (True, False, True)
+
+    """
+    return len(name) >= _TELLING if is_cjk(name) else " " in name
+
+
+@lru_cache(maxsize=65_536)
+def spelling(word: str) -> str:
+    """A Latin word in American spelling."""
+    if len(word) < 5:  # noqa: PLR2004  four, hour, rise: short words lose their meaning
+        return word
+    for pattern, american in _SPELLINGS:
+        word = pattern.sub(american, word)
+    return word
+
+
+def compact_names(names: pa.Array) -> pa.Array:
+    """`compact_name` of each name."""
+    digits = pc.utf8_trim(pc.replace_substring_regex(names, r"\D+", " "), " ")
+    marked = pc.if_else(pc.equal(digits, ""), "", pc.binary_join_element_wise("\x1f", digits, ""))
+    return pc.binary_join_element_wise(pc.replace_substring(names, " ", ""), marked, "")
+
+
+def bare_names(names: pa.Array, key_types: Sequence[str], compact: pa.Array) -> pa.Array:
+    """`bare_name` of each name; computed only for names that may differ from their compact names."""
+    rows = np.flatnonzero(np.asarray(pc.match_substring_regex(names, _MAY_VARY)))
+    folded = compact.to_numpy(zero_copy_only=False)
+    for row in rows.tolist():
+        folded[row] = bare_name(names[row].as_py(), key_types[row])
+    return pa.array(folded, pa.string())

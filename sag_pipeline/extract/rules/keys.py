@@ -1,0 +1,225 @@
+"""Extract keys without a model: names, dates, amounts and topics in the words of an event."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from sag_pipeline.extract.keys import make_key, title_key
+from sag_pipeline.extract.rules.name_types import ENTITY
+from sag_pipeline.extract.rules.named_values import with_own_types
+from sag_pipeline.extract.rules.names import ALIASED, NameIndex, aliases, longest_only, names, outside
+from sag_pipeline.extract.rules.own_names import own_names
+from sag_pipeline.extract.rules.tables import amounts_of_columns
+from sag_pipeline.extract.rules.words import read_words
+from sag_retrieval.core.key_schema import KeyTypes
+from sag_retrieval.core.records import Chunk, Document, Event, EventKey, Key
+from sag_retrieval.language.dates import DATE, dates, with_year
+from sag_retrieval.language.layout import Line, LineKind, bare_heading, logical_lines
+from sag_retrieval.language.mentions import Mention
+from sag_retrieval.language.quantities import quantities
+from sag_retrieval.language.sentences import one_line
+from sag_retrieval.language.words import is_cjk, normal_name
+
+FORECAST = "is_forecast"
+MOST_KEYS = 20
+"""Of a table row or a list with more keys the first ones stay."""
+
+_FORECAST = re.compile(
+    r"预计|预期将|计划于|计划在|将于|将在|将会|即将|拟于|拟在|有望|力争"
+    r"|\b(?:is|are|was|were) (?:expected|scheduled|planned|forecast|projected|due) (?:to|for|on|by|in)\b"
+    r"|\b(?:will|shall)\b(?! (?:automatically|usually|normally|often|always|never|typically|generally|sometimes)\b)"
+    r"|\bplans? to\b|\b(?:intends?|going) to\b"
+    r"|\b(?:soll|sollen|geplant|voraussichtlich|vorgesehen)\b|\b(?:sera|seront|prévue?s?)\b"
+    r"|\b(?:será|serán|previst[oa]s?)\b"
+)
+
+TOPIC = "topic"
+_FORM_WORDS = read_words("en")["FORM_WORDS"]
+_LEAST_USES = 2
+_BEGINNING = 12
+_LONGEST_PRONOUN = 4
+_NUMBER = re.compile(
+    r"(?:第[一二三四五六七八九十百千零〇\d]++[章节部篇条]|[（(]?[一二三四五六七八九十]{1,3}[）)、．.]|[（(]?[\dIVXivx]{1,4}[.)、）．]"
+    r"|(?<!\d)\d{1,9}(?:\.\d{1,9}){0,9}\s|(?:chapter|part|section|appendix)\s+\w+[:.]?)\s*",
+    re.IGNORECASE,
+)
+_CHINESE = re.compile(r"[\u3400-\u9fff]{2,8}")
+_ENGLISH = re.compile(r"[a-z]{3,}(?:[ -][a-z]{3,}){0,2}")
+_GENERIC = re.compile(
+    "introduction|background|summary|conclusions?|overview|contents|notes?|references|appendix|details|history|general"
+    "|other|results|discussion|abstract|preface|basic|information|list|name"
+    "|前言|引言|背景|概述|概况|总结|结论|目录|附录|附件|其他|其它|说明|备注|摘要|简介|基本信息|内容|正文|参考文献|结语"
+)
+
+
+def offline_keys(
+    document: Document, chunks: Sequence[Chunk], events: Sequence[Event], types: KeyTypes | None = None
+) -> list[EventKey]:
+    """The keys of every event: the document's title first, then what stands in the event, in its order.
+
+    A name found once in a document counts wherever it stands there; the longest one at a place counts alone. An event
+    whose place in the text is unknown is read by itself. With `types` of a schema, values near a type's name have it.
+
+    Source:
+        docs/algorithm.md §extraction.6.
+
+    """
+    del chunks
+    title = title_key(document)
+    mentions, index = read_mentions(document.text, document.language)
+    starts = [mention.start for mention in mentions]
+    found: list[EventKey] = []
+    for event in events:
+        text, own = document.text, mentions
+        if event.start is None or event.end is None:
+            text, own = event.content, _by_itself(event.content, index, document.language)
+        else:
+            rows = range(bisect_left(starts, event.start), bisect_left(starts, event.end))
+            own = [mentions[row] for row in rows if mentions[row].end <= event.end]
+        if event.context_date is not None:
+            own = [each for mention in own for each in with_year(mention, event.context_date)]
+        same_as = _same_as(text, own, title)
+        named = own
+        if event.start is not None:
+            named = [*_stated_before(event, text, index), *own]
+        if ": " in event.content:
+            named = [*named, *amounts_of_columns(event.content)]
+        if types is not None:
+            named = with_own_types(event.content, named, types, document.language)
+        found += [
+            EventKey(document.document_id, event.event_id, key, same_as.get(key.key_id))
+            for key in _keys(title, named, event)
+        ]
+    return _with_own_names(document, title, found)
+
+
+def _with_own_names(document: Document, title: Key | None, links: list[EventKey]) -> list[EventKey]:
+    """The keys, of which those that mean what the title names are other names of it."""
+    if title is None:
+        return links
+    named = {str(one.key.value_string) for one in links if one.key.key_type in ALIASED}
+    own = own_names(document.title, document.text, named - {title.value_string})
+    return [
+        replace(one, same_as=title.key_id)
+        if one.same_as is None and one.key.key_type in ALIASED and one.key.value_string in own
+        else one
+        for one in links
+    ]
+
+
+def _by_itself(content: str, index: NameIndex, language: str) -> list[Mention]:
+    own = read_mentions(content, language)[0]
+    return sorted([*own, *outside(index.mentions(content), own)], key=lambda m: (m.start, -m.end))
+
+
+def _stated_before(event: Event, text: str, index: NameIndex) -> list[Mention]:
+    """The names that an event states before the words of its place: who speaks, what announces it, for a pronoun."""
+    start, content = event.start or 0, event.content
+    if text.startswith(content[:_BEGINNING], start):
+        return []
+    said = one_line(text[start : event.end])
+    same = next(
+        (
+            n
+            for n in range(len(said), max(0, len(said) - _LONGEST_PRONOUN) - 1, -1)
+            if content.endswith(said[len(said) - n :])
+        ),
+        0,
+    )
+    return longest_only(index.mentions(content[: len(content) - same])) if same else []
+
+
+def _same_as(text: str, mentions: Sequence[Mention], title: Key | None) -> dict[str, str]:
+    """Key id → id of the key that it is another name of: of the title, if one of two names is the title."""
+    pairs = [
+        (
+            make_key(mentions[alias].key_type, mentions[alias].value),
+            make_key(mentions[name].key_type, mentions[name].value),
+        )
+        for alias, name in aliases(text, mentions)
+    ]
+    said = [(alias, name) for alias, name in pairs if alias and name and alias.key_id != name.key_id]
+    own = normal_name(title.value_string or "") if title else ""
+    found = {alias.key_id: name.key_id for alias, name in said}
+    if title is not None:
+        found |= {name.key_id: title.key_id for alias, name in said if normal_name(str(alias.value)) == own}
+    return found
+
+
+def read_mentions(text: str, language: str = "en") -> tuple[list[Mention], NameIndex]:
+    """Everything in a text that is a key, in order, and the names found there.
+
+    Names do not overlap each other, nor do dates and amounts; a date may lie in a name (`2018 Impact Factor`).
+    """
+    exact = list(dates(text, language))
+    exact += outside((found for found in quantities(text, language) if not _is_ordinal(text, found.start)), exact)
+    lines = logical_lines(text)
+    named, index = names(text, lines, language)
+    named = _not_within(named, exact)
+    named += outside(topics(text, lines), named)
+    return sorted([*named, *exact], key=lambda m: (m.start, -m.end)), index
+
+
+def _is_ordinal(text: str, start: int) -> bool:
+    """Whether a number counts in a series and is no amount: 第352条."""
+    return start > 0 and text[start - 1 : start] == "第"
+
+
+def _is_ahead(mentions: Iterable[Mention], context_date: str | None) -> bool:
+    """Whether every date of an event lies after the one that its document was written at."""
+    if context_date is None:
+        return False
+    days = {str(mention.value) for mention in mentions if mention.key_type == DATE}
+    exact = [day for day in days if not any(other != day and other.startswith(day) for other in days)]
+    return bool(exact) and all(day[: len(context_date)] > context_date[: len(day)] for day in exact)
+
+
+def _not_within(mentions: Iterable[Mention], others: Iterable[Mention]) -> list[Mention]:
+    """Mentions that are no part of another one: `May` of `May 2021`."""
+    spans = sorted({(other.start, other.end) for other in others})
+    starts = [start for start, _ in spans]
+    kept = []
+    for mention in mentions:
+        row = bisect_right(starts, mention.start) - 1
+        if row < 0 or spans[row][1] < mention.end:
+            kept.append(mention)
+    return kept
+
+
+def _keys(title: Key | None, mentions: Sequence[Mention], event: Event) -> list[Key]:
+    made = [title, *(make_key(m.key_type, m.value, m.unit) for m in mentions)]
+    if _FORECAST.search(event.content) or _is_ahead(mentions, event.context_date):
+        made.append(make_key(FORECAST, True))  # noqa: FBT003  the value
+    own_name = normal_name(title.value_string or "") if title else ""
+    keys = {
+        key.key_id: key
+        for key in made
+        if key and (key is title or key.key_type != ENTITY or normal_name(str(key.value)) != own_name)
+    }
+    return list(keys.values())[:MOST_KEYS]
+
+
+def topics(text: str, lines: Sequence[Line]) -> list[Mention]:
+    """Where the text, headings left out, speaks of what one of its headings is, at least twice; without order."""
+    lowered = text.lower()
+    if len(lowered) != len(text):
+        return []
+    heads = [line for line in lines if line.kind in (LineKind.HEADING, LineKind.LABEL)]
+    terms = {term for line in heads if (term := _term(lowered[line.start : line.end]))}
+    if not terms:
+        return []
+    index = NameIndex({term: (TOPIC, term) for term in terms})
+    places = [Mention(line.start, line.end, TOPIC, "") for line in heads]
+    found = outside(index.mentions(lowered), places)
+    uses = Counter(str(mention.value) for mention in found)
+    return [mention for mention in found if uses[str(mention.value)] >= _LEAST_USES]
+
+
+def _term(line: str) -> str:
+    """What a heading names, if it is short enough to be a term; empty otherwise."""
+    words = _NUMBER.sub("", bare_heading(line), count=1).strip()
+    pattern = _CHINESE if is_cjk(words) else _ENGLISH
+    is_term = pattern.fullmatch(words) and not _GENERIC.fullmatch(words) and words not in _FORM_WORDS
+    return words if is_term else ""

@@ -1,0 +1,111 @@
+"""What the lines of a document are to its events: titles, fields of a form, turns of a conversation, running heads."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
+
+from sag_pipeline.extract.rules.headings import headings_of
+from sag_pipeline.extract.rules.turns import Utterance, turns_of
+from sag_retrieval.language.layout import Line, LineKind, logical_lines, trimmed
+from sag_retrieval.language.words import fold
+
+_FIELD = re.compile(
+    r"(?:[-*+•·]\s+|\(?\d{1,2}[.)]\s*)?[*_]{0,3}[^\W\d_][^:：\n|.!?。！？]{0,28}[:：][*_]{0,3}[ \t]{0,3}(?=[^\s/])"
+)
+_NO_STATEMENT = re.compile(r"[.!?。！？；…:：][\"'”’」』)）\]】*_]*$")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_PARTS = re.compile(r"[^\W\d_](?:(?![A-Z])[^\W\d_])*")
+"""Words of a name, also of one without blanks: `AdaByron`."""
+_RUNNING = 4
+"""A line that stands so often, but for its digits, is a running head or foot."""
+_LONGEST_HEAD = 80
+_LEAST_SHOUTED = 2
+_WORDS_OF_A_ROW = 2
+"""How many words more than twice its figures a row may have."""
+
+
+class Page:
+    """The lines of one document, read once for all of its chunks.
+
+    Args:
+        text: The whole document.
+        language: ISO 639-1 code of its language.
+
+    """
+
+    def __init__(self, text: str, language: str) -> None:
+        """Read the lines."""
+        self.text = text
+        self._lines = logical_lines(text)
+        self._ends = [line.end for line in self._lines]
+        self._starts = [line.start for line in self._lines]
+        self._turns = turns_of(text, self._lines)
+        self._titles = {heading.start for heading in headings_of(text, language, self._lines)}
+        self._bare = [_bare(text, line) for line in self._lines]
+        self._often = {bare for bare, count in Counter(self._bare).items() if bare and count >= _RUNNING}
+        self.speakers = frozenset(fold(part) for turn in self._turns.values() for part in _PARTS.findall(turn.speaker))
+
+    def within(self, start: int, end: int) -> list[Line]:
+        """The lines that lie in a part of the text, cut at its ends."""
+        first, last = bisect_right(self._ends, start), bisect_left(self._starts, end)
+        cut = []
+        for line in self._lines[first:last]:
+            span = trimmed(self.text, (max(line.start, start), min(line.end, end)))
+            if span.start < span.end:
+                cut.append(Line(line.kind, *span))
+        return cut
+
+    def turn(self, line: Line) -> Utterance | None:
+        """The turn that a line is part of."""
+        return self._turns.get(self._starts[self._row(line)]) if self._turns else None
+
+    def is_title(self, line: Line) -> bool:
+        """Whether a line only names what follows: a line that stands alone like a heading, or one in capitals."""
+        whole = self._lines[self._row(line)]
+        return whole.start in self._titles or _is_shouted(self.text[whole.start : whole.end])
+
+    def is_furniture(self, line: Line) -> bool:
+        """Whether a line stands again and again, but for its digits, as running heads and page marks do."""
+        row = self._row(line)
+        return self._bare[row] in self._often and self._starts[row] not in self._turns
+
+    def _row(self, line: Line) -> int:
+        return bisect_right(self._starts, line.start) - 1
+
+
+def is_field_line(text: str, line: Line) -> bool:
+    """Whether a line is a label with its value, or a few words with figures, as a row of a table without borders.
+
+    Example:
+        >>> text = "Born: 8 June 1998"
+        >>> is_field_line(text, Line(LineKind.PROSE, 0, len(text)))
+        True
+
+    """
+    if line.kind not in (LineKind.PROSE, LineKind.ITEM):
+        return False
+    return bool(_FIELD.match(text, line.start, line.end)) or _has_figures(text[line.start : line.end])
+
+
+def _has_figures(words: str) -> bool:
+    """Whether a short line has two figures at least, and hardly more words than figures."""
+    parts = words.split() if len(words) <= _LONGEST_HEAD else []
+    figures = sum(part[-1:].isdigit() or part[-1:] in "%)—-" for part in parts)
+    return figures > 1 and len(parts) <= 2 * figures + _WORDS_OF_A_ROW
+
+
+def _bare(text: str, line: Line) -> str:
+    """The letters of a short line without a statement or a value; empty for any other."""
+    if line.kind in (LineKind.ROW, LineKind.RULE, LineKind.CODE) or line.end - line.start > _LONGEST_HEAD:
+        return ""
+    words = text[line.start : line.end]
+    if ":" in words or "：" in words or _NO_STATEMENT.search(words):
+        return ""
+    return " ".join(_LETTERS.findall(words.lower()))
+
+
+def _is_shouted(words: str) -> bool:
+    """Whether a short line is in capitals, and no sentence."""
+    if len(words) > _LONGEST_HEAD or not words.isupper() or _NO_STATEMENT.search(words):
+        return False
+    return sum(word.isalpha() for word in words.split()) >= _LEAST_SHOUTED

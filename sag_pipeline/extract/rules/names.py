@@ -1,0 +1,246 @@
+"""Find every mention of a name in a text, one type and one full form for each, and the aliases a text states."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from sag_pipeline.extract.places import LONGEST_NAME
+from sag_pipeline.extract.rules.name_types import (
+    ENTITY,
+    ORGANISATION,
+    PERSON,
+    PLACE,
+    PRODUCT,
+    WORK,
+    has_legal_form,
+    is_common_first,
+    name_type,
+)
+from sag_pipeline.extract.rules.names_ja import japanese_names
+from sag_pipeline.extract.rules.names_latin import latin_names
+from sag_pipeline.extract.rules.names_ru import russian_names
+from sag_pipeline.extract.rules.names_zh import chinese_names
+from sag_pipeline.extract.rules.neighbours import speakers, with_types_of_neighbours
+from sag_pipeline.extract.rules.organisations_zh import japanese_firms
+from sag_retrieval.language.layout import Line
+from sag_retrieval.language.mentions import Mention
+from sag_retrieval.language.sentences import spans_of
+from sag_retrieval.language.words import is_cjk
+
+_LETTER = "[A-Za-z0-9À-ɏ]"
+_WORD = re.compile(f"(?<!{_LETTER}){_LETTER}+")
+_PREFIX = 2
+_STICKS = re.compile(_LETTER)
+
+_BY_STRENGTH = (PERSON, ORGANISATION, WORK, PLACE, PRODUCT, ENTITY)
+_SAME_NAME = {
+    "U.S": "United States",
+    "U.S.A": "United States",
+    "US": "United States",
+    "USA": "United States",
+    "U.K": "United Kingdom",
+    "UK": "United Kingdom",
+}
+
+_SAID = (
+    r"以下简称为?|下称|简称|又称|又名|又写作|也称|也叫|亦称|原名|英文名为?|中文名为?|全称"
+    r"|hereinafter|also (?:known|called|written)(?: as)?|known (?:abroad )?as|formerly|abbreviated(?: as)?|in Chinese"
+)
+_TONGUE = r"[\u4e00-\u9fff]{1,4}[语文](?:全称|名称|名|简称|拼音)?|[A-Z][a-z]{2,12}"
+_OPENS = re.compile(
+    rf"\s?[（(]\s?(?:(?P<said>{_SAID})\s?[:：]?|(?:{_TONGUE})[:：]|(?P<born>born|née?))?\s?[“「\"']?", re.IGNORECASE
+)
+_KNOWN = re.compile(
+    rf"\s?(?:[（(][^()（）]{{0,80}}[)）]\s?)?[,，]?\s?(?:{_SAID}"
+    r"|(?:better |best )?known (?:professionally |popularly )?as|professionally known as)\s?[“「\"']?",
+    re.IGNORECASE,
+)
+"""Another name behind a name, in a clause of its own."""
+_GOES_ON = re.compile(r"[”」\"']?\s?(?:、|，|,|和|与|and|or|或)\s?[“「\"']?")
+_CLOSES = re.compile(r"[”」\"']?\s?[）)]")
+_ENDS = re.compile(r"[”」\"']?\s?[）),，;；]")
+ALIASED = frozenset(("person", "organisation", "place", "product", "work", "entity"))
+
+
+class NameIndex:
+    """Finds names as they are spelt, the longest at each place; Latin ones only as whole words.
+
+    Linear in the text: a name is looked up by its first word, or, in Chinese, by its first two characters, and then by
+    the few lengths that names with this beginning have.
+    """
+
+    def __init__(self, names: Mapping[str, tuple[str, str]]) -> None:
+        """Index surface → (key type, value)."""
+        self._names = names
+        lengths: dict[str, set[int]] = defaultdict(set)
+        words: set[str] = set()
+        characters: set[str] = set()
+        for name in names:
+            if 0 < len(name) <= LONGEST_NAME:
+                word = _WORD.match(name)
+                lengths[word[0] if word else name[:_PREFIX]].add(len(name))
+                (words if word else characters).add(name[0])
+        self._lengths = {beginning: sorted(each, reverse=True) for beginning, each in lengths.items()}
+        self._words = frozenset(words)
+        self._characters = frozenset(characters)
+
+    def mentions(self, text: str) -> Iterator[Mention]:
+        """Mentions in the text: Latin ones in order, then Chinese ones in order; they may overlap."""
+        for word in _WORD.finditer(text) if self._words else ():
+            if word[0] in self._lengths:
+                yield from self._longest(text, word.start(), word[0])
+        for place, character in enumerate(text) if self._characters else ():
+            if character in self._characters and (beginning := text[place : place + _PREFIX]) in self._lengths:
+                yield from self._longest(text, place, beginning)
+
+    def _longest(self, text: str, start: int, beginning: str) -> Iterator[Mention]:
+        for length in self._lengths[beginning]:
+            end = start + length
+            name = text[start:end]
+            if name in self._names and not (_STICKS.match(name[-1]) and _STICKS.match(text[end : end + 1])):
+                yield Mention(start, end, *self._names[name])
+                return
+
+
+def longest_only(mentions: Iterable[Mention]) -> list[Mention]:
+    """Mentions in order without those that overlap a longer one; of equals the first stays."""
+    kept: list[Mention] = []
+    for mention in sorted(mentions, key=lambda m: (m.start, -m.end)):
+        if not kept or mention.start >= kept[-1].end:
+            kept.append(mention)
+        elif mention.end - mention.start > kept[-1].end - kept[-1].start:
+            kept[-1] = mention
+    return kept
+
+
+def outside(mentions: Iterable[Mention], others: Iterable[Mention]) -> list[Mention]:
+    """Mentions that overlap none of the others."""
+    taken = longest_only(others)
+    kept = []
+    row = 0
+    for mention in sorted(mentions, key=lambda m: (m.start, -m.end)):
+        while row < len(taken) and taken[row].end <= mention.start:
+            row += 1
+        if row == len(taken) or taken[row].start >= mention.end:
+            kept.append(mention)
+    return kept
+
+
+def names(text: str, lines: Sequence[Line], language: str = "en") -> tuple[list[Mention], NameIndex]:
+    """Every mention of a name, in order, the longest at each place; and the index of these names for other texts.
+
+    A name found once counts wherever it is spelt so. One name has one type, the strongest that any place gives it.
+    A single word that ends or begins exactly one full name of a person in the text speaks of that person; one that
+    begins exactly one name of an organisation, of that organisation.
+
+    Args:
+        text: A whole document.
+        lines: Its logical lines.
+        language: ISO 639-1 code of its language.
+
+    """
+    found = list(_found(text, [start for start, _ in spans_of(text, lines)], language))
+    found = with_types_of_neighbours(text, lines, [*found, *speakers(text, lines)])
+    forms = _forms(found)
+    index = NameIndex(forms)
+    formed = [Mention(mention.start, mention.end, *forms[str(mention.value)]) for mention in found]
+    russian = russian_names(text, [start for start, _ in spans_of(text, lines)]) if language == "ru" else []
+    return longest_only([*formed, *index.mentions(text), *russian]), index
+
+
+def _found(text: str, starts: Sequence[int], language: str) -> Iterable[Mention]:
+    if is_cjk(text):
+        yield from japanese_firms(text)
+        if language == "ja":
+            yield from japanese_names(text)
+        elif language != "ko":
+            yield from chinese_names(text)
+    for name in latin_names(text, starts, language):
+        yield Mention(name.start, name.end, name.key_type, name.text)
+
+
+def _forms(found: Sequence[Mention]) -> dict[str, tuple[str, str]]:
+    """Surface → (type, value); of what is said of firms alone, a firm: persons and firms both say and sign."""
+    strength = {key_type: rank for rank, key_type in enumerate(_BY_STRENGTH)}
+    types: dict[str, str] = {}
+    for mention in found:
+        surface = str(mention.value)
+        known = types.get(surface, mention.key_type)
+        types[surface] = min(known, mention.key_type, key=strength.__getitem__)
+    firms = {str(mention.value) for mention in found if mention.key_type == ORGANISATION}
+    types |= {name: ORGANISATION for name in firms if " " in name and name_type(name) == ENTITY}
+    wholes = _wholes(types)
+    forms = {}
+    for surface, key_type in types.items():
+        whole = wholes.get(surface, ())
+        if len(whole) == 1 and key_type in (ENTITY, types[whole[0]]):
+            forms[surface] = (types[whole[0]], whole[0])
+        elif surface in _SAME_NAME:
+            forms[surface] = (PLACE, _SAME_NAME[surface])
+        else:
+            forms[surface] = (key_type, surface)
+    return forms
+
+
+def _wholes(types: Mapping[str, str]) -> dict[str, list[str]]:
+    """Single word → the full names that it may stand for.
+
+    A person's begin or end with it, those of an organisation begin with it; a place is not the road that is
+    named after it, and initials are a name of their own: `GNU` is not the GNU Press.
+    """
+    wholes: dict[str, list[str]] = defaultdict(list)
+    for name, key_type in sorted(types.items()):
+        words = name.split()
+        if len(words) < 2:  # noqa: PLR2004  a single word, or the blank between two marks
+            continue
+        parts = {words[0], words[-1]} if key_type == PERSON else set[str]()
+        is_initials = words[0].isupper() and len(words[0]) > 1 and not has_legal_form(words[-1])
+        if key_type == ORGANISATION and not is_common_first(words[0]) and not is_initials:
+            parts = {words[0]}
+        for part in parts:
+            wholes[part].append(name)
+    return wholes
+
+
+def aliases(text: str, mentions: Sequence[Mention]) -> Iterator[tuple[int, int]]:
+    """Rows (alias, name) of mentions, in order, where the text states that both are names of one entity.
+
+    Said by words (`以下简称`, `also known as`) behind a comma or in brackets behind the name, then for all names in the
+    brackets; or by brackets that begin with a name in the other script, or hold initials alone; or by a person's name
+    in both scripts, side by side.
+    """
+    named = [row for row, mention in enumerate(mentions) if mention.key_type in ALIASED]
+    name: int | None = None
+    is_said = False
+    for before, row in pairwise(named):
+        one, other = mentions[before], mentions[row]
+        between = text[one.end : other.start]
+        opened = _OPENS.fullmatch(between)
+        if opened:
+            name, is_said = before, bool(opened["said"])
+            is_born = bool(opened["born"]) and one.key_type == other.key_type == PERSON
+            if is_said or is_born or (not opened["born"] and _is_other_form(text, one, other)):
+                yield row, name
+        elif _KNOWN.fullmatch(between) and (one.key_type == other.key_type or ENTITY in (one.key_type, other.key_type)):
+            name, is_said = None, False
+            yield row, before
+        elif name is not None and is_said and _GOES_ON.fullmatch(between):
+            yield row, name
+        else:
+            name = None
+            if between == " " and one.key_type == other.key_type == "person" and _differ(one, other):
+                yield row, before
+
+
+def _is_other_form(text: str, one: Mention, other: Mention) -> bool:
+    if not (_ENDS if _differ(one, other) else _CLOSES).match(text, other.end):
+        return False
+    if one.key_type != other.key_type and "entity" not in (one.key_type, other.key_type):
+        return False
+    initials = "".join(word[0] for word in str(one.value).split() if word[0].isupper())
+    return _differ(one, other) or (len(initials) > 1 and str(other.value) == initials)
+
+
+def _differ(one: Mention, other: Mention) -> bool:
+    return is_cjk(str(one.value)) != is_cjk(str(other.value))

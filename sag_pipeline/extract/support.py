@@ -1,0 +1,255 @@
+"""Whether a text supports what a model wrote about it: its words, its numbers and its negation occur there."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import Annotated, Final, NamedTuple
+
+from sag_pipeline.extract.name_pieces import may_be_name, opening_words
+from sag_retrieval.core.options import Bounds, check_options
+from sag_retrieval.language.amounts import read_amount
+from sag_retrieval.language.dates import dates
+from sag_retrieval.language.quantities import quantities
+from sag_retrieval.language.sentences import sentences
+from sag_retrieval.language.words import CJK, STOP_WORDS, fold, is_cjk, stem, words
+
+_DIGITS = re.compile(r"\d+(?:[,，'’ ]\d{3})*(?:[.．]\d+)?")
+_INTEGER = re.compile(r"\d+")
+_SEPARATORS = str.maketrans("．", ".", ",，'’ ")
+_CLAUSE = re.compile(r"[,;:，；：、—–]| but | while | although | whereas |但|而|虽")
+_CHINESE = re.compile(f"[{CJK}]+")
+_NEGATING = re.compile("没有|[不没未无非否勿莫]")
+_SMALL: Final = frozenset("的了是在和与及将为其等也都并于被把由向对从以而且则这那该此有")
+"""Characters that hold a Chinese sentence together and say nothing by themselves."""
+_EDGES = "\"'“”‘’()（）[].,;:!?*_"
+_NUMBER_WORDS: Final = {
+    name: float(value)
+    for value, names in enumerate(
+        "zero|one once first a|two twice second|three third|four fourth|five fifth|six sixth|seven seventh|eight eighth"
+        "|nine ninth|ten tenth|eleven eleventh|twelve twelfth".split("|")
+    )
+    for name in names.split()
+} | {character: float(value) for value, character in enumerate("零一二三四五六七八九十")}
+_NEGATIONS: Final = frozenset(
+    "not no never none nobody nothing neither nor without cannot deny denies denied fail fails failed refuse refuses"
+    " refused reject rejects rejected unable false untrue 不 没 未 无 非 否 勿 莫".split()
+)
+_LISTED: Final = re.compile(r"[:：]|分别[为是]|包括|\b(?:namely|including|which (?:are|were|was|is))\b")
+_LIST_END: Final = re.compile(r"[。；;!?！？]|\.(?=\s|\Z)")
+_ITEM: Final = re.compile(r"[、,，]")
+_LAST_ITEM: Final = re.compile(r"\band\b|以及|和|及|与")
+_MOST_LISTED: Final = 30
+_FULL_HOUR: Final = re.compile(r"(?<=\d[:：])00(?!\d)")
+_LEAST_STEM = 4
+"""Two words of one family (`founder`, `founded`) begin with the whole shorter stem, of at least this many letters."""
+_SHOWN = 3
+_LONGER = 2
+"""A clause with more than twice the words of a statement, and two, speaks of more than that."""
+_SAME = 0.75
+"""Share of a statement's words that a clause has which says the same or its opposite."""
+_OWN = 0.5
+"""Share of the bound that the passage itself must reach: title and summary alone support nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupportOptions:
+    """How much of what a model wrote must occur in the text that it wrote it about; the rest is left out."""
+
+    event_words: Annotated[float, Bounds(0, 1)] = 0.7
+    """Share of an event's words that its passage, title and summary must have; its numbers and names must all occur. 0:
+    nothing is checked. Of events that models wrote 2 % are below, and 98 % of events of other passages."""
+    key_words: Annotated[float, Bounds(0, 1)] = 0.75
+    """Share of the words of a key, or of the head or tail of a triple, that its event or passage must have; 0: nothing
+    is checked. Of names that a model listed .1 % are below."""
+    text_words: Annotated[float, Bounds(0, 1)] = 0.4
+    """Share of the words of a summary or title that its text must have, else rules write it; 0: nothing is checked."""
+    unrelated_known: bool = False
+    """Take a known key for an event that has no word, initials or shortened form of its name."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no share."""
+        check_options(self)
+
+
+class Clause(NamedTuple):
+    """The stems and characters of a part of a sentence, and whether it is negated."""
+
+    stems: frozenset[str]
+    characters: frozenset[str]
+    is_negated: bool
+
+    def share(self, stems: frozenset[str]) -> float:
+        """The share of the stems of a statement that it has; of a Chinese pair both characters do."""
+        shared = sum(one in self.stems or (is_cjk(one) and self.characters.issuperset(one)) for one in stems)
+        return shared / len(stems) if stems else 0.0
+
+
+class SupportingText:
+    """The words, numbers and negated clauses of a passage, and of what stands above it."""
+
+    def __init__(self, passage: str, *above: str, language: str = "en") -> None:
+        """`above`: titles and summaries that were shown with the passage; `language`: of their dates and amounts."""
+        self.text = "\n".join(filter(None, (passage, *above)))
+        self._passage = fold(passage)
+        self._language = language
+        self._own = _stems(passage)
+        self._every = _stems(self.text)
+        self._begins = {one[:_LEAST_STEM] for one in self._every}
+
+    def fault(self, statement: str, least: float) -> str:
+        """Why the passage does not support a statement; empty if it does, or if `least` is 0."""
+        if not least or fold(statement) in self._passage:
+            return ""
+        fault = self.lacks(statement, least)
+        if fault:
+            return fault
+        stems = _stems(statement)
+        if len(stems & self._own) < least * _OWN * len(stems):
+            return "its passage says little of it"
+        return self._reversed(statement)
+
+    def lacks(self, text: str, least: float) -> str:
+        """Which numbers, words or capitalised words of a text do not occur; empty if enough of them do."""
+        if numbers := list(self._missing_numbers(text)):
+            return f"numbers that its text does not have: {', '.join(numbers[:_SHOWN])}"
+        stems = [one for one in _stems(text) if not is_cjk(one)]
+        runs = _CHINESE.findall(_NEGATING.sub("", fold(text)))
+        missing = sorted(one for one in stems if not self._has(one))
+        pieces = [piece for run in runs for piece in self._uncovered(run)]
+        if len(missing) + sum(map(len, pieces)) > (1 - least) * (len(stems) + sum(map(len, runs))) + 1e-9:
+            return f"words that its text does not have: {', '.join([*missing, *pieces][:_SHOWN])}"
+        openers = opening_words(text)
+        parts = [part.strip(_EDGES) for part in text.split()]
+        named = (part for part in parts if part[:1].isupper() and part not in openers)
+        unknown = [part for part in named if not all(map(self._has, _stems(part)))]
+        unknown += [
+            piece for run in runs for piece in self._uncovered(run) if len(piece) > 1 and may_be_name(piece, run)
+        ]
+        return f"names that its text does not have: {', '.join(unknown[:_SHOWN])}" if unknown else ""
+
+    def names(self, value: str, least: float) -> bool:
+        """Whether a name, a date or an amount occurs, however it is written."""
+        amount = read_amount(value, self._language)
+        if amount is not None and amount.numbers:
+            return all(_rounded(number) in self._numbers for number in amount.numbers)
+        return not self.lacks(value, least)
+
+    @cached_property
+    def _numbers(self) -> frozenset[float]:
+        return frozenset(_numbers(self.text, self._language))
+
+    @cached_property
+    def _clauses(self) -> tuple[Clause, ...]:
+        return tuple(_clauses(self.text))
+
+    def _has(self, one: str) -> bool:
+        if one in self._every:
+            return True
+        if is_cjk(one) or one[:_LEAST_STEM] not in self._begins:
+            return False
+        return any(_is_family(one, other) for other in self._every)
+
+    def _uncovered(self, run: str) -> Iterator[str]:
+        """The pieces of a run of Chinese characters that stand beside neither neighbour in the texts."""
+        pairs = [False, *(pair in self._every for pair in map("".join, pairwise(run))), False]
+        is_alone = len(run) == 1 and run in self.text
+        unseen = "".join(
+            " " if is_alone or before or behind or character in _SMALL else character
+            for character, before, behind in zip(run, pairs, pairs[1:], strict=False)
+        )
+        yield from unseen.split()
+
+    def _missing_numbers(self, statement: str) -> Iterator[str]:
+        statement = _FULL_HOUR.sub("  ", statement)
+        digits = [found for found in _DIGITS.finditer(statement) if _value(found[0]) not in self._numbers]
+        if digits:
+            digits = [found for found in digits if not _is_counted(statement, found)]
+            spans = [span for *span, value in _mentions(statement, self._language) if value in self._numbers]
+            yield from (found[0] for found in digits if not any(start <= found.start() < end for start, end in spans))
+
+    def _reversed(self, statement: str) -> str:
+        """Whether the clauses that a statement is about are negated and it is not, or the other way round."""
+        own, negates = _stems(statement), is_negated(statement)
+        if negates and not any(one.is_negated for one in self._clauses):
+            return "it negates what its passage states"
+        near = [one for one in self._clauses if len(one.stems) <= _LONGER * len(own) + _LONGER]
+        shares = [one.share(own) for one in near]
+        best = max(shares, default=0.0)
+        about = {one.is_negated for one, share in zip(near, shares, strict=True) if share == best}
+        if best < _SAME or about != {not negates}:
+            return ""
+        return "it negates what its passage states" if negates else "it states what its passage negates"
+
+
+def _is_counted(statement: str, number: re.Match[str]) -> bool:
+    """Whether a number counts what the statement lists behind it: `3 tests, namely A, B and C`."""
+    count = number[0]
+    if not count.isdecimal() or not 1 < int(count) <= _MOST_LISTED:
+        return False
+    end = _LIST_END.search(statement, number.end())
+    rest = statement[number.end() : end.start() if end else len(statement)]
+    opening = _LISTED.search(rest)
+    if opening is None:
+        return False
+    items = [part for part in _ITEM.split(rest[opening.end() :]) if part.strip()]
+    joined = sum(
+        1 for part in items for piece in _LAST_ITEM.split(part)[1:] if _LAST_ITEM.split(part)[0].strip() and piece
+    )
+    return len(items) <= int(count) <= len(items) + joined
+
+
+def is_negated(text: str) -> bool:
+    """Whether a text has a word that negates."""
+    return any(word in _NEGATIONS or word.endswith("n't") for word in words(text))
+
+
+@lru_cache(maxsize=4_096)
+def _stems(text: str) -> frozenset[str]:
+    """Stems of the words that mean something; of Chinese the pairs of neighbouring characters."""
+    plain = fold(text)
+    runs = _CHINESE.findall(_NEGATING.sub("", plain))
+    pairs = {"".join(pair) for run in runs for pair in pairwise(run)}
+    others = (word for word in words(plain) if not is_cjk(word))
+    return frozenset(
+        pairs | {stem(w) for w in others if w not in STOP_WORDS and w not in _NEGATIONS and not w.isdigit()}
+    )
+
+
+def _is_family(one: str, other: str) -> bool:
+    shorter = min(len(one), len(other))
+    return shorter >= _LEAST_STEM and one[:shorter] == other[:shorter]
+
+
+def _clauses(text: str) -> Iterator[Clause]:
+    for sentence in sentences(text):
+        for part in _CLAUSE.split(sentence):
+            if found := _stems(part):
+                yield Clause(found, frozenset(fold(part)), is_negated(part))
+
+
+def _numbers(text: str, language: str) -> Iterator[float]:
+    """The numbers of a text: as written, with their scale, parts of dates, and small ones in words."""
+    for found in _DIGITS.finditer(text):
+        yield _value(found[0])
+        yield from map(_value, _INTEGER.findall(found[0]))
+    yield from (value for *_, value in _mentions(text, language))
+    yield from (_NUMBER_WORDS[word] for word in words(text) if word in _NUMBER_WORDS)
+
+
+def _mentions(text: str, language: str) -> Iterator[tuple[int, int, float]]:
+    """Where amounts and dates stand, with the value of the amount or of each part of the date."""
+    for mention in quantities(text, language):
+        yield mention.start, mention.end, _rounded(float(mention.value))
+    for mention in dates(text, language):
+        for part in _INTEGER.findall(str(mention.value)):
+            yield mention.start, mention.end, float(part)
+
+
+def _value(digits: str) -> float:
+    return _rounded(float(digits.translate(_SEPARATORS)))
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.9g}")

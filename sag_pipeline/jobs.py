@@ -1,0 +1,172 @@
+"""Run a Dagster job from the command line or from code, in this process."""
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import dagster as dg
+
+from sag_pipeline.components.corpus import Corpus, corpus_definitions
+from sag_pipeline.definitions import defs
+from sag_pipeline.defs.alerts import TOLD_BY, asset_of, causes, reason_of, tell, told_in
+from sag_pipeline.defs.config import run_config
+from sag_pipeline.defs.corpus_assets import CorpusSpec, owner_of
+from sag_pipeline.options import RunOptions
+from sag_pipeline.progress import listener
+from sag_pipeline.runs.dagster_runs import HOME, in_words, open_instance, process_tag
+from sag_pipeline.sources.folders import launched_here
+from sag_pipeline.store.store import Store
+from sag_retrieval.core.errors import QUERY_INTERRUPTED, SagError, SettingsError
+from sag_retrieval.core.options import build_options
+from sag_retrieval.core.schema_file import default_schema, home_schema
+from sag_retrieval.core.settings import load_settings
+from sag_retrieval.core.telemetry import span
+
+
+def run_job(name: str, run_config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Run a job in this process and return the metadata of each asset it made.
+
+    Each step is reported to the listener of `sag_pipeline.progress` when it starts.
+
+    Raises:
+        SagError: If an asset or a check failed, with its reason.
+        SettingsError: If the configuration of the run, or `dagster.yaml`, cannot be used.
+        KeyboardInterrupt: If Ctrl-C ended the run; committed batches stay.
+
+    """
+    settings = load_settings()
+    home = os.path.realpath(settings.home)
+    with open_instance() as instance, launched_here():
+        spec, known = _corpus_of(home, instance)
+        job = known.resolve_job_def(spec.named(name))
+        config = {**_under(spec, run_config), "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+        run_id, report = str(uuid4()), listener()
+        tags = {**process_tag(), HOME: home, **({TOLD_BY: "command"} if settings.alert else {})}
+
+        def on_event(entry: dg.EventLogEntry) -> None:
+            event = entry.dagster_event
+            if event is not None and event.is_step_start and event.step_key:
+                report(asset_of(event.step_key), 0, 0)
+
+        instance.add_event_listener(run_id, on_event)
+        try:
+            with span("run", step=name, **{"dagster.run_id": run_id}):
+                result = job.execute_in_process(
+                    run_config=config,
+                    instance=instance,
+                    raise_on_error=False,
+                    run_id=run_id,
+                    tags=tags,
+                    resources={"io_manager": dg.mem_io_manager},  # that of files would be imported, and never used
+                )
+        except dg.DagsterInvalidConfigError as error:
+            raise SettingsError(f"job {name!r}: {in_words(error)}") from error
+        except dg.DagsterExecutionInterruptedError as error:
+            raise KeyboardInterrupt from error
+    if _is_interrupted(result):
+        raise KeyboardInterrupt
+    if not result.success:
+        tell(settings, told_in(spec.named(name), run_id, home, reason := _reason(result)))
+        raise SagError(f"{name} failed: {reason}")
+    found: dict[str, dict[str, Any]] = {}
+    for event in result.get_asset_materialization_events():
+        made = event.step_materialization_data.materialization
+        found[made.asset_key.path[-1]] = {n: _plain(value) for n, value in made.metadata.items()}
+    return found
+
+
+def _corpus_of(home: str, instance: dg.DagsterInstance) -> tuple[CorpusSpec, dg.Definitions]:
+    """The corpus of the home: without a name, unless the assets without a prefix belong to another home.
+
+    Then its materializations have a prefix of their own, so that they are not taken for those of the other home.
+    """
+    owner = owner_of(instance, dg.AssetKey("documents"))
+    if owner is None or owner.home == home or not Path(owner.home).is_dir():
+        return CorpusSpec(), defs
+    readable = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in Path(home).name.lower())
+    corpus = Corpus(name=f"home_{readable}_{blake2b(os.fsencode(home), digest_size=3).hexdigest()}")
+    return corpus.spec(), corpus_definitions(corpus)
+
+
+def _under(spec: CorpusSpec, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Run configuration of the corpus without a name, with the names of another."""
+    renamed = {"resources": lambda _: spec.resource_key, "ops": spec.operation}
+    return {part: {renamed[part](name): each for name, each in given.items()} for part, given in config.items()}
+
+
+def _is_interrupted(result: dg.ExecuteInProcessResult) -> bool:
+    """Whether Ctrl-C ended the run while a step, or a query of it, was under way."""
+    errors = [event.step_failure_data.error for event in result.filter_events(lambda e: e.is_step_failure)]
+    told = [f"{each.cls_name} {each.message}" for error in errors for each in causes(error)]
+    # DuckDB makes an error of its own of an interrupt during a query, or names it where it was reading Arrow rows.
+    return any(
+        sign in each for each in told for sign in (dg.DagsterExecutionInterruptedError.__name__, QUERY_INTERRUPTED)
+    )
+
+
+def _reason(result: dg.ExecuteInProcessResult) -> str:
+    failures = result.filter_events(lambda event: event.is_step_failure)
+    return reason_of(result.get_asset_check_evaluations(), failures) or "see the log of the run"
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401  metadata of any type
+    return getattr(value, "value", getattr(value, "text", None))
+
+
+def run_ingest(
+    sources: Sequence[str],
+    options: RunOptions | Mapping[str, Any] | None = None,
+    follow: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Sync the sources and publish; return counts and seconds of every step, and the current release.
+
+    A source that does not exist does not stop the others: `unread_sources` has the reason, and its documents stay.
+    `failed_documents` counts, by step, documents that a step could not process, or not completely: what it makes of
+    them is missing in the release.
+
+    Args:
+        sources: Folders and files; none: SAG_SOURCE.
+        options: Options of a run, such as `{"en_size": 500, "header.sentences": True}`. A schema of keys in
+            `RunOptions` takes the place of that of the home.
+        follow: Fields of the asset `documents`, such as `{"allow_removals": True}`.
+
+    Raises:
+        SagError: If no source exists, too many documents of one are gone, an option is unknown, or a step failed.
+
+    """
+    chosen = build_options(RunOptions, options, what="ingest")
+    settings = load_settings()
+    home_schema(settings.home, settings.schema)  # a wrong one is reported before a run begins
+    own = {} if chosen.key.schema == default_schema() else {"key_schema": chosen.key.schema.model_dump(mode="json")}
+    config: dict[str, Any] = {
+        "resources": {"sag": {"config": run_config(chosen) | own}},
+        "ops": {"documents": {"config": {"sources": list(sources), **(follow or {})}}},
+    }
+    made = run_job("ingest", config)
+    counts = ("new", "changed", "removed", "skipped", "failed", "rows", "seconds")
+    return {
+        "release": made["release"]["release"],
+        "is_new": made["release"]["is_new"],
+        "put_aside": made["documents"]["failed"],
+        "unread_sources": made["documents"]["unread_sources"],
+        "failed_documents": _failed_documents(),
+        "steps": {
+            name: {c: values[c] for c in counts if isinstance(values.get(c), int | float)}
+            for name, values in made.items()
+        },
+    }
+
+
+def _failed_documents() -> dict[str, int]:
+    """Documents that a step could not process, or not completely, by step."""
+    entries = Store(load_settings().home).ledger.entries("status IN ('failed', 'partial') AND kind = 'document'")
+    return dict(Counter(entry.step for entry in entries))
+
+
+def run_report(config: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Write the report of the current release; return the metadata of the assets `communities` and `report`."""
+    return run_job("report", {"ops": {"write_report": {"config": dict(config)}}} if config else {})

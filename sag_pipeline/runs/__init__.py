@@ -1,0 +1,1 @@
+"""Runs of jobs: steps in batches, progress, alerts, status, maintenance."""

@@ -1,0 +1,200 @@
+"""Describe a home: what is stored, pending and skipped, its sources, last run, sizes, and how it grows."""
+
+import os
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from sag_pipeline.extract.name_decisions import decisions_file, read_decisions
+from sag_pipeline.options import IngestOptions
+from sag_pipeline.runs.disk_usage import age_hours, growth_of, mean_growth, sizes_of
+from sag_pipeline.step_runner import step_of
+from sag_pipeline.store.source_list import Source, SourceList
+from sag_pipeline.store.store import Store
+from sag_pipeline.store.vectors import stored_vectors
+from sag_pipeline.tables import INPUTS
+from sag_retrieval.core.errors import SourceError
+from sag_retrieval.core.home_urls import shown_home
+from sag_retrieval.core.settings import Settings
+from sag_retrieval.models.answer_cache import ANSWERS, AnswerCache, CacheError
+from sag_retrieval.release.releases import Releases
+
+if TYPE_CHECKING:
+    from sag_pipeline.extract.entity_resolution import KeyColumns
+
+_CONFIG: Final = "dagster.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a home holds after a run, whatever ended it."""
+
+    documents: int
+    """Documents that are read."""
+    release: str | None
+    """The current release."""
+
+
+def kept_of(settings: Settings) -> Kept:
+    """What is stored below the home."""
+    return Kept(Store(settings.home).ledger.document_count("documents"), Releases(settings.home).current())
+
+
+def status_of(settings: Settings) -> dict[str, Any]:
+    """Counts by table, skipped and failed with reasons, sources, last run, sizes and growth; nothing is changed."""
+    store = Store(settings.home)
+    steps = growth_of(settings.home)
+    return {
+        "home": shown_home(settings.home),
+        "release": Releases(settings.home).current(),
+        "release_age_hours": age_hours(settings.home),
+        "last_run": _last_run(settings),
+        "sources": [source_row(store, listed, source) for listed in [SourceList(store)] for source in listed],
+        "sizes": sizes_of(settings.home),
+        "growth": [step.to_dict() for step in steps],
+        "mean_growth": mean_growth(steps),
+        "megabytes": store.parts.bytes_used() / 1e6,
+        "tables": [_table(store, name) for name in INPUTS],
+        "put_aside": _entries(store, "status IN ('failed', 'partial')"),
+        "warnings": _entries(store, "status = 'done' AND kind = 'document' AND reason <> ''"),
+        "calls": _calls(store),
+        "names": _names(store, decisions_file(settings)),
+    }
+
+
+def _names(store: Store, path: Path) -> dict[str, Any]:
+    """Decisions of people on names, those that name what no document names, or why the file cannot be used."""
+    try:
+        decisions = read_decisions(path)
+    except SourceError as error:
+        return {"file": str(path), "decisions": {}, "unused": [], "reason": str(error)}
+    keys = store.whole("distinct_keys") if decisions.lines else None
+    unused = decisions.unused(keys["name"].to_pylist()) if keys is not None else decisions.lines
+    return {
+        "file": str(path),
+        "decisions": dict(Counter(one.verb for one in decisions.lines)),
+        "unused": [f"line {one.line}: {one.verb} {one.name} / {one.other}" for one in unused],
+        "reason": None,
+    }
+
+
+def source_row(store: Store, listed: SourceList, source: Source) -> dict[str, Any]:
+    """A source, whether it exists, its documents, its skipped files, and when it was ingested last."""
+    ((documents, aside),) = store.ledger.select(
+        "SELECT count(*) FILTER (kind = 'document'), count(*) FILTER (kind = 'aside') "
+        "FROM current WHERE step = 'documents' AND list_contains(?, source)",
+        sorted(listed.spellings(source)),
+    )
+    return {
+        "source": source.name,
+        "path": source.path,
+        "is_there": source.is_there,
+        "documents": documents,
+        "put_aside": aside,
+        "last_ingest": source.last_ingest,
+    }
+
+
+def _last_run(settings: Settings) -> dict[str, Any] | None:
+    """The newest ingest that Dagster recorded; None where no record is kept or none can be read."""
+    if not os.environ.get("DAGSTER_HOME") and not Path(_CONFIG).is_file():
+        return None
+    from sag_pipeline.runs.dagster_runs import last_run, open_instance  # noqa: PLC0415  Dagster takes a second to import
+
+    try:
+        with open_instance() as instance:
+            return last_run(instance, "ingest", settings.home)
+    except Exception as error:  # noqa: BLE001  a database that is away must not hide what is stored
+        return {"outcome": "unknown", "reason": " ".join(str(error).split())}
+
+
+def _table(store: Store, name: str) -> dict[str, Any]:
+    documents, rows, failed = store.ledger.counts(name)
+    if name == "vectors":  # documents share them, so the ledger counts none
+        rows = stored_vectors(store.home)
+    pending = 0
+    if INPUTS[name]:  # pending by changed input only: the options of the next run are not known here
+        done = {e.unit for e in store.ledger.entries("step = ? AND status <> 'failed'", name)}
+        pending = sum(p.document_id not in done for p in store.pending(step_of(name, IngestOptions())))
+    return {
+        "table": name,
+        "documents": documents,
+        "rows": rows,
+        "pending": pending,
+        "failed": failed,
+    }
+
+
+def _entries(store: Store, condition: str) -> list[dict[str, Any]]:
+    """Where the files of some entries are, and what is said of them."""
+    return [
+        {
+            "step": entry.step,
+            "source": entry.source,
+            "file": entry.path or (entry.source if entry.kind == "aside" else entry.unit),
+            "line": entry.line if entry.line >= 0 else None,
+            "reason": entry.reason,
+            "attempts": entry.attempts,
+        }
+        for entry in store.ledger.entries(condition)
+    ]
+
+
+def _calls(store: Store) -> list[dict[str, Any]]:
+    """Requests, tokens and cost by step; several answers of one request count as one request."""
+    requests = _requests(Path(store.home) / ANSWERS)
+    totals: dict[str, dict[str, Any]] = {}
+    for rows in store.scan("calls"):
+        for row in rows.to_pylist():
+            total = totals.setdefault(row["step"], {"step": row["step"], **dict.fromkeys(_NUMBERS, 0), "cost": 0.0})
+            if row["is_cached"]:
+                total["cached"] += 1
+                continue
+            total["calls"] += requests.get(row["call_id"], 1)
+            total["input_tokens"] += row["input_tokens"]
+            total["output_tokens"] += row["output_tokens"]
+            total["cost"] += row["cost"] or 0.0
+    return [totals[step] for step in sorted(totals)]
+
+
+_NUMBERS = ("calls", "cached", "input_tokens", "output_tokens")
+
+
+def _requests(path: Path) -> dict[str, int]:
+    """Requests by answer, where it was not one; empty where the file of answers is missing or unreadable."""
+    if not path.is_file():
+        return {}
+    try:
+        with AnswerCache(path) as cache:
+            return cache.requests()
+    except CacheError:
+        return {}
+
+
+def undecided_pairs(settings: Settings, most: int) -> tuple[Path, list[dict[str, Any]]]:
+    """The file of decisions, and the closest pairs of names, the closest first.
+
+    Raises:
+        SourceError: If nothing was ingested yet, or a line of the file is wrong.
+
+    """
+    from sag_pipeline.extract.close_pairs import close_pairs  # noqa: PLC0415
+    from sag_pipeline.publish.distinct_keys import text_keys  # noqa: PLC0415  `sag status` needs neither
+    from sag_pipeline.publish.links import whole_table  # noqa: PLC0415
+
+    path, store = decisions_file(settings), Store(settings.home)
+    decided = {frozenset(pair) for pair in read_decisions(path).pairs("apart", "merge", "rename")}
+    keys = text_keys(whole_table(store, "distinct_keys"))
+    aligned = frozenset(whole_table(store, "canonical")["key_id"].to_pylist())
+    rows = [row for row, key_id in enumerate(keys.key_ids) if key_id not in aligned]
+    pairs = (pair for pair in close_pairs(keys, rows) if {keys.names[pair.one], keys.names[pair.other]} not in decided)
+    found = [
+        {"closeness": pair.score, "name": _described(keys, pair.one), "other": _described(keys, pair.other)}
+        for pair, _ in zip(pairs, range(most), strict=False)
+    ]
+    return path, found
+
+
+def _described(keys: "KeyColumns", row: int) -> dict[str, Any]:
+    return {"name": keys.values[row], "type": keys.key_types[row], "events": keys.event_counts[row]}

@@ -1,0 +1,1 @@
+"""What sources hold: listed, decoded and converted to text, without a store."""

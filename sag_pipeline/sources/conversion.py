@@ -1,0 +1,226 @@
+"""Convert files to text: one reader per suffix, under bounds on size; nothing is ever fetched."""
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import version
+from typing import Final, NamedTuple
+
+from sag_pipeline.sources.converters.epub import convert_epub
+from sag_pipeline.sources.converters.html import convert_html
+from sag_pipeline.sources.converters.mail import convert_eml, convert_msg
+from sag_pipeline.sources.converters.office import convert_docx, convert_pptx, convert_xlsx
+from sag_pipeline.sources.converters.opendocument import convert_odt
+from sag_pipeline.sources.converters.pdf import convert_pdf
+from sag_pipeline.sources.converters.pieces import BoundError, Converted, TextPiece
+from sag_pipeline.sources.converters.plain import convert_csv, convert_rtf
+from sag_pipeline.sources.decoding import clean, decode, decode_html
+from sag_pipeline.sources.folders import SourceOptions
+from sag_pipeline.sources.packages import checked_package
+from sag_retrieval.core.errors import PluginError
+from sag_retrieval.core.plugins import Registry
+
+_ADDRESS = re.compile(" at 0x[0-9a-f]+")
+"""Where an object lay in memory: it differs from run to run."""
+_COMPOUND = bytes.fromhex("d0cf11e0a1b11ae1")
+"""How an encrypted office file begins, and one of the old binary formats."""
+_LIBRARIES: Final = {
+    "lxml.html": "lxml",
+    "mammoth": "mammoth",
+    "openpyxl": "openpyxl",
+    "oxmsg": "python-oxmsg",
+    "pdfplumber": "pdfplumber",
+    "pdfminer": "pdfminer.six",
+    "pptx": "python-pptx",
+    "striprtf.striprtf": "striprtf",
+}
+"""Module → distribution of all that parses files."""
+
+Read = Callable[[bytes], tuple[str | None, str]]
+"""From a file's bytes to its title, if it names one, and its text; raises ValueError with the reason if it cannot."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileReader:
+    """How files of a suffix are read.
+
+    A plug-in is such a reader with `read`, or the function `read` alone. It runs in the converting process, under the
+    bounds of `SourceOptions`, and receives only bytes.
+    """
+
+    name: str
+    """The suffix, in lower case and without its dot."""
+    convert: Callable[[bytes, SourceOptions], Converted] | None = None
+    """A converter of this package."""
+    decode: Callable[[bytes], str] | None = None
+    """For files of text: the converter receives the decoded text as UTF-8."""
+    is_package: bool = False
+    """Whether it is a ZIP archive, which is checked before it is unpacked."""
+    read: Read | None = None
+    """A function of the bytes; with neither, `documents` parses texts and JSON."""
+
+    @property
+    def is_converted(self) -> bool:
+        """Whether such files are read in the converting process."""
+        return bool(self.convert or self.read)
+
+
+class Text(NamedTuple):
+    """What a file was converted to."""
+
+    title: str | None
+    text: str
+    places: list[tuple[int, str]]
+    """Offset of the first character and name of each page, slide or sheet, in order; empty if there are none."""
+
+
+def _adapted(name: str, found: object) -> FileReader:
+    if isinstance(found, FileReader):
+        return found
+    if not callable(found):
+        raise TypeError(f"a {type(found).__name__} cannot read files; name a function of bytes")
+    return FileReader(name=name, read=found)
+
+
+def _pdf(payload: bytes, options: SourceOptions) -> Converted:
+    return convert_pdf(payload, options.ocr, memory=options.conversion_memory)
+
+
+READERS: Final = Registry(
+    "sag.readers",
+    [
+        FileReader(name="md"),
+        FileReader(name="txt"),
+        FileReader(name="json"),
+        FileReader(name="jsonl"),
+        *(
+            FileReader(name=name, convert=lambda payload, _: convert_html(payload), decode=decode_html)
+            for name in ("html", "htm", "xhtml")
+        ),
+        FileReader(name="csv", convert=lambda payload, _: convert_csv(payload), decode=decode),
+        FileReader(name="rtf", convert=lambda payload, _: convert_rtf(payload)),
+        FileReader(name="pdf", convert=_pdf),
+        FileReader(name="docx", convert=lambda payload, _: convert_docx(payload), is_package=True),
+        FileReader(name="pptx", convert=lambda payload, _: convert_pptx(payload), is_package=True),
+        FileReader(name="xlsx", convert=lambda payload, _: convert_xlsx(payload), is_package=True),
+        FileReader(name="odt", convert=lambda payload, _: convert_odt(payload), is_package=True),
+        FileReader(name="epub", convert=lambda payload, _: convert_epub(payload), is_package=True),
+        FileReader(name="eml", convert=lambda payload, _: convert_eml(payload)),
+        FileReader(name="msg", convert=lambda payload, _: convert_msg(payload)),
+    ],
+    _adapted,
+)
+"""Readers by suffix, without its dot."""
+
+
+def is_read(suffix: str) -> bool:
+    """Whether there is a reader for files of this suffix, such as `.pdf`; no plug-in is loaded."""
+    return suffix.removeprefix(".") in READERS
+
+
+def is_converted(suffix: str) -> bool:
+    """Whether such files are read in the converting process, as those of every plug-in are; no plug-in is loaded."""
+    name = suffix.removeprefix(".")
+    return name in READERS and (name not in READERS.own or READERS.own[name].is_converted)
+
+
+def reader_of(suffix: str) -> FileReader:
+    """The reader of a suffix.
+
+    Raises:
+        ValueError: If there is none.
+        PluginError: If the package that adds it cannot be used.
+
+    """
+    if not is_read(suffix):
+        raise ValueError(f"files of kind {suffix!r} are not read")
+    return READERS[suffix.removeprefix(".")]
+
+
+def convert(suffix: str, payload: bytes, options: SourceOptions | None = None) -> Text:
+    """Title, where the file names one, clean text, and the places in it.
+
+    The converter is chosen by suffix and receives only bytes: it has no address to open.
+
+    Raises:
+        PluginError: If another package reads such files and cannot be used.
+        ValueError: If the file is broken, breaks a bound or holds no text, with the reason.
+        MemoryError: If the file needs more memory than this process may have.
+
+    """
+    options = options or SourceOptions()
+    reader = reader_of(suffix)
+    try:
+        found = _text(_converted(reader, payload, options), options.max_bytes)
+    except (MemoryError, BoundError):
+        raise
+    except Exception as error:  # parsers of broken files raise anything
+        raise _broken(reader, error) from error
+    if not found.text.strip():
+        raise ValueError(
+            f"no text in the {reader.name} file"
+            + ("; a scan needs OCR: `sag ingest --set ocr=eng`" if suffix == ".pdf" and not options.ocr else "")
+        )
+    return found
+
+
+def _converted(reader: FileReader, payload: bytes, options: SourceOptions) -> Converted:
+    if reader.decode:
+        payload = reader.decode(payload).encode("utf-8", "replace")
+    if reader.is_package:
+        if payload.startswith(_COMPOUND):
+            raise ValueError("it has a password or is of an older kind; save it without, as a current kind")
+        payload = checked_package(payload, options)
+    if reader.convert:
+        return reader.convert(payload, options)
+    assert reader.read is not None
+    title, text = reader.read(payload)
+    if not (isinstance(title, str | None) and isinstance(text, str)):
+        raise TypeError("its reader returned no title and text")
+    return Converted(title, [TextPiece(text)])
+
+
+def _text(converted: Converted, most: int) -> Text:
+    """The pieces joined and cleaned; read one by one, so that a text over the bound is never held whole.
+
+    Raises:
+        BoundError: If the text is longer than the bound.
+
+    """
+    parts: list[str] = []
+    places: list[tuple[int, str]] = []
+    length = 0
+    for piece in converted.pieces:
+        text = clean(piece.text)
+        if piece.place != (places[-1][1] if places else ""):
+            places.append((length, piece.place))
+        length += len(text)
+        if length > most:
+            raise BoundError(
+                f"{length:,} characters of text and more are over the limit of {most:,}; split it or raise `max_bytes`"
+            )
+        parts.append(text)
+    return Text(converted.title, "".join(parts), places)
+
+
+def _broken(reader: FileReader, error: Exception) -> ValueError:
+    reason = _ADDRESS.sub("", " ".join(str(error).split()))[:200] or type(error).__name__
+    return ValueError(f"broken {reader.name} file: {reason}")
+
+
+def load_converters() -> None:
+    """Load all libraries before memory is bounded; a plug-in that fails is reported when a file needs it."""
+    for module in _LIBRARIES:
+        import_module(module)
+    for name in READERS:
+        with suppress(PluginError):
+            READERS[name]
+
+
+@cache
+def parser_versions() -> tuple[str, ...]:
+    """Versions of everything that parses files: a file that was skipped is read again when one changes."""
+    return (*(f"{name} {version(name)}" for name in _LIBRARIES.values()), *READERS.packages())

@@ -1,0 +1,205 @@
+"""Convert HTML to text: paragraphs on one line, headings, lists, tables by row; no navigation, no link targets."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from sag_pipeline.sources.converters.navigation import HEADINGS, drop_around
+from sag_pipeline.sources.converters.pieces import Converted, TextPiece, joined, one_paragraph
+from sag_pipeline.sources.converters.rows import table_lines
+
+_BLOCKS = frozenset(
+    "address article aside blockquote body caption center dd details div dl dt fieldset figcaption figure footer"
+    " h1 h2 h3 h4 h5 h6 header hr html legend li main ol p pre section summary table tbody td tfoot th thead tr"
+    " ul".split()
+)
+_LONG_TERM = 80
+"""Longer terms stand on lines of their own: a bound, as terms without a definition add up."""
+_MOST_SPAN = 50
+"""Rows that one cell may reach down: a bound, as its text is repeated in each."""
+
+
+def convert_html(payload: bytes) -> Converted:
+    """Title and text of a page in UTF-8.
+
+    Raises:
+        ValueError: If there is no element in it, or it is nested too deeply.
+
+    """
+    root = parse_html(payload)
+    title = root.findtext(".//title") or ""
+    return Converted(one_paragraph(title) or None, [TextPiece(page_text(root))])
+
+
+def parse_html(payload: bytes) -> Any:  # noqa: ANN401  lxml has no types
+    """The root element; entities are not resolved from outside, nothing is fetched."""
+    from lxml import etree, html  # noqa: PLC0415  only needed for such files
+
+    parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, no_network=True, huge_tree=True)
+    try:
+        root = html.document_fromstring(payload, parser=parser)
+    except etree.ParserError as error:
+        raise ValueError(str(error)) from error
+    if any(error.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for error in parser.error_log):
+        raise ValueError("nested too deeply: what lies deeper than 2,048 elements cannot be read")
+    return root
+
+
+def page_text(root: Any) -> str:  # noqa: ANN401
+    """The text of a parsed page without what surrounds its content. Linear in the elements."""
+    body = root.find("body") if root.find("body") is not None else root
+    drop_around(body)
+    return blocks_text(body)
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Collects blocks of text; inline text waits until its block ends."""
+
+    blocks: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+    prefix: str = ""
+    """A bullet or a term that stands before the next paragraph."""
+
+    def end(self, mark: str = "") -> None:
+        """End the paragraph."""
+        lines = [one_paragraph(line) for line in "".join(self.waiting).split("\r")]
+        text = "\n".join(filter(None, lines))
+        self.waiting = []
+        if text:
+            self.blocks.append(f"{mark or self.prefix}{text}")
+            self.prefix = ""
+
+    def start_item(self, bullet: str) -> None:
+        """A bullet before what comes next, unless it had none yet."""
+        self.end()
+        self.prefix = bullet
+
+    def end_term(self) -> None:
+        """A short term stands before its definition."""
+        text = one_paragraph("".join(self.waiting))
+        self.waiting = []
+        if len(text) + len(self.prefix) > _LONG_TERM:
+            self.blocks += filter(None, (self.prefix.rstrip(": "), text))
+            self.prefix = ""
+        elif text:
+            before = self.prefix.rstrip(": ")
+            self.prefix = f"{before}, {text}: " if before and before != "-" else f"{text.rstrip(':：')}: "
+
+    def text(self) -> str:
+        """All blocks; items of a list follow each other without an empty line."""
+        self.end()
+        return joined(self.blocks)
+
+
+def blocks_text(body: Any) -> str:  # noqa: ANN401
+    """The text of an element's blocks."""
+    from lxml import etree  # noqa: PLC0415
+
+    writer = _Writer()
+    walk = etree.iterwalk(body, events=("start", "end"))
+    for event, element in walk:
+        if not isinstance(element.tag, str):
+            continue
+        if event == "start":
+            if _start(writer, element):
+                walk.skip_subtree()
+        else:
+            _end(writer, element)
+            if element is not body:
+                writer.waiting.append(element.tail or "")
+    return writer.text()
+
+
+def _start(writer: _Writer, element: Any) -> bool:  # noqa: ANN401
+    """Begin an element; whether it was written whole."""
+    tag = element.tag
+    if tag == "li":
+        writer.start_item(_bullet(element))
+    elif tag in _BLOCKS and tag != "dd":
+        writer.end()
+    if tag == "pre":
+        code = element.text_content().strip("\n").rstrip()
+        writer.blocks += [f"```\n{code}\n```"] if code else []
+    elif tag == "table" and _is_data(element):
+        writer.blocks += filter(None, (one_paragraph(each.text_content()) for each in element.iter("caption")))
+        writer.blocks += table_lines(_rows(element), header=_marked_header(element), is_titled=False)
+    else:
+        writer.waiting.append("\r" if tag == "br" else element.text or "")
+        return False
+    return True
+
+
+def _end(writer: _Writer, element: Any) -> None:  # noqa: ANN401
+    if element.tag in HEADINGS:
+        writer.prefix = ""
+        writer.waiting = [one_paragraph("".join(writer.waiting).replace("\r", " "))]
+        writer.end("#" * HEADINGS[element.tag] + " ")
+    elif element.tag == "dt":
+        writer.end_term()
+    elif element.tag in _BLOCKS and element.tag != "pre":
+        writer.end()
+
+
+def _bullet(element: Any) -> str:  # noqa: ANN401
+    above = element.getparent()
+    if above is None or above.tag != "ol":
+        return "- "
+    return f"{sum(1 for _ in element.itersiblings('li', preceding=True)) + 1}. " if len(above) < 1000 else "- "  # noqa: PLR2004
+
+
+def _is_data(table: Any) -> bool:  # noqa: ANN401
+    """Whether a table holds data; one that lays out a page holds headings, lists or further tables."""
+    if table.get("role") == "presentation":
+        return False
+    return next(table.iterdescendants("table", "h1", "h2", "h3", "h4", "ul", "ol", "dl", "pre", "form"), None) is None
+
+
+def _marked_header(table: Any) -> int | None:  # noqa: ANN401
+    """Rows in `thead`, or leading rows of `th` alone; None if nothing is marked."""
+    count = 0
+    for row in table.iter("tr"):
+        cells = [cell for cell in row if cell.tag in ("td", "th")]
+        if not (row.getparent().tag == "thead" or (cells and all(cell.tag == "th" for cell in cells))):
+            break
+        count += 1
+    return count or None
+
+
+def _rows(table: Any) -> Iterator[list[str]]:  # noqa: ANN401
+    """Cells by column; one over several rows is repeated in each."""
+    held: dict[int, tuple[int, str]] = {}
+    for row in table.iter("tr"):
+        cells: dict[int, str] = {}
+        column = 0
+        for cell in row:
+            if cell.tag not in ("td", "th"):
+                continue
+            while column in held:
+                column += 1
+            text = _cell_text(cell)
+            cells[column] = text
+            down = min(_number(cell.get("rowspan")), _MOST_SPAN)
+            if down > 1:
+                held[column] = (down, text)
+            column += min(_number(cell.get("colspan")), _MOST_SPAN)
+        cells |= {column: text for column, (_, text) in held.items() if column not in cells and cells}
+        held = {column: (left - 1, text) for column, (left, text) in held.items() if left > 1}
+        yield [cells.get(column, "") for column in range(max(cells, default=-1) + 1)]
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.isdecimal() and len(text) < 6 and int(text) else 1  # noqa: PLR2004
+
+
+def _cell_text(cell: Any) -> str:  # noqa: ANN401
+    from lxml import etree  # noqa: PLC0415
+
+    parts: list[str] = []
+    for event, element in etree.iterwalk(cell, events=("start", "end")):
+        if not isinstance(element.tag, str):
+            continue
+        if element.tag in _BLOCKS or element.tag == "br":
+            parts.append(" ")
+        parts.append((element.text if event == "start" else element.tail if element is not cell else "") or "")
+    return one_paragraph("".join(parts))

@@ -1,0 +1,284 @@
+"""Walk a source: whether a run may read it, which regular files it holds, and why others are skipped."""
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+from sag_retrieval.core.errors import SettingsError, SourceError
+from sag_retrieval.core.home_urls import checked_url, names_bucket
+from sag_retrieval.core.options import Bounds, check_options
+from sag_retrieval.core.settings import Settings
+from sag_retrieval.language.words import without_breaks
+
+LEAST_MEMORY = 512 << 20
+"""Bytes: the converters take a third of them before they read anything."""
+_KINDS = {
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFDIR: "a folder",
+}
+_SYSTEM_NAMES = frozenset(
+    "thumbs.db|ehthumbs.db|desktop.ini|$recycle.bin|system volume information|lost+found|__macosx|@eadir".split("|")
+)
+_TEMPORARY = re.compile(
+    r"~\$.*|.*~|~.*\.tmp|.*\.(?:tmp|temp|swp|swo|part|partial|crdownload|download|lock|lck)", re.DOTALL
+)
+"""Names of lock and temporary files of editors, office programs and browsers."""
+_WEB = re.compile(r"(https?|ftp):/+")
+_LANGUAGES = re.compile(r"(?:[A-Za-z][A-Za-z_]*(?:\+[A-Za-z][A-Za-z_]*)*)?")
+_is_here: ContextVar[bool] = ContextVar("is_launched_here", default=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """Bounds on what is read."""
+
+    max_bytes: Annotated[int, Bounds(1)] = 50_000_000
+    """A larger file, line of a JSONL file, or text of a converted file, is skipped."""
+    follow_links_outside: bool = False
+    """Whether links that lead out of the source are read; otherwise they are skipped."""
+    unpacked_bytes: Annotated[int, Bounds(1)] = 500_000_000
+    """An office file that is larger when unpacked is skipped."""
+    conversion_seconds: Annotated[int, Bounds(1)] = 60
+    """Processor time of converting one file."""
+    conversion_memory: Annotated[int, Bounds(LEAST_MEMORY)] = 2 << 30
+    """Resident bytes of the converting process."""
+    include: tuple[str, ...] = ()
+    """Patterns of the files that are read, such as `*.pdf` or `reports/**`; none means every file."""
+    exclude: tuple[str, ...] = ()
+    """Patterns of files and folders that are not read; stronger than `include`."""
+    ocr: str = ""
+    """Languages of the program Tesseract for PDF pages that are images, such as `eng+chi_sim`; empty: no OCR."""
+
+    def __post_init__(self) -> None:
+        """Refuse impossible bounds, and languages that are none.
+
+        Raises:
+            SettingsError: If `ocr` is no list of languages.
+
+        """
+        check_options(self)
+        if not _LANGUAGES.fullmatch(self.ocr):
+            raise SettingsError(
+                f"ocr must be languages by Tesseract's names, such as eng+chi_sim, got {self.ocr!r}; "
+                "`sag settings --options ingest` lists all options"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class BucketFile:
+    """A file of a source that lies in a bucket, as it was listed."""
+
+    url: str
+    """Of the source."""
+    key: str
+    tag: str
+    """Another one whenever the bytes were written again."""
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A file below a source; or, with a reason, a file or folder that is skipped."""
+
+    path: str
+    """Below the source, with `/`; the source's own name if it is a file."""
+    file: Path
+    reason: str = ""
+    is_unknown: bool = False
+    """Whether its content could not be listed, so that its last good version stays."""
+    remote: BucketFile | None = None
+    """Where its bytes lie, if not in `file`, to which they are fetched when they are read."""
+
+
+def walk(root: Path, options: SourceOptions | None = None) -> Iterator[Place]:
+    """Every file below a folder, or the one file, sorted by name within each folder.
+
+    Hidden, lock, temporary and system files are ignored, and what `include` and `exclude` leave out.
+
+    Only regular files are opened. A linked file is read if it lies below the root too. A linked folder below the root
+    is read only at its real place; with `follow_links_outside` others are read once, so loops end.
+
+    Raises:
+        SourceError: If there is no such file or folder, or the folder cannot be listed.
+
+    """
+    try:
+        real = Path(os.path.realpath(root, strict=True))
+        is_folder = real.is_dir()
+        entries = _listed(real) if is_folder else []
+    except FileNotFoundError:
+        if scheme := _WEB.match(str(root)):
+            web = f"{scheme[1]}://{str(root)[scheme.end() :]}"
+            raise SourceError(
+                f"source {web!r} is a web address, which is not read; give a folder, a file or s3://bucket/prefix"
+            ) from None
+        raise SourceError(f"source {str(root)!r} does not exist; give a folder or a file that does") from None
+    except OSError as error:
+        raise SourceError(f"source {str(root)!r} cannot be listed: {error.strerror or error}") from error
+    if is_folder:
+        yield from _Walk(real, options or SourceOptions()).below(entries)
+    else:
+        yield _regular(printable(root.name), root)
+
+
+def open_regular(file: Path) -> BinaryIO:
+    """Open a regular file for reading; anything else is refused without blocking.
+
+    Raises:
+        OSError: If the file is gone, cannot be read, or is no regular file.
+
+    """
+    handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError("it is no regular file any more")
+    return os.fdopen(handle, "rb")
+
+
+def printable(path: str) -> str:
+    """The path as one line of valid text, as ids must be."""
+    return without_breaks(path.encode("utf-8", "replace").decode("utf-8"))
+
+
+def _listed(folder: Path) -> list[tuple[str, Path]]:
+    """Names and files of a folder in order, without hidden, lock, temporary and system ones."""
+    return sorted((file.name, file) for file in folder.iterdir() if not is_ignored(file.name))
+
+
+def is_ignored(name: str) -> bool:
+    """Whether a file or folder of this name is hidden, or holds no document of a person.
+
+    Example:
+        >>> [is_ignored(name) for name in (".git", "~$plan.docx", "Thumbs.db", "plan.docx")]
+        [True, True, True, False]
+
+    """
+    folded = name.lower()
+    return folded.startswith(".") or folded in _SYSTEM_NAMES or _TEMPORARY.fullmatch(folded) is not None
+
+
+def matches(path: str, patterns: Sequence[str]) -> bool:
+    """Whether a path below a source fits one of the patterns, in upper or lower case.
+
+    A pattern without `/` is compared with the name, one with `/` with the whole path; `*` stands for any characters.
+
+    Example:
+        >>> [matches("plans/2024/Costs.PDF", [pattern]) for pattern in ("*.pdf", "plans/*", "2024", "costs/*")]
+        [True, True, False, False]
+
+    """
+    folded = path.lower()
+    name = folded.rpartition("/")[2]
+    return any(fnmatchcase(folded if "/" in each else name, each.lower().lstrip("/")) for each in patterns)
+
+
+class _Walk:
+    def __init__(self, root: Path, options: SourceOptions) -> None:
+        self._root = root
+        self._options = options
+        self._seen = {root}
+
+    def below(self, entries: list[tuple[str, Path]]) -> Iterator[Place]:
+        """Places in order; folders are kept on a stack, as they may nest deeper than Python calls may."""
+        stack = [("", iter(entries))]
+        while stack:
+            before, rest = stack[-1]
+            name, file = next(rest, ("", self._root))
+            if not name:
+                stack.pop()
+                continue
+            path = printable(f"{before}{name}")
+            if matches(path, self._options.exclude) or matches(f"{path}/", self._options.exclude):
+                continue
+            found = self._look(path, file)
+            if isinstance(found, list):
+                stack.append((f"{before}{name}/", iter(found)))
+            elif not self._options.include or found.is_unknown or matches(path, self._options.include):
+                yield found
+
+    def _look(self, path: str, file: Path) -> Place | list[tuple[str, Path]]:
+        """The file, the reason why it is skipped, or the entries of a folder."""
+        try:
+            if file.is_symlink():
+                target = Path(os.path.realpath(file, strict=True))
+                if reason := self._hindrance(target):
+                    return Place(path, file, reason)
+                if target.is_dir():
+                    self._seen.add(target)
+            if stat.S_ISDIR(file.stat().st_mode):
+                return _listed(file)
+        except OSError as error:
+            return Place(path, file, f"cannot be read or listed: {error.strerror or error}", is_unknown=True)
+        return _regular(path, file)
+
+    def _hindrance(self, target: Path) -> str:
+        is_inside = target.is_relative_to(self._root)
+        if not is_inside and not self._options.follow_links_outside:
+            return f"a link to {printable(str(target))!r}, outside of the source; `sag ingest --follow-links` reads it"
+        if target.is_dir() and (is_inside or target in self._seen or self._root.is_relative_to(target)):
+            return f"a link to the folder {printable(str(target))!r}, which is read only at its real place"
+        return ""
+
+
+def _regular(path: str, file: Path) -> Place:
+    try:
+        kind = stat.S_IFMT(file.stat().st_mode)
+    except OSError as error:
+        return Place(path, file, f"cannot be read: {error.strerror or error}", is_unknown=True)
+    if kind == stat.S_IFREG:
+        return Place(path, file)
+    return Place(path, file, f"{_KINDS.get(kind, 'something')}, not a regular file; it is never opened")
+
+
+@contextmanager
+def launched_here() -> Iterator[None]:
+    """Mark the runs of this context as started by this process, from a command or from code."""
+    token = _is_here.set(True)
+    try:
+        yield
+    finally:
+        _is_here.reset(token)
+
+
+def is_launched_here() -> bool:
+    """Whether the run of this context was started by this process."""
+    return _is_here.get()
+
+
+def refuse_source(given: str, settings: Settings, own: Sequence[str] = ()) -> None:
+    """Refuse a source that this run may not read.
+
+    What the corpus is defined with (`own`; else SAG_SOURCE) may always be read. Anything else must lie below a folder
+    of SAG_SOURCE_ROOTS. If that is empty, a command may read everything, and a run that was started elsewhere (the
+    Dagster page) nothing else: whoever types a command has the rights of its shell, whoever reaches the page has not.
+
+    Raises:
+        SettingsError: If the run may not read it.
+
+    """
+    roots = [Path(os.path.realpath(root)) for root in settings.source_roots.split(os.pathsep) if root]
+    is_free = not roots and is_launched_here()
+    if is_free or _spelt(given) in map(_spelt, own or (settings.source,)):
+        return
+    if not names_bucket(given) and any(map(Path(_spelt(given)).is_relative_to, roots)):
+        return
+    bounds = settings.source_roots or "none"
+    raise SettingsError(
+        f"source {given!r} is not below any of SAG_SOURCE_ROOTS ({bounds}) and is not SAG_SOURCE; "
+        "add its folder to SAG_SOURCE_ROOTS in the environment of the pipeline"
+    )
+
+
+def _spelt(source: str) -> str:
+    """A source in the one spelling that all of its spellings have."""
+    return checked_url(source) if names_bucket(source) else os.path.realpath(source)

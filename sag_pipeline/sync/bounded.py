@@ -1,0 +1,218 @@
+"""Read found documents under bounds: files are converted in a child process, which is ended when it breaks one."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sag_pipeline.sources.bucket_source import drop, fetch
+from sag_pipeline.sources.conversion import is_converted, parser_versions
+from sag_pipeline.sources.documents import parse_document, skipped
+from sag_pipeline.sources.folders import SourceOptions
+from sag_pipeline.sources.listing import RawDocument
+from sag_retrieval.core.errors import SourceError
+from sag_retrieval.core.records import Document, Quarantined
+
+_PERIOD = 0.05
+"""Seconds between two checks of the memory of the process."""
+_PATIENCE = 10
+"""Seconds of wall clock per second of processor time: a process that only waits ends too."""
+_START = 300
+_FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+
+
+@dataclass(slots=True)
+class _Process:
+    """A running converter."""
+
+    popen: subprocess.Popen[bytes]
+    connection: Connection
+
+    def end(self) -> int:
+        """End the process and the programs that it started; returns its exit code, negative for a signal."""
+        self.connection.close()
+        with suppress(ProcessLookupError):
+            os.killpg(self.popen.pid, signal.SIGKILL)
+        return self.popen.wait()
+
+
+def waits(raw: RawDocument) -> bool:
+    """Whether reading it waits for another process, or for a bucket."""
+    return raw.remote is not None or is_converted(Path(raw.file).suffix.lower())
+
+
+class BoundedReader:
+    """Reads found documents one at a time; the converting process starts with the first file that needs it.
+
+    Texts and JSON lines are read in this process: that takes time linear in their bytes, which are bounded.
+    """
+
+    def __init__(self, options: SourceOptions) -> None:
+        """Take the bounds; no process starts yet."""
+        self.options = options
+        self.notes = ""
+        """What the parsers of the last file warned of."""
+        self._process: _Process | None = None
+
+    def __enter__(self) -> Self:
+        """Itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the process, if one runs."""
+        self._end()
+
+    @property
+    def pid(self) -> int | None:
+        """The id of the converting process, while one runs."""
+        return self._process.popen.pid if self._process else None
+
+    def read(self, raw: RawDocument) -> Document | Quarantined:
+        """The document, or why it is skipped: its content, a bound it breaks, a converter that crashed.
+
+        Raises:
+            SourceError: If the converting process cannot be started.
+
+        """
+        self.notes = ""
+        if raw.remote is None:
+            return self._read(raw)
+        try:
+            fetch(Path(raw.file), raw.remote)
+        except OSError as error:
+            return skipped(raw, f"cannot be fetched: {error}", is_passing=True)
+        try:
+            return self._read(raw)
+        finally:
+            if raw.line is None:  # lines of one file are read one by one
+                drop(Path(raw.file))
+
+    def _read(self, raw: RawDocument) -> Document | Quarantined:
+        try:
+            if is_converted(Path(raw.file).suffix.lower()):
+                return self._convert(raw)
+            return parse_document(raw, self.options)
+        except SourceError:
+            raise
+        except Exception as error:  # noqa: BLE001  a fault of one document must not end the run
+            self._end()  # its answer may still arrive
+            return skipped(raw, f"could not be read: {type(error).__name__}: {error}")
+
+    def _convert(self, raw: RawDocument) -> Document | Quarantined:
+        process = self._asked(raw)
+        deadline = time.monotonic() + _PATIENCE * self.options.conversion_seconds
+        while not process.connection.poll(_PERIOD):
+            if _resident(process.popen.pid) > self.options.conversion_memory:
+                self._end()
+                return skipped(raw, _over_memory(self.options))
+            if time.monotonic() > deadline:
+                self._end()
+                return skipped(raw, _over_time(self.options))
+        try:
+            answer: tuple[Document | Quarantined | None, int, str] = process.connection.recv()
+        except (EOFError, OSError):
+            return self._crashed(raw)
+        document, peak, self.notes = answer
+        if document is None or peak > self.options.conversion_memory:
+            self._end()
+            return skipped(raw, _over_memory(self.options))
+        if peak > self.options.conversion_memory // 2:  # memory it keeps would count against the next file
+            self._end()
+        return document
+
+    def _asked(self, raw: RawDocument) -> _Process:
+        """The process, after it received a file; a new one if the last one ended since."""
+        process = self._process or self._started()
+        try:
+            process.connection.send(raw)
+        except OSError:
+            self._end()
+            process = self._started()
+            process.connection.send(raw)
+        return process
+
+    def _started(self) -> _Process:
+        """A new interpreter, not a fork, because this process has threads; with the same module path."""
+        ours, theirs = Pipe()
+        paths = os.pathsep.join(path or os.getcwd() for path in sys.path)  # noqa: PTH109  as the import system does
+        with theirs:
+            popen = subprocess.Popen(  # noqa: S603  this interpreter, a module of ours
+                [sys.executable, "-P", "-m", "sag_pipeline.sync.bounded_process", str(theirs.fileno())],
+                env=os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,  # a group of its own, which ends together
+            )
+        self._process = _Process(popen, ours)
+        try:
+            ours.send(self.options)
+            if ours.poll(_START):
+                ours.recv()
+                return self._process
+        except (EOFError, OSError):
+            pass
+        raise SourceError(
+            f"the converting process cannot be started (exit code {self._end()}); "
+            f"see the output of `{Path(sys.executable).name} -m sag_pipeline.sync.bounded_process`"
+        )
+
+    def _crashed(self, raw: RawDocument) -> Quarantined:
+        process = self._process
+        assert process is not None
+        process.connection.close()
+        self._process = None
+        code = process.popen.wait()
+        if code == -signal.SIGXCPU:
+            return skipped(raw, _over_time(self.options))
+        if code >= 0:
+            return skipped(raw, f"the converter ended with exit code {code}; repair or remove the file")
+        name = signal.Signals(-code).name
+        if -code in _FROM_OUTSIDE:
+            return skipped(raw, f"the converter was killed ({name}); the next run tries again", is_passing=True)
+        return skipped(raw, f"the converter crashed ({name}); repair or remove the file")
+
+    def _end(self) -> int:
+        process, self._process = self._process, None
+        return process.end() if process else 0
+
+
+def _over_time(options: SourceOptions) -> str:
+    seconds = options.conversion_seconds
+    return (
+        f"converting it needs more than {seconds} s; split the file, or raise the bound: "
+        f"`sag ingest --set conversion_seconds={2 * seconds}`"
+    )
+
+
+def _over_memory(options: SourceOptions) -> str:
+    most = options.conversion_memory
+    return (
+        f"converting it needs more than {most:,} bytes of memory; split the file, or raise the bound: "
+        f"`sag ingest --set conversion_memory={2 * most}`"
+    )
+
+
+def _resident(pid: int) -> int:
+    """Resident bytes of a process; 0 if the system does not report them (then its peak is checked at the end)."""
+    try:
+        pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
+    except (OSError, IndexError):
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def refusal_of(state: str, options: SourceOptions) -> str:
+    """The hash of everything that decides whether a document is skipped: its version, the bounds, parser versions."""
+    return blake2b(repr((state, options, parser_versions())).encode(), digest_size=16).hexdigest()

@@ -1,0 +1,1 @@
+"""Clusters: events grouped by the keys they share and by meaning."""

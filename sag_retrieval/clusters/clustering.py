@@ -1,0 +1,197 @@
+"""Detect communities with Leiden or Louvain, level by level."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import igraph
+import numpy as np
+
+from sag_retrieval.clusters.edges import Edges, weigh_edges
+from sag_retrieval.clusters.events import EventTable, Flags, Floats, Rows
+from sag_retrieval.clusters.groups import (
+    TIES_KEPT,
+    Communities,
+    Community,
+    Tie,
+    by_size,
+    centralities,
+    community_id,
+    measure,
+    members_of,
+    sum_by,
+)
+from sag_retrieval.clusters.leiden import group_sizes, seeded
+from sag_retrieval.clusters.options import ClusterOptions
+from sag_retrieval.topics.parts import build_parts
+from sag_retrieval.topics.topics import build_topics
+
+
+def partition(edges: Edges, options: ClusterOptions) -> Rows:
+    """Community number of every node, from 0, larger communities first; shape (nodes,).
+
+    `leiden` uses the constant Potts model on ties above the background; its resolution does not depend on
+    the size of the graph; `leiden-modularity` grows its resolution with the graph instead.
+
+    Source:
+        docs/algorithm.md §reports.3.
+
+    """
+    weight = edges.weight if options.pairs == "all" else edges.strength
+    tied = weight > 0
+    graph, weight = to_graph(edges, tied), weight[tied]
+    with seeded(options.seed):
+        found = _find(graph, weight, options)
+    return by_size(np.asarray(found.membership, dtype=np.int32))
+
+
+def _find(graph: igraph.Graph, weight: Floats, options: ClusterOptions) -> igraph.VertexClustering:
+    if options.method == "louvain":
+        return graph.community_multilevel(weights=weight)
+    if options.method == "leiden-modularity":
+        resolution = max(1.0, options.resolution_for(graph.vcount()) * graph.vcount() / 20)
+        return graph.community_leiden(
+            "modularity", weights=weight, resolution=resolution, n_iterations=options.iterations
+        )
+    return graph.community_leiden(
+        "CPM",
+        weights=weight,
+        resolution=options.resolution_for(graph.vcount()),
+        n_iterations=options.iterations,
+    )
+
+
+def to_graph(edges: Edges, chosen: Flags | None = None) -> igraph.Graph:
+    """The graph of the chosen pairs, without weights."""
+    pairs = np.column_stack([edges.left, edges.right]).astype(np.int64)
+    return igraph.Graph(n=edges.node_count, edges=pairs if chosen is None else pairs[chosen])
+
+
+def coarser(edges: Edges, group: Rows, options: ClusterOptions, level: int) -> Rows:
+    """Group number of every node one level up: whole groups of the level below, joined by their ties.
+
+    Joining two groups pays where the weight between them exceeds `resolution · level_ratio^level` per pair of
+    events, which is the constant Potts model on groups with their sizes.
+
+    Source:
+        docs/algorithm.md §reports.3.
+
+    """
+    sizes = np.bincount(group).astype(np.int32)
+    resolution = options.resolution_for(len(group)) * options.level_ratio**level
+    return by_size(group_sizes(sizes, ties(edges, group), options, resolution)[group])
+
+
+def ties(edges: Edges, group: Rows) -> tuple[Rows, Rows, Floats]:
+    """Pairs of groups that are tied (`low < high`, ordered), and the summed strength between them."""
+    one, two = group[edges.left], group[edges.right]
+    apart = one != two
+    low, high = np.minimum(one, two)[apart].astype(np.int64), np.maximum(one, two)[apart].astype(np.int64)
+    width = int(group.max()) + 1 if len(group) else 1
+    code, number = np.unique(low * width + high, return_inverse=True)
+    weight = sum_by(number.astype(np.int32), edges.strength[apart], len(code))
+    return (code // width).astype(np.int32), (code % width).astype(np.int32), weight
+
+
+def strongest_ties(edges: Edges, group: Rows, ids: Sequence[str]) -> Iterator[Tie]:
+    """The ties that are among the `TIES_KEPT` strongest of either of their groups; `ids` name the groups."""
+    low, high, weight = ties(edges, group)
+    kept: Counter[int] = Counter()
+    for number in np.lexsort((high, low, -weight)).tolist():
+        one, other = int(low[number]), int(high[number])
+        if min(kept[one], kept[other]) < TIES_KEPT:
+            kept.update((one, other))
+            yield Tie(ids[one], ids[other], float(weight[number]))
+
+
+def build_communities(
+    events: EventTable, options: ClusterOptions | None = None, edges: Edges | None = None
+) -> Communities:
+    """The communities of the events; only topics have titles, `name_communities` adds the others.
+
+    Args:
+        events: What to group; none gives no communities.
+        options: How; the defaults suit reports.
+        edges: The weighed pairs, if they are available.
+
+    Raises:
+        SettingsError: If every pair of too many events is asked for.
+
+    Source:
+        docs/algorithm.md §reports.1 to §reports.4.
+
+    """
+    options = options or ClusterOptions()
+    parts = build_parts(events) if options.method == "sections" else None
+    if parts is not None or options.method in {"topics", "sections"}:
+        return parts or build_topics(events, options)
+    edges = weigh_edges(events, options) if edges is None else edges
+    if not len(events):
+        return Communities(communities=(), quality=())
+    groups = _levels(events, edges, options)
+    ids = [[community_id(level, names) for names in _names(events, group)] for level, group in enumerate(groups)]
+    parents = [_parents(fine, coarse) for fine, coarse in pairwise(groups)]
+    communities: list[Community] = []
+    quality = []
+    for level, group in enumerate(groups):
+        figures, inner, conductance = measure(edges, group, level)
+        quality.append(figures)
+        centrality = centralities(edges, group)
+        communities.extend(
+            Community(
+                community_id=ids[level][number],
+                parent_id=ids[level + 1][parents[level][number]] if level < len(parents) else None,
+                level=level,
+                members=members,
+                centrality=centrality[members],
+                weight=float(inner[number]),
+                conductance=float(conductance[number]),
+            )
+            for number, members in enumerate(members_of(group, centrality))
+        )
+    return Communities(
+        communities=tuple(communities),
+        quality=tuple(quality),
+        ties=tuple(strongest_ties(edges, groups[0], ids[0])),
+        edge_count=len(edges.left),
+        candidate_count=edges.candidate_count,
+        common_keys=edges.common_keys,
+        normal=edges.normal,
+    )
+
+
+def _levels(events: EventTable, edges: Edges, options: ClusterOptions) -> list[Rows]:
+    finest = group_by_key_type(events, options.key_types[0]) if options.method == "key-type" else None
+    groups = [partition(edges, options) if finest is None else finest]
+    for level in range(1, options.levels):
+        groups.append(coarser(edges, groups[-1], options, level))
+    return groups
+
+
+def group_by_key_type(events: EventTable, key_type: str) -> Rows:
+    """Each event with the key of this type that most events carry; an event without one is a group alone.
+
+    Source:
+        docs/algorithm.md §reports.3.
+
+    """
+    matrix = events.incidence((key_type,))
+    count = matrix.sum(axis=0)
+    event = np.repeat(np.arange(len(events)), np.diff(matrix.indptr))
+    order = np.lexsort((matrix.indices, -count[matrix.indices], event))
+    carrying, first = np.unique(event[order], return_index=True)
+    group = matrix.shape[1] + np.arange(len(events))
+    group[carrying] = matrix.indices[order][first]
+    return by_size(group.astype(np.int32))
+
+
+def _names(events: EventTable, group: Rows) -> list[list[str]]:
+    names: list[list[str]] = [[] for _ in range(int(group.max()) + 1)]
+    for row, number in enumerate(group.tolist()):
+        names[number].append(events.event_ids[row])
+    return names
+
+
+def _parents(fine: Rows, coarse: Rows) -> Rows:
+    _, first = np.unique(fine, return_index=True)
+    return coarse[first]

@@ -1,1 +1,0 @@
-"""Communities: events grouped by the keys they share and by meaning."""

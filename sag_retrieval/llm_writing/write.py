@@ -1,0 +1,260 @@
+"""Let a model write about themes in two rounds: each theme from its events, then the report from its themes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol
+
+from sag_retrieval.clusters.events import EventTable
+from sag_retrieval.clusters.groups import CitedSentence, Communities, Community
+from sag_retrieval.core.errors import BudgetExceeded, ModelError, ModelUnavailable
+from sag_retrieval.llm_writing.lines import Judge, PromptLine, PromptLines, event_lines, first_rows, in_prompt, packed
+from sag_retrieval.llm_writing.written import (
+    LeftOutKind,
+    ReportAnswer,
+    ThemeAnswer,
+    ThemeText,
+    WritingPlan,
+    WrittenReport,
+)
+from sag_retrieval.models.openai import request_tokens
+from sag_retrieval.models.protocols import AnswerT, ChatModel, Reply, Request, Usage
+from sag_retrieval.prompts import load_prompt
+from sag_retrieval.topics.titles import TakenTitles
+
+STEP: Final = "findings"
+_PROPER: Final = 3
+"""Events of a theme that is written about; a report lists the events of smaller ones."""
+_REPLY_TOKENS: Final = 900
+"""Expected tokens of a reply."""
+_FINDINGS: Final = 7
+
+
+class WritingOptions(Protocol):
+    """Bounds of what a model writes: fields of `ReportOptions`."""
+
+    @property
+    def model_themes(self) -> int: ...  # noqa: D102  described there
+    @property
+    def theme_parts(self) -> int: ...  # noqa: D102  described there
+    @property
+    def prompt_tokens(self) -> int: ...  # noqa: D102  described there
+    @property
+    def max_calls(self) -> int: ...  # noqa: D102  described there
+    @property
+    def max_tokens(self) -> int: ...  # noqa: D102  described there
+
+
+@dataclass(frozen=True, slots=True)
+class _Theme:
+    """A theme with its events in parts that fit into a prompt each."""
+
+    community: Community
+    parts: tuple[PromptLines, ...]
+    sent: int
+    """Expected tokens of the requests about its parts."""
+
+    @property
+    def calls(self) -> int:
+        """One for each part, and one that makes them one."""
+        return len(self.parts) + (len(self.parts) > 1)
+
+
+@dataclass
+class Asking:
+    """Requests to a model that may fail: each failure is a value, and nothing is asked once the server is gone."""
+
+    chat: ChatModel
+    usage: Usage = field(default_factory=Usage)
+    gone: ModelError | None = None
+
+    def ask_all(self, requests: Sequence[Request[AnswerT]]) -> Iterator[AnswerT | ModelError]:
+        """The answer to each request, or why there is none."""
+        replies = iter(self.chat.ask_all(requests)) if self.gone is None else iter(())
+        for _ in requests:
+            yield self._next(replies)
+
+    def _next(self, replies: Iterator[Reply[AnswerT] | ModelError]) -> AnswerT | ModelError:
+        if self.gone is not None:
+            return self.gone
+        try:
+            reply = next(replies, None) or ModelError("the model gave fewer answers than it was asked for")
+        except ModelError as error:  # the server, or the budget; what one answer lacks is a value
+            self.gone = error
+            return error
+        if isinstance(reply, ModelError):
+            self.usage += getattr(reply, "usage", Usage())
+            return reply
+        self.usage += reply.usage
+        return reply.value
+
+
+class Writer:
+    """Writes about the themes of a report; what is not supported by events is left out, with the reason."""
+
+    def __init__(self, events: EventTable, communities: Communities, options: WritingOptions, language: str) -> None:
+        """Choose the themes and their events within the budget; nothing is asked yet."""
+        self.events = events.cleaned()
+        self.language, self.options = language, options
+        finest = [each for each in communities.at(0) if len(each.members) >= _PROPER]
+        ordered = sorted(finest, key=lambda each: (-len(each.members), each.community_id))
+        self._themes, self._over = self._within(ordered[: options.model_themes])
+        self._judge = Judge(self.events)
+        self._theme_of = {row: each.community_id for each in communities.at(0) for row in each.members.tolist()}
+
+    def plan(self, chat: ChatModel | None = None) -> WritingPlan:
+        """What writing takes at most; with a model that keeps answers, how many of its calls are answered already."""
+        requests = [request for theme in self._themes for request in self._requests(theme.parts)]
+        find = getattr(chat, "find", None)
+        cached = sum(1 for request in requests if find and find(request) is not None)
+        calls, tokens = self._cost(self._themes)
+        return WritingPlan(
+            calls=calls,
+            cached_calls=cached,
+            input_tokens=tokens - calls * _REPLY_TOKENS,
+            output_tokens=calls * _REPLY_TOKENS,
+            themes=len(self._themes),
+            left_out=len(self._over),
+        )
+
+    def write(self, chat: ChatModel) -> WrittenReport:
+        """Ask about every theme, then about the report.
+
+        Source:
+            docs/algorithm.md §reports.12.
+
+        """
+        asking = Asking(chat)
+        for each in self._over:
+            self._judge.leave_out(each.community_id, "theme", "budget")
+        texts = self._theme_texts(asking)
+        lines = self._statements(texts)
+        summary, findings = self._whole(asking, lines) if lines else ((), ())
+        return WrittenReport(
+            themes={key: text for key, text in texts.items() if text != ThemeText()},
+            summary=summary,
+            findings=findings[:_FINDINGS],
+            left_out=tuple(self._judge.left_out),
+            usage=asking.usage,
+            plan=self.plan(),
+        )
+
+    def _within(self, communities: Sequence[Community]) -> tuple[list[_Theme], list[Community]]:
+        """The themes that the budget reaches, the largest first, and the others."""
+        themes: list[_Theme] = []
+        for place, each in enumerate(communities):
+            rows = first_rows(self.events, each, self.options.prompt_tokens * self.options.theme_parts)
+            parts = packed(event_lines(self.events, rows), self.options.prompt_tokens)[: self.options.theme_parts]
+            shown = tuple(PromptLines.of(self.events, part) for part in parts)
+            theme = _Theme(each, shown, sum(map(request_tokens, self._requests(shown))))
+            calls, tokens = self._cost([*themes, theme])
+            if calls > self.options.max_calls or tokens > self.options.max_tokens:
+                return themes, list(communities[place:])
+            themes.append(theme)
+        return themes, []
+
+    def _cost(self, themes: Sequence[_Theme]) -> tuple[int, int]:
+        """Calls, and tokens sent and received, at most: of themes, of those of several parts, and of the report."""
+        if not themes:
+            return 0, 0
+        sent = sum(theme.sent for theme in themes)
+        calls = sum(theme.calls for theme in themes) + 1
+        again = sum(_REPLY_TOKENS * len(theme.parts) for theme in themes if len(theme.parts) > 1)
+        whole = min(self.options.prompt_tokens, _REPLY_TOKENS * len(themes))
+        return calls, sent + again + whole + calls * _REPLY_TOKENS
+
+    def _requests(self, parts: Sequence[PromptLines]) -> list[Request[ThemeAnswer]]:
+        return [self._request("theme", ThemeAnswer, part) for part in parts]
+
+    def _request(self, name: str, answer: type[AnswerT], shown: PromptLines) -> Request[AnswerT]:
+        prompt = load_prompt(name, self.language)
+        return Request(prompt.fill(lines=in_prompt(shown.lines)), answer, STEP, prompt.system)
+
+    def _theme_texts(self, asking: Asking) -> dict[str, ThemeText]:
+        """What is kept of each theme; those of several parts are asked about once more, from what their parts gave."""
+        replies = asking.ask_all([request for theme in self._themes for request in self._requests(theme.parts)])
+        found: dict[str, ThemeText] = {}
+        several: list[tuple[_Theme, PromptLines]] = []
+        for theme in self._themes:
+            key = theme.community.community_id
+            kind: LeftOutKind = "theme" if len(theme.parts) == 1 else "part"
+            parts = [self._text(key, next(replies), part, kind) for part in theme.parts]
+            found[key] = next((part for part in parts if part != ThemeText()), ThemeText())
+            if len(parts) > 1:
+                lines = [line for part in parts for line in self._statements({key: part})]
+                several.append((theme, PromptLines.of(self.events, lines[: self._most_lines(lines)])))
+        asked = [each for each in several if len(each[1])]
+        joined = asking.ask_all([self._request("theme_parts", ThemeAnswer, lines) for _, lines in asked])
+        for theme, shown in asked:
+            key = theme.community.community_id
+            whole = self._text(key, next(joined), shown, "theme")
+            found[key] = whole if whole != ThemeText() else found[key]
+        return self._with_own_titles(found)
+
+    def _most_lines(self, lines: Sequence[PromptLine]) -> int:
+        return len(next(iter(packed(lines, self.options.prompt_tokens)), []))
+
+    def _text(self, key: str, answer: ThemeAnswer | ModelError, shown: PromptLines, kind: LeftOutKind) -> ThemeText:
+        """What events support of an answer about a theme; nothing, with the reason, where there is none."""
+        if isinstance(answer, ModelError):
+            self._judge.leave_out(key, kind, _reason(answer), str(answer))
+            return ThemeText()
+        rows = [row for line in shown.lines for row in line.rows]
+        return ThemeText(
+            title=self._judge.title(key, answer.title, rows),
+            summary=self._judge.sentences(key, answer.summary, shown),
+            findings=self._judge.findings(key, answer.findings, shown, lambda _: key),
+        )
+
+    def _with_own_titles(self, texts: dict[str, ThemeText]) -> dict[str, ThemeText]:
+        """The texts without titles that another theme has."""
+        taken = TakenTitles()
+        for key, text in texts.items():
+            if text.title in taken:
+                self._judge.leave_out(key, "title", "taken", text.title)
+                texts[key] = replace(text, title="")
+            elif text.title:
+                taken.add(text.title)
+        return texts
+
+    def _statements(self, texts: dict[str, ThemeText]) -> list[PromptLine]:
+        """What was kept of themes as lines, theme by theme."""
+        row_of = {self.events.event_ids[row]: row for row in self._theme_of}
+        found: list[PromptLine] = []
+        for text in texts.values():
+            told: list[tuple[dict[str, object], Sequence[str]]] = [
+                ({"text": each.text}, each.event_ids) for each in text.summary
+            ]
+            told += [({"text": each.text, "importance": each.importance}, each.event_ids) for each in text.findings]
+            for shown, ids in told:
+                named = {"theme": text.title} if text.title else {}
+                found.append(PromptLine(named | shown, tuple(row_of[each] for each in ids)))
+        return found
+
+    def _whole(self, asking: Asking, lines: Sequence[PromptLine]) -> tuple[tuple[CitedSentence, ...], tuple[Any, ...]]:
+        """Summary and findings over all themes; nothing, with the reason, where the model gave none."""
+        ordered = sorted(lines, key=lambda line: -int(str(line.shown.get("importance", 0))))
+        shown = PromptLines.of(self.events, packed(ordered, self.options.prompt_tokens)[0])
+        (answer,) = asking.ask_all([self._request("report", ReportAnswer, shown)])
+        if isinstance(answer, ModelError):
+            self._judge.leave_out("", "report", _reason(answer), str(answer))
+            return (), ()
+        summary = self._judge.sentences("", answer.summary, shown)
+        return summary, self._judge.findings("", answer.findings, shown, lambda row: self._theme_of.get(row, ""))
+
+
+def _reason(error: ModelError) -> str:
+    """Why there is no answer, in two words; the message is kept as the text."""
+    if isinstance(error, BudgetExceeded):
+        return "budget"
+    return "no server" if isinstance(error, ModelUnavailable) else "no answer"
+
+
+def with_texts(communities: Communities, written: WrittenReport) -> Communities:
+    """The communities with the titles and summaries of a model where it wrote any; titles of the others stay theirs."""
+    taken = TakenTitles(each.title for each in communities if each.community_id not in written.themes)
+    found = []
+    for each in communities:
+        text = written.themes.get(each.community_id, ThemeText())
+        title = text.title if text.title and text.title not in taken else each.title
+        found.append(replace(each, title=title, summary=text.summary or each.summary))
+    return replace(communities, communities=tuple(found))

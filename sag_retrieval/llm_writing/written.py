@@ -1,0 +1,125 @@
+"""What a model is asked to write about themes, and what is kept of it."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+
+from sag_retrieval.clusters.groups import CitedSentence
+from sag_retrieval.core.public import public
+from sag_retrieval.models.protocols import Usage
+
+LeftOutKind = Literal["report", "theme", "part", "title", "sentence", "finding", "reason"]
+
+
+class WrittenSentence(BaseModel):
+    """One sentence and the numbers of the lines that state it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    text: str = Field(description="one sentence")
+    cited: list[int] = Field(description="numbers n of the lines that state it")
+
+
+class WrittenFinding(BaseModel):
+    """One finding with the numbers of the lines that state it, its importance and the reason for that."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    text: str = Field(description="one sentence that states the finding")
+    cited: list[int] = Field(description="numbers n of the lines that state it")
+    importance: FiniteFloat = Field(description="0 (of no consequence) to 10 (decisive)")
+    reason: str = Field(description="why it is so important, in a few words that the lines support")
+
+
+class ThemeAnswer(BaseModel):
+    """The model's title, summary and findings of a theme, or of a part of it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str = Field(description="what the lines have in common, at most 6 words or 12 Chinese characters")
+    summary: list[WrittenSentence] = Field(description="3 to 5 sentences that read as one paragraph")
+    findings: list[WrittenFinding] = Field(description="at most 5 findings")
+
+
+class ReportAnswer(BaseModel):
+    """The model's summary and findings over all themes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    summary: list[WrittenSentence] = Field(description="3 sentences; the first is the headline")
+    findings: list[WrittenFinding] = Field(description="5 to 7 findings")
+
+
+@public
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A finding that its events support."""
+
+    text: str
+    event_ids: tuple[str, ...]
+    importance: int
+    reason: str = ""
+    """Why it is so important; empty where the events do not support what the model said."""
+    community_id: str = ""
+    """The theme of its first event."""
+
+
+@public
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Something of a model that is not in the report, and why."""
+
+    community_id: str
+    """Empty for the whole report."""
+    kind: LeftOutKind
+    reason: str
+    text: str = ""
+
+
+@public
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThemeText:
+    """What a model wrote about a theme and its events support. An empty title: that of the rules stands."""
+
+    title: str = ""
+    summary: tuple[CitedSentence, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+@public
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WritingPlan:
+    """The calls and tokens that writing takes at most, known before any is spent."""
+
+    calls: int = 0
+    cached_calls: int = 0
+    """Of these calls, how many have an answer already; those of later rounds are not known yet."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    themes: int = 0
+    """Themes that are asked about."""
+    left_out: int = 0
+    """Themes that the budget does not reach: the smallest."""
+
+
+@public
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenReport:
+    """What a model wrote for a report; empty where it wrote nothing that could be used."""
+
+    themes: Mapping[str, ThemeText] = field(default_factory=dict)
+    """By community id."""
+    summary: tuple[CitedSentence, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    """Over all themes, the most important first."""
+    left_out: tuple[LeftOut, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    plan: WritingPlan = field(default_factory=WritingPlan)
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """How often something was left out, by reason."""
+        return dict(sorted(Counter(each.reason for each in self.left_out).items()))

@@ -1,0 +1,1 @@
+"""Ways to search beside SAG: hybrid, Think-on-Graph, tiers."""

@@ -1,0 +1,149 @@
+"""Tiered retrieval as a search method: from the rows found in the tiers to chunks."""
+
+from dataclasses import fields, replace
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sag_retrieval.core.types import Floats
+from sag_retrieval.models.protocols import ChatModel
+from sag_retrieval.release.arrays import Index
+from sag_retrieval.search.method import Method, ParsedQuery, Query, Ranking, Stopwatch, parse_query, rank_by
+from sag_retrieval.search.methods.tiers.categories import COMMUNITIES, Categories, load_categories, made_at
+from sag_retrieval.search.methods.tiers.explain import explain
+from sag_retrieval.search.methods.tiers.options import TierOptions, TiersOptions
+from sag_retrieval.search.methods.tiers.source import ReleaseTiers
+from sag_retrieval.search.methods.tiers.workflow import TiersFound, TierStep, search_tiers
+from sag_retrieval.search.rank import structure_share
+from sag_retrieval.search.weights import min_max
+
+SEARCH: Final = TiersOptions(item=TierOptions(top_k=50), resource=TierOptions(top_k=20))
+"""Options as a search method: more rows per tier than an answer needs."""
+
+_CATEGORY: Final = 0.1
+_SAME_CATEGORY: Final = 0.3
+_DOCUMENT: Final = 0.5
+_TEXT: Final = 0.5
+
+_kept: dict[tuple[int, str, str, int], tuple[Index, Categories]] = {}
+_lock = Lock()
+
+
+def tiers_method(
+    options: TiersOptions = SEARCH,
+    *,
+    chat: ChatModel | None = None,
+    home: Path | None = None,
+) -> Method:
+    """Ranks chunks by the rows of the tiers that they belong to.
+
+    `score(chunk) = i + d/2 + c + t/2`: i is the score of its best event among the hits, d that of its document, t its
+    scaled BM25 and cosine; c is 0.3 of the best hit event that shares a category with one of its events, or, if events
+    were not searched, a tenth of the best such category's score. Without a model i, d and c count less the longer
+    documents are. The ranking is empty if no retrieval is needed.
+
+    Source:
+        docs/algorithm.md §tiers.3
+
+    """
+
+    def rank(index: Index, query: Query) -> Ranking:
+        stopwatch = Stopwatch()
+        with stopwatch("read"):
+            reading = parse_query(index, query)
+        source = ReleaseTiers(index, categories_of(index, home, options.categories), query.allowed)
+        source.vectors[query.text] = reading.vector
+        asked = " ".join([query.text, *query.keys]).strip()
+        with stopwatch("tiers"):
+            response = search_tiers([asked], source, options, chat)
+        with stopwatch("rank"):
+            parts = _parts(source, reading, response)
+            parts = _shared_out(index, parts, is_judged=any(step.calls and not step.note for step in response.trace))
+        scores = sum(parts.values(), np.zeros(index.arrays.chunk_count))
+        allowed = query.allowed.chunks if query.allowed and response.needs_retrieval else None
+        ranking = rank_by(scores, query.top_k, allowed, parts, stopwatch.seconds)
+        trace = {"tiers": [_plain(step) for step in response.trace], "stopped_at": response.stopped_at}
+        more = explain(source, query, response, ranking.chunks) if query.explain else {}
+        return replace(ranking, trace={**trace, **more})
+
+    return rank
+
+
+def categories_of(index: Index, home: Path | None, source: str) -> Categories:
+    """The categories of a release, read and embedded once per clustering."""
+    name = (id(index.arrays), str(home), source, made_at(home) if source == COMMUNITIES else 0)
+    with _lock:
+        if name not in _kept:
+            if len(_kept) >= 8:  # noqa: PLR2004  a process opens few releases; the oldest entry is dropped
+                _kept.pop(next(iter(_kept)))
+            _kept[name] = (index, load_categories(index, home, source))
+        return _kept[name][1]
+
+
+def _plain(step: TierStep) -> dict[str, Any]:
+    return {field.name: getattr(step, field.name) for field in fields(step)}
+
+
+def _parts(source: ReleaseTiers, reading: ParsedQuery, response: TiersFound) -> dict[str, Floats]:
+    arrays = source.index.arrays
+    names = ("item", "document", "category", "text")
+    parts = {name: np.zeros(arrays.chunk_count) for name in names}
+    if not response.needs_retrieval:
+        return parts
+    items, documents = response.hits["item"], response.hits["resource"]
+    events = source.rows_of("item", [row for row, _ in items])
+    np.maximum.at(parts["item"], arrays.event_chunk[events], _scores([score for _, score in items]))
+    by_document = np.zeros(arrays.document_count)
+    rows = source.rows_of("resource", [row for row, _ in documents])
+    by_document[rows] = _DOCUMENT * np.maximum(_scores([score for _, score in documents]), 0)
+    parts["document"] = by_document[arrays.chunk_document]
+    parts["category"] = _by_shared_category(source, events, parts["item"]) if items else _by_category(source, response)
+    parts["text"] = _TEXT * _text(source, reading)
+    return parts
+
+
+def _shared_out(index: Index, parts: dict[str, Floats], *, is_judged: bool) -> dict[str, Floats]:
+    """The parts with those of the tiers reduced to their share."""
+    share = structure_share(index.arrays, parts["text"], is_judged=is_judged)
+    return {name: part if name == "text" else share * part for name, part in parts.items()}
+
+
+def _by_shared_category(source: ReleaseTiers, events: npt.NDArray[np.int64], by_item: Floats) -> Floats:
+    """Shape (chunks,): 0.3 of the best hit event that shares a category with an event of the chunk."""
+    arrays, categories = source.index.arrays, source.categories
+    best = np.zeros(len(categories.ids))
+    found = np.zeros(arrays.chunk_count)
+    if not len(best):
+        return found
+    owner = np.repeat(np.arange(len(best)), categories.events.sizes())
+    is_hit = np.isin(categories.events.items, events)
+    np.maximum.at(best, owner[is_hit], by_item[arrays.event_chunk[categories.events.items[is_hit]]])
+    np.maximum.at(found, arrays.event_chunk[categories.events.items], best[owner])
+    return _SAME_CATEGORY * found
+
+
+def _by_category(source: ReleaseTiers, response: TiersFound) -> Floats:
+    """Shape (chunks,): a tenth of the score of the best hit category with one of its events."""
+    found = np.zeros(source.index.arrays.chunk_count)
+    hits = response.hits["category"]
+    number = {row: n for n, row in enumerate(source.categories.ids)}
+    for (row, _), score in zip(hits, _scores([score for _, score in hits]), strict=True):
+        chunks = source.index.arrays.event_chunk[source.categories.events.row(number[row])]
+        np.maximum.at(found, chunks, max(float(score), 0.0))
+    return _CATEGORY * found
+
+
+def _text(source: ReleaseTiers, reading: ParsedQuery) -> Floats:
+    allowed = reading.query.allowed.chunks if reading.query.allowed else None
+    cosine = source.chunk_scores(reading.vector)
+    bm25 = source.index.arrays.chunk_text.scores(reading.terms)
+    return 0.5 * min_max(cosine, allowed) + 0.5 * min_max(bm25, allowed)
+
+
+def _scores(scores: list[float | None]) -> Floats:
+    """Scores as given; for rows chosen by a language model, decreasing evenly from 0.5, the level of cosines."""
+    count = len(scores)
+    return np.array([0.5 - place / (4 * count) if s is None else s for place, s in enumerate(scores)], np.float64)

@@ -1,0 +1,175 @@
+"""The result of tiered retrieval: categories, events and documents as rows, and the steps that found them."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from sag_retrieval.core.public import Convertible, public
+from sag_retrieval.notebook import render_html
+from sag_retrieval.search.methods.tiers.source import Tier
+from sag_retrieval.search.methods.tiers.workflow import TiersResponse, TierStep
+from sag_retrieval.search.result import HitKey, key_text
+
+
+@public
+@dataclass(frozen=True, slots=True)
+class TierRow(Convertible):
+    """A category, an event or a document that was found.
+
+    `text`: the summary of a category, the content of an event, the caption of a document. `score`: its cosine with the
+    query; None if a language model chose it.
+    """
+
+    tier: Tier
+    rank: int
+    row_id: str
+    title: str
+    text: str
+    score: float | None
+    document_id: str = ""
+    """Document of an event, and a document itself; empty for a category."""
+    chunk_id: str = ""
+    """Chunk of an event."""
+    date: str | None = None
+    """Of an event, ISO."""
+    size: int = 0
+    """Events of a category."""
+    keys: tuple[HitKey, ...] = ()
+    """Of an event."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as plain values."""
+        return asdict(self)
+
+    def to_arrow(self) -> pa.Table:
+        """The row as a table of one row; see `TiersResult.to_arrow`."""
+        return _table([self])
+
+
+@public
+@dataclass(frozen=True, slots=True)
+class TiersResult(Convertible):
+    """Rows of each tier, best first, and how they were reached.
+
+    `stopped_at` names the step that ended the search early, and is empty if all tiers were searched. `method` is the
+    one that ran: `rag` where no language model is configured.
+    """
+
+    query: str
+    """The question as it was asked: the last turn of the conversation."""
+    rewritten_query: str
+    """The question as it was searched, with what it refers to."""
+    next_query: str | None
+    """The question as it was rewritten between tiers; None if it was not."""
+    needs_retrieval: bool
+    release: str
+    method: str
+    stopped_at: str
+    categories: tuple[TierRow, ...]
+    items: tuple[TierRow, ...]
+    resources: tuple[TierRow, ...]
+    steps: tuple[TierStep, ...]
+
+    @property
+    def rows(self) -> tuple[TierRow, ...]:
+        """Categories, then events, then documents."""
+        return (*self.categories, *self.items, *self.resources)
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.categories)} categories, {len(self.items)} items, {len(self.resources)} resources"
+        return f"TiersResult({counts} by {self.method}{f', stopped at {self.stopped_at}' if self.stopped_at else ''})"
+
+    def _repr_html_(self) -> str:
+        return render_html("tiers", found=self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain values: what `sag retrieve --json` prints.
+
+        Examples:
+            >>> from sag_retrieval import open_release
+            >>> with open_release() as release:
+            ...     found = release.retrieve("Who made the O-ring?")
+            >>> [row["tier"] for row in found.to_dict()["items"]][:1]
+            ['item']
+
+        """
+        return asdict(self)
+
+    def to_arrow(self) -> pa.Table:
+        """One row per category, event and document; a key of an event reads `type: value unit`.
+
+        Examples:
+            >>> from sag_retrieval import open_release
+            >>> with open_release() as release:
+            ...     found = release.retrieve("Who made the O-ring?")
+            >>> found.to_arrow().column_names[:4]
+            ['tier', 'rank', 'row_id', 'title']
+
+        """
+        return _table(self.rows)
+
+
+def result_of(response: TiersResponse, release: str) -> TiersResult:
+    """The response with typed rows."""
+    return TiersResult(
+        query=response.original_query,
+        rewritten_query=response.rewritten_query,
+        next_query=response.next_step_query,
+        needs_retrieval=response.needs_retrieval,
+        release=release,
+        method=response.method,
+        stopped_at=response.stopped_at,
+        categories=tuple(_category(*each) for each in enumerate(response.categories, 1)),
+        items=tuple(_item(*each) for each in enumerate(response.items, 1)),
+        resources=tuple(_resource(*each) for each in enumerate(response.resources, 1)),
+        steps=response.trace,
+    )
+
+
+def _category(rank: int, row: dict[str, Any]) -> TierRow:
+    return TierRow(
+        "category", rank, row["category_id"], row["title"], row["summary"], row.get("score"), size=row["size"]
+    )
+
+
+def _item(rank: int, row: dict[str, Any]) -> TierRow:
+    return TierRow(
+        "item",
+        rank,
+        row["event_id"],
+        row["title"],
+        row["content"],
+        row.get("score"),
+        document_id=row["document_id"],
+        chunk_id=row["chunk_id"],
+        date=row["date"],
+        keys=tuple(HitKey(**key) for key in row["keys"]),
+    )
+
+
+def _resource(rank: int, row: dict[str, Any]) -> TierRow:
+    own = row["document_id"]
+    return TierRow("resource", rank, own, row["title"], row["summary"], row.get("score"), document_id=own)
+
+
+def _table(rows: "tuple[TierRow, ...] | list[TierRow]") -> pa.Table:
+    plain = [asdict(row) | {"keys": [key_text(key) for key in row.keys]} for row in rows]
+    return pa.Table.from_pylist(plain, schema=_COLUMNS)
+
+
+_COLUMNS: Final = pa.schema(
+    [
+        ("tier", pa.string()),
+        ("rank", pa.int32()),
+        ("row_id", pa.string()),
+        ("title", pa.string()),
+        ("text", pa.string()),
+        ("score", pa.float64()),
+        ("document_id", pa.string()),
+        ("chunk_id", pa.string()),
+        ("date", pa.string()),
+        ("size", pa.int32()),
+        ("keys", pa.list_(pa.string())),
+    ]
+)

@@ -1,0 +1,185 @@
+"""The rows that tiered retrieval searches: the interface of a source, and a release as one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sag_retrieval.core.types import Flags, Floats
+from sag_retrieval.models.protocols import Vectors
+from sag_retrieval.release.arrays import Index
+from sag_retrieval.release.csr import take_rows
+from sag_retrieval.search.method import Allowed, QuerySimilarity
+from sag_retrieval.search.methods.tiers.categories import Categories, best_of, cosines
+
+Tier = Literal["category", "item", "resource"]
+"""Categories (communities) contain items (events), which come from resources (documents)."""
+
+RowHit = tuple[str, float | None]
+"""Row id and score; None if a language model chose it."""
+
+
+class TierSource(Protocol):
+    """Rows of three tiers, only those that the caller's restriction allows."""
+
+    def embed(self, text: str) -> Any:  # noqa: ANN401  an argument of `nearest`
+        """The vector of a query."""
+        ...
+
+    def nearest(self, tier: Tier, vector: Any, k: int) -> list[tuple[str, float]]:  # noqa: ANN401  of `embed`
+        """The k rows most similar to a vector with their cosines, best first, ties by row."""
+        ...
+
+    def members(self, tier: Tier, parents: Sequence[str] | None) -> list[str]:
+        """Rows below some rows of the tier above, each once; None: all rows."""
+        ...
+
+    def texts(self, tier: Tier, ids: Sequence[str]) -> list[str]:
+        """The text of each row for a language model."""
+        ...
+
+    def rows(self, tier: Tier, ids: Sequence[str]) -> list[dict[str, Any]]:
+        """Whole rows without vectors."""
+        ...
+
+
+_TABLES: Final = {"item": ("events", "event_id"), "resource": ("documents", "document_id")}
+_CAPTION: Final = ("document_id", "title", "summary", "source", "language", "metadata", "char_count")
+
+
+@dataclass(slots=True, eq=False)
+class ReleaseTiers:
+    """A release as a `TierSource`.
+
+    The similarity of a document is that of its best chunk; chunk headers contain the document's caption.
+    """
+
+    index: Index
+    categories: Categories
+    allowed: Allowed | None = None
+    vectors: dict[str, Vectors] = field(default_factory=dict)
+    likeness: dict[int, QuerySimilarity] = field(default_factory=dict)
+    row_of: dict[str, int] = field(default_factory=dict)
+
+    def embed(self, text: str) -> Vectors:
+        """The vector of a query."""
+        if text not in self.vectors:
+            self.vectors[text] = self.index.embedder.embed([text])
+        return self.vectors[text]
+
+    def nearest(self, tier: Tier, vector: Vectors, k: int) -> list[tuple[str, float]]:
+        """The k rows most similar to a vector."""
+        if tier == "category":
+            return self._nearest_categories(vector, k)
+        if tier == "item":
+            allowed = self.allowed.events if self.allowed else None
+            rows, cosine = self.index.arrays.vectors["events"].top(vector, k, allowed)
+            return list(zip(self._ids("item", rows), map(float, cosine), strict=True))
+        scores = self.document_scores(vector)
+        best = np.array(best_of(scores, k, self._documents()), np.int64)
+        return list(zip(self._ids("resource", best), scores[best].tolist(), strict=True))
+
+    def _nearest_categories(self, vector: Vectors, k: int) -> list[tuple[str, float]]:
+        if not self.categories.ids:
+            return []
+        scores = cosines(vector, self.categories.vectors)
+        best = best_of(scores, k, self._passing())
+        return [(self.categories.ids[number], float(scores[number])) for number in best]
+
+    def document_scores(self, vector: Vectors) -> Floats:
+        """Shape (documents,): cosine of the best allowed chunk; −1 for a document without one."""
+        scores = self.chunk_scores(vector)
+        if self.allowed is not None:
+            scores = np.where(self.allowed.chunks, scores, -1.0)
+        best = np.full(self.index.arrays.document_count, -1.0)
+        np.maximum.at(best, self.index.arrays.chunk_document, scores)
+        return best
+
+    def chunk_scores(self, vector: Vectors) -> Floats:
+        """Shape (chunks,): cosines, computed once per vector."""
+        kept = self.likeness.setdefault(id(vector), QuerySimilarity(self.index.arrays.vectors["chunks"], vector))
+        return kept.all()
+
+    def members(self, tier: Tier, parents: Sequence[str] | None) -> list[str]:
+        """Rows below some rows of the tier above; None: all rows."""
+        if tier == "category":
+            passing = np.flatnonzero(self._passing())
+            return [self.categories.ids[number] for number in passing]
+        flags = self._events() if tier == "item" else self._documents()
+        if parents is not None:
+            below = np.zeros(len(flags), np.bool_)
+            below[self._below(tier, parents)] = True
+            flags = flags & below
+        return self._ids(tier, np.flatnonzero(flags))
+
+    def _below(self, tier: Tier, parents: Sequence[str]) -> npt.NDArray[np.integer]:
+        if tier == "item":
+            number = {row: n for n, row in enumerate(self.categories.ids)}
+            known = np.array([number[row] for row in parents if row in number], np.int64)
+            return self.categories.events.items[self.categories.events.gather(known)[1]]
+        arrays = self.index.arrays
+        return arrays.chunk_document[arrays.event_chunk[self.rows_of("item", parents)]]
+
+    def texts(self, tier: Tier, ids: Sequence[str]) -> list[str]:
+        """Title and summary of categories and documents; title and content of events."""
+        second = "content" if tier == "item" else "summary"
+        return [f"{row['title']}: {row[second]}" for row in self._plain_rows(tier, ids)]
+
+    def rows(self, tier: Tier, ids: Sequence[str]) -> list[dict[str, Any]]:
+        """Categories with their size, events with their keys, documents with their caption."""
+        rows = self._plain_rows(tier, ids)
+        if tier == "item":
+            for row, keys in zip(rows, self._keys(self.rows_of("item", ids)), strict=True):
+                row["keys"] = keys
+        return rows
+
+    def _plain_rows(self, tier: Tier, ids: Sequence[str]) -> list[dict[str, Any]]:
+        if tier == "category":
+            number = {row: n for n, row in enumerate(self.categories.ids)}
+            return [self.categories.row(number[row]) for row in ids]
+        table = self.index.rows[_TABLES[tier][0]]
+        chosen = table.select(_CAPTION) if tier == "resource" else table
+        found: list[dict[str, Any]] = take_rows(chosen, self.rows_of(tier, ids)).to_pylist()
+        return found
+
+    def _keys(self, events: npt.NDArray[np.int64]) -> list[list[dict[str, Any]]]:
+        owner, place = self.index.arrays.event_keys.gather(events)
+        keys = take_rows(self.index.rows["keys"], self.index.arrays.event_keys.items[place])
+        names = ("value_string", "value_number", "value_bool")
+        found: list[list[dict[str, Any]]] = [[] for _ in events]
+        for event, key in zip(owner.tolist(), keys.to_pylist(), strict=True):
+            value = next((key[name] for name in names if key[name] is not None), None)
+            found[event].append({"key_id": key["key_id"], "type": key["key_type"], "value": value, "unit": key["unit"]})
+        return found
+
+    def rows_of(self, tier: Tier, ids: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Row numbers of ids."""
+        table, column = _TABLES[tier]
+        new = [row for row in dict.fromkeys(ids) if row not in self.row_of]
+        if new:
+            known = self.index.rows[table][column].combine_chunks()
+            found = pc.index_in(pa.array(new, pa.string()), value_set=known)
+            self.row_of.update(zip(new, found.to_pylist(), strict=True))
+        return np.array([self.row_of[row] for row in ids], np.int64)
+
+    def _ids(self, tier: Tier, rows: npt.NDArray[np.integer]) -> list[str]:
+        table, column = _TABLES[tier]
+        found: list[str] = take_rows(self.index.rows[table].select([column]), rows)[column].to_pylist()
+        self.row_of.update(zip(found, rows.tolist(), strict=True))
+        return found
+
+    def _passing(self) -> Flags:
+        return self.categories.passing(self.allowed.events if self.allowed else None)
+
+    def _events(self) -> Flags:
+        return self.allowed.events if self.allowed else np.ones(self.index.arrays.event_count, np.bool_)
+
+    def _documents(self) -> Flags:
+        has_chunk = np.zeros(self.index.arrays.document_count, np.bool_)
+        chunks = self.index.arrays.chunk_document
+        has_chunk[chunks if self.allowed is None else chunks[self.allowed.chunks]] = True
+        return has_chunk

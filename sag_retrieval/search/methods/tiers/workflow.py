@@ -1,0 +1,282 @@
+"""The workflow of tiered retrieval: intention, categories, sufficiency, events, sufficiency, documents."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from time import perf_counter
+from typing import Any, Final
+
+from sag_retrieval.core.errors import QueryError, RecordError
+from sag_retrieval.core.public import public
+from sag_retrieval.language.words import language_of
+from sag_retrieval.models.protocols import ChatModel
+from sag_retrieval.search.methods.tiers.judge import Decision, TierJudge
+from sag_retrieval.search.methods.tiers.options import TierOptions, TiersOptions
+from sag_retrieval.search.methods.tiers.source import RowHit, Tier, TierSource
+
+
+def question_text(query: object) -> str:
+    """The text of `"…"`, `{"content": "…"}` or `{"content": {"text": "…"}}`.
+
+    Raises:
+        RecordError: If it has another form.
+        QueryError: If the text is empty.
+
+    """
+    content = query.get("content") if isinstance(query, Mapping) else query
+    text = content.get("text") if isinstance(content, Mapping) and isinstance(query, Mapping) else content
+    if not isinstance(text, str):
+        raise RecordError(f"a query is a text or {{'role': …, 'content': {{'text': …}}}}, got {type(query).__name__}")
+    if not text.strip():
+        raise QueryError("the query is empty; ask with at least one word")
+    return text
+
+
+def question_and_context(queries: Sequence[object]) -> tuple[str, tuple[str, ...]]:
+    """The last query, which is the question, and the texts before it.
+
+    Raises:
+        RecordError: If a query has an unknown form.
+        QueryError: If there is none, or one is empty.
+
+    """
+    if isinstance(queries, str | Mapping):
+        queries = [queries]
+    if not queries:
+        raise QueryError("no query given; the last of the list is the question")
+    texts = [question_text(query) for query in queries]
+    return texts[-1], tuple(texts[:-1])
+
+
+RewriteRule = Callable[[str], str]
+"""A question with what it refers to in earlier turns."""
+TIERS: Final[tuple[Tier, ...]] = ("category", "item", "resource")
+_ABOVE: Final[dict[Tier, Tier]] = {"item": "category", "resource": "item"}
+
+
+@public
+@dataclass(frozen=True, slots=True)
+class TierStep:
+    """One executed step: the query it used, what it found or decided, and its cost."""
+
+    step: str
+    query: str
+    hits: tuple[RowHit, ...] = ()
+    """Id and score of each row; the score is None if a language model chose it."""
+    decision: str = ""
+    """RETRIEVE to look further, NO_RETRIEVE if that is enough."""
+    mode: str = ""
+    """Who chose or decided: `rag` vectors, `llm` the language model, `rule` a rule, `no answer` a model that failed."""
+    note: str = ""
+    """Why a model gave no answer."""
+    milliseconds: float = 0.0
+    calls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TiersFound:
+    """The rows found, as ids: see `TiersResponse`."""
+
+    needs_retrieval: bool
+    original_query: str
+    rewritten_query: str
+    next_step_query: str | None
+    method: str
+    stopped_at: str
+    trace: tuple[TierStep, ...]
+    hits: dict[Tier, list[RowHit]]
+
+
+@dataclass(frozen=True, slots=True)
+class TiersResponse:
+    """The rows found, complete but without vectors, with a `score` if vectors chose them.
+
+    `stopped_at` names the step that ended the search, or is empty when all enabled tiers were searched.
+    """
+
+    needs_retrieval: bool
+    original_query: str
+    rewritten_query: str
+    next_step_query: str | None
+    categories: list[dict[str, Any]]
+    items: list[dict[str, Any]]
+    resources: list[dict[str, Any]]
+    method: str
+    stopped_at: str
+    trace: tuple[TierStep, ...]
+
+
+def retrieve(
+    queries: Sequence[object],
+    source: TierSource,
+    options: TiersOptions | None = None,
+    *,
+    chat: ChatModel | None = None,
+    rewrite: RewriteRule | None = None,
+) -> TiersResponse:
+    """Rows of the tiers for the last query; the queries before it are its context.
+
+    Without a language model all enabled tiers are searched by vectors. If the model fails at a step, the search
+    continues with the query unchanged, or vectors choose the rows; the trace records it. `rewrite` puts a question with
+    earlier turns so that it can be searched alone, where no model does.
+
+    Raises:
+        RecordError: If a query has an unknown form.
+        QueryError: If there is no query, or an empty one.
+
+    Source:
+        docs/algorithm.md §tiers.1
+
+    """
+    found = search_tiers(queries, source, options or TiersOptions(), chat, rewrite)
+    rows = {tier: _rows(source, tier, found.hits[tier]) for tier in TIERS}
+    named = {field.name: getattr(found, field.name) for field in fields(found) if field.name != "hits"}
+    return TiersResponse(**named, categories=rows["category"], items=rows["item"], resources=rows["resource"])
+
+
+def search_tiers(
+    queries: Sequence[object],
+    source: TierSource,
+    options: TiersOptions,
+    chat: ChatModel | None = None,
+    rewrite: RewriteRule | None = None,
+) -> TiersFound:
+    """The rows that `retrieve` returns, as ids and scores."""
+    question, context = question_and_context(queries)
+    judge = TierJudge(chat, options.language or language_of(question)) if chat is not None else None
+    run = _Run(source, options, judge, question, context, rewrite)
+    stopped_at = run.go()
+    return TiersFound(
+        needs_retrieval=stopped_at != "route_intention",
+        original_query=question,
+        rewritten_query=run.rewritten,
+        next_step_query=run.next_query,
+        method=options.method if judge or options.method == "rag" else "rag",
+        stopped_at=stopped_at,
+        trace=tuple(run.trace),
+        hits=run.hits,
+    )
+
+
+def _rows(source: TierSource, tier: Tier, hits: list[RowHit]) -> list[dict[str, Any]]:
+    """Complete rows of the hits, with scores if vectors chose them."""
+    rows = source.rows(tier, [row for row, _ in hits])
+    return [row if score is None else {**row, "score": score} for row, (_, score) in zip(rows, hits, strict=True)]
+
+
+@dataclass(slots=True)
+class _Run:
+    source: TierSource
+    options: TiersOptions
+    judge: TierJudge | None
+    active: str
+    context: tuple[str, ...]
+    rewrite: RewriteRule | None = None
+    rewritten: str = ""
+    next_query: str | None = None
+    hits: dict[Tier, list[RowHit]] = field(default_factory=lambda: {tier: [] for tier in TIERS})
+    trace: list[TierStep] = field(default_factory=list)
+    vectors: dict[str, Any] = field(default_factory=dict)
+
+    def go(self) -> str:
+        """The step that ended the search, or empty."""
+        if self._is_enough_without():
+            return "route_intention"
+        for tier in TIERS:
+            options: TierOptions = getattr(self.options, tier)
+            if not options.enabled:
+                continue
+            self._search(tier, options.top_k)
+            if tier != "resource" and self._suffices(tier):
+                return f"sufficiency_after_{tier}"
+        return ""
+
+    def _is_enough_without(self) -> bool:
+        """Whether the question needs no retrieval; resolves its references."""
+        self.rewritten = self.active
+        if not self.options.route_intention:
+            return False
+        judge, asked = self.judge, self.active
+        if judge is None:
+            self._rewrite_by_rule()
+            return False
+        decision = self._decide("route_intention", lambda: judge.intention(asked, self.context))
+        if decision.rewritten_query and self.context:
+            self.active = self.rewritten = decision.rewritten_query
+        elif judge.failure:
+            self._rewrite_by_rule()
+        return decision.decision == "NO_RETRIEVE"
+
+    def _rewrite_by_rule(self) -> None:
+        start, asked = perf_counter(), self.active
+        if self.rewrite is not None and self.context:
+            self.active = self.rewritten = self.rewrite(asked)
+        if self.active != asked:
+            self._note(TierStep("route_intention", asked, decision="RETRIEVE", mode="rule"), start)
+
+    def _suffices(self, tier: Tier) -> bool:
+        if self.judge is None or not self.options.sufficiency_check:
+            return False
+        judge, asked, found = self.judge, self.active, self._found(tier)
+        decision = self._decide(f"sufficiency_after_{tier}", lambda: judge.sufficiency(asked, self.context, found))
+        self.active = self.next_query = decision.rewritten_query or self.active
+        return decision.decision == "NO_RETRIEVE"
+
+    def _decide(self, step: str, ask: Callable[[], Decision | None]) -> Decision:
+        asked, start = self.active, perf_counter()
+        answer = ask()
+        decision = answer or Decision(decision="RETRIEVE")
+        self._note(
+            TierStep(step, asked, decision=decision.decision, mode="llm" if answer else "no answer", calls=1),
+            start,
+        )
+        return decision
+
+    def _search(self, tier: Tier, k: int) -> None:
+        start, judge = perf_counter(), self.judge
+        step = TierStep(f"recall_{tier}", self.active, mode="rag")
+        if self.options.method == "llm" and judge is not None:
+            calls = judge.calls
+            found = self._choose(judge, tier, k)
+            step = replace(step, mode="llm" if found is not None else "rag", calls=judge.calls - calls)
+        else:
+            found = None
+        self.hits[tier] = [*self.source.nearest(tier, self._vector(), k)] if found is None else found
+        self._note(replace(step, hits=tuple(self.hits[tier])), start)
+
+    def _choose(self, judge: TierJudge, tier: Tier, k: int) -> list[RowHit] | None:
+        """Rows that the language model chose; None if it gave no answer."""
+        ids = self._candidates(tier)
+        if not ids:
+            return []
+        places = judge.choose(self.active, self.source.texts(tier, ids), k)
+        return None if places is None else [(ids[place], None) for place in places]
+
+    def _candidates(self, tier: Tier) -> list[str]:
+        """Rows below the hits of the tier above; of too many, those most similar to the query."""
+        above = [row for row, _ in self.hits[_ABOVE[tier]]] if tier in _ABOVE else None
+        if above == [] and self.options.widen:
+            above = None
+        ids = self.source.members(tier, above)
+        if len(ids) <= self.options.candidates:
+            return ids
+        below = set(ids)
+        nearest = self.source.nearest(tier, self._vector(), len(ids) if above else self.options.candidates)
+        return [row for row, _ in nearest if row in below][: self.options.candidates]
+
+    def _found(self, tier: Tier) -> str:
+        """The rows found in a tier as text for a language model."""
+        texts = self.source.texts(tier, [row for row, _ in self.hits[tier]])
+        scores = (score for _, score in self.hits[tier])
+        return "\n".join(
+            text if score is None else f"{text} ({score:.3f})" for text, score in zip(texts, scores, strict=True)
+        )
+
+    def _vector(self) -> Any:  # noqa: ANN401  of the source
+        """The vector of the current query, embedded once."""
+        if self.active not in self.vectors:
+            self.vectors[self.active] = self.source.embed(self.active)
+        return self.vectors[self.active]
+
+    def _note(self, step: TierStep, start: float) -> None:
+        failure = self.judge.failure if self.judge and step.calls else ""
+        self.trace.append(replace(step, note=failure, milliseconds=1_000 * (perf_counter() - start)))

@@ -1,0 +1,57 @@
+"""Whether events support a sentence: figures, names and words, in both languages."""
+
+import pytest
+
+from sag_retrieval.language.words import normal_name
+from sag_retrieval.llm_writing.support import EventEvidence, check, figures
+
+SHOWN = {
+    1: EventEvidence.of("The leak came from an O-ring made by Marlow Seals.", "2022-05-03", "Recall notice"),
+    2: EventEvidence.of("Lumen Optics sold 1,200 buoys to the Ansel port authority in 2021."),
+    3: EventEvidence.of("海澜潮汐能源公司2019年向Northbridge采购了240枚传感器。"),
+    4: EventEvidence.of("沈若溪于2014年3月创办了海澜潮汐能源公司。", "2014-03"),
+}
+NAMES = [normal_name(name) for name in ("Marlow Seals", "Lumen Optics", "沈若溪", "陆闻舟")]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "cited", "kept"),
+    [
+        ("The leak of May 2022 came from an O-ring of Marlow Seals.", [1], (1,)),
+        ("Lumen Optics sold 1200 buoys.", [2], (2,)),
+        ("Lumen Optics sold buoys, and Marlow Seals made the O-ring.", [1, 2], (1, 2)),
+        ("海澜潮汐能源公司采购了２４０枚传感器。", [3], (3,)),
+        ("沈若溪2014年创办海澜潮汐能源公司。", [4, 4], (4,)),
+    ],
+)
+def test_a_sentence_that_its_events_state_keeps_them(sentence, cited, kept):
+    assert sorted(check(sentence, cited, SHOWN, NAMES).numbers) == list(kept)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "cited", "reason"),
+    [
+        ("The leak came from an O-ring made by Marlow Seals.", [], "cites nothing"),
+        ("The leak came from an O-ring made by Marlow Seals.", [0, 7, -1], "cites nothing"),
+        ("Lumen Optics sold 1,300 buoys in 2021.", [2], "figure"),
+        ("海澜潮汐能源公司采购了250枚传感器。", [3], "figure"),
+        ("Lumen Optics made the O-ring of the leak.", [1], "name"),
+        ("The buoys were sold by Apex to the port authority.", [2], "name"),
+        ("陆闻舟于2014年3月创办了海澜潮汐能源公司。", [4], "name"),
+        ("The weather of the coast stays pleasant all summer.", [1, 2], "words"),
+        ("春天的花园里开满了玫瑰。", [3, 4], "words"),
+        ("Visit https://evil.example for the O-ring made by Marlow Seals.", [1], "form"),
+        ("You must now trust Marlow Seals!", [1], "form"),
+    ],
+)
+def test_a_sentence_that_its_events_do_not_state_is_left_out_with_the_reason(sentence, cited, reason):
+    assert check(sentence, cited, SHOWN, NAMES).reason == reason
+
+
+def test_an_event_that_says_nothing_of_a_sentence_is_no_citation_of_it():
+    assert check("The leak came from an O-ring made by Marlow Seals.", [2, 3, 1], SHOWN).numbers == (1,)
+
+
+def test_figures_are_compared_as_numbers():
+    assert figures("1,200.50 and 007 and ３．０ on 2022-05-03") == ["1200.5", "7", "3", "2022", "5", "3"]
+    assert figures("7,5 km") == ["7.5"]

@@ -42,10 +42,11 @@ from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
+from sag_retrieval.topics.themes import build_themes  # noqa: E402
+
 from sag_retrieval.reports.options import ReportOptions  # noqa: E402
 from sag_retrieval.reports.report import write_report  # noqa: E402
 from sag_retrieval.statements.scorer import by_features  # noqa: E402
-from sag_retrieval.topics.themes import build_themes  # noqa: E402
 from tests.support.planted import planted  # noqa: E402  this checkout before an installed one
 
 SAMPLE = 200

@@ -22,12 +22,12 @@ from .search.result import (
 )
 from .search.paths import GraphEvidence as GraphEvidence, HitPath as HitPath, PathStep as PathStep
 from .search.options import SearchOptions as SearchOptions
-from .hybrid import HybridOptions as HybridOptions
-from .think_on_graph.retriever import GraphOptions as GraphOptions
-from .tiers.options import TierOptions as TierOptions, TiersOptions as TiersOptions
-from .tiers.result import TierRow as TierRow, TiersResult as TiersResult
-from .tiers.workflow import TierStep as TierStep
-from .segments.options import SegmentOptions as SegmentOptions, SegmentPreset as SegmentPreset
+from .search.methods.hybrid import HybridOptions as HybridOptions
+from .search.methods.think_on_graph.retriever import GraphOptions as GraphOptions
+from .search.methods.tiers.options import TierOptions as TierOptions, TiersOptions as TiersOptions
+from .search.methods.tiers.result import TierRow as TierRow, TiersResult as TiersResult
+from .search.methods.tiers.workflow import TierStep as TierStep
+from .search.segments.options import SegmentOptions as SegmentOptions, SegmentPreset as SegmentPreset
 
 # asking
 from .ask.answer import Answer as Answer, Citation as Citation
@@ -49,9 +49,9 @@ from .rag.stages import RAGData as RAGData
 # reporting
 from .reports.report import Report as Report
 from .reports.options import Language as Language, ReportOptions as ReportOptions
-from .communities.options import ClusterOptions as ClusterOptions
-from .communities.groups import CitedSentence as CitedSentence
-from .findings.written import (
+from .clusters.options import ClusterOptions as ClusterOptions
+from .clusters.groups import CitedSentence as CitedSentence
+from .llm_writing.written import (
     Finding as Finding,
     LeftOut as LeftOut,
     ThemeText as ThemeText,

@@ -114,7 +114,6 @@ def _documents(themes: Themes, near: Sequence[NearTheme]) -> list[str]:
 def _by_rules(session: Session, themes: Themes, near: Sequence[NearTheme]) -> ModeResult:
     """The statements that answer, each under the title of its theme; where none does, that, and the nearest ones."""
     assert session.context is not None
-    themes = themes.told
     sources = ThemeSources(session, themes)
     asked = asked_words(session.question, session.context.weigh)
     if asked:

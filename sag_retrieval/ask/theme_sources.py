@@ -11,7 +11,6 @@ from sag_retrieval.language.words import is_cjk, tokens
 from sag_retrieval.llm_writing.themes import Themes
 from sag_retrieval.notebook import snippet
 from sag_retrieval.search.lookup import chunk_by_id
-from sag_retrieval.statements.talk import TOLD
 
 _LONGEST_TITLE: Final = 60
 """Characters of a title that says whom a quotation is about."""
@@ -34,15 +33,10 @@ class ThemeSources:
         return sentence.text + ("" if is_cjk(sentence.text) else " ") + markers
 
     def quotation(self, row: int) -> str:
-        """The words of an event with its marker, and the title of its document where they share no word with it.
-
-        Of talk that settles something, who said it, when, and the sentence.
-        """
+        """The words of an event with its marker, and the title of its document where they share no word with it."""
         cited = self.citations[self._cite(row) - 1]
         is_chinese = is_cjk(cited.quote)
         marker = f"{'' if is_chinese else ' '}[{self._marker[row]}]"
-        if TOLD.match(told := self._themes.events.contents[row]):
-            return told + marker
         if len(cited.title) > _LONGEST_TITLE or not set(tokens(cited.title)).isdisjoint(tokens(cited.quote)):
             return snippet(cited.quote) + marker
         return snippet(cited.quote) + (f"（{cited.title}）" if is_chinese else f" ({cited.title})") + marker

@@ -23,8 +23,9 @@ from sag_retrieval.clusters.groups import (
 )
 from sag_retrieval.clusters.leiden import group_sizes, seeded
 from sag_retrieval.clusters.options import ClusterOptions
-from sag_retrieval.topics.parts import build_parts
-from sag_retrieval.topics.topics import build_topics
+
+Pairs = tuple[Rows, Rows, Floats]
+"""Rows of two nodes each, and the strength of their tie."""
 
 
 def partition(edges: Edges, options: ClusterOptions) -> Rows:
@@ -79,23 +80,26 @@ def coarser(edges: Edges, group: Rows, options: ClusterOptions, level: int) -> R
     """
     sizes = np.bincount(group).astype(np.int32)
     resolution = options.resolution_for(len(group)) * options.level_ratio**level
-    return by_size(group_sizes(sizes, ties(edges, group), options, resolution)[group])
+    return by_size(
+        group_sizes(sizes, ties((edges.left, edges.right, edges.strength), group), options, resolution)[group]
+    )
 
 
-def ties(edges: Edges, group: Rows) -> tuple[Rows, Rows, Floats]:
+def ties(pairs: Pairs, group: Rows) -> Pairs:
     """Pairs of groups that are tied (`low < high`, ordered), and the summed strength between them."""
-    one, two = group[edges.left], group[edges.right]
+    left, right, strength = pairs
+    one, two = group[left], group[right]
     apart = one != two
     low, high = np.minimum(one, two)[apart].astype(np.int64), np.maximum(one, two)[apart].astype(np.int64)
     width = int(group.max()) + 1 if len(group) else 1
     code, number = np.unique(low * width + high, return_inverse=True)
-    weight = sum_by(number.astype(np.int32), edges.strength[apart], len(code))
+    weight = sum_by(number.astype(np.int32), strength[apart], len(code))
     return (code // width).astype(np.int32), (code % width).astype(np.int32), weight
 
 
-def strongest_ties(edges: Edges, group: Rows, ids: Sequence[str]) -> Iterator[Tie]:
+def strongest_ties(pairs: Pairs, group: Rows, ids: Sequence[str]) -> Iterator[Tie]:
     """The ties that are among the `TIES_KEPT` strongest of either of their groups; `ids` name the groups."""
-    low, high, weight = ties(edges, group)
+    low, high, weight = ties(pairs, group)
     kept: Counter[int] = Counter()
     for number in np.lexsort((high, low, -weight)).tolist():
         one, other = int(low[number]), int(high[number])
@@ -107,7 +111,7 @@ def strongest_ties(edges: Edges, group: Rows, ids: Sequence[str]) -> Iterator[Ti
 def build_communities(
     events: EventTable, options: ClusterOptions | None = None, edges: Edges | None = None
 ) -> Communities:
-    """The communities of the events; only topics have titles, `name_communities` adds the others.
+    """The communities of the events; without titles: `topics/naming.py` gives them.
 
     Args:
         events: What to group; none gives no communities.
@@ -122,9 +126,6 @@ def build_communities(
 
     """
     options = options or ClusterOptions()
-    parts = build_parts(events) if options.method == "sections" else None
-    if parts is not None or options.method in {"topics", "sections"}:
-        return parts or build_topics(events, options)
     edges = weigh_edges(events, options) if edges is None else edges
     if not len(events):
         return Communities(communities=(), quality=())
@@ -152,7 +153,7 @@ def build_communities(
     return Communities(
         communities=tuple(communities),
         quality=tuple(quality),
-        ties=tuple(strongest_ties(edges, groups[0], ids[0])),
+        ties=tuple(strongest_ties((edges.left, edges.right, edges.strength), groups[0], ids[0])),
         edge_count=len(edges.left),
         candidate_count=edges.candidate_count,
         common_keys=edges.common_keys,

@@ -17,7 +17,6 @@ from sag_retrieval.language.words import is_cjk
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.release.arrays import Index
 from sag_retrieval.release.csr import take_rows
-from sag_retrieval.statements.scorer import StatementScorer, by_features
 
 FORECAST = "is_forecast"
 """Type of the boolean key of events that tell of a plan or forecast."""
@@ -123,10 +122,6 @@ class EventTable:
     vectors: Vectors
     is_forecast: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
     """Of each event, whether it tells of a plan or a forecast; empty where none does."""
-    is_routine: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
-    """Of each event, whether other documents say the same of other names, without an amount; empty if unknown."""
-    scorer: StatementScorer = by_features
-    """What tells which of them can be quoted."""
     spread: Spread | None = None
     """What is rare is counted among these events; None: among the events of the table."""
 

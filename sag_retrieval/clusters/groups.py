@@ -44,6 +44,8 @@ class Community:
     summary: tuple[CitedSentence, ...] = ()
     keys: tuple[str, ...] = ()
     """Ids of the keys that title and summary name."""
+    terms: tuple[str, ...] = ()
+    """Words and phrases that distinguish it, best first, where it was grouped by words."""
 
     @property
     def summary_text(self) -> str:

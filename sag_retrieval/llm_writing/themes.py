@@ -1,7 +1,6 @@
 """The themes of a release, and which of them are nearest to a question."""
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -12,7 +11,6 @@ from sag_retrieval.clusters.groups import Communities, Community
 from sag_retrieval.core.types import Floats
 from sag_retrieval.models.protocols import Vectors
 from sag_retrieval.statements.quoting import good_rows
-from sag_retrieval.statements.talk import told
 
 _DECISIVE: Final = 5
 """Most similar events of a theme whose mean is its similarity."""
@@ -28,11 +26,6 @@ class Themes:
     events: EventTable
     communities: Communities
     note: str = ""
-
-    @cached_property
-    def told(self) -> "Themes":
-        """The same, with talk that settles something as statements; an open release reads them once."""
-        return replace(self, events=told(self.events))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

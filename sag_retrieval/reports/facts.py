@@ -9,11 +9,10 @@ from typing import Final
 
 import numpy as np
 
-from sag_retrieval.clusters.events import EventTable, Rows
+from sag_retrieval.clusters.events import EventTable, Flags, Rows
 from sag_retrieval.clusters.similarity import cosines
 from sag_retrieval.statements.quoting import quotable
-from sag_retrieval.topics.said import SaidNames
-from sag_retrieval.topics.titles import names_something
+from sag_retrieval.topics.distinctive import names_something
 
 _BEARERS: Final = ("organisation", "organization", "company", "person", "product", "place", "entity")
 """Types of keys that can have an amount, first choice first."""
@@ -118,14 +117,14 @@ def readable_amount(amount: Amount, language: str) -> str:
     return amount.shown
 
 
-def most_named(events: EventTable, said: SaidNames, most: int) -> list[tuple[str, int]]:
+def most_named(events: EventTable, is_name: Flags, most: int) -> list[tuple[str, int]]:
     """The names that most documents hold, with their count; people, organisations, places and products first."""
     width = len(events.documents.titles) + 1
     pairs = np.unique(events.links.key.astype(np.int64) * width + events.document[events.links.event])
     counts = np.bincount(pairs // width, minlength=len(events.keys.values))
     order = np.lexsort((np.arange(len(counts)), -counts)).tolist()
     for kinds in (_BEARERS[:-1], _BEARERS):
-        names = (key for key in order if events.keys.types[key] in kinds and key in said)
+        names = (key for key in order if events.keys.types[key] in kinds and is_name[key])
         found = list(islice(names, most))
         if len(found) == most and counts[found[-1]] > 1:
             break

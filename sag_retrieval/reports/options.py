@@ -51,6 +51,8 @@ class ReportOptions:
     """Events that stand for a community."""
     statement_scorer: str = "features"
     """What tells which statements can be quoted: `features`, or the name of one that another package adds."""
+    titler: str = "terms"
+    """What gives topics their titles without a model: `terms`, or the name of one that another package adds."""
     docx: bool = False
     """Also write `report.docx`, for those who edit the report."""
 

@@ -14,10 +14,12 @@ from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.scope import Scope, chosen_events, only_unseen, seen_before, statement_keys
 from sag_retrieval.reports.section import page_language
 from sag_retrieval.reports.series import Before, find_before
+from sag_retrieval.statements.quoting import QuotableEvents
 from sag_retrieval.statements.scorer import scorer_named
 from sag_retrieval.topics.naming import KnownNames, known_names, name_communities
 from sag_retrieval.topics.stored import kept_communities, stored_names
-from sag_retrieval.topics.themes import build_themes
+from sag_retrieval.topics.titler import titler_named
+from sag_retrieval.topics.topics import build_topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +66,12 @@ def prepare_report(reader: Reader, home: Path, definition: Definition, chat: Cha
     scope, options = definition.scope, definition.options
     series = home / REPORTS / definition.series
     scorer = scorer_named(options.statement_scorer)
-    events = replace(chosen_events(reader, scope), scorer=scorer)
+    events: EventTable = QuotableEvents.of(chosen_events(reader, scope), scorer)
     before = find_before(series, series / reader.manifest.release_id, events.event_ids)
     since, seen = "", frozenset(statement_keys(events)) if scope.only_new else frozenset()
     if scope.only_new and before.release:
         earlier = seen_before(series, before.release)
-        events = replace(only_unseen(reader, scope, earlier), scorer=scorer)
+        events = QuotableEvents.of(only_unseen(reader, scope, earlier), scorer)
         since, seen = before.release, seen | earlier
         before = replace(before, previous=None)
     language = page_language(events, options)
@@ -86,16 +88,16 @@ def prepare_report(reader: Reader, home: Path, definition: Definition, chat: Cha
         models=f"{chat.model_id if chat else 'offline'}, {reader.manifest.embedding_model}",
     )
     known = known_names(before.communities) if before.communities is not None else {}
-    built, names = _communities(reader, events, options.cluster, chat, language)
-    named = name_communities(events, built, None, {**names, **known})
+    built, names = _communities(reader, events, options.cluster, chat)
+    named = name_communities(events, built, None, {**names, **known}, titler=titler_named(options.titler))
     return Prepared(events, named.communities, options, before, seen)
 
 
 def _communities(
-    reader: Reader, events: EventTable, options: ClusterOptions, chat: ChatModel | None, language: str
+    reader: Reader, events: EventTable, options: ClusterOptions, chat: ChatModel | None
 ) -> tuple[Communities, KnownNames]:
     """The communities of the events, and names to keep: those of the release where the report is about all of it."""
     kept = kept_communities(reader, options) if len(events) == reader.index.arrays.event_count else None
     if kept is None:
-        return build_themes(events, options, language), {}
+        return build_topics(events, options), {}
     return kept, stored_names(reader.folder / COMMUNITIES).by(chat).names

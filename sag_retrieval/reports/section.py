@@ -10,7 +10,7 @@ from typing import Generic, Literal, TypeVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from sag_retrieval.clusters.events import EventTable, Floats
+from sag_retrieval.clusters.events import EventTable, Flags, Floats
 from sag_retrieval.clusters.groups import Communities
 from sag_retrieval.clusters.similarity import key_idf
 from sag_retrieval.language.words import fold
@@ -21,9 +21,8 @@ from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.ranking import EventRanking, RankedCommunity, rank_communities
 from sag_retrieval.reports.series import Comparison, Previous, compare_with
 from sag_retrieval.reports.wording import Messages, Wording
-from sag_retrieval.statements.routine import as_quoted
-from sag_retrieval.topics.said import SaidNames
-from sag_retrieval.topics.titles import DistinctiveKey, distinctive_keys, key_counts, naming_keys
+from sag_retrieval.statements.quoting import QuotableEvents
+from sag_retrieval.topics.distinctive import DistinctiveKey, distinctive_keys, is_shown_name, key_counts, naming_keys
 
 _MAIN_KEYS = 3
 _NAMED = 8
@@ -41,8 +40,8 @@ class KeyStatistics:
     total: Floats
     """Shape (keys,): events that carry the key."""
     idf: Floats
-    said: SaidNames
-    """The keys that sentences name."""
+    is_name: Flags
+    """Shape (keys,): whether a key names a person, place or thing."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -104,7 +103,7 @@ def make_context(
     written: WrittenReport | None = None,
 ) -> ReportContext:
     """Compare with the earlier report, rank the communities and count the keys."""
-    events = as_quoted(events.cleaned())
+    events = QuotableEvents.of(events.cleaned())
     comparison = compare_with(communities.at(0), events, previous)
     language = page_language(events, options)
     ranking = rank_communities(events, communities, options, comparison, language)
@@ -127,7 +126,7 @@ def make_context(
             "single": ranking.single_count,
         },
         written=written or WrittenReport(),
-        named=tuple(most_named(events, keys.said, _NAMED)),
+        named=tuple(most_named(events, keys.is_name, _NAMED)),
     )
 
 
@@ -146,7 +145,7 @@ def _key_statistics(events: EventTable, ranking: EventRanking) -> KeyStatistics:
         counts=key_counts(incidence, members),
         total=incidence.sum(axis=0).astype(np.float64),
         idf=key_idf(incidence),
-        said=SaidNames(events),
+        is_name=np.array([is_shown_name(events.keys, key) for key in range(len(events.keys.values))], np.bool_),
     )
 
 
@@ -154,7 +153,7 @@ def _with_main_keys(events: EventTable, ranking: EventRanking, keys: KeyStatisti
     """The same ranking; each community has the distinctive keys that its title does not name."""
     named: list[RankedCommunity] = []
     for community, distinctive in zip(ranking.communities, keys.distinctive, strict=True):
-        found = [key.row for key in naming_keys(events, distinctive) if key.row in keys.said]
+        found = [key.row for key in naming_keys(events, distinctive) if keys.is_name[key.row]]
         values = [events.keys.values[row] for row in found or _commonest(keys, community.number - 1)]
         main = tuple(value for value in values if fold(value) not in fold(community.title))[:_MAIN_KEYS]
         named.append(replace(community, main_keys=main))
@@ -167,7 +166,7 @@ def _commonest(keys: KeyStatistics, place: int) -> list[int]:
     rows, counts = keys.counts.indices[part], keys.counts.data[part]
     rows, counts = rows[counts > 1], counts[counts > 1]
     order = np.lexsort((rows, -np.round(counts * keys.idf[rows], 9)))
-    return list(islice((row for row in rows[order].tolist() if row in keys.said), _MAIN_KEYS + 1))
+    return list(islice((row for row in rows[order].tolist() if keys.is_name[row]), _MAIN_KEYS + 1))
 
 
 def no_lines(_content: object, _messages: Messages) -> Iterator[str]:

@@ -1,35 +1,70 @@
 """Which events of a table a report can quote, and how much each is worth to a reader."""
 
+from collections import defaultdict
+from dataclasses import dataclass, field, fields
+
 import numpy as np
 
 from sag_retrieval.clusters.events import EventTable
 from sag_retrieval.core.types import Flags, Floats, Rows
-from sag_retrieval.statements.scorer import Judged
-from sag_retrieval.statements.talk import TOLD
+from sag_retrieval.statements.scorer import Judged, StatementScorer, by_features
 
-_SETTLED = Judged(1.0, 0.5)
-"""Of a statement that was made of talk: it says who, when and what."""
 _WORTH = 0.3
 """Worth from which on a statement is quoted first: 69 % of the quotable ones of the fitted half are worth a line."""
 _FEW, _NEARLY = 3, 0.25
 """Statements that stand in where none can be quoted, and how quotable they have to be."""
+_OFTEN = 3
+"""Documents that say a sentence with other names, from which on it is boilerplate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotableEvents(EventTable):
+    """Events with what tells which of them can be quoted; a plain table is judged by the default scorer."""
+
+    scorer: StatementScorer = by_features
+    is_boilerplate: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
+    """Of each event, whether three documents say the same of other names; empty where none is."""
+
+    @classmethod
+    def of(cls, events: EventTable, scorer: StatementScorer | None = None) -> "QuotableEvents":
+        """The same events, with a scorer (None: the one they have, else the default) and with boilerplate marked."""
+        own = {each.name: getattr(events, each.name) for each in fields(EventTable)}
+        return cls(**own, scorer=scorer or _scorer(events), is_boilerplate=boilerplate(events))
+
+
+def boilerplate(events: EventTable) -> Flags:
+    """Whether at least three documents say the sentence of each event, with other names in it; empty if none does.
+
+    Figures stay: sentences that differ in an amount are not the same.
+    """
+    names: dict[int, list[str]] = defaultdict(list)
+    for row, key in zip(events.links.event.tolist(), events.links.key.tolist(), strict=True):
+        names[row] += events.keys.names_of(key) if events.keys.can_name(key) else ()
+    said: dict[str, list[int]] = defaultdict(list)
+    for row, text in enumerate(events.contents):
+        for name in sorted(names[row], key=len, reverse=True):
+            text = text.replace(name, "\0")  # noqa: PLW2901
+        if "\0" in text:
+            said[text].append(row)
+    found, document = np.zeros(len(events), np.bool_), events.document
+    for rows in said.values():
+        if len(rows) >= _OFTEN and len(np.unique(document[rows])) >= _OFTEN:
+            found[rows] = True
+    return found if found.any() else np.zeros(0, np.bool_)
 
 
 def judged(events: EventTable, rows: Rows) -> list[Judged]:
-    """What the table's scorer says of each event."""
-    texts = [events.contents[row] for row in rows.tolist()]
-    found = events.scorer(texts)
-    return [_SETTLED if TOLD.match(text) else each for text, each in zip(texts, found, strict=True)]
+    """What the scorer says of each event."""
+    return list(_scorer(events)([events.contents[row] for row in rows.tolist()]))
 
 
 def quotable(events: EventTable, rows: Rows) -> Flags:
     """Whether each event can be quoted as what is so: no plan or forecast, and nothing that many documents repeat."""
     found = np.array([each.quotable >= 1 / 2 for each in judged(events, rows)], np.bool_)
-    for flags in (events.is_forecast, events.is_routine):
+    for flags in (events.is_forecast, events.is_boilerplate if isinstance(events, QuotableEvents) else ()):
         if len(flags):
-            found &= ~flags[rows]
-    told = [TOLD.match(events.contents[row]) is not None for row in rows.tolist()]
-    return np.asarray(found | np.array(told, np.bool_))
+            found &= ~np.asarray(flags)[rows]
+    return found
 
 
 def worth(events: EventTable, rows: Rows) -> Floats:
@@ -56,3 +91,7 @@ def good_rows(events: EventTable, rows: Rows, least: int) -> Rows:
     more = np.flatnonzero(able & ~good)
     order = more[np.lexsort((more, -value[more]))][: max(0, least - int(good.sum()))]
     return np.asarray(rows[np.sort(np.concatenate([np.flatnonzero(good), order]))])
+
+
+def _scorer(events: EventTable) -> StatementScorer:
+    return events.scorer if isinstance(events, QuotableEvents) else by_features

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from types import MappingProxyType
@@ -15,15 +15,9 @@ from sag_retrieval.core.errors import ModelError
 from sag_retrieval.language.cleaning import clean
 from sag_retrieval.models.protocols import ChatModel, Request, Usage
 from sag_retrieval.prompts import load_prompt
-from sag_retrieval.topics.titles import (
-    TakenTitles,
-    TitledGroup,
-    distinctive_keys,
-    fits,
-    make_summary,
-    make_title,
-    shorten,
-)
+from sag_retrieval.topics.distinctive import TitledGroup, contents_of, distinctive_keys, make_summary
+from sag_retrieval.topics.titler import Titler, by_terms
+from sag_retrieval.topics.titles import TakenTitles, fits, shorten
 
 KnownNames = Mapping[str, tuple[str, tuple[CitedSentence, ...]]]
 """Title and summary by community id; ids depend on members, so known names remain valid."""
@@ -67,12 +61,13 @@ def name_communities(
     chat: ChatModel | None = None,
     known: KnownNames | None = None,
     taken_by_level: Mapping[int, Sequence[str]] = MappingProxyType({}),
+    titler: Titler = by_terms,
 ) -> NamedCommunities:
     """Give every community a summary and a title that no other of its level has.
 
-    What is known by id is kept. Topics keep their title, and get a summary from a model only. With a model the
-    largest `MOST_ASKED` of the others are asked for; a failed answer, a title that is taken or too long, and sentences
-    that no event states are replaced by those of the rules.
+    What is known by id is kept; sections of a document keep their title; topics grouped by words have no summary by
+    rule. With a model the largest `MOST_ASKED` of the others are asked for; a failed answer, a title that is taken or
+    too long, and sentences that no event states are replaced by those of the rules.
 
     Args:
         events: The events of the communities; their `spread` says what is rare where they are part of more.
@@ -80,6 +75,7 @@ def name_communities(
         chat: The model that is asked; None: rules name all.
         known: Titles and summaries that stay, by id.
         taken_by_level: Titles of further communities of a level.
+        titler: Gives the others their titles.
 
     Raises:
         ModelUnavailable: If the model's server does not answer.
@@ -110,13 +106,23 @@ def name_communities(
     for each, group in zip(communities, groups, strict=True):
         title, summary = known.get(each.community_id) or described.get(each.community_id) or ("", ())
         if each.community_id not in known and (not title or title in taken[each.level]):
-            title = each.title or make_title(clean_events, group, taken[each.level])
+            title = _title(titler(contents_of(clean_events, group, each.terms)), each.title, taken[each.level])
         taken[each.level].add(title)
-        if not summary and not each.title:
+        if not summary and not each.title and not each.terms:
             summary = make_summary(clean_events, group)
         told = " ".join([title, *(sentence.text for sentence in summary)])
         named.append(replace(each, title=title, summary=summary, keys=_named_in(told, clean_events.keys, group)))
     return NamedCommunities(replace(communities, communities=tuple(named)), usage, failures)
+
+
+def _title(proposed: Iterable[str], own: str, taken: TakenTitles) -> str:
+    """The group's own title, else the first proposed one that is not taken; at last a number."""
+    first = ""
+    for title in chain([own] if own else [], proposed):
+        first = first or title
+        if title and title not in taken:
+            return title
+    return taken.numbered(first)
 
 
 def _named_in(told: str, keys: Keys, group: TitledGroup) -> tuple[str, ...]:

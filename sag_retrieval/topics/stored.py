@@ -95,10 +95,10 @@ def release_communities(
         carried = _carried(reader, options, earlier / COMMUNITIES)
         if carried is not None:
             return carried
-    from sag_retrieval.clusters.clustering import build_communities  # noqa: PLC0415  loads the graph libraries
+    from sag_retrieval.topics.topics import build_topics  # noqa: PLC0415  loads the graph libraries
 
     events = event_table(reader.index)
-    built = build_communities(events, options) if kept is None else kept
+    built = build_topics(events, options) if kept is None else kept
     stored = [
         stored_names(each / COMMUNITIES, reader.index).by(chat) for each in (earlier, reader.folder) if each is not None
     ]

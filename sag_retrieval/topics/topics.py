@@ -1,19 +1,19 @@
-"""Group events by what they are about, across documents: statements alike form topics, the others join them."""
+"""Topics: what a report shows. Events grouped by their words, by the sections of a long document, or by keys."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Final
 
 import igraph
 import leidenalg
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array
 
+from sag_retrieval.clusters.clustering import build_communities, strongest_ties
 from sag_retrieval.clusters.events import EventTable, Floats, Rows
 from sag_retrieval.clusters.groups import (
-    TIES_KEPT,
     Communities,
     Quality,
     Tie,
@@ -24,235 +24,279 @@ from sag_retrieval.clusters.groups import (
 )
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.clusters.similarity import cosines, nearest
-from sag_retrieval.statements.routine import as_quoted
-from sag_retrieval.topics.topic_titles import topic_titles
-from sag_retrieval.topics.topic_words import MANY_DOCUMENTS, SPREAD, TopicWords, topic_words
-from sag_retrieval.topics.units import TopicUnits, idf, scaled, topic_units, unit_vectors
-
-_RESOLUTIONS: Final = tuple(round(2 ** (step / 4), 3) for step in range(-16, 16))
-"""Tried from few topics to many."""
-_PAST: Final = 6
-"""Resolutions tried behind the one with most topics: above it topics fall apart."""
-_NEIGHBOURS: Final = 8
-"""Most similar units that each unit is tied to."""
-_ALIKE: Final = 0.1
-"""Cosine from which two units are tied."""
-_JOINS: Final = 0.4
-"""Cosine with the mean of a topic from which another event joins it."""
-_SECOND: Final = 0.5
-"""Topics aimed at for documents without a statement to quote, beside the share of them."""
-_LEAST: Final = 3
-"""Units that a topic has to have: at least three, and one in a hundred."""
-_FOR_A_TOPIC: Final = 12
-"""Units for each topic aimed at, where there are few."""
+from sag_retrieval.topics.terms import distinctive_terms
+from sag_retrieval.topics.words import MANY_DOCUMENTS, SPREAD, TopicWords, topic_words
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Grouped:
-    """The topic of each unit (-1: none), the ties of units, and how well they are grouped."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """When a group of events is a topic. Chosen on the purity of topics in the first half of four judged piles."""
 
-    topic: Rows
-    left: Rows
-    right: Rows
-    strength: Floats
-    modularity: float
+    neighbours: int = 8
+    """Most similar events that each event is tied to."""
+    alike: float = 0.1
+    """Cosine from which two events are tied."""
+    joins: float = 0.4
+    """Cosine with the mean of a topic from which an event without one joins it."""
+    least: int = 3
+    """Events of a topic, and of a part of a long document: two are a pair, not a subject."""
+    share: float = 0.01
+    """Share of the grouped events that a topic has."""
+    for_a_topic: int = 12
+    """Events for each topic aimed at, where there are few."""
+    grouped: int = 20_000
+    """Events that make topics, spread evenly: Leiden takes seconds for them; the others join."""
+    covered: float = 0.5
+    """Share of the events below which topics give way to groups by keys: few events share few words, but names."""
+    parts: tuple[int, int] = (3, 40)
+    """Fewest and most parts by which a long document is shown."""
+    part: float = 0.02
+    """Share of the events that a part has."""
+    in_parts: float = 0.6
+    """Share of the events that parts hold together, for a document to be shown by them."""
+    documents: int = 3
+    """From this number of documents on topics go across documents."""
+
+
+_LIMITS: Final = Limits()
+_RESOLUTIONS: Final = tuple(round(2 ** (step / 2), 3) for step in range(-8, 8))
+"""Tried from few topics to many, until their count is nearest to the aim or falls again."""
 
 
 def build_topics(events: EventTable, options: ClusterOptions) -> Communities:
-    """The topics of the events as communities of one level, with titles; events without a topic are single ones.
+    """The topics of events as communities, without titles.
 
-    Units (`units.py`) are nodes, tied to those of the same language that say the most similar words; Leiden groups
-    them. The resolution is the one whose count of topics is nearest to `options.topics`, or to one for twelve units. A
-    topic has at least 1 % of the units (more of a few), of at least three documents (chunks, where there are fewer
-    than six documents). Other events join the topic whose words they say.
+    One or two long documents are shown by their sections, in reading order. Otherwise events are grouped by the words
+    that they share (`method="topics"`); where these groups hold less than half of the events, by their keys. Every
+    other method groups by keys, as the options say.
 
     Source:
         docs/algorithm.md §reports.3.
 
     """
+    if options.method not in {"topics", "sections"}:
+        return build_communities(events, options)
+    events = events.cleaned()
+    if parts := _by_sections(events):
+        return parts
+    found = _by_words(events, options)
+    shown = [each for each in found if len(each.members) >= _LIMITS.least]
+    if len(shown) >= _LIMITS.least and found.quality[0].coverage >= _LIMITS.covered:
+        return found
+    return build_communities(events, replace(options, method="leiden", levels=1))
+
+
+def _by_words(events: EventTable, options: ClusterOptions) -> Communities:
+    """Groups of events of one language that say similar words; a topic goes over several documents."""
     words = topic_words(events)
-    units = topic_units(events, as_quoted(events))
-    vectors = unit_vectors(words, units)
-    grouped = _grouped(events, units, vectors, options)
-    topic, weight = _joined(events, words, units, vectors, grouped.topic)
-    topic = _by_falling_size(topic)
-    number = _with_singles(topic)
-    centrality = _centralities(topic, weight)
-    members = members_of(number, centrality)
+    vectors = _weighted(words)
+    rows = np.flatnonzero(np.diff(vectors.indptr) > 0)
+    rows = rows[:: 1 + len(rows) // _LIMITS.grouped].astype(np.int32)
+    languages = np.array([events.documents.languages[row] for row in events.document.tolist()])
+    places = events.document if len(set(events.document.tolist())) >= MANY_DOCUMENTS else events.chunk
+    ties = _tied(vectors[rows], languages[rows], options.seed)
+    found = _leiden(places[rows], ties, options)
+    topic = np.full(len(events), -1, np.int32)
+    topic[rows] = found
+    topic, likeness = _joined(topic, vectors, languages)
+    terms = distinctive_terms(events.contents, words, topic)
+    return _communities(
+        events,
+        topic,
+        likeness,
+        terms,
+        (np.asarray(rows[ties[0]], np.int32), np.asarray(rows[ties[1]], np.int32), ties[2]),
+    )
+
+
+def _weighted(words: TopicWords) -> csr_array:
+    """Shape (events, words): `tf · idf`, rows of length 1; a row without words is empty."""
+    weighed = csr_array(words.counts.multiply(words.idf[None, :]))
+    length = np.sqrt(np.asarray(weighed.multiply(weighed).sum(axis=1)).ravel())
+    return csr_array(diags_array(np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)) @ weighed)
+
+
+def _tied(vectors: csr_array, languages: npt.NDArray[np.str_], seed: int) -> tuple[Rows, Rows, Floats]:
+    """Pairs of rows with their cosine: each with the most similar ones in its language."""
+    found = [np.zeros((2, 0), np.int32)]
+    for language in np.unique(languages):
+        rows = np.flatnonzero(languages == language).astype(np.int32)
+        one, other = nearest(vectors[rows], _LIMITS.neighbours, seed)
+        found.append(rows[np.unique(np.stack([np.minimum(one, other), np.maximum(one, other)]), axis=1)])
+    left, right = np.concatenate(found, axis=1)
+    strength = np.round(cosines(vectors, left, right), 6)
+    kept = strength >= _LIMITS.alike
+    return left[kept], right[kept], strength[kept]
+
+
+def _leiden(places: Rows, ties: tuple[Rows, Rows, Floats], options: ClusterOptions) -> Rows:
+    """The topic of each row, -1 for none, at the resolution whose count of topics is nearest to the aim."""
+    left, right, strength = ties
+    best = np.full(len(places), -1, np.int32)
+    if not len(strength):
+        return best
+    graph = igraph.Graph(n=len(places), edges=np.stack([left, right], axis=1).tolist())
+    aim, least = max(1.0, min(options.topics, len(places) / _LIMITS.for_a_topic)), np.inf
+    for resolution in _RESOLUTIONS:
+        partition = leidenalg.find_partition(
+            graph,
+            leidenalg.RBConfigurationVertexPartition,
+            weights=strength.tolist(),
+            resolution_parameter=resolution,
+            seed=options.seed,
+            n_iterations=options.iterations,
+        )
+        found = _wide(np.asarray(partition.membership, dtype=np.int32), places)
+        count = int(found.max(initial=-1)) + 1
+        far = round(abs(float(np.log(max(count, 0.5) / aim))), 9)
+        if far < least:
+            best, least = found, far
+        if count > aim:
+            break
+    return best
+
+
+def _wide(group: Rows, places: Rows) -> Rows:
+    """The groups that are large and spread enough, numbered by falling size; -1 for the rows of the others."""
+    count = int(group.max(initial=-1)) + 1
+    sizes = np.bincount(group, minlength=count)
+    width = int(places.max(initial=0)) + 1
+    spread = np.bincount(np.unique(group.astype(np.int64) * width + places) // width, minlength=count)
+    kept = np.flatnonzero((sizes >= max(_LIMITS.least, _LIMITS.share * len(group))) & (spread >= SPREAD))
+    number = np.full(count, -1, np.int32)
+    number[kept[np.lexsort((kept, -sizes[kept]))]] = np.arange(len(kept), dtype=np.int32)
+    return number[group]
+
+
+def _joined(topic: Rows, vectors: csr_array, languages: npt.NDArray[np.str_]) -> tuple[Rows, Floats]:
+    """The topic of every event, and its cosine with the mean of the topic's events (0 without one).
+
+    An event without a topic joins the most similar one of its language, if it is similar enough.
+    """
+    count = int(topic.max(initial=-1)) + 1
+    if not count:
+        return topic, np.zeros(len(topic))
+    has = np.flatnonzero(topic >= 0)
+    sums = csr_array((np.ones(len(has)), (topic[has], has)), shape=(count, len(topic))) @ vectors
+    length = np.sqrt(np.asarray(sums.multiply(sums).sum(axis=1)).ravel())
+    means = csr_array(diags_array(np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)) @ sums)
+    likeness = np.round(np.asarray((vectors @ means.T).todense(), np.float64), 6)
+    of_topic = languages[[int(has[topic[has] == number][0]) for number in range(count)]]
+    likeness[languages[:, None] != of_topic[None, :]] = 0.0
+    best = likeness.argmax(axis=1).astype(np.int32)
+    joins = (topic < 0) & (likeness[np.arange(len(topic)), best] >= _LIMITS.joins)
+    found = np.where(joins, best, topic).astype(np.int32)
+    found[found >= 0] = by_size(found[found >= 0])
+    order = np.zeros(count, np.int32)
+    order[found[has]] = topic[has]
+    return found, np.where(found >= 0, likeness[np.arange(len(topic)), order[found]], 0.0)
+
+
+def _by_sections(events: EventTable) -> Communities | None:
+    """The sections of one or two documents with enough events, in reading order; None where they are no topics."""
+    if len(set(events.document.tolist())) >= _LIMITS.documents or not events.chunks.sections:
+        return None
+    titles: list[str] = []
+    number: dict[tuple[int, str], int] = {}
+    of_chunk = [-1] * len(events.chunks.sections)
+    for chunk, (document, title) in enumerate(
+        zip(events.chunks.document.tolist(), events.chunks.sections, strict=True)
+    ):
+        if any(map(str.isalpha, title)):
+            of_chunk[chunk] = number.setdefault((document, title), len(titles))
+            titles += [title] if of_chunk[chunk] == len(titles) else []
+        elif chunk and events.chunks.document[chunk - 1] == document:
+            of_chunk[chunk] = of_chunk[chunk - 1]
+    part = np.array(of_chunk, np.int32)[events.chunk]
+    sizes = np.bincount(part[part >= 0], minlength=len(titles))
+    kept = np.flatnonzero(sizes >= max(_LIMITS.least, _LIMITS.part * len(events)))
+    fewest, most = _LIMITS.parts
+    if not fewest <= len(kept) <= most or sizes[kept].sum() < _LIMITS.in_parts * len(events):
+        return None
+    row = np.full(len(titles) + 1, -1, np.int32)
+    row[kept] = np.arange(len(kept), dtype=np.int32)
+    named = [titles[place].rsplit(" / ", 1)[-1] for place in kept.tolist()]
+    found = _communities(events, row[part], _likeness(events, row[part]), (), _shared_keys(events, row[part]), named)
+    return replace(found, is_ordered=True)
+
+
+def _likeness(events: EventTable, part: Rows) -> Floats:
+    """Similarity of each event to the mean of its part; 0 for an event without one."""
+    found = np.zeros(len(part))
+    for number in range(int(part.max(initial=-1)) + 1):
+        rows = np.flatnonzero(part == number)
+        vectors = events.vectors[rows]
+        found[rows] = np.asarray(vectors @ np.asarray(vectors.mean(axis=0)).ravel(), dtype=np.float64)
+    return np.asarray(np.round(np.maximum(found, 0.0), 9), np.float64)
+
+
+def _shared_keys(events: EventTable, part: Rows) -> tuple[Rows, Rows, Floats]:
+    """A tie between events of two parts for each key that occurs in both, by the first event of each that has it."""
+    incidence = events.incidence(without=("title", "date"))
+    first: dict[tuple[int, int], int] = {}
+    rows, keys = incidence.nonzero()
+    for row, key in zip(rows.tolist(), keys.tolist(), strict=True):
+        if part[row] >= 0:
+            first.setdefault((key, int(part[row])), row)
+    by_key: dict[int, list[int]] = {}
+    for (shared, _), held in sorted(first.items()):
+        by_key.setdefault(shared, []).append(held)
+    pairs = np.array([pair for held_by in by_key.values() for pair in combinations(held_by, 2)], np.int32).reshape(
+        -1, 2
+    )
+    return pairs[:, 0], pairs[:, 1], np.ones(len(pairs))
+
+
+def _communities(
+    events: EventTable,
+    topic: Rows,
+    likeness: Floats,
+    terms: Sequence[Sequence[str]],
+    ties: tuple[Rows, Rows, Floats],
+    titles: Sequence[str] = (),
+) -> Communities:
+    """The topics as communities of one level; events without one are single ones behind them."""
+    count = int(topic.max(initial=-1)) + 1
+    number, alone = topic.copy(), np.flatnonzero(topic < 0)
+    number[alone] = count + np.arange(len(alone), dtype=np.int32)
+    best = np.zeros(count + 1)
+    np.maximum.at(best, topic, likeness)
+    central = np.divide(likeness, best[topic], out=np.ones(len(topic)), where=(best[topic] > 0) & (topic >= 0))
+    members = members_of(number, central)
     ids = [community_id(0, [events.event_ids[row] for row in rows.tolist()]) for rows in members]
+    made = on_one_level(ids, members, titles, centrality=central, weight=np.where(topic < 0, 0.0, likeness))
     return Communities(
-        communities=on_one_level(
-            ids, members, topic_titles(events, words, topic, units.quotable), centrality=centrality, weight=weight
+        communities=tuple(
+            replace(each, terms=tuple(terms[place])) if place < len(terms) else each for place, each in enumerate(made)
         ),
         quality=(
             Quality(
                 level=0,
                 communities=len(members),
-                modularity=grouped.modularity,
-                coverage=float((grouped.topic >= 0).mean()) if units.count else 0.0,
+                modularity=_modularity(topic, ties),
+                coverage=float((topic >= 0).mean()) if len(topic) else 0.0,
                 conductance=0.0,
             ),
         ),
-        ties=tuple(_ties(units, topic, grouped, ids)),
-        edge_count=len(grouped.strength),
-        candidate_count=units.count,
+        ties=tuple(_ties(topic, ties, ids)),
+        edge_count=len(ties[2]),
+        candidate_count=len(events),
     )
 
 
-def _grouped(events: EventTable, units: TopicUnits, vectors: csr_array, options: ClusterOptions) -> _Grouped:
-    """Group the units with a statement to quote, and apart from them those of the other documents."""
-    first = np.full(units.count, -1, np.int32)
-    rows = np.flatnonzero(units.unit >= 0)[::-1]
-    first[units.unit[rows]] = rows
-    places = (events.document if len(set(events.document.tolist())) >= MANY_DOCUMENTS else events.chunk)[first]
-    languages = np.array([events.documents.languages[row] for row in events.document[first].tolist()])
-    topic = np.full(units.count, -1, np.int32)
-    ties, best = [], 0.0
-    documents = np.unique(events.document[first]).size
-    for kind in (False, True):
-        own = np.flatnonzero(units.second == kind).astype(np.int32)
-        share = np.unique(events.document[first[own]]).size / max(1, documents)
-        aim = min(options.topics * (_SECOND * share if kind else 1.0), len(own) / _FOR_A_TOPIC)
-        left, right, strength = _tied(vectors[own], languages[own], options.seed)
-        found, modularity = _leiden(len(own), (left, right, strength), places[own], max(_LEAST, aim), options)
-        topic[own[found >= 0]] = found[found >= 0] + topic.max(initial=-1) + 1
-        ties.append((own[left], own[right], strength))
-        best = max(best, modularity)
-    left, right, strength = (np.concatenate(side) for side in zip(*ties, strict=True))
-    return _Grouped(topic, left, right, strength, best)
-
-
-def _tied(vectors: csr_array, languages: npt.NDArray[np.str_], seed: int) -> tuple[Rows, Rows, Floats]:
-    """Pairs of units with their cosine: each with the most similar ones in its language."""
-    found = []
-    for language in np.unique(languages):
-        rows = np.flatnonzero(languages == language).astype(np.int32)
-        one, other = nearest(vectors[rows], _NEIGHBOURS, seed)
-        pairs = np.unique(np.stack([np.minimum(one, other), np.maximum(one, other)]), axis=1)
-        found.append(rows[pairs])
-    left, right = np.concatenate(found, axis=1) if found else np.zeros((2, 0), np.int32)
-    strength = np.round(cosines(vectors, left, right), 6)
-    kept = strength >= _ALIKE
-    return left[kept], right[kept], strength[kept]
-
-
-def _leiden(
-    count: int, ties: tuple[Rows, Rows, Floats], places: Rows, aim: float, options: ClusterOptions
-) -> tuple[Rows, float]:
-    """The topic of each unit at the resolution whose count of topics is nearest to the aim, and its modularity."""
+def _modularity(topic: Rows, ties: tuple[Rows, Rows, Floats]) -> float:
     left, right, strength = ties
-    graph = igraph.Graph(n=count, edges=np.stack([left, right], axis=1).tolist())
-    weight = strength.tolist()
-    tried: dict[int, tuple[Rows, float]] = {}
-
-    def topics(step: int) -> int:
-        if step not in tried:
-            found = leidenalg.find_partition(
-                graph,
-                leidenalg.RBConfigurationVertexPartition,
-                weights=weight,
-                resolution_parameter=_RESOLUTIONS[step],
-                seed=options.seed,
-                n_iterations=options.iterations,
-            )
-            group = by_size(np.asarray(found.membership, dtype=np.int32))
-            tried[step] = _proper(group, places), float(graph.modularity(group.tolist(), weights=weight))
-        return int(tried[step][0].max(initial=-1)) + 1
-
-    if not weight:
-        return np.full(count, -1, np.int32), 0.0
-    best = 0
-    for step in range(0, len(_RESOLUTIONS), 2):
-        best = step if topics(step) > topics(best) else best
-        if topics(best) >= aim or step - best > _PAST:
-            break
-    near = [step for step in range(best - 2, best + 2) if 0 <= step < len(_RESOLUTIONS)]
-    return tried[min(near, key=lambda step: (round(abs(np.log(max(topics(step), 0.5) / aim)), 9), step))]
+    total = float(strength.sum())
+    if not total:
+        return 0.0
+    inside = float(strength[(topic[left] == topic[right]) & (topic[left] >= 0)].sum())
+    degree = np.bincount(topic[left] + 1, strength, int(topic.max(initial=-1)) + 2)
+    degree += np.bincount(topic[right] + 1, strength, len(degree))
+    return round(inside / total - float(((degree[1:] / (2 * total)) ** 2).sum()), 9)
 
 
-def _proper(group: Rows, places: Rows) -> Rows:
-    """The groups that are large and spread enough, numbered by falling size; -1 for the units of the others."""
-    count = int(group.max(initial=-1)) + 1
-    sizes = np.bincount(group, minlength=count)
-    width = int(places.max(initial=0)) + 1
-    spread = np.bincount(np.unique(group.astype(np.int64) * width + places) // width, minlength=count)
-    kept = np.flatnonzero((sizes >= max(_LEAST, len(group) / 100)) & (spread >= SPREAD))
-    renumbered = np.full(count + 1, -1, np.int32)
-    renumbered[kept] = np.arange(len(kept), dtype=np.int32)
-    return renumbered[group]
-
-
-def _joined(
-    events: EventTable, words: TopicWords, units: TopicUnits, vectors: csr_array, topic: Rows
-) -> tuple[Rows, Floats]:
-    """The topic of each event (-1: none) and its cosine with the mean of the topic.
-
-    An event is in the topic of its unit, else in the one in its language whose mean is most like it.
-    """
-    count = int(topic.max(initial=-1)) + 1
-    found = np.where(units.unit >= 0, np.append(topic, np.int32(-1))[units.unit], np.int32(-1)).astype(np.int32)
-    if not count:
-        return found, np.zeros(len(events))
-    rows = np.flatnonzero(topic >= 0)
-    among = csr_array((np.ones(len(rows)), (topic[rows], rows)), shape=(count, units.count))
-    means = scaled(csr_array(among @ vectors), np.ones(vectors.shape[1]))
-    rare = idf(vectors)
-    likeness = np.asarray((scaled(words.counts, rare) @ means.T).todense()).reshape(len(events), count)
-    language = _codes(events)
-    of_topic = np.full(count, -1, np.int64)
-    of_topic[found[found >= 0]] = language[found >= 0]
-    likeness[language[:, None] != of_topic[None, :]] = 0.0
-    likeness = np.round(likeness, 6)
-    best = likeness.argmax(axis=1).astype(np.int32)
-    joins = (units.unit < 0) & (likeness[np.arange(len(events)), best] >= _JOINS)
-    found = np.where(joins, best, found).astype(np.int32)
-    weight = np.where(found >= 0, likeness[np.arange(len(events)), found], 0.0)
-    return found, weight
-
-
-def _codes(events: EventTable) -> Rows:
-    """The language of each event as a number."""
-    spoken = sorted(set(events.documents.languages))
-    number = np.array([spoken.index(each) for each in events.documents.languages], np.int32)
-    return np.asarray(number[events.document]) if len(number) else np.zeros(0, np.int32)
-
-
-def _by_falling_size(topic: Rows) -> Rows:
-    """The same topics, the one with most events first."""
-    found = topic.copy()
-    found[topic >= 0] = by_size(topic[topic >= 0])
-    return found
-
-
-def _with_singles(topic: Rows) -> Rows:
-    """Group numbers without gaps: the topics, then each other event alone."""
-    number = topic.copy()
-    alone = np.flatnonzero(topic < 0)
-    number[alone] = int(topic.max(initial=-1)) + 1 + np.arange(len(alone), dtype=np.int32)
-    return number
-
-
-def _centralities(topic: Rows, weight: Floats) -> Floats:
-    """Weight of each event relative to the best of its topic; 1 for an event without one."""
-    best = np.zeros(int(topic.max(initial=-1)) + 2)
-    np.maximum.at(best, topic, weight)
-    found = np.divide(weight, best[topic], out=np.ones(len(topic)), where=best[topic] > 0)
-    return np.where(topic < 0, 1.0, found)
-
-
-def _ties(units: TopicUnits, topic: Rows, grouped: _Grouped, ids: Sequence[str]) -> Iterator[Tie]:
-    """Pairs of topics with the summed cosine of the units of both that are tied; the strongest of each."""
-    count = int(topic.max(initial=-1)) + 1
-    of_unit = np.full(units.count + 1, -1, np.int64)
-    of_unit[units.unit[units.unit >= 0]] = topic[units.unit >= 0]
-    one, other = of_unit[grouped.left], of_unit[grouped.right]
-    both = (one >= 0) & (other >= 0) & (one != other)
-    low, high = np.minimum(one[both], other[both]), np.maximum(one[both], other[both])
-    code, place = np.unique(low * max(1, count) + high, return_inverse=True)
-    weight = np.round(np.bincount(place, weights=grouped.strength[both], minlength=len(code)), 6)
-    kept: Counter[int] = Counter()
-    for number in np.lexsort((code, -weight)).tolist():
-        first, second = divmod(int(code[number]), count)
-        if min(kept[first], kept[second]) < TIES_KEPT:
-            kept.update((first, second))
-            yield Tie(ids[first], ids[second], float(weight[number]))
+def _ties(topic: Rows, ties: tuple[Rows, Rows, Floats], ids: Sequence[str]) -> Iterator[Tie]:
+    """Pairs of topics with the summed strength of the ties between them; the strongest of each."""
+    left, right, strength = ties
+    both = (topic[left] >= 0) & (topic[right] >= 0)
+    yield from strongest_ties((left[both], right[both], strength[both]), topic, ids)

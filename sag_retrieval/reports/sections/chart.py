@@ -171,7 +171,7 @@ def _named_keys(context: ReportContext) -> list[int]:
     events = context.events
     rows: dict[str, list[int]] = {name: [] for name, _ in context.named}
     for row, value in enumerate(events.keys.values):
-        if value in rows and row in context.keys.said:
+        if value in rows and context.keys.is_name[row]:
             rows[value].append(row)
     return [max(found, key=lambda row: (context.keys.total[row], -row)) for found in rows.values() if found]
 

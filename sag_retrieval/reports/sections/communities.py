@@ -207,7 +207,7 @@ def _chips(
     least = 2 if counts.max(initial=0) > 1 else 1
     for i in np.lexsort((rows, -counts)).tolist():
         kind = keys.types[int(rows[i])]
-        if counts[i] >= least and kind not in without and int(rows[i]) in statistics.said:
+        if counts[i] >= least and kind not in without and statistics.is_name[int(rows[i])]:
             by_type[kind].append((keys.values[int(rows[i])], int(counts[i])))
     order = [each.name for each in keys.schema.every]
     place_of = {kind: order.index(kind) if kind in order else len(order) for kind in by_type}
@@ -225,7 +225,7 @@ def _related(
         weight = both.data * statistics.idf[both.indices]
         ordered = both.indices[np.lexsort((both.indices, -weight))].tolist()
         tying = [key for key in ordered if keys.types[key] not in without]
-        best = [key for key in tying if key in statistics.said][:_SHARED_KEYS]
+        best = [key for key in tying if statistics.is_name[key]][:_SHARED_KEYS]
         values = tuple(keys.values[key] for key in best)
         found.append(Related(other, ranking.communities[other - 1].title, values))
     return tuple(found)

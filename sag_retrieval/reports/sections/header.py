@@ -17,7 +17,7 @@ from sag_retrieval.reports.periods import period_of
 from sag_retrieval.reports.ranking import RankedCommunity, in_time_order
 from sag_retrieval.reports.section import ReportContext, ReportSection
 from sag_retrieval.reports.wording import Messages, Wording, cited, escaped
-from sag_retrieval.topics.titles import JOINT
+from sag_retrieval.topics.titler import JOINT
 
 WORDING: Wording = {
     "kind": ("Report", "报告"),
@@ -181,7 +181,7 @@ def _named_in_parts(context: ReportContext, messages: Messages) -> str:
     events, parts = np.asarray(counts.sum(axis=0)).ravel(), np.diff(csc_array(counts).indptr)
     whole = len(context.events)
     order = np.lexsort((np.arange(len(events)), -events)).tolist()
-    keys = (key for key in order if events[key] < _EVERYWHERE * whole and key in context.keys.said)
+    keys = (key for key in order if events[key] < _EVERYWHERE * whole and context.keys.is_name[key])
     told = [
         messages.named_part.format(
             value=context.events.keys.values[key],

@@ -13,7 +13,6 @@ from sag_retrieval.reports.ranking import RankedCommunity
 from sag_retrieval.reports.section import ReportContext, ReportSection
 from sag_retrieval.reports.wording import Messages, Wording, cited, escaped, titled
 from sag_retrieval.statements.quoting import good_rows, worth, worth_quoting
-from sag_retrieval.statements.talk import TOLD, settles
 
 WORDING: Wording = {
     "heading": ("Findings", "要点"),
@@ -86,7 +85,7 @@ def _by_rules(context: ReportContext, place: str) -> Iterator[Highlight]:
     """The best statements of themes, in the language of the page as long as there is enough."""
     taken = list[int]()
     for row, community in _single(context):
-        most = _LEAST if context.foreign_language(row) or TOLD.match(context.events.contents[row]) else _MOST
+        most = _LEAST if context.foreign_language(row) else _MOST
         if len(taken) < most and _is_other(context, row, taken):
             taken.append(row)
             yield Highlight(community, context.statement(row, place))
@@ -120,14 +119,8 @@ def _candidates(context: ReportContext, community: RankedCommunity, *, strict: b
     """Statements of a theme that can be quoted, those most worth it first."""
     events, members = context.events, community.members[:_JUDGED]
     rows = members[worth_quoting(events, members)] if strict else good_rows(events, members, 1)
-    rows = np.array([row for row in rows.tolist() if _is_settled(events.contents[row])], np.int32)
     found: list[int] = rows[np.argsort(-worth(events, rows), kind="stable")[:_CANDIDATES]].tolist()
     return found
-
-
-def _is_settled(text: str) -> bool:
-    """Whether a statement is no talk, or settles something for an hour or with somebody."""
-    return not TOLD.match(text) or settles(text) > 1
 
 
 def _is_other(context: ReportContext, row: int, taken: list[int]) -> bool:

@@ -57,7 +57,7 @@ def _rows(keys: Keys, statistics: KeyStatistics, without: tuple[str, ...], messa
     total, idf = statistics.total, statistics.idf
     score = np.round(total * idf, 9)
     order = np.lexsort((np.arange(len(score)), -score)).tolist()
-    names = (key for key in order if keys.types[key] not in without and key in statistics.said)
+    names = (key for key in order if keys.types[key] not in without and statistics.is_name[key])
     chosen = [key for key in islice(names, _MOST) if score[key] > 0]
     most = max((total[key] for key in chosen), default=1.0)
     by_key = statistics.counts.tocsc()

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sag_retrieval.topics.said import SaidNames
 
 from sag_retrieval.reports.facts import (
     Amount,
@@ -15,7 +16,6 @@ from sag_retrieval.reports.facts import (
     most_named,
     readable_amount,
 )
-from sag_retrieval.topics.said import SaidNames
 
 STATEMENTS = (
     ("Heron Foods paid a dividend of 3 million euros in May 2021.", "Heron Foods", 3e6, "2021-05", 0),

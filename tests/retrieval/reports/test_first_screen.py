@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sag_retrieval.topics.themes import build_themes
 
 from sag_retrieval.clusters.groups import Communities, on_one_level
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.report import write_report
 from sag_retrieval.topics.naming import name_communities
-from sag_retrieval.topics.themes import build_themes
 
 OPTIONS = ReportOptions(release="r1", cluster=ClusterOptions(method="topics"))
 TOLD = {

@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 
+from sag_retrieval.topics.themes import build_themes
+
 from sag_retrieval.clusters.groups import CitedSentence
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.reports.compose import compose, render_markdown
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.section import make_context
 from sag_retrieval.reports.sections.highlights import SECTION as HIGHLIGHTS
-from sag_retrieval.topics.themes import build_themes
 from tests.support.tale import tale
 
 OPTIONS = ReportOptions(cluster=ClusterOptions(method="topics"))

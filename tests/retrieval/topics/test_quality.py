@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from sag_retrieval.statements.routine import with_routine
 
 from sag_retrieval.clusters.events import Chunks, Documents, EventLinks, EventTable, Keys
 from sag_retrieval.statements.quoting import good_rows, quotable, worth, worth_quoting
-from sag_retrieval.statements.routine import with_routine
 from sag_retrieval.statements.scorer import Judged
 
 NAMES = ("Falk Mills", "Falk", "Brandt", "Oster", "Lindqvist", "Amsel", "Kielwick")

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-
 from sag_retrieval.topics.said import SaidNames
 
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-from sag_retrieval.statements.quoting import good_rows, quotable
 from sag_retrieval.statements.routine import as_quoted, with_routine
 from sag_retrieval.statements.talk import settles, told
 from sag_retrieval.topics.topic_words import topic_words
+
+from sag_retrieval.statements.quoting import good_rows, quotable
 
 DAY = "2025-03-04"
 

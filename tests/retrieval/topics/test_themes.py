@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sag_retrieval.topics.said import SaidNames
+from sag_retrieval.topics.themes import _by_names, _title_language, build_themes
+from sag_retrieval.topics.topic_titles import topic_titles
+from sag_retrieval.topics.topic_words import TopicWords, WordPlace
 from scipy.sparse import csr_array
 
 from sag_retrieval.clusters.events import EventLinks
 from sag_retrieval.clusters.groups import Community
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.language.words import is_cjk
-from sag_retrieval.topics.said import SaidNames
-from sag_retrieval.topics.themes import _by_names, _title_language, build_themes
-from sag_retrieval.topics.topic_titles import topic_titles
-from sag_retrieval.topics.topic_words import TopicWords, WordPlace
 
 TOPICS = ClusterOptions(method="topics")
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-from sag_retrieval.clusters.clustering import build_communities
-from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.statements.routine import as_quoted
 from sag_retrieval.statements.talk import spoken_rows
 from sag_retrieval.topics.topic_words import topic_words
 from sag_retrieval.topics.units import topic_units, unit_vectors
+
+from sag_retrieval.clusters.clustering import build_communities
+from sag_retrieval.clusters.options import ClusterOptions
 
 TOPICS = ClusterOptions(method="topics", topics=4)
 STATEMENTS = (

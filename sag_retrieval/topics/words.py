@@ -16,7 +16,6 @@ from sag_retrieval.core.types import Rows, Rows64
 from sag_retrieval.language.tagging import tagged
 from sag_retrieval.language.words import STOP_WORDS, is_cjk, stem
 from sag_retrieval.statements.form import is_prose
-from sag_retrieval.statements.word_lists import opinion_words
 
 _WORD: Final = re.compile(
     r"[\u4e00-\u9fff]+|[\u30a0-\u30ff]{2,}|[^\W\d_\u3040-\u30ff\u4e00-\u9fff][^\W\d_]*(?:[-'’][^\W\d_]+)*"
@@ -66,23 +65,19 @@ class TopicWords:
     """Shape (words,): `ln(events / events that say the word)`."""
 
 
-def topic_words(
-    events: EventTable, skipped: Flags | None = None, spread: int = SPREAD, common: float = _COMMON
-) -> TopicWords:
-    """Read the words of the events that are prose, but for those that are skipped (none, if empty).
+def topic_words(events: EventTable) -> TopicWords:
+    """Read the words of the events that are prose.
 
-    A word counts if at least `spread` documents say it (chunks, where there are fewer than six documents), if it is not
-    part of a name in most places, and if at most a share `common` of the events in each language say it.
+    A word counts if at least three documents say it (chunks, where there are fewer than six documents), if it is not
+    part of a name in most places, and if at most 15 % of the events in each language say it.
 
     Source:
         docs/algorithm.md §reports.3.
 
     """
     texts = [
-        _read(content, language) if not left_out and is_prose(content) else []
-        for content, language, left_out in zip(
-            events.contents, _languages(events), _flags(skipped, events), strict=True
-        )
+        _read(content, language) if is_prose(content) else []
+        for content, language in zip(events.contents, _languages(events), strict=True)
     ]
     numbers: dict[str, int] = {}
     for found in texts:
@@ -91,7 +86,7 @@ def topic_words(
     event = np.repeat(np.arange(len(texts), dtype=np.int64), [len(found) for found in texts])
     word = np.array([numbers[each.root] for found in texts for each in found], dtype=np.int64)
     named = _is_named(events, texts)
-    chosen = _chosen(events, (event, word, named), len(numbers), spread, common)
+    chosen = _chosen(events, (event, word, named), len(numbers))
     row = np.full(len(numbers), -1, np.int64)
     row[chosen] = np.arange(len(chosen))
     counts = _incidence(event[~named], row[word[~named]], (len(texts), len(chosen)))
@@ -101,11 +96,6 @@ def topic_words(
         places=list(_places(texts, numbers, row, named)),
         idf=np.log(max(1, len(texts)) / np.maximum(1, counts.sum(axis=0))).astype(np.float64),
     )
-
-
-def _flags(skipped: Flags | None, events: EventTable) -> list[bool]:
-    found: list[bool] = skipped.tolist() if skipped is not None else []
-    return found or [False] * len(events)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +141,14 @@ def _read_cjk(run: str, start: int, language: str) -> Iterator[_Word]:
 
 
 def is_function_word(form: str) -> bool:
-    """Whether a word is one of grammar, of the calendar or of opinion, which say nothing of a subject."""
-    return form in STOP_WORDS or form in _function_words() or form in opinion_words()
+    """Whether a word is one of grammar or of the calendar, which say nothing of a subject."""
+    return form in STOP_WORDS or form in _function_words()
 
 
 @lru_cache
 def _function_words() -> frozenset[str]:
     """Words of grammar and words that any text uses, besides the stop words of the index."""
-    text = resources.files("sag_retrieval.topics").joinpath("function_words.txt").read_text(encoding="utf-8")
+    text = resources.files("sag_retrieval.language").joinpath("function_words.txt").read_text(encoding="utf-8")
     return frozenset(word for line in text.splitlines() if not line.startswith("#") for word in line.split())
 
 
@@ -186,7 +176,7 @@ def _is_named(events: EventTable, texts: Sequence[_Read]) -> Flags:
     return np.array(flags, dtype=np.bool_)
 
 
-def _chosen(events: EventTable, read: tuple[Rows64, Rows64, Flags], count: int, least: int, common: float) -> Rows64:
+def _chosen(events: EventTable, read: tuple[Rows64, Rows64, Flags], count: int) -> Rows64:
     """Numbers of the words that can be part of a topic, in the order of their first occurrence."""
     event, word, named = read
     said = _incidence(event, word, (len(events), count))
@@ -198,8 +188,8 @@ def _chosen(events: EventTable, read: tuple[Rows64, Rows64, Flags], count: int, 
     is_common = np.zeros(count, np.bool_)
     for language in sorted(set(languages)):
         rows = np.flatnonzero(np.array(languages) == language)
-        is_common |= np.asarray(said[rows].sum(axis=0)) > max(_FEW, common * len(rows))
-    return np.flatnonzero(~is_name & ~is_common & (np.asarray(spread) >= least))
+        is_common |= np.asarray(said[rows].sum(axis=0)) > max(_FEW, _COMMON * len(rows))
+    return np.flatnonzero(~is_name & ~is_common & (np.asarray(spread) >= SPREAD))
 
 
 def _incidence(row: Rows | Rows64, column: Rows64, shape: tuple[int, int]) -> csr_array:

@@ -1,0 +1,134 @@
+"""What a topic is called: the seam for titles, and the title by rule.
+
+The titler is a seam: another package adds one as an entry point of the group `sag.titlers`, a report takes it by name
+(`titler`). The one here needs no model: it takes what distinguishes the topic, its terms or else its names.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol, cast
+
+from sag_retrieval.core.errors import SettingsError, nearest, shown
+from sag_retrieval.core.plugins import Registry
+from sag_retrieval.language.words import fold, is_cjk
+from sag_retrieval.topics.titles import fits, shorten
+
+JOINT: Final = " · "
+"""Between two names of a title."""
+_SECOND: Final = 0.35
+"""A second name enters the title from this share of the first one's score."""
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctiveName:
+    """A name that distinguishes a topic, how much, and how many other topics it distinguishes too."""
+
+    value: str
+    score: float
+    rivals: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicContents:
+    """What a titler is told of a topic."""
+
+    language: str
+    """ISO 639-1 code of most of its documents."""
+    terms: Sequence[str] = ()
+    """Words and noun phrases that distinguish it, best first; none where it was grouped by keys."""
+    names: Sequence[DistinctiveName] = ()
+    """Names that distinguish it, best first."""
+    documents: Sequence[str] = ()
+    """Titles of documents that it is the whole of, and that are the whole of it."""
+    sentences: Sequence[str] = ()
+    """Its most central sentences, the most central first."""
+
+
+class Titler(Protocol):
+    """Titles for a topic, by what distinguishes it."""
+
+    def __call__(self, topic: TopicContents) -> Iterable[str]:
+        """Titles that would do, best first; the first one that no other topic has is taken."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTitler:
+    """A titler by its name for users."""
+
+    name: str
+    titles: Titler
+
+
+def by_terms(topic: TopicContents) -> Iterator[str]:
+    """The title of the one document, two terms or one, two names or one, the beginning of the most central sentence.
+
+    Examples:
+        >>> next(by_terms(TopicContents(language="en", terms=["net profit", "cash flow"])))
+        'Net profit and cash flow'
+
+    Source:
+        docs/algorithm.md §reports.5.
+
+    """
+    yield from map(shorten, topic.documents)
+    yield from _of_terms(topic.terms)
+    yield from _of_names(topic.names)
+    yield from map(shorten, topic.sentences[:1])
+
+
+def _of_terms(terms: Sequence[str]) -> Iterator[str]:
+    """Two phrases, one, then words; no word alone but a long Chinese one: a noun says little without its neighbour."""
+    phrases = [each for each in terms if " " in each or (is_cjk(each) and len(each) >= 4)]  # noqa: PLR2004  two words
+    words = [each for each in terms if each not in phrases]
+    for chosen in (phrases, words):
+        for place, one in enumerate(chosen):
+            for two in chosen[place + 1 :]:
+                if not set(one.split()) & set(two.split()) and one not in two and two not in one:
+                    joined = f"{one}与{two}" if is_cjk(one + two) else f"{_opened(one)} and {two}"
+                    yield from (joined for _ in range(fits(joined)))
+            yield from (_opened(one) for _ in range(chosen is phrases and fits(one)))
+
+
+def _of_names(names: Sequence[DistinctiveName]) -> Iterator[str]:
+    """The best name with the one that adds most to it; the best alone; the best with each other one."""
+    usable = sorted(names, key=lambda each: -(each.score if fits(each.value) else each.score / 2))
+    if not usable:
+        return
+    first, *others = usable
+    joined = [
+        (f"{first.value}{JOINT}{other.value}", other.score / first.score / (1 + other.rivals) if first.score > 0 else 0)
+        for other in others
+        if fold(other.value) not in fold(first.value) and fold(first.value) not in fold(other.value)
+    ]
+    pairs = sorted(((title, share) for title, share in joined if fits(title)), key=lambda each: -each[1])
+    yield from (title for title, share in pairs[:1] if share >= _SECOND)
+    yield shorten(first.value)
+    yield from (title for title, _ in pairs)
+
+
+def _opened(form: str) -> str:
+    return form[:1].upper() + form[1:]
+
+
+def _adapted(name: str, found: object) -> NamedTitler:
+    if not callable(found):
+        raise TypeError(f"{found!r} cannot be called with a topic")
+    return NamedTitler(name, cast("Titler", found))
+
+
+TITLERS: Final = Registry("sag.titlers", [NamedTitler("terms", by_terms)], _adapted)
+"""Titlers by name."""
+
+
+def titler_named(name: str) -> Titler:
+    """The titler of a name.
+
+    Raises:
+        SettingsError: If there is none of this name.
+        PluginError: If the package that adds it cannot be used.
+
+    """
+    if name not in TITLERS:
+        raise SettingsError(f"titler {shown(name)} is none of {', '.join(TITLERS)}{nearest(name, TITLERS)}")
+    return TITLERS[name].titles

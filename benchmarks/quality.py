@@ -46,7 +46,7 @@ LOCAL = (*SETS, "business", "tables")
 """Sets that need no network and are the same everywhere."""
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "docs" / "figures.json"
-DECIDING = ("sag_pipeline/extract/rules", "sag_pipeline/extract", "sag_retrieval/search")
+DECIDING = ("sag_pipeline/extract", "sag_retrieval/language", "sag_retrieval/search")
 """Folders whose change can change recall: names, chunks and their borders, ranking."""
 Outcomes = Mapping[str, Outcome]
 

@@ -15,9 +15,9 @@ from sag_retrieval.cli.printing import show_answer, show_result
 from sag_retrieval.core.errors import SourceError
 from sag_retrieval.core.settings import load_settings
 
-CHECKOUT = Path(__file__).parents[1] / "data" / "documents"
+CHECKOUT = Path(__file__).parents[2] / "data" / "documents"
 """The corpus in a clone of the repository."""
-PACKAGED = Path(__file__).parent / "demo_corpus"
+PACKAGED = Path(__file__).parents[1] / "demo_corpus"
 """The corpus as packaged in a wheel: `documents/` and `questions.jsonl`."""
 QUESTIONS = ("q01", "q08")
 """Ids of the questions: one in each language, each of two parts, and both parts are answered without a model."""

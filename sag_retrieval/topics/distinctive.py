@@ -18,8 +18,8 @@ from sag_retrieval.topics.titler import DistinctiveName, TopicContents
 _NOT_A_NAME = frozenset(
     ["date", "time", "day", "month", "year", "number", "quantity", "amount", "money", "percentage", "percent"]
 )
-_NO_SHOWN_NAME: Final = frozenset({"title", "section", "heading", "topic"})
-"""Types of keys that name a text or a subject, not something that a text speaks of."""
+_NO_SHOWN_NAME: Final = frozenset({"title", "section", "heading"})
+"""Types of keys that name a text, not something that a text speaks of."""
 _folded: Final = lru_cache(maxsize=65_536)(fold)  # values and types of frequent keys are compared again and again
 _OF_A_DOCUMENT = "title"
 """Type of the keys that are titles of documents: they name a community only where nothing else does."""
@@ -107,7 +107,7 @@ def names_something(keys: Keys, row: int) -> bool:
 
 
 def contents_of(events: EventTable, group: TitledGroup, terms: Sequence[str] = ()) -> TopicContents:
-    """What a titler is told of a group."""
+    """What a titler is given of a group."""
     return TopicContents(
         language=group.language,
         terms=terms,
@@ -130,9 +130,9 @@ def _document_title(events: EventTable, group: TitledGroup) -> Iterator[str]:
 
 
 def is_shown_name(keys: Keys, row: int) -> bool:
-    """Whether a key names a person, place or thing, as pages list them: no subject, and no word in small letters."""
+    """Whether pages list a key as a name: a person, place, thing or subject; one word in small letters is none."""
     kind, value = _folded(keys.types[row]), keys.values[row]
-    is_word = kind == "entity" and value.isascii() and value == value.lower()
+    is_word = kind in {"entity", "topic"} and value.isascii() and value == value.lower() and " " not in value
     return kind not in _NO_SHOWN_NAME and not is_word and names_something(keys, row)
 
 

@@ -30,7 +30,7 @@ class DistinctiveName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicContents:
-    """What a titler is told of a topic."""
+    """What a titler is given of a topic."""
 
     language: str
     """ISO 639-1 code of most of its documents."""
@@ -78,7 +78,7 @@ def by_terms(topic: TopicContents) -> Iterator[str]:
 
 
 def _of_terms(terms: Sequence[str]) -> Iterator[str]:
-    """Two phrases, one, then words; no word alone but a long Chinese one: a noun says little without its neighbour."""
+    """Two phrases, one, then words; an English word alone is no title: a noun says little without its neighbour."""
     phrases = [each for each in terms if " " in each or (is_cjk(each) and len(each) >= 4)]  # noqa: PLR2004  two words
     words = [each for each in terms if each not in phrases]
     for chosen in (phrases, words):
@@ -87,7 +87,7 @@ def _of_terms(terms: Sequence[str]) -> Iterator[str]:
                 if not set(one.split()) & set(two.split()) and one not in two and two not in one:
                     joined = f"{one}与{two}" if is_cjk(one + two) else f"{_opened(one)} and {two}"
                     yield from (joined for _ in range(fits(joined)))
-            yield from (_opened(one) for _ in range(chosen is phrases and fits(one)))
+            yield from (_opened(one) for _ in range((chosen is phrases or is_cjk(one)) and fits(one)))
 
 
 def _of_names(names: Sequence[DistinctiveName]) -> Iterator[str]:

@@ -202,7 +202,7 @@ def _by_sections(events: EventTable) -> Communities | None:
     for chunk, (document, title) in enumerate(
         zip(events.chunks.document.tolist(), events.chunks.sections, strict=True)
     ):
-        if any(map(str.isalpha, title)):
+        if any(map(str.isalpha, title)) and not title.startswith("["):  # `[Picture` is left of an image
             of_chunk[chunk] = number.setdefault((document, title), len(titles))
             titles += [title] if of_chunk[chunk] == len(titles) else []
         elif chunk and events.chunks.document[chunk - 1] == document:

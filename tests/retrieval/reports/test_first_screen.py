@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sag_retrieval.topics.themes import build_themes
 
 from sag_retrieval.clusters.groups import Communities, on_one_level
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.report import write_report
 from sag_retrieval.topics.naming import name_communities
+from sag_retrieval.topics.topics import build_topics
 
 OPTIONS = ReportOptions(release="r1", cluster=ClusterOptions(method="topics"))
 TOLD = {
@@ -126,7 +126,7 @@ def test_of_a_long_document_the_first_screen_says_its_title_its_parts_and_who_is
         events, chunks=chunks, documents=documents, contents=contents, keys=replace(events.keys, types=types)
     )
 
-    first = told(events, build_themes(events, OPTIONS.cluster, "en"), tmp_path).split("\n\n")[1]
+    first = told(events, build_topics(events, OPTIONS.cluster), tmp_path).split("\n\n")[1]
 
     assert first.startswith(
         "“Tales of a Town” of January – September 2024 has 3 parts with a title, from “The Bridge” to “The Year After”."

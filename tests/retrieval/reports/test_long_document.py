@@ -2,14 +2,13 @@
 
 from dataclasses import replace
 
-from sag_retrieval.topics.themes import build_themes
-
 from sag_retrieval.clusters.groups import CitedSentence
 from sag_retrieval.clusters.options import ClusterOptions
 from sag_retrieval.reports.compose import compose, render_markdown
 from sag_retrieval.reports.options import ReportOptions
 from sag_retrieval.reports.section import make_context
 from sag_retrieval.reports.sections.highlights import SECTION as HIGHLIGHTS
+from sag_retrieval.topics.topics import build_topics
 from tests.support.tale import tale
 
 OPTIONS = ReportOptions(cluster=ClusterOptions(method="topics"))
@@ -36,7 +35,7 @@ def parts(deeds):
 
 
 def context(events, **changes):
-    communities = build_themes(events, OPTIONS.cluster, "en")
+    communities = build_topics(events, OPTIONS.cluster)
     return make_context(events, replace(communities, **changes), OPTIONS, None)
 
 
@@ -59,7 +58,7 @@ def test_a_report_in_parts_has_one_finding_of_a_part_in_reading_order():
 
 def test_a_summary_that_a_model_wrote_stays():
     events = tale(parts(DEEDS))
-    communities = build_themes(events, OPTIONS.cluster, "en")
+    communities = build_topics(events, OPTIONS.cluster)
     own = (CitedSentence("A model wrote it.", (events.event_ids[0],)),)
     made = context(events, communities=tuple(replace(each, summary=own) for each in communities))
 

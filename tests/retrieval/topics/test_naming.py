@@ -15,16 +15,10 @@ from sag_retrieval.core.errors import AnswerError, ModelError
 from sag_retrieval.language.cleaning import clean
 from sag_retrieval.language.words import fold
 from sag_retrieval.models.protocols import Reply, Request, Usage
+from sag_retrieval.topics.distinctive import TitledGroup, contents_of, distinctive_keys, naming_keys
 from sag_retrieval.topics.naming import Described, DescribedSentence, known_names, name_communities
-from sag_retrieval.topics.titles import (
-    TakenTitles,
-    TitledGroup,
-    distinctive_keys,
-    fits,
-    make_title,
-    naming_keys,
-    shorten,
-)
+from sag_retrieval.topics.titler import TopicContents, by_terms
+from sag_retrieval.topics.titles import fits, shorten
 
 
 @dataclass
@@ -209,7 +203,7 @@ def test_a_documents_title_names_a_community_only_where_nothing_else_is_telling(
 
 def title_of(events, members):
     keys = distinctive_keys(events, [members])[0]
-    return make_title(events, TitledGroup(members, keys, "en", events.incidence()[members]), TakenTitles())
+    return next(iter(by_terms(contents_of(events, TitledGroup(members, keys, "en", events.incidence()[members])))))
 
 
 def test_events_without_any_key_are_titled_by_their_words(towns):
@@ -219,3 +213,27 @@ def test_events_without_any_key_are_titled_by_their_words(towns):
     named = name_communities(bare, build_communities(bare)).communities
 
     assert all(each.title for each in named)
+
+
+@pytest.mark.parametrize(
+    ("language", "terms", "title"),
+    [
+        ("en", ["net profit", "profit margin", "cash flow"], "Net profit and cash flow"),
+        ("en", ["net profit", "profit"], "Net profit"),
+        ("en", ["profit", "margin"], "Profit and margin"),
+        ("zh", ["净利润", "股东分红", "利润"], "股东分红"),
+        ("zh", ["利润", "分红"], "利润与分红"),
+    ],
+)
+def test_a_topic_is_titled_by_two_terms_or_a_phrase(language, terms, title):
+    assert next(by_terms(TopicContents(language=language, terms=terms))) == title
+
+
+def test_another_titler_may_be_passed_in(towns):
+    events = towns()
+
+    found = name_communities(events, build_communities(events), titler=lambda topic: [topic.sentences[0][:5], "Same"])
+
+    titles = [each.title for each in found.communities.at(0)]
+    assert len(set(titles)) == len(titles)
+    assert all(title in {text[:5] for text in events.contents} or title.startswith("Same") for title in titles)

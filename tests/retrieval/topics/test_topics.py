@@ -5,9 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sag_retrieval.clusters.clustering import build_communities
 from sag_retrieval.clusters.options import ClusterOptions
+from sag_retrieval.topics.naming import name_communities
+from sag_retrieval.topics.topics import build_topics
 
+TOPICS = ClusterOptions(method="topics")
 SUBJECTS = {
     "en": (
         "The court rejected the appeal of {name} and confirmed the judgment.",
@@ -43,6 +45,11 @@ NAMES = {
     ),
     "zh": ("海澜公司", "青禾船厂", "白鹭食品", "鹿鸣钢铁", "云岭毛纺", "冬青造纸", "渡鸦实验室", "松原玻璃"),
 }
+
+
+def titled(events, options):
+    """The topics of events with their titles."""
+    return name_communities(events, build_topics(events, options)).communities
 
 
 @pytest.fixture
@@ -91,9 +98,7 @@ def companies(towns):
 def test_topics_go_across_documents_and_not_by_their_names(companies, language):
     events, subjects = companies(language)
 
-    found = [
-        each for each in build_communities(events, ClusterOptions(method="topics", topics=8)) if len(each.members) > 1
-    ]
+    found = [each for each in titled(events, ClusterOptions(method="topics", topics=8)) if len(each.members) > 1]
 
     assert len(found) == 8
     for each in found:
@@ -105,18 +110,17 @@ def test_topics_go_across_documents_and_not_by_their_names(companies, language):
 
 @pytest.mark.slow
 def test_every_event_belongs_to_one_topic_or_stands_alone(dragonball_zh):
-    communities = build_communities(dragonball_zh, ClusterOptions(method="topics"))
+    communities = titled(dragonball_zh, TOPICS)
 
     rows = np.concatenate([each.members for each in communities])
     assert sorted(rows.tolist()) == list(range(len(dragonball_zh)))
     assert all(len(each.members) == 1 or len(each.members) >= 3 for each in communities)
-    assert all(len(each.members) >= 3 for each in communities if each.title)
     assert all(each.centrality.max() == 1.0 for each in communities)
 
 
 @pytest.mark.slow
 def test_the_same_events_give_the_same_topics(dragonball_zh):
-    one, two = (build_communities(dragonball_zh, ClusterOptions(method="topics")) for _ in range(2))
+    one, two = (titled(dragonball_zh, TOPICS) for _ in range(2))
 
     assert [(each.community_id, each.title) for each in one] == [(each.community_id, each.title) for each in two]
     assert one.ties == two.ties
@@ -126,8 +130,8 @@ def test_rows_of_tables_form_no_topic(companies):
     events, _ = companies("en")
     events = replace(events, contents=[f"2; A: torque wrench; B: {row}" for row in range(len(events))])
 
-    assert [each.title for each in build_communities(events, ClusterOptions(method="topics")) if each.title] == []
+    assert not any(each.terms for each in build_topics(events, TOPICS))
 
 
 def test_no_events_have_no_topics(towns):
-    assert len(build_communities(towns(months=0), ClusterOptions(method="topics"))) == 0
+    assert len(build_topics(towns(months=0), TOPICS)) == 0

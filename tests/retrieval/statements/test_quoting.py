@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from sag_retrieval.statements.routine import with_routine
 
 from sag_retrieval.clusters.events import Chunks, Documents, EventLinks, EventTable, Keys
-from sag_retrieval.statements.quoting import good_rows, quotable, worth, worth_quoting
+from sag_retrieval.statements.quoting import QuotableEvents, boilerplate, good_rows, quotable, worth, worth_quoting
 from sag_retrieval.statements.scorer import Judged
 
 NAMES = ("Falk Mills", "Falk", "Brandt", "Oster", "Lindqvist", "Amsel", "Kielwick")
@@ -39,13 +38,13 @@ def table(texts: Sequence[str], documents: Sequence[int] | None = None) -> Event
     )
 
 
-def test_a_figure_that_all_documents_have_is_routine_and_one_that_differs_is_not():
+def test_a_sentence_of_three_documents_is_boilerplate_and_one_whose_figure_differs_is_not():
     people = ["Falk", "Brandt", "Oster", "Lindqvist"]
     same = [f"The accused {name} may appeal against the verdict within 10 days." for name in people]
     differing = [f"The accused {name} paid the guild a fine worth {at + 3} crowns." for at, name in enumerate(people)]
-    events = with_routine(table([*same, *differing], documents=[0, 1, 2, 3] * 2))
+    events = table([*same, *differing], documents=[0, 1, 2, 3] * 2)
 
-    assert events.is_routine.tolist() == [True] * 4 + [False] * 4
+    assert boilerplate(events).tolist() == [True] * 4 + [False] * 4
 
 
 EVERY = np.arange(3, dtype=np.int32)
@@ -56,31 +55,27 @@ SAID = (
 )
 
 
-def test_what_the_scorer_takes_is_quoted_but_for_plans_and_routine():
-    events = table(SAID)
+def test_what_the_scorer_takes_is_quoted_but_for_plans_and_boilerplate():
+    events = QuotableEvents.of(table(SAID))
 
     assert quotable(events, EVERY).tolist() == [True, False, True]
     assert worth_quoting(events, EVERY).tolist() == [True, False, False]
     assert good_rows(events, EVERY, 1).tolist() == [0]
     assert good_rows(events, EVERY, 3).tolist() == [0, 2]
-    for name in ("is_forecast", "is_routine"):
+    for name in ("is_forecast", "is_boilerplate"):
         assert not quotable(replace(events, **{name: np.ones(3, np.bool_)}), EVERY).any()
 
 
 def test_where_nothing_can_be_quoted_a_few_that_nearly_can_stand_in():
-    events = replace(table(SAID), scorer=lambda texts: [Judged(0.1 * len(each) / 10, 0.0) for each in texts][:3])
-    few = replace(table(SAID), scorer=lambda texts: [Judged(0.4, 0.1), Judged(0.2, 0.1), Judged(0.45, 0.1)])
+    events = QuotableEvents.of(table(SAID), lambda texts: [Judged(0.1 * len(each) / 10, 0.0) for each in texts][:3])
+    few = QuotableEvents.of(table(SAID), lambda texts: [Judged(0.4, 0.1), Judged(0.2, 0.1), Judged(0.45, 0.1)])
 
     assert good_rows(few, EVERY, 5).tolist() == [0, 2]
     assert good_rows(events, EVERY[1:2], 5).tolist() == []
 
 
 def test_another_scorer_may_be_passed_in():
-    events = replace(table(SAID), scorer=lambda texts: [Judged(float("cart" in each), 0.3) for each in texts])
+    events = QuotableEvents.of(table(SAID), lambda texts: [Judged(float("cart" in each), 0.3) for each in texts])
 
     assert quotable(events, EVERY).tolist() == [False, True, False]
     assert worth(events, EVERY).tolist() == [0.3, 0.3, 0.3]
-
-
-def test_what_was_made_of_talk_is_quoted():
-    assert quotable(table(["Ola (2025-03-04): “The rehearsal starts at 5 PM.”"]), EVERY[:1]).all()

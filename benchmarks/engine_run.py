@@ -25,7 +25,7 @@ from sag_pipeline.publish import publish
 from sag_pipeline.store.store import Store
 from sag_pipeline.tables import STORED
 from sag_retrieval.core.settings import load_settings
-from sag_retrieval.topics import of_release
+from sag_retrieval.topics import stored as of_release
 
 _THIS = psutil.Process()
 _apart: dict[str, float] = {}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sag_pipeline.extract import decoding
+from sag_pipeline.sources import decoding
 from sag_pipeline.sources.decoding import decode_exactly, parse_json, split_list
 from sag_pipeline.sources.documents import parse_document
 from sag_pipeline.sources.listing import RawDocument, list_source

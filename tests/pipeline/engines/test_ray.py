@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from sag_pipeline import embedding_tasks
+from sag_pipeline.embed import tasks as embedding_tasks
 from sag_pipeline.embed.tasks import EMBED, EmbedderOf, TextBatch, texts_at_once
 from sag_pipeline.engines import ray_engine, tasks
 from sag_pipeline.engines.bounds import WorkerBounds

@@ -72,8 +72,8 @@ def test_reading_a_list_parses_each_character_a_bounded_number_of_times(tmp_path
             lengths.append(len(text))
             return parse(text)
 
-        for module in ("sources", "documents"):
-            monkeypatch.setattr(f"sag_pipeline.extract.{module}.parse_json", counted)
+        for module in ("listing", "documents"):
+            monkeypatch.setattr(f"sag_pipeline.sources.{module}.parse_json", counted)
         assert len(parsed(folder)) == count
         parsed_characters[count] = sum(lengths)
 

@@ -19,13 +19,6 @@ SHARE = 0.35
 """Tokens may differ by this share: they are counted by characters, answers are guessed."""
 OPTION_SETS = {
     "defaults": ({}, "auto"),
-    "small chunks": ({"en_size": 80, "zh_size": 60, "whole_factor": 1}, "auto"),
-    "full header, long summary": ({"header": "full", "summary.sentence_count": 5, "concurrency": 2}, "auto"),
-    "sections by model": ({"sections_by_model": True, "header": "full"}, "auto"),
-    "one event per question": (
-        {"key.one_event_per_question": True, "concurrency": 1},
-        "auto",
-    ),
     "few passages per call": ({"batch.parts": 2, "batch.tokens": 240}, "auto"),
     "triples by model": ({"triples_by_model": True, "concurrency": 1}, "auto"),
     "Chinese prompts, everything": (

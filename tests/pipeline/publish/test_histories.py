@@ -139,7 +139,7 @@ def test_every_verb_gives_on_layers_what_it_gives_on_a_release_that_is_written_w
 @pytest.mark.slow
 @pytest.mark.no_cover
 @pytest.mark.parametrize("is_dense", [True, False])
-@settings(max_examples=settings().max_examples // 33)  # 3; `--hypothesis-profile sag-many` tries 60
+@settings(max_examples=settings().max_examples // 50)  # 2; `--hypothesis-profile sag-many` tries 40
 @given(history=histories)
 def test_a_release_in_layers_is_the_one_that_is_written_whole(tmp_path_factory, is_dense, history):
     home = Home(tmp_path_factory.mktemp("home"), is_dense)

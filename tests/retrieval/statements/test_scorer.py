@@ -90,18 +90,15 @@ def test_speech_and_words_that_refer_back_are_seen_in_both_languages():
 @pytest.mark.slow
 def test_on_the_unread_half_of_judged_statements_the_scorer_keeps_its_floor(shared: Path):
     sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-    from benchmarks.judged_quotes import area, fitted, judged
+    from benchmarks.judged_quotes import area, judged
 
     rows = list(judged())
     from event_sample import half_of
 
     texts, marks = [text for _, text, _ in rows], np.array([mark for *_, mark in rows])
     is_first = np.array([half_of(identity) == "dev" for identity, *_ in rows])
-    first = [text for text, one in zip(texts, is_first, strict=True) if one]
     found = by_features(texts)
 
     assert len(rows) >= 320
-    assert fitted(first, marks[is_first] > 0) == QUOTABLE
-    assert fitted(first, marks[is_first] > 1) == WORTH
     assert area(np.array([each.quotable for each in found])[~is_first], marks[~is_first] > 0) >= 0.83  # measured .864
     assert area(np.array([each.worth for each in found])[~is_first], marks[~is_first] > 1) >= 0.79  # measured .838

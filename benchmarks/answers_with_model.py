@@ -17,21 +17,69 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from kinds import business
 from pydantic import BaseModel
+from sets import DATA, SETS, QuestionSet, read
+
+from sag_retrieval.evaluation import Question
+
+Corpus = tuple[QuestionSet, list[Question]]
+
+
+def _passages(source: str, questions: str) -> Corpus:
+    found = []
+    for row in read(f"{questions}.questions").itertuples():
+        answers = [getattr(row, "answer", None), *getattr(row, "answer_aliases", ())]
+        given = tuple(answer for answer in answers if answer)
+        if row.question.strip():
+            found.append(
+                Question(id=str(row.qid), question=row.question, answers=given, gold_documents=tuple(row.gold_doc_ids))
+            )
+    return SETS[source](), found
+
+
+def _dragonball() -> Corpus:
+    table = read("dragonball.docs")
+    lines = [{"id": row.doc_id, "title": row.name, "text": row.text} for row in table.itertuples(index=False)]
+    questions = [
+        Question(
+            id=str(row.qid),
+            question=row.question,
+            answers=() if row.unanswerable else (row.answer,),
+            gold_documents=() if row.unanswerable else tuple(row.gold_doc_ids),
+        )
+        for row in read("dragonball.questions").itertuples()
+    ]
+    return QuestionSet(lines, []), questions
+
+
+def _business() -> Corpus:
+    lines = (DATA / "business" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    kept = ("id", "question", "answers", "gold_documents")
+    return business(Path()), [Question(**{name: json.loads(line)[name] for name in kept}) for line in lines]
+
+
+CORPORA: Final[dict[str, Callable[[], Corpus]]] = {
+    "musique": lambda: _passages("musique-rules", "musique_train"),
+    "2wiki": lambda: _passages("2wiki", "twowiki"),
+    "hotpot": lambda: _passages("hotpot", "sag_test_hotpot10"),
+    "dragonball": _dragonball,
+    "business": _business,
+}
+"""Documents and questions by the name of their set; 2Wiki has no answers here, so only its recall is measured."""
+
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
-from answer_corpora import CORPORA  # noqa: E402
 from judging import cached, ingested  # noqa: E402
-from sets import read  # noqa: E402
 
 from sag_retrieval import Release  # noqa: E402
 from sag_retrieval.ask import ReleaseContext, ask  # noqa: E402

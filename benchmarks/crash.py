@@ -37,7 +37,7 @@ import openai  # noqa: F401
 import pandas as pd  # noqa: F401
 import pyarrow.parquet as pq  # noqa: F401
 
-from benchmarks import nights
+from benchmarks import quarter as nights
 
 ROOT = Path(__file__).parents[1]
 ADDED = 6

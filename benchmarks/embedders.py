@@ -26,8 +26,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 sys.path.insert(0, str(Path(__file__).parent))
 from judging import BOTH, CUTS, Outcome, asking, cached, gain, ingested, measure, spoken  # noqa: E402
-from kinds import KINDS  # noqa: E402
-from kinds_packages import UnavailableError  # noqa: E402
+from kinds import KINDS, UnavailableError  # noqa: E402
 from sets import SETS, SMALL, Question, QuestionSet  # noqa: E402
 
 from sag_retrieval import Release  # noqa: E402

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from event_sample import DATA, ROOT, corpora, digest, half_of, of_domain, read_folder
+from judged_events import DATA, ROOT, corpora, digest, half_of, of_domain, read_folder
 from scipy.optimize import minimize
 
 from sag_pipeline.extract.chunks import split_chunks

@@ -11,8 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import lancedb
 import numpy as np
-from kinds_lancedb import LANCE, asking_lance
+import pyarrow as pa
+from lancedb.index import FTS
+from lancedb.query import MatchQuery
+from lancedb.rerankers import RRFReranker
+from scipy.sparse import issparse
 from sets import Question, QuestionSet, write_source
 
 from sag_retrieval import Release, open_release
@@ -23,6 +28,52 @@ from sag_retrieval.search.method import Query, Ranking, parse_query, rank_by
 from sag_retrieval.search.options import SAG
 from sag_retrieval.search.rank import read_texts
 from sag_retrieval.search.result import Hit
+
+LANCE = "lancedb"
+
+
+def asking_lance(release: Release, depth: int) -> Callable[[str], Sequence[Hit]]:
+    """How to ask: the table is made once and kept as long as the function is."""
+    folder = tempfile.TemporaryDirectory(prefix="lancedb-")
+    table = _filled(Path(folder.name), release)
+
+    def ask(text: str, _kept: object = folder) -> Sequence[Hit]:
+        vector = _dense(release.index.embedder.embed([text]))[0]
+        query = table.search(query_type="hybrid", vector_column_name="vector", fts_columns="text")
+        found = query.vector(vector).text(MatchQuery(text, "text")).rerank(RRFReranker()).limit(depth).to_arrow()
+        rows = found["row"].to_numpy().astype(np.int32)
+        scores = np.asarray(found["_relevance_score"].to_numpy(), float)
+        ranking = Ranking(chunks=rows, scores=scores)
+        return build_result(release.index, Query(text, top_k=depth), ranking, release="", method=LANCE).hits
+
+    return ask
+
+
+def _filled(folder: Path, release: Release) -> Any:  # noqa: ANN401  lancedb has no types
+    chunks = release.index.rows["chunks"]
+    texts = [
+        "\n".join(parts)
+        for parts in zip(*(chunks[name].to_pylist() for name in ("header", "document_id", "text")), strict=True)
+    ]
+    vectors = _dense(release.index.arrays.vectors["chunks"].take(np.arange(len(texts), dtype=np.int32)))
+    flat = pa.array(vectors.ravel())
+    table = lancedb.connect(folder).create_table(
+        "chunks",
+        pa.table(
+            {
+                "row": pa.array(np.arange(len(texts), dtype=np.int32)),
+                "text": texts,
+                "vector": pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1]),
+            }
+        ),
+    )
+    table.create_index("text", config=FTS(base_tokenizer="icu"))
+    return table
+
+
+def _dense(vectors: Any) -> np.ndarray:  # noqa: ANN401  sparse or dense
+    return np.ascontiguousarray(vectors.toarray() if issparse(vectors) else vectors, dtype=np.float32)
+
 
 CUTS = (2, 5, 10)
 DEPTH = 60

@@ -29,8 +29,11 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 sys.path.insert(0, str(Path(__file__).parent))
 from judging import BOTH, CUTS, LANCE, Outcome, cached, gain, ingested, measure, spoken  # noqa: E402
-from kinds import KINDS, SMALL_KINDS  # noqa: E402
-from kinds_packages import UnavailableError  # noqa: E402
+from kinds import (  # noqa: E402
+    KINDS,
+    SMALL_KINDS,
+    UnavailableError,
+)
 from sets import SETS, SMALL, Question, QuestionSet  # noqa: E402
 
 from sag_retrieval.evaluation.runner import Interval  # noqa: E402

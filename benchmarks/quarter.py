@@ -5,7 +5,7 @@
     python benchmarks/quarter.py 30         30 nights
 
 It begins with a home of version 0.1. Each night documents come, change and go; each week ends with a report. A row a
-week: what the home and Dagster's records take, and the seconds and memory of its nights. The last line compares the
+week: what the home and Dagster's records take, and the seconds and memory of its  The last line compares the
 last week with the second, the first that has a whole week of history behind it, next to what the documents grew by.
 """
 
@@ -20,10 +20,53 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from benchmarks import nights
+from pathlib import Path
+
 from sag_pipeline.jobs import run_ingest, run_report
 from sag_retrieval import open_release
 from tests.support.kept_home import unpack
+
+PLACES = ("Port Ansel", "Mill Haven", "Grey Harbour", "South Quay", "Low Ferry")
+FIRMS = ("Lumen Optics", "Quill Instruments", "Heron Works", "Ansel Freight", "North Cable")
+ZH_PLACES = ("安塞港", "磨坊湾", "灰港", "南码头", "下渡口")
+ZH_FIRMS = ("光澜公司", "翎羽公司", "海鹭公司", "安塞公司", "北缆公司")
+
+
+def text_of(number: int, version: int = 0) -> str:
+    """One document, in English or Chinese; another version says another number."""
+    firm, place, year = number % 5, (number // 5) % 5, 1990 + number % 40
+    count = 3 + number + 1000 * version
+    if number % 2:
+        one, where = ZH_FIRMS[firm], ZH_PLACES[place]
+        return f"# 第{number}号记录\n\n{one}于{year}年在{where}售出{count}个浮标。{one}由第{number}号船队供货。\n"
+    one, where = FIRMS[firm], PLACES[place]
+    return (
+        f"# Record {number}\n\n{one} sold {count} buoys in {where} in {year}. "
+        f"{one} is served by Fleet Number {number}. The fleet sails from {where}.\n"
+    )
+
+
+def versions(name: str) -> list[str]:
+    """All texts that a document of this name ever had in the first hundred"""
+    number = int(name.removeprefix("record-").removesuffix(".md"))
+    return [text_of(number, version) for version in range(100)]
+
+
+def write(inbox: Path, number: int, version: int = 0) -> None:
+    """Write one document."""
+    inbox.mkdir(exist_ok=True)
+    (inbox / f"record-{number}.md").write_text(text_of(number, version), encoding="utf-8")
+
+
+def night(inbox: Path, which: int, added: int) -> None:
+    """A night: some documents come, two change, and one goes."""
+    for number in range(which * added, (which + 1) * added):
+        write(inbox, number)
+    for number in (which * added - 1, which * added // 2):
+        if number > 0 and (inbox / f"record-{number}.md").exists():
+            write(inbox, number, which)
+    (inbox / f"record-{which * added // 3}.md").unlink(missing_ok=True)
+
 
 ROOT = Path(__file__).parents[1]
 ADDED, WEEK = 5, 7
@@ -64,7 +107,7 @@ def run(count: int) -> dict[str, Any]:
         os.chdir(folder)
         os.environ["SAG_HOME"] = str(folder / "home")
         for number in range(count):
-            nights.night(folder / "inbox", number, ADDED)
+            night(folder / "inbox", number, ADDED)
             begun = time.perf_counter()
             run_ingest(["inbox"], KEEP)
             seconds.append(time.perf_counter() - begun)

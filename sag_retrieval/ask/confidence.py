@@ -14,7 +14,7 @@ from sag_retrieval.language.words import tokens
 
 CONSTANT: Final = -0.80
 WEIGHTS: Final = (3.06, -0.35, -0.65, 0.87)
-"""Of the features in their order; `benchmarks/refusals.py` fits and prints them."""
+"""Of the features in their order, as `benchmarks/refusals.py` at v0.2.0 fitted them."""
 LEAST_ANSWER: Final = 0.5
 """A less likely sentence is shown as the closest one, not as the answer."""
 LEAST_CLOSEST: Final = 0.3

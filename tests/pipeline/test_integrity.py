@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.damages import Damage, draw, inflict
+from benchmarks.damage import Damage, draw, inflict
 from sag_pipeline.integrity.repair import price_of, repair_home
 from sag_pipeline.integrity.salvage import salvage_answers, wrong_answers
 from sag_pipeline.integrity.verify import verify_home

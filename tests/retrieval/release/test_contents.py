@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.damages import Damage, inflict
+from benchmarks.damage import Damage, inflict
 from sag_pipeline.publish.publish import seal
 from sag_retrieval import open_release
 from sag_retrieval.clusters.options import ClusterOptions

@@ -93,7 +93,7 @@ def test_on_the_unread_half_of_judged_statements_the_scorer_keeps_its_floor(shar
     from benchmarks.judged_quotes import area, judged
 
     rows = list(judged())
-    from event_sample import half_of
+    from judged_events import half_of
 
     texts, marks = [text for _, text, _ in rows], np.array([mark for *_, mark in rows])
     is_first = np.array([half_of(identity) == "dev" for identity, *_ in rows])

@@ -9,6 +9,7 @@ from sag_pipeline.extract.chunks import ChunkOptions
 from sag_pipeline.extract.headers import FULL_HEADER, NO_HEADER, HeaderOptions
 from sag_pipeline.extract.known_options import KnownOptions
 from sag_pipeline.extract.model_keys import KeyOptions
+from sag_pipeline.extract.rules.recogniser import RULES, recogniser_named
 from sag_pipeline.extract.sections import SectionOptions
 from sag_pipeline.extract.summaries import SummaryOptions
 from sag_pipeline.extract.support import SupportOptions
@@ -38,10 +39,13 @@ class IngestOptions:
     chunk: ChunkOptions = field(default_factory=ChunkOptions)
     header: HeaderOptions = field(default_factory=HeaderOptions)
     key_schema: KeySchema = field(default_factory=default_schema)
+    recogniser: str = ""
+    """What finds names; empty: the rules, so that homes made before there was a choice stay as they are."""
 
     def of(self, table: str) -> tuple[object, ...]:
         """The options that the rows of a table depend on."""
-        return tuple(attrgetter(name)(self) for name in STORED[table].options) if table in STORED else ()
+        found = (attrgetter(name)(self) for name in STORED[table].options) if table in STORED else ()
+        return tuple(each for each in found if each != "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +158,7 @@ class RunOptions:
 
         """
         check_options(self)
+        recogniser_named(self.key.recogniser)
         for wanted in self.reprocess:
             if wanted not in STORED and wanted.removeprefix(DOCUMENT).removeprefix(SOURCE) in ("", wanted):
                 raise SettingsError(
@@ -171,4 +176,5 @@ class RunOptions:
             chunk=self.chunk,
             header=self.header,
             key_schema=self.key.schema,
+            recogniser="" if self.key.recogniser == RULES else self.key.recogniser,
         )

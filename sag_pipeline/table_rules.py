@@ -10,6 +10,7 @@ from sag_pipeline.extract.headers import offline_section_summaries
 from sag_pipeline.extract.keys import main_keys
 from sag_pipeline.extract.rules.events import offline_events
 from sag_pipeline.extract.rules.keys import offline_keys
+from sag_pipeline.extract.rules.recogniser import RULES
 from sag_pipeline.extract.rules.relations import derive_triples
 from sag_pipeline.extract.rules.sections import offline_sections
 from sag_pipeline.extract.summaries import summarise
@@ -54,7 +55,7 @@ def keys(inputs: StepInput, options: "IngestOptions") -> Sequence[EventKey]:
         found = [key for extraction in given_events(document, chunks) for key in extraction.keys]
     else:
         types = options.key_schema.of_source(document.source)
-        found = offline_keys(document, chunks, inputs.tables["events"], types)
+        found = offline_keys(document, chunks, inputs.tables["events"], types, options.recogniser or RULES)
     return [*found, *main_keys(document, chunks)]
 
 

@@ -55,6 +55,7 @@ _OURS: Final = (
         record=EventKey,
         reads=("documents", "summaries", "chunks", "events"),
         version=10,
+        options=("recogniser",),
         by_source="key_schema",
         is_published=False,
     ),

@@ -25,10 +25,12 @@ MOST_KEYS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyOptions:
-    """How a language model is asked for keys."""
+    """How keys are found, and how a language model is asked for them."""
 
     schema: Annotated[KeySchema, Internal()] = field(default_factory=default_schema)
     """Types of keys that the model chooses from, by source."""
+    recogniser: str = "rules"
+    """What finds names where no model is asked: `rules`, or the name of one that another package adds."""
     one_event_per_question: bool = False
     """Ask about one event per question instead of the events of a chunk: more expensive and seldom better."""
     most_events: Annotated[int, Bounds(1)] = 20

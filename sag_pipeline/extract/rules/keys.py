@@ -11,6 +11,7 @@ from sag_pipeline.extract.rules.name_types import ENTITY
 from sag_pipeline.extract.rules.named_values import with_own_types
 from sag_pipeline.extract.rules.names import ALIASED, NameIndex, aliases, longest_only, names, outside
 from sag_pipeline.extract.rules.own_names import own_names
+from sag_pipeline.extract.rules.recogniser import RULES, recognised
 from sag_pipeline.extract.rules.tables import amounts_of_columns
 from sag_pipeline.extract.rules.words import read_words
 from sag_retrieval.core.key_schema import KeyTypes
@@ -55,12 +56,17 @@ _GENERIC = re.compile(
 
 
 def offline_keys(
-    document: Document, chunks: Sequence[Chunk], events: Sequence[Event], types: KeyTypes | None = None
+    document: Document,
+    chunks: Sequence[Chunk],
+    events: Sequence[Event],
+    types: KeyTypes | None = None,
+    recogniser: str = RULES,
 ) -> list[EventKey]:
     """The keys of every event: the document's title first, then what stands in the event, in its order.
 
     A name found once in a document counts wherever it stands there; the longest one at a place counts alone. An event
     whose place in the text is unknown is read by itself. With `types` of a schema, values near a type's name have it.
+    Names are those that the recogniser of a name finds.
 
     Source:
         docs/algorithm.md §extraction.6.
@@ -68,13 +74,13 @@ def offline_keys(
     """
     del chunks
     title = title_key(document)
-    mentions, index = read_mentions(document.text, document.language)
+    mentions, index = read_mentions(document.text, document.language, recogniser)
     starts = [mention.start for mention in mentions]
     found: list[EventKey] = []
     for event in events:
         text, own = document.text, mentions
         if event.start is None or event.end is None:
-            text, own = event.content, _by_itself(event.content, index, document.language)
+            text, own = event.content, _by_itself(event.content, index, document.language, recogniser)
         else:
             rows = range(bisect_left(starts, event.start), bisect_left(starts, event.end))
             own = [mentions[row] for row in rows if mentions[row].end <= event.end]
@@ -109,8 +115,8 @@ def _with_own_names(document: Document, title: Key | None, links: list[EventKey]
     ]
 
 
-def _by_itself(content: str, index: NameIndex, language: str) -> list[Mention]:
-    own = read_mentions(content, language)[0]
+def _by_itself(content: str, index: NameIndex, language: str, recogniser: str) -> list[Mention]:
+    own = read_mentions(content, language, recogniser)[0]
     return sorted([*own, *outside(index.mentions(content), own)], key=lambda m: (m.start, -m.end))
 
 
@@ -148,7 +154,7 @@ def _same_as(text: str, mentions: Sequence[Mention], title: Key | None) -> dict[
     return found
 
 
-def read_mentions(text: str, language: str = "en") -> tuple[list[Mention], NameIndex]:
+def read_mentions(text: str, language: str = "en", recogniser: str = RULES) -> tuple[list[Mention], NameIndex]:
     """Everything in a text that is a key, in order, and the names found there.
 
     Names do not overlap each other, nor do dates and amounts; a date may lie in a name (`2018 Impact Factor`).
@@ -156,7 +162,7 @@ def read_mentions(text: str, language: str = "en") -> tuple[list[Mention], NameI
     exact = list(dates(text, language))
     exact += outside((found for found in quantities(text, language) if not _is_ordinal(text, found.start)), exact)
     lines = logical_lines(text)
-    named, index = names(text, lines, language)
+    named, index = names(text, recognised(recogniser, text, language))
     named = _not_within(named, exact)
     named += outside(topics(text, lines), named)
     return sorted([*named, *exact], key=lambda m: (m.start, -m.end)), index

@@ -23,9 +23,9 @@ from sag_pipeline.extract.rules.names_ru import russian_names
 from sag_pipeline.extract.rules.names_zh import chinese_names
 from sag_pipeline.extract.rules.neighbours import speakers, with_types_of_neighbours
 from sag_pipeline.extract.rules.organisations_zh import japanese_firms
-from sag_retrieval.language.layout import Line
+from sag_retrieval.language.layout import logical_lines
 from sag_retrieval.language.mentions import Mention
-from sag_retrieval.language.sentences import spans_of
+from sag_retrieval.language.sentences import one_line, spans_of
 from sag_retrieval.language.words import is_cjk
 
 _LETTER = "[A-Za-z0-9À-ɏ]"
@@ -127,26 +127,38 @@ def outside(mentions: Iterable[Mention], others: Iterable[Mention]) -> list[Ment
     return kept
 
 
-def names(text: str, lines: Sequence[Line], language: str = "en") -> tuple[list[Mention], NameIndex]:
+def names(text: str, found: Sequence[Mention]) -> tuple[list[Mention], NameIndex]:
     """Every mention of a name, in order, the longest at each place; and the index of these names for other texts.
 
-    A name found once counts wherever it is spelt so. One name has one type, the strongest that any place gives it.
+    A name found once counts wherever it is spelt so, unless the text has it in another case than it is shown in. One
+    name has one type, the strongest that any place gives it.
     A single word that ends or begins exactly one full name of a person in the text speaks of that person; one that
     begins exactly one name of an organisation, of that organisation.
 
     Args:
         text: A whole document.
-        lines: Its logical lines.
-        language: ISO 639-1 code of its language.
+        found: The names that a recogniser found in it, in any order.
 
     """
-    found = list(_found(text, [start for start, _ in spans_of(text, lines)], language))
-    found = with_types_of_neighbours(text, lines, [*found, *speakers(text, lines)])
-    forms = _forms(found)
+    plain = [one for one in found if one_line(text[one.start : one.end]) == one.value]
+    inflected = [one for one in found if one_line(text[one.start : one.end]) != one.value]
+    forms = _forms(plain)
     index = NameIndex(forms)
-    formed = [Mention(mention.start, mention.end, *forms[str(mention.value)]) for mention in found]
-    russian = russian_names(text, [start for start, _ in spans_of(text, lines)]) if language == "ru" else []
-    return longest_only([*formed, *index.mentions(text), *russian]), index
+    formed = [Mention(one.start, one.end, *forms[str(one.value)]) for one in plain]
+    return longest_only([*formed, *index.mentions(text), *inflected]), index
+
+
+def named_by_rules(text: str, language: str) -> list[Mention]:
+    """The names that rules find in a document: by form, by context, by who speaks and by the columns of tables.
+
+    Source:
+        docs/algorithm.md §extraction.6.
+
+    """
+    lines = logical_lines(text)
+    starts = [start for start, _ in spans_of(text, lines)]
+    found = with_types_of_neighbours(text, lines, [*_found(text, starts, language), *speakers(text, lines)])
+    return [*found, *(russian_names(text, starts) if language == "ru" else ())]
 
 
 def _found(text: str, starts: Sequence[int], language: str) -> Iterable[Mention]:
@@ -167,7 +179,7 @@ def _forms(found: Sequence[Mention]) -> dict[str, tuple[str, str]]:
     for mention in found:
         surface = str(mention.value)
         known = types.get(surface, mention.key_type)
-        types[surface] = min(known, mention.key_type, key=strength.__getitem__)
+        types[surface] = min(known, mention.key_type, key=lambda kind: strength.get(kind, len(strength)))
     firms = {str(mention.value) for mention in found if mention.key_type == ORGANISATION}
     types |= {name: ORGANISATION for name in firms if " " in name and name_type(name) == ENTITY}
     wholes = _wholes(types)

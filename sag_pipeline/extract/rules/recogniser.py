@@ -1,0 +1,84 @@
+"""The recogniser: what finds names in a text where no language model is asked.
+
+The recogniser is a seam: another package adds one as an entry point of the group `sag.recognisers`, an ingest takes it
+by name (`sag ingest --set key.recogniser=NAME`). What it finds is then read alike, whoever found it: one name has one
+type and one full form in a document and counts wherever it is spelt so, dates, amounts and topics are added, and
+aliases that the text states are joined.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Protocol, cast
+
+from sag_pipeline.extract.rules.names import named_by_rules
+from sag_retrieval.core.errors import SettingsError, nearest, shown
+from sag_retrieval.core.plugins import Registry
+from sag_retrieval.language.mentions import Mention
+
+RULES: Final = "rules"
+"""The name of the recogniser that needs no model."""
+
+
+class Recogniser(Protocol):
+    """Finds the names in a whole document."""
+
+    def __call__(self, text: str, language: str) -> Iterable[Mention]:
+        """Mentions of names, in any order, overlapping ones included; the same for the same text.
+
+        A mention is a span of characters of `text`, a type such as `person`, `organisation`, `place`, `product`,
+        `work` or `entity` (of no known type), and the name as it is to be shown. `language` is an ISO 639-1 code.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRecogniser:
+    """A recogniser by its name for users."""
+
+    name: str
+    find: Recogniser
+
+
+def recognised(recogniser: str, text: str, language: str) -> list[Mention]:
+    """What a recogniser finds in a text.
+
+    Examples:
+        >>> [(one.key_type, one.value) for one in recognised("rules", "Mara Holt left Lumen Optics Ltd.", "en")]
+        [('person', 'Mara Holt'), ('organisation', 'Lumen Optics Ltd')]
+
+    Raises:
+        SettingsError: If there is no recogniser of this name.
+        PluginError: If the package that adds it cannot be used.
+        ValueError: If it gives a span that is not in the text.
+
+    """
+    found = list(recogniser_named(recogniser)(text, language))
+    for each in found:
+        if not 0 <= each.start < each.end <= len(text):
+            raise ValueError(
+                f"recogniser {recogniser!r} gave the span {each.start}:{each.end} in a text of {len(text):,} characters"
+            )
+    return found
+
+
+def recogniser_named(name: str) -> Recogniser:
+    """The recogniser of a name.
+
+    Raises:
+        SettingsError: If there is none of this name.
+        PluginError: If the package that adds it cannot be used.
+
+    """
+    if name not in RECOGNISERS:
+        raise SettingsError(f"recogniser {shown(name)} is none of {', '.join(RECOGNISERS)}{nearest(name, RECOGNISERS)}")
+    return RECOGNISERS[name].find
+
+
+def _adapted(name: str, found: object) -> NamedRecogniser:
+    if not callable(found):
+        raise TypeError(f"{found!r} cannot be called with a text and a language")
+    return NamedRecogniser(name, cast("Recogniser", found))
+
+
+RECOGNISERS: Final = Registry("sag.recognisers", [NamedRecogniser(RULES, named_by_rules)], _adapted)
+"""Recognisers by name."""

@@ -9,7 +9,7 @@ from sag_pipeline.extract.chunks import ChunkOptions
 from sag_pipeline.extract.headers import FULL_HEADER, NO_HEADER, HeaderOptions
 from sag_pipeline.extract.known_options import KnownOptions
 from sag_pipeline.extract.model_keys import KeyOptions
-from sag_pipeline.extract.rules.recogniser import RULES, recogniser_named
+from sag_pipeline.extract.rules.recogniser import RULES
 from sag_pipeline.extract.sections import SectionOptions
 from sag_pipeline.extract.summaries import SummaryOptions
 from sag_pipeline.extract.support import SupportOptions
@@ -158,7 +158,6 @@ class RunOptions:
 
         """
         check_options(self)
-        recogniser_named(self.key.recogniser)
         for wanted in self.reprocess:
             if wanted not in STORED and wanted.removeprefix(DOCUMENT).removeprefix(SOURCE) in ("", wanted):
                 raise SettingsError(

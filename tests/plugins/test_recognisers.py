@@ -11,6 +11,7 @@ import pytest
 
 from sag_pipeline.extract.rules.keys import read_mentions
 from sag_pipeline.extract.rules.recogniser import RECOGNISERS, NamedRecogniser, recognised, recogniser_named
+from sag_pipeline.jobs import run_ingest
 from sag_pipeline.options import RunOptions
 from sag_retrieval.core.errors import SettingsError
 from sag_retrieval.core.options import build_options
@@ -108,11 +109,11 @@ def test_a_span_outside_of_the_text_is_refused_with_its_name(added):
         recognised("wide", "Mara", "en")
 
 
-def test_an_unknown_recogniser_is_refused_before_anything_is_read():
+def test_an_unknown_recogniser_is_refused_before_anything_is_read(home):
     with pytest.raises(SettingsError, match="recogniser 'rulez' is none of rules; did you mean 'rules'"):
         recogniser_named("rulez")
     with pytest.raises(SettingsError, match="is none of rules"):
-        build_options(RunOptions, {"key.recogniser": "other"}, what="ingest")
+        run_ingest([], {"key.recogniser": "other"})
 
 
 def test_the_rules_are_no_option_that_homes_made_before_depend_on(added):
